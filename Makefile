@@ -1,0 +1,67 @@
+# `make demo` and `make test` need make and Python 3.11 or newer, nothing else: .venv is made on the first call.
+#     make test PYTEST_ARGS="-x -k signature"     some of the tests
+#     make test PYTHON=/opt/python/bin/python3    .venv from this interpreter, if it will do
+
+PYTHON ?=
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test check format bench clean
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+help:  ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
+
+demo: .venv/.installed-demo  ## score example captions and stories, write a report
+	.venv/bin/python scripts/run_demo.py
+
+test: .venv/.installed-test  ## run the tests, with PYTEST_ARGS
+	.venv/bin/python -m pytest $(PYTEST_ARGS)
+
+check: .venv/.installed-test  ## lint, formatting, types, spelling
+	.venv/bin/python -m ruff check
+	.venv/bin/python -m ruff format --check
+	.venv/bin/python -m mypy
+	.venv/bin/python -m codespell_lib
+
+format: .venv/.installed-test  ## mend lint and formatting
+	.venv/bin/python -m ruff check --fix
+	.venv/bin/python -m ruff format
+
+bench: .venv/.installed-test  ## run every scripts/bench_*.py
+	@for script in scripts/bench_*.py; do echo "$$script"; .venv/bin/python "$$script" || exit 1; done
+
+clean:  ## remove caches and build products; .venv stays
+	rm -rf build dist *.egg-info .coverage .coverage.* htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find metrics scripts shared tests -name __pycache__ -prune -exec rm -rf {} +
+
+usable := import sys, venv, ensurepip; sys.version_info < (3, 11) and sys.exit(1)
+no_python := vlgauge needs Python 3.11 or newer with its modules venv and ensurepip, and none was found \
+    (Debian, Ubuntu: apt install python3-venv; installed elsewhere: make PYTHON=/path/to/python3).
+
+# An editable install holds absolute paths: in a moved or copied checkout it is made again.
+ifneq ($(CURDIR),$(shell cat .venv/.checkout 2>/dev/null))
+.PHONY: .venv/.installed-demo .venv/.installed-test
+endif
+
+# The stamp is written last, so an interrupted install is resumed by the next call. What the interruption left half made
+# goes first: a .venv whose Python does not run, and packages without INSTALLER, which pip writes after their files.
+.venv/.installed-demo .venv/.installed-test: setup.cfg pyproject.toml constraints.txt
+	@if ! .venv/bin/python -c '$(usable); sys.prefix == sys.base_prefix and sys.exit(1)' 2>/dev/null; then \
+	    found=; \
+	    for python in "$(PYTHON)" python3 python3.13 python3.12 python3.11; do \
+	        if "$$python" -c '$(usable)' 2>/dev/null; then found=$$python; break; fi; \
+	    done; \
+	    if [ -z "$$found" ]; then echo "$(no_python)" >&2; exit 1; fi; \
+	    echo "Making .venv with $$found ($$("$$found" --version))"; \
+	    rm -rf .venv && "$$found" -m venv --without-pip .venv || exit 1; \
+	fi
+	@rm -rf .venv/lib/python3.*/site-packages/~*
+	@for info in .venv/lib/python3.*/site-packages/*.dist-info; do [ -f "$$info/INSTALLER" ] || rm -rf "$$info"; done
+	@.venv/bin/python -m ensurepip --upgrade --default-pip >/dev/null
+	@echo "Installing vlgauge and what it needs into .venv: about 6 GB, mostly PyTorch, and a few minutes the first time"
+	.venv/bin/python -m pip install -c constraints.txt -e ".[$(@:.venv/.installed-%=%)]"
+	@echo "$(CURDIR)" >.venv/.checkout
+	@touch $@ $(if $(filter %-test,$@),.venv/.installed-demo)

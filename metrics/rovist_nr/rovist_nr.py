@@ -1,0 +1,219 @@
+"""RoViST-NR: how little does a story repeat itself, between and within its sentences?"""
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import asdict
+from dataclasses import dataclass
+from itertools import combinations
+from itertools import pairwise
+from typing import Any
+
+import evaluate
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge import language  # From: "vlgauge[rovist_nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import module  # From: "vlgauge[rovist_nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+_PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
+
+_CITATION = """\
+@inproceedings{wang-etal-2022-rovist,
+  title = {{RoViST}: Learning Robust Metrics for Visual Storytelling},
+  author = {Wang, Eileen and Han, Caren and Poon, Josiah},
+  booktitle = {Findings of the Association for Computational Linguistics: NAACL 2022},
+  year = {2022}
+}
+"""
+
+_DESCRIPTION = """\
+RoViST-NR says how little a story repeats itself: one minus the mean of the similarity between its sentences and of the
+similarity between neighbouring n-grams within a sentence. Higher is better; it reads the story alone, no picture and
+no reference.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of stories, each a string or a list of sentences (one form in a call).
+    return_details: whether to add sentences, words, inter, intra and the similarity of each pair of every story.
+
+Returns:
+    rovist_nr: mean of the scores, at most 1, higher is better; with mode "jaccard" at least 0.
+    rovist_nr_scores: one score per story, NaN for a story of fewer than two sentences.
+    rovist_nr_undefined: number of those.
+    rovist_nr_signature: how the numbers were made.
+
+Examples:
+    >>> import evaluate
+    >>> rovist_nr = evaluate.load("vlgauge/rovist_nr")
+    >>> result = rovist_nr.compute(predictions=[["The dog ran home.", "The dog ran home."], ["One.", "Two words."]])
+    >>> print(result["rovist_nr_scores"])
+    [0.5, 1.0]
+"""
+
+Sentences = Sequence[Sequence[str]]
+
+MODES = ("reference", "jaccard")
+_LONG_STORY = 64  # from so many sentences on, counting all pairs of a row at once is faster
+
+
+@dataclass(frozen=True)
+class NonRedundancy:
+    """RoViST-NR of one story.
+
+    Attributes:
+        score: 1 - (inter + intra) / 2; NaN if `inter` is.
+        inter: mean similarity of sentence pairs; NaN without a pair of which one sentence has words.
+        intra: mean similarity of consecutive n-grams within sentences; 0 if there are none.
+        words: per sentence, the words that were compared.
+        pairs: (i, j, similarity) of sentences i > j; pairs without any word are left out; empty unless asked for.
+        ngrams: (sentence, start of the first n-gram, similarity).
+    """
+
+    score: float
+    inter: float
+    intra: float
+    words: list[list[str]]
+    pairs: list[tuple[int, int, float]]
+    ngrams: list[tuple[int, int, float]]
+
+
+def non_redundancy(
+    sentences: Sentences, *, n: int = 4, mode: str = "reference", lowercase: bool = False, details: bool = False
+) -> NonRedundancy:
+    """RoViST-NR of one story (Wang et al., 2022, section 3.3): NR = 1 - (inter + intra) / 2.
+
+    Time, and with `details` memory, grow with the square of the number of sentences; 20,000 take two seconds.
+
+    Args:
+        sentences: tokens of each sentence, final punctuation included.
+        n: length of the n-grams compared within a sentence.
+        mode: "reference" (range (-inf, 1]) or "jaccard" ([0, 1]); see `similarity` and `compared_words`.
+        lowercase: whether words that differ only in case are the same.
+        details: whether to list the sentence pairs.
+
+    Raises:
+        ValueError: If `n` is not a positive integer or `mode` is unknown.
+    """
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ValueError(f"`n` must be a positive integer, got {n!r}; the paper takes 4")
+    if mode not in MODES:
+        raise ValueError(f"`mode` must be one of {', '.join(map(repr, MODES))}, got {mode!r}")
+    kept = [compared_words(tokens, mode=mode, lowercase=lowercase) for tokens in sentences]
+    inter = inter_sentence(kept, mode=mode)
+    ngrams = ngram_similarities(kept, n=n, mode=mode)
+    intra = math.fsum(value for *_, value in ngrams) / len(ngrams) if ngrams else 0.0
+    pairs = pair_similarities(kept, mode=mode) if details else []
+    return NonRedundancy(1 - (inter + intra) / 2, inter, intra, kept, pairs, ngrams)
+
+
+def compared_words(tokens: Sequence[str], *, mode: str, lowercase: bool = False) -> list[str]:
+    """W_i: in "reference" all tokens but the last, be it a word or not; in "jaccard" those with a letter or digit."""
+    kept = tokens[:-1] if mode == "reference" else [token for token in tokens if any(map(str.isalnum, token))]
+    return [token.lower() for token in kept] if lowercase else list(kept)
+
+
+def similarity(a: Counter[str], b: Counter[str], *, mode: str) -> float:
+    """Similarity of two bags of words; NaN if both are empty.
+
+    "jaccard" (Eq. 7): len(A & B) / len(A | B) of the sets of unique words, range [0, 1].
+    "reference" (released code): sum over words of count_A * count_B, over the same len(A | B); may exceed 1.
+    """
+    common = a.keys() & b.keys()
+    union = len(a) + len(b) - len(common)
+    shared = len(common) if mode == "jaccard" else sum(a[word] * b[word] for word in common)
+    return shared / union if union else math.nan
+
+
+def pair_similarities(sentences: Sentences, *, mode: str) -> list[tuple[int, int, float]]:
+    """(i, j, sim(W_i, W_j)) of all sentences i > j, without the pairs in which neither has a word."""
+    bags = [Counter(sentence) for sentence in sentences]
+    pairs = [(i, j) for i in range(len(bags)) for j in range(i) if bags[i] or bags[j]]
+    return [(i, j, similarity(bags[i], bags[j], mode=mode)) for i, j in pairs]
+
+
+def ngram_similarities(sentences: Sentences, *, n: int, mode: str) -> list[tuple[int, int, float]]:
+    """(sentence, i, sim(W[i:i+n], W[i+n:i+2n])) for i = 0, n, 2n, ...; the last n-gram of a sentence may be shorter."""
+    values = []
+    for index, sentence in enumerate(sentences):
+        bags = [Counter(sentence[start : start + n]) for start in range(0, len(sentence), n)]
+        values += [(index, k * n, similarity(a, b, mode=mode)) for k, (a, b) in enumerate(pairwise(bags))]
+    return values
+
+
+def inter_sentence(sentences: Sentences, *, mode: str) -> float:
+    """Mean of sim(W_i, W_j) over all sentences i > j; NaN if no pair has a word."""
+    bags = [Counter(sentence) for sentence in sentences if sentence]
+    n_pairs = math.comb(len(sentences), 2) - math.comb(len(sentences) - len(bags), 2)
+    if not n_pairs:
+        return math.nan
+    if len(bags) < _LONG_STORY:
+        # A sentence without words is like no other one: it counts in n_pairs only.
+        return math.fsum(similarity(a, b, mode=mode) for a, b in combinations(bags, 2)) / n_pairs
+    return math.fsum(row.sum() for row in _similarity_rows(bags, mode=mode)) / n_pairs
+
+
+def _similarity_rows(bags: Sequence[Counter[str]], *, mode: str) -> Iterator[npt.NDArray[np.float64]]:
+    """Row i: sim(W_i, W_j) for all j < i, shape ``(i,)``; the bags are not empty."""
+    homes: dict[str, list[tuple[int, int]]] = {}
+    for i, bag in enumerate(bags):
+        for word, count in bag.items():
+            homes.setdefault(word, []).append((i, count))
+    postings = {word: np.array(pairs).T for word, pairs in homes.items()}
+    sizes = np.array([len(bag) for bag in bags])
+    seen: Counter[str] = Counter()
+    for i, bag in enumerate(bags):
+        hits = np.concatenate([postings[word][:, : seen[word]] * [[1], [count]] for word, count in bag.items()], axis=1)
+        common = np.bincount(hits[0], minlength=i)
+        shared = common if mode == "jaccard" else np.bincount(hits[0], weights=hits[1], minlength=i)
+        yield shared / (sizes[:i] + sizes[i] - common)
+        seen.update(bag.keys())
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class RovistNr(module.StoryMetric):
+    """Non-redundancy of a story; needs no model and no data."""
+
+    measures = "How little does a story repeat itself, between and within its sentences?"
+    score_range = "(-inf, 1]; jaccard [0, 1]"
+    higher_is_better = True
+
+    def __init__(
+        self,
+        *args: Any,
+        mode: str = "reference",
+        n: int = 4,
+        sentences: str | Callable[[str], list[str]] = "rules",
+        lowercase: bool = False,
+        **host: Any,
+    ) -> None:
+        self.mode = module.one_of("mode", mode, MODES)
+        self.n = module.whole_number("n", n, 1)
+        self.sentences = language.checked_splitter(sentences)
+        self.lowercase = module.true_or_false("lowercase", lowercase)
+        super().__init__(*args, **host)
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def _compute(self, predictions: list[str | list[str]], return_details: bool = False) -> dict[str, Any]:
+        """Score the stories."""
+        split = language.sentence_splitter(self.sentences)
+        scored, texts = [], []
+        with module.progress_bar(len(predictions), "Scoring stories", self.progress) as advance:
+            for story in predictions:
+                sentences = language.story_sentences(story, split)
+                tokens = [language.words(sentence, split) for sentence in sentences]
+                scored.append(
+                    non_redundancy(tokens, n=self.n, mode=self.mode, lowercase=self.lowercase, details=return_details)
+                )
+                texts.append(sentences)
+                advance(1)
+        scores = [story.score for story in scored]
+        if not return_details:
+            return self.result(scores)
+        details = [{"sentences": text, **asdict(story)} for text, story in zip(texts, scored, strict=True)]
+        return self.result(scores, details=details)

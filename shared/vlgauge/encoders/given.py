@@ -1,0 +1,73 @@
+"""An encoder that the user brings, behind the same protocol as ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from vlgauge.encoders import TextEncoder
+from vlgauge.encoders.sentence import sentence_encoder
+from vlgauge.progress import Progress
+from vlgauge.progress import progress_bar
+
+
+class GivenEncoder:
+    """A function, or an object with ``encode``, from a list of texts to an array with one row per text.
+
+    Each distinct text is encoded once per call; nothing is remembered, because the encoder may still be training.
+    """
+
+    def __init__(self, encoder: Any) -> None:
+        self._encode: Callable[[list[str]], Any] = encoder.encode if hasattr(encoder, "encode") else encoder
+        kind = encoder if hasattr(encoder, "__qualname__") else type(encoder)
+        self.identity = f"custom({kind.__module__}.{kind.__qualname__})"
+
+    def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
+        """Vectors of the texts, shape ``(n_texts, d)``, in the order of the texts.
+
+        Raises:
+            ValueError: If the encoder returns anything but one row of numbers per text.
+        """
+        distinct = sorted(set(texts), key=lambda text: (len(text), text))
+        pieces = []
+        with progress_bar(len(distinct), "Encoding texts", progress) as advance:
+            for start in range(0, len(distinct), batch_size):
+                batch = distinct[start : start + batch_size]
+                pieces.append(self._checked(self._encode(batch), len(batch)))
+                advance(len(batch))
+        table = np.concatenate(pieces) if pieces else np.zeros((0, 0))
+        place = {text: i for i, text in enumerate(distinct)}
+        return table[[place[text] for text in texts]]
+
+    def _checked(self, vectors: Any, count: int) -> np.ndarray:
+        # A tensor of torch may be on another device or carry a gradient.
+        array = np.asarray(vectors.detach().cpu() if hasattr(vectors, "detach") else vectors)
+        if array.ndim != 2 or len(array) != count or not np.issubdtype(array.dtype, np.floating):
+            raise ValueError(
+                f"`encoder` must return one row of floats per text, got {array.dtype} of shape {array.shape} "
+                f"for {count} texts"
+            )
+        return array
+
+
+def checked_encoder(encoder: Any) -> Any:
+    """The setting `encoder` of a metric, if `text_encoder` can resolve it.
+
+    Raises:
+        ValueError: If it is neither a name, nor a function, nor an object with ``encode``.
+    """
+    if not isinstance(encoder, str) and not callable(encoder) and not hasattr(encoder, "encode"):
+        raise ValueError(
+            f"`encoder` must be a name, a folder, a function or an object with `encode`, got {type(encoder).__name__}"
+        )
+    return encoder
+
+
+def text_encoder(encoder: Any, *, profile: str, pooling: str, device: str) -> TextEncoder:
+    """The encoder that a setting stands for; names go through the pool."""
+    if isinstance(encoder, str):
+        return sentence_encoder(encoder, profile=profile, pooling=pooling, device=device)
+    return GivenEncoder(encoder)

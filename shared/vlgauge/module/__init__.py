@@ -1,0 +1,39 @@
+"""What a metric script imports: the abstract bases, the columns, and the checks of settings.
+
+Scripts write ``from vlgauge import module`` and name the base as ``module.StoryMetric``: the host takes the first
+concrete metric class in the namespace of a script, so none of ours may stand there by name.
+"""
+
+from vlgauge.module.base import ImageMetric
+from vlgauge.module.base import Metric
+from vlgauge.module.base import StoryImageMetric
+from vlgauge.module.base import StoryMetric
+from vlgauge.module.columns import Captions
+from vlgauge.module.columns import Column
+from vlgauge.module.columns import Images
+from vlgauge.module.columns import Story
+from vlgauge.module.columns import Text
+from vlgauge.module.sets import CaptionSetMetric
+from vlgauge.module.sets import CaptionVectorMetric
+from vlgauge.module.settings import one_of
+from vlgauge.module.settings import true_or_false
+from vlgauge.module.settings import whole_number
+from vlgauge.progress import progress_bar
+
+__all__ = [
+    "CaptionSetMetric",
+    "CaptionVectorMetric",
+    "Captions",
+    "Column",
+    "ImageMetric",
+    "Images",
+    "Metric",
+    "Story",
+    "StoryImageMetric",
+    "StoryMetric",
+    "Text",
+    "one_of",
+    "progress_bar",
+    "true_or_false",
+    "whole_number",
+]

@@ -1,0 +1,180 @@
+"""Bases of the metrics that compare a set of captions with a set of references, with permutation tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge import statistics
+from vlgauge.caption_sets import CaptionVectors
+from vlgauge.caption_sets import encoded_captions
+from vlgauge.caption_sets import given_captions
+from vlgauge.caption_sets import groups_of_equal_sizes
+from vlgauge.encoders.given import checked_encoder
+from vlgauge.encoders.given import text_encoder
+from vlgauge.encoders.sentence import MINILM
+from vlgauge.encoders.sentence import POOLINGS
+from vlgauge.module.base import Metric
+from vlgauge.module.columns import Captions
+from vlgauge.module.settings import one_of
+from vlgauge.module.settings import whole_number
+
+Floats = npt.NDArray[np.float64]
+GroupScores: TypeAlias = tuple[Floats, Floats | None, list[dict[str, Any]]]
+"""Of S examples of equal sizes: scores ``(S,)``, null distributions ``(S, P)`` if tested, and details."""
+
+# Settings that only the permutation test reads.
+_TEST_SETTINGS = ("pvalue", "max_partitions", "permutations", "seed")
+
+
+class CaptionSetMetric(Metric):
+    """Base of the metrics of two caption sets.
+
+    Its settings choose the permutation test: ``pvalue`` (None, "exact", "auto" or "monte_carlo"), ``max_partitions``
+    (largest number that is enumerated), ``permutations`` (Monte-Carlo draws), ``seed``, and ``chunk_bytes``, the bound
+    on working arrays.
+    """
+
+    columns = (Captions("predictions"), Captions("references"))
+
+    def __init__(
+        self,
+        *args: Any,
+        pvalue: str | None = None,
+        max_partitions: int = 20_000,
+        permutations: int = 9_999,
+        seed: int = 0,
+        chunk_bytes: int = 2**28,
+        **host: Any,
+    ) -> None:
+        self.pvalue = None if pvalue is None else one_of("pvalue", pvalue, statistics.PVALUE_MODES)
+        self.max_partitions = whole_number("max_partitions", max_partitions, 1)
+        self.permutations = whole_number("permutations", permutations, 1)
+        self.chunk_bytes = whole_number("chunk_bytes", chunk_bytes, 1)
+        set_seed = whole_number("seed", seed, 0)
+        super().__init__(*args, **host)
+        # The host has an attribute of this name, the seed of numpy's global generator, which no metric of ours reads.
+        self.seed = set_seed
+
+    def signature_fields(self) -> dict[str, Any]:
+        """The settings; those of the permutation test only where it is run."""
+        fields = super().signature_fields()
+        dropped = _TEST_SETTINGS if self.pvalue is None else ()
+        return {name: value for name, value in fields.items() if name not in dropped}
+
+    def partitions(self, n: int, m: int) -> statistics.Partitions | None:
+        """The partitions that the settings ask for; None without a test."""
+        if self.pvalue is None:
+            return None
+        return statistics.partitions(
+            n, m, pvalue=self.pvalue, max_partitions=self.max_partitions, draws=self.permutations, seed=self.seed
+        )
+
+    def score_sets(
+        self,
+        predictions: Sequence[Sequence[str]],
+        references: Sequence[Sequence[str]],
+        score_group: Callable[[list[int], int, statistics.Partitions | None], GroupScores],
+        example_bytes: Callable[[int, int], int],
+        *,
+        return_details: bool,
+        made_with: dict[str, Any],
+    ) -> dict[str, Any]:
+        """The result dictionary, from the scores of groups of examples of equal sizes.
+
+        Args:
+            predictions: Candidates of each example.
+            references: References of each example.
+            score_group: Scores the examples at some positions, given the number of candidates and the partitions.
+            example_bytes: Working memory of an example, given its number of captions and of partitions.
+            return_details: Whether the result has the details of each example.
+            made_with: Fields of the signature that only this call knows.
+        """
+        scores = np.full(len(predictions), np.nan)
+        test = statistics.SetTest(len(predictions), draws=self.permutations, seed=self.seed)
+        details: list[dict[str, Any]] = [{} for _ in predictions]
+        for n, m, rows in groups_of_equal_sizes(predictions, references):
+            ways = self.partitions(n, m)
+            step = max(1, self.chunk_bytes // example_bytes(n + m, 1 if ways is None else len(ways.candidates)))
+            for start in range(0, len(rows), step):
+                chunk = rows[start : start + step]
+                scores[chunk], null, notes = score_group(chunk, n, ways)
+                if ways is not None and null is not None:
+                    test.add(chunk, null)
+                for row, note in zip(chunk, notes, strict=True):
+                    details[row] = note | self._test_details(test, ways, row)
+        extra: dict[str, Any] = test.summary() if self.pvalue else {}
+        if return_details:
+            extra["details"] = details
+        return self.result(scores.tolist(), made_with=made_with, **extra)
+
+    def _test_details(self, test: statistics.SetTest, ways: statistics.Partitions | None, row: int) -> dict[str, Any]:
+        if ways is None:
+            return {}
+        return {"n_partitions": ways.count, "exact": ways.exact, "null_std": float(test.null_stds[row])}
+
+
+class CaptionVectorMetric(CaptionSetMetric):
+    """Base of the metrics of two sets of sentence vectors.
+
+    Its settings choose the vectors: ``encoder`` (a name, a folder, a function or an object with ``encode``),
+    ``pooling``, ``device``, ``batch_size``.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        encoder: Any = MINILM,
+        pooling: str = "model",
+        device: str = "auto",
+        batch_size: int = 64,
+        **host: Any,
+    ) -> None:
+        self.encoder = checked_encoder(encoder)
+        self.pooling = one_of("pooling", pooling, POOLINGS)
+        self.device = device
+        self.batch_size = whole_number("batch_size", batch_size, 1)
+        super().__init__(*args, **host)
+
+    def score_vectors(
+        self,
+        predictions: Sequence[Sequence[str]],
+        references: Sequence[Sequence[str]],
+        embeddings: Any,
+        score_group: Callable[[npt.NDArray[np.floating], int, statistics.Partitions | None], GroupScores],
+        *,
+        return_details: bool,
+    ) -> dict[str, Any]:
+        """The result dictionary, from a function of the pooled vectors of S examples, shape ``(S, N, d)``."""
+        vectors = self._vectors(predictions, references, embeddings)
+
+        def example_bytes(captions: int, ways: int) -> int:
+            # Float64: vectors, a few matrices of pairs, and the null distribution with its comparison.
+            return 8 * (captions * vectors.table.shape[1] + 6 * captions**2 + 3 * ways)
+
+        def scored(rows: list[int], n: int, ways: statistics.Partitions | None) -> GroupScores:
+            scores, null, notes = score_group(vectors.stack(rows), n, ways)
+            distinct = [len(set(vectors.positions[row].tolist())) for row in rows]
+            return scores, null, [note | {"n_distinct": k} for note, k in zip(notes, distinct, strict=True)]
+
+        return self.score_sets(
+            predictions,
+            references,
+            scored,
+            example_bytes,
+            return_details=return_details,
+            made_with={"encoder": vectors.identity},
+        )
+
+    def _vectors(
+        self, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], embeddings: Any
+    ) -> CaptionVectors:
+        if embeddings is not None:
+            return given_captions(predictions, references, embeddings)
+        encoder = text_encoder(self.encoder, profile=self.profile, pooling=self.pooling, device=self.device)
+        return encoded_captions(predictions, references, encoder, batch_size=self.batch_size, progress=self.progress)

@@ -1,0 +1,92 @@
+"""Checks of the keywords that a user passes, with messages that name what would be right."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Any
+
+# Keywords of evaluate.load that the host library understands by itself (evaluate 0.4.6).
+HOST_KEYWORDS = (
+    "config_name",
+    "keep_in_memory",
+    "cache_dir",
+    "num_process",
+    "process_id",
+    "seed",
+    "experiment_id",
+    "hash",
+    "max_concurrent_cache_files",
+    "timeout",
+)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Clause that names the nearest known word, or all of them: "did you mean `n`?"."""
+    known = sorted(known)
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    if close:
+        return f"did you mean `{close[0]}`?"
+    return f"known are {', '.join(known) or 'none'}"
+
+
+def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
+    """The value, if it is one of the choices.
+
+    Raises:
+        ValueError: If it is not; the message lists the choices.
+    """
+    if not isinstance(value, str) or value not in choices:
+        hint = f"; {nearest(value, choices)}" if isinstance(value, str) else ""
+        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, choices))}, got {value!r}{hint}")
+    return value
+
+
+def whole_number(name: str, value: Any, minimum: int) -> int:
+    """The value as `int`, if it is a whole number of at least ``minimum``.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    integral = hasattr(value, "__index__") and not isinstance(value, bool)
+    if not integral or int(value) < minimum:
+        raise ValueError(f"`{name}` must be a whole number of at least {minimum}, got {value!r}")
+    return int(value)
+
+
+def true_or_false(name: str, value: Any) -> bool:
+    """The value, if it is a `bool`; a text such as ``"False"`` would silently count as true.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    if not isinstance(value, bool):
+        raise ValueError(f"`{name}` must be True or False, got {value!r}")
+    return value
+
+
+def setting_names(cls: type) -> list[str]:
+    """Keywords that the constructors of a metric class name, those of its bases included, `self` and host left out."""
+    names: dict[str, None] = {}
+    for base in cls.__mro__:
+        init = base.__dict__.get("__init__")
+        if init is None or base.__module__.partition(".")[0] == "evaluate":
+            continue
+        for parameter in inspect.signature(init).parameters.values():
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                names[parameter.name] = None
+    return list(names)
+
+
+def refuse_unknown_settings(cls: type, metric: str, given: Iterable[str]) -> None:
+    """Refuse keywords of `load` that nobody reads; the host library would swallow them.
+
+    Raises:
+        TypeError: At the first unknown keyword, with the nearest known one.
+    """
+    known = {*setting_names(cls), *HOST_KEYWORDS}
+    for name in given:
+        if name not in known:
+            raise TypeError(f"`{name}` is no setting of {metric}; {nearest(name, known - {'hash'})}")

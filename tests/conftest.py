@@ -1,0 +1,98 @@
+"""The surroundings of every test: no network, a cache folder of its own, no profile from outside."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+# Before anything imports evaluate, which reads them once. One folder per worker process.
+_HOME = tempfile.mkdtemp(prefix="vlgauge-tests-")
+os.environ.update(
+    HF_EVALUATE_OFFLINE="1",
+    HF_HUB_OFFLINE="1",
+    HF_UPDATE_DOWNLOAD_COUNTS="0",
+    HF_HOME=_HOME,
+    MPLBACKEND="Agg",
+    TOKENIZERS_PARALLELISM="false",
+)
+for _name in ("HF_DATASETS_CACHE", "HF_HUB_CACHE", "HF_METRICS_CACHE", "HF_MODULES_CACHE", "VLGAUGE_PROFILE"):
+    os.environ.pop(_name, None)
+
+TESTS = Path(__file__).resolve().parent
+
+# An audit hook sees every socket, also one made by code that took the class before a test began, and cannot be removed.
+REFUSE_SOCKETS = """
+import sys
+attempts = []
+watching = True
+
+def refuse_sockets(event, arguments):
+    made = event == "socket.__new__" and arguments[1] != 1  # AF_UNIX
+    if watching and (made or event in ("socket.getaddrinfo", "socket.gethostbyname")):
+        attempts.append((event, *map(str, arguments[1:])))
+        raise OSError(f"the network is forbidden here: {event}")
+
+sys.addaudithook(refuse_sockets)
+"""
+_GUARD: dict = {}
+
+
+def pytest_sessionfinish():
+    shutil.rmtree(_HOME, ignore_errors=True)
+
+
+@pytest.fixture
+def no_sockets():
+    """Refuse every socket but AF_UNIX; the test fails too if the refusal was swallowed."""
+    if not _GUARD:
+        exec(REFUSE_SOCKETS, _GUARD)
+    _GUARD["watching"] = True
+    yield _GUARD["attempts"]
+    _GUARD["watching"] = False
+    attempts = _GUARD["attempts"].copy()
+    _GUARD["attempts"].clear()
+    assert not attempts
+
+
+@pytest.fixture
+def shared_folder():
+    """Reference material beside the checkout, which not everybody has."""
+    folder = TESTS.parents[1] / "shared"
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is not there")
+    return folder
+
+
+@pytest.fixture
+def rows_folder(tmp_path):
+    """A folder for the rows of metrics (`cache_dir`), in which nothing may be left at the end of the test."""
+    folder = tmp_path / "rows"
+    yield folder
+    assert [path.name for path in folder.rglob("*") if path.is_file()] == []
+
+
+@pytest.fixture
+def load_toy():
+    """`load_toy(name, **settings)` loads one of the small metrics in tests/toy_metrics."""
+    import evaluate
+
+    return lambda name, **settings: evaluate.load(str(TESTS / "toy_metrics" / name), **settings)
+
+
+@pytest.fixture(scope="session")
+def run_python():
+    """`run_python(code, cwd=..., **environment)`: output of a fresh process that can open no socket."""
+
+    def run(code, *, cwd, **environment):
+        guarded = f"{REFUSE_SOCKETS}\n{code}\nassert not attempts, attempts"
+        command = [sys.executable, "-c", guarded]
+        variables = {**os.environ, **environment}
+        finished = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=variables, check=False)
+        assert finished.returncode == 0, finished.stderr
+        return finished.stdout
+
+    return run
