@@ -1,6 +1,6 @@
 # `make demo` and `make test` need make and Python 3.11 or newer, nothing else: .venv is made on the first call.
-#     make test PYTEST_ARGS="-x -k signature"     some of the tests
-#     make test PYTHON=/opt/python/bin/python3    .venv from this interpreter, if it will do
+#     make test PYTEST_ARGS="-x -k signature"    some of the tests
+#     make test PYTHON=/path/to/python3          .venv from this interpreter, if it will do
 
 PYTHON ?=
 PYTEST_ARGS ?=

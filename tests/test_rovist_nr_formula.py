@@ -245,9 +245,9 @@ def test_pair_without_words_is_skipped() -> None:
 def test_100_000_words_take_seconds(n_sentences: int) -> None:
     rng = random.Random(7)
     tokens = [[f"w{int(rng.paretovariate(1))}" for _ in range(100_000 // n_sentences)] for _ in range(n_sentences)]
-    start = time.perf_counter()
+    start = time.process_time()
     assert math.isnan(nr.non_redundancy(tokens).score) is (n_sentences == 1)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.0, True, "4", None])

@@ -8,14 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vlgauge.statistics import (
-    SetTest,
-    calibrated_harmonic_pvalue,
-    harmonic_mean_pvalue,
-    mean_log_pvalue,
-    partitions,
-    permutation_pvalues,
-)
+from vlgauge.statistics import SetTest
+from vlgauge.statistics import calibrated_harmonic_pvalue
+from vlgauge.statistics import harmonic_mean_pvalue
+from vlgauge.statistics import mean_log_pvalue
+from vlgauge.statistics import partitions
+from vlgauge.statistics import permutation_pvalues
 
 CORPUS_P = json.loads((Path(__file__).parent / "golden" / "mmd.json").read_text(encoding="utf-8"))["corpus_p"]
 COMBINED = [harmonic_mean_pvalue, calibrated_harmonic_pvalue, mean_log_pvalue]

@@ -6,8 +6,8 @@ import evaluate
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge import module  # From: "vlgauge[mmd_bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import statistics  # From: "vlgauge[mmd_bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import module  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import statistics  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://aclanthology.org/2024.lrec-main.453", "https://jmlr.org/papers/v13/gretton12a.html")
 
@@ -200,7 +200,7 @@ class MmdBert(module.CaptionVectorMetric):
     measures = "Could the sampled captions come from the distribution of people's captions?"
     score_range = "about [-0.5, 2]"
     higher_is_better = False
-    needs = ("mmd_bert",)
+    needs = ("mmd-bert",)
 
     def __init__(self, *args: Any, estimator: str = "unbiased", bandwidth: str | float = "median", **host: Any) -> None:
         self.estimator = module.one_of("estimator", estimator, tuple(ESTIMATORS))
@@ -228,10 +228,5 @@ class MmdBert(module.CaptionVectorMetric):
         squared = squared_distances(vectors)
         widths = bandwidths(squared, self.bandwidth)
         kernel = gaussian_kernel(squared, widths)
-        # Only equal captions: no estimator has anything to tell, and every partition is as good as the observed one.
-        equal = widths == 0.0
-        scores = np.where(equal, 0.0, squared_mmd(kernel, n, self.estimator))
-        null = None
-        if ways is not None:
-            null = np.where(equal[:, None], 0.0, null_distribution(kernel, ways.candidates, self.estimator))
-        return scores, null, [{"bandwidth": width} for width in widths.tolist()]
+        null = None if ways is None else null_distribution(kernel, ways.candidates, self.estimator)
+        return squared_mmd(kernel, n, self.estimator), null, [{"bandwidth": width} for width in widths.tolist()]

@@ -15,8 +15,8 @@ import evaluate
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge import language  # From: "vlgauge[rovist_nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import module  # From: "vlgauge[rovist_nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import language  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import module  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 

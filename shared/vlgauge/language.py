@@ -6,6 +6,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from vlgauge.treebank import part_clitics
+from vlgauge.treebank import part_colons_and_commas
+from vlgauge.treebank import part_final_apostrophes
+from vlgauge.treebank import part_final_period
+from vlgauge.treebank import part_fused_words
+
 SENTENCE_SPLITTERS = ("rules", "punkt")
 
 # Words after which one period does not end a sentence, alone or behind a hyphen.
@@ -22,27 +28,15 @@ _CANDIDATE = re.compile(
     r"""([.?!](?<![.?!]{2})[.?!]*)["'\u201d\u2019)\]}]*\s+(?:["'\u201d\u2019)\]}]+(?:\s+|\Z))?""",
 )
 
-# Word rules 1 to 7 of `words`. Where their wording leaves a choice, NLTK's answer is taken: longer runs of backticks
-# fall into pairs, of ",,a" only the first comma is cut off, and the star is cut off after the apostrophe.
+# Rules 1 to 5 of `words`, the others are in `vlgauge.treebank`. Where their wording leaves a choice, NLTK's answer is
+# taken: longer runs of backticks fall into pairs, and the star is cut off after the apostrophe.
 _OPENING_MARK_1 = re.compile(r"[«“\u2018„]|``?")
 _OPENING_QUOTE_1 = re.compile(r"""(?<=[ (\[{<])(?:"|'')""")
 _APOSTROPHE_2 = re.compile(r"'(?!re|ve|ll|m|t|s|d|n)(\w)\b", re.IGNORECASE)
 _CLOSERS_3 = "])}>\"'»”\u2019 "
-_COLON_OR_COMMA_4 = re.compile(r"([:,])(\D|\Z)")
 _PUNCTUATION_4 = re.compile(r"\.{2,}|[;@#$%&?!]")
-_APOSTROPHE_4 = re.compile(r"(?<=[^'])'(?= )")
 _BRACKET_4 = re.compile(r"[\[\](){}<>*]|--")
 _CLOSING_MARK_5 = re.compile(r"[»”\u2019]|''")
-_SHORT_CLITIC_6 = re.compile(r"(?<=[^' ])'[sSmMdD]?(?= )")
-_LONG_CLITIC_6 = re.compile(r"(?<=[^' ])(?:'ll|'LL|'re|'RE|'ve|'VE|n't|N'T)(?= )")
-_FUSED_WORDS_7 = re.compile(
-    r"\b(can(?=not\b)|d(?='ye\b)|gim(?=me\b)|gon(?=na\b)|got(?=ta\b)|lem(?=me\b)|more(?='n\b)|wan(?=na\s))"
-    r"(not|'ye|me|na|ta|'n)",
-    re.IGNORECASE,
-)
-# Two regexes, because the first may put the space before the second: " 'tis'twas".
-_TIS_7 = re.compile(r" ('t)(is)\b", re.IGNORECASE)
-_TWAS_7 = re.compile(r" ('t)(was)\b", re.IGNORECASE)
 
 
 def checked_splitter(sentences: Any) -> Any:
@@ -196,25 +190,12 @@ def _piece_words(piece: str) -> list[str]:
             text = f" `` {text[1:]}"
         text = _OPENING_QUOTE_1.sub(" `` ", text)
         text = _APOSTROPHE_2.sub(r"' \1", text)
-    text = _part_final_period(text)
-    text = _COLON_OR_COMMA_4.sub(r" \1 \2", text)
-    text = _PUNCTUATION_4.sub(r" \g<0> ", text)
+    text = part_final_period(text, _CLOSERS_3)
+    text = _PUNCTUATION_4.sub(r" \g<0> ", part_colons_and_commas(text))
     if has_apostrophe:
-        text = _APOSTROPHE_4.sub(" '", text)
+        text = part_final_apostrophes(text)
     text = _BRACKET_4.sub(r" \g<0> ", text)
     text = _CLOSING_MARK_5.sub(r" \g<0> ", f" {text} ").replace('"', " '' ")
     if has_apostrophe:
-        text = _SHORT_CLITIC_6.sub(r" \g<0>", text)
-        text = _LONG_CLITIC_6.sub(r" \g<0>", text)
-    text = _FUSED_WORDS_7.sub(r" \1 \2 ", text)
-    if has_apostrophe:
-        text = _TWAS_7.sub(r" \1 \2 ", _TIS_7.sub(r" \1 \2 ", text))
-    return text.split()
-
-
-def _part_final_period(text: str) -> str:
-    """Rule 3; no regex, because the obvious one takes quadratic time on a row of spaces."""
-    body = text.rstrip().rstrip(_CLOSERS_3)
-    if body.endswith(".") and not body.endswith(".."):
-        return f"{body[:-1]} . {text[len(body) :]}"
-    return text
+        text = part_clitics(text)
+    return part_fused_words(text).split()

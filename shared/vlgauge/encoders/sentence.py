@@ -187,7 +187,7 @@ def _load(folder: Path, pooling: str, device: str) -> Any:
         from sentence_transformers.sentence_transformer.modules import Pooling
         from transformers.utils import logging
     except ImportError as error:
-        raise ImportError('sentence encoders need more packages; run: pip install "vlgauge[mmd_bert]"') from error
+        raise ImportError('sentence encoders need more packages; run: pip install "vlgauge[mmd-bert]"') from error
 
     bars = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()

@@ -200,7 +200,7 @@ class Metric(HostedMetric, ABC):
         if installed < required:
             raise ImportError(
                 f"{name} needs vlgauge {required} or newer, got {installed}; "
-                f'run: pip install --upgrade "vlgauge[{name}] @ git+{REPOSITORY}@v{required.base_version}.0"'
+                f'run: pip install --upgrade "vlgauge[{name.replace("_", "-")}] @ git+{REPOSITORY}@v{required.base_version}.0"'
             )
 
     def _sort_keywords(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -274,4 +274,5 @@ def named(value: Any) -> Any:
     if value is None or isinstance(value, (str, int, float, tuple)):
         return value
     kind = value if hasattr(value, "__qualname__") else type(value)
-    return f"custom({kind.__module__}.{kind.__qualname__})"
+    # Methods of builtin types, such as str.split, name no module.
+    return f"custom({getattr(kind, '__module__', None) or 'builtins'}.{kind.__qualname__})"
