@@ -108,7 +108,7 @@ def test_mmd_bert_on_the_examples(capsys):
     ("arguments", "message"),
     [
         (["score", "rovist_nx", "x.csv"], "must be one of the installed metrics"),
-        (["score", "rovist_nr", "missing.csv"], "missing.csv"),
+        (["score", "rovist_nr", "missing.csv"], "error: missing.csv: No such file or directory$"),
         (["score", "rovist_nr", "rows.txt"], "FILE must end in one of jsonl, json, csv, tsv, parquet"),
         (["score", "rovist_nr", "rows.jsonl"], "the column 'predictions' in every row, row 0 has: id, text, other"),
         (["score", "rovist_nr", "rows.jsonl", "--set", "n"], "--set must be NAME=VALUE, got 'n'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight",
 def section(examples: Path, say: Say) -> Section:
     """Score the caption sets and show what their captions look like to the metric."""
     rows = read_rows(str(examples / "caption_sets.jsonl"))
-    kinds_at = positions_by_kind(take_column(rows, "kind"))
+    ids, kinds = (take_column(rows, column) for column in ("id", "kind"))
+    kinds_at = positions_by_kind(kinds)
     say(f"Loading MiniLM and scoring {len(rows)} caption sets")
     metric = vlgauge.load(NAME, keep_in_memory=True, profile="embedded", pvalue="exact", device=DEVICE)
     result = _result(metric, rows)
@@ -45,11 +47,7 @@ def section(examples: Path, say: Say) -> Section:
     picked = {kind: extreme_positions(where, scores) for kind, where in kinds_at.items()}
     chosen = [i for where in picked.values() for i in where]
     say(f"Drawing the plots of {len(chosen)} caption sets")
-    with progress_bar(len(chosen), "Drawing") as advance:
-        shown = {}
-        for i in chosen:
-            shown[i] = {**rows[i], "score": scores[i], "pvalue": pvalues[i], **_explained(metric, rows[i])}
-            advance(1)
+    shown = dict(zip(chosen, _shown(metric, rows, result, chosen), strict=True))
     return Section(
         metric=NAME,
         signature=result[f"{NAME}_signature"],
@@ -57,7 +55,7 @@ def section(examples: Path, say: Say) -> Section:
         by_kind=_kind_table(of_kinds),
         extremes=Table(
             ("example", "score", "p", "candidates"),
-            [(rows[i]["id"], scores[i], pvalues[i], shortened(rows[i]["predictions"])) for i in chosen],
+            [(ids[i], scores[i], pvalues[i], shortened(rows[i]["predictions"])) for i in chosen],
         ),
         body=fragment(NAME, kinds={kind: [shown[i] for i in where] for kind, where in picked.items()}),
     )
@@ -80,7 +78,18 @@ def _kind_table(of_kinds: dict[str, dict[str, Any]]) -> Table:
     )
 
 
-def _explained(metric: Any, row: dict[str, Any]) -> dict[str, Any]:
+def _shown(metric: Any, rows: Rows, result: dict[str, Any], chosen: Sequence[int]) -> list[dict[str, Any]]:
+    """What the page shows of the chosen caption sets."""
+    shown = []
+    with progress_bar(len(chosen), "Drawing") as advance:
+        for i in chosen:
+            values = {"score": result[f"{NAME}_scores"][i], "pvalue": result[f"{NAME}_pvalues"][i]}
+            shown.append({"scene": "", **rows[i], **values, **_explained(metric, rows[i], f"{NAME}-{i}")})
+            advance(1)
+    return shown
+
+
+def _explained(metric: Any, row: dict[str, Any], name: str) -> dict[str, Any]:
     """Plots and words that explain the score of a caption set, or why it has none."""
     n, m = len(row["predictions"]), len(row["references"])
     if min(n, m) < 2:
@@ -92,8 +101,8 @@ def _explained(metric: Any, row: dict[str, Any]) -> dict[str, Any]:
     count = int(np.count_nonzero(null >= null[0] - TOLERANCE))
     return {
         "undefined": "",
-        "cloud": caption_cloud(row["id"], vectors, n),
-        "histogram": null_histogram(row["id"], null),
+        "cloud": caption_cloud(name, vectors, n),
+        "histogram": null_histogram(name, null),
         "meaning": meaning(count, len(null), n, m),
     }
 

@@ -30,6 +30,7 @@ _STYLES = {
 _SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "vlgauge",
+    "text.parse_math": False,
     "font.family": "sans-serif",
     "font.size": 10.0,
     "axes.titlesize": 11.0,
@@ -60,7 +61,7 @@ def svg(figure: Figure, name: str, label: str) -> Markup:
 
     Args:
         figure: What was drawn, inside `plot_settings`.
-        name: Unique on the page; starts every id, because the ids of two figures would meet.
+        name: Unique on the page, of letters, digits and hyphens; starts every id, as those of two figures would meet.
         label: What there is to see, for those who do not see it.
     """
     buffer = io.StringIO()
@@ -71,6 +72,7 @@ def svg(figure: Figure, name: str, label: str) -> Markup:
     for colour, style in _STYLES.items():
         inside = inside.replace(colour, style)
     inside = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", inside)
+    inside = re.sub(r"<style.*?</style>", "", inside)  # would hold for the whole page, whose style sheet has it
     start = Markup('<svg role="img" aria-label="{}" {}>').format(label, Markup(view.group() if view else ""))
     return start + Markup(inside.strip())
 
@@ -78,7 +80,7 @@ def svg(figure: Figure, name: str, label: str) -> Markup:
 def scores_by_kind(metric: str, scores: Mapping[str, Sequence[float]], direction: str) -> Markup:
     """One row of dots per kind, one dot per example, and a bar at their mean."""
     with plot_settings():
-        figure, axes = new_plot(7.0, 0.9 + 0.32 * len(scores))
+        figure, axes = new_plot(5.4, 0.7 + 0.3 * len(scores))
         for row, values in enumerate(scores.values()):
             defined = [value for value in values if not math.isnan(value)]
             axes.axhline(row, color=GREY, linewidth=0.5, zorder=0)

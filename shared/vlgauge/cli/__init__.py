@@ -59,6 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except USER_ERRORS as error:
         if os.environ.get("VLGAUGE_DEBUG"):
             raise
-        sys.stderr.write(f"vlgauge {options.command}: error: {' '.join(str(error).split())}\n")
+        sys.stderr.write(f"vlgauge {options.command}: error: {one_line(error)}\n")
         return 2
     return code
+
+
+def one_line(error: Exception) -> str:
+    """The message of an error in one line; of a file that cannot be opened, its name and the reason."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split())

@@ -198,9 +198,10 @@ class Metric(HostedMetric, ABC):
     def _check_version(self, name: str) -> None:
         installed, required = Version(vlgauge.__version__), Version(self.requires)
         if installed < required:
+            extra = name.replace("_", "-")
             raise ImportError(
                 f"{name} needs vlgauge {required} or newer, got {installed}; "
-                f'run: pip install --upgrade "vlgauge[{name.replace("_", "-")}] @ git+{REPOSITORY}@v{required.base_version}.0"'
+                f'run: pip install --upgrade "vlgauge[{extra}] @ git+{REPOSITORY}@v{required.base_version}.0"'
             )
 
     def _sort_keywords(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -91,12 +91,14 @@ class HostedMetric(evaluate.Metric):
         if self.num_process > 1 and self.writer is None:
             # A process without rows takes part all the same, or the others would wait for it in vain.
             super().add_batch(**{column.name: [] for column in self.columns})
-        record: dict[str, Any] | None = super().compute(**options)
-        if self.num_process > 1 and self.process_id == 0:
-            # All processes have let go of the locks of this round: rank 0 has held every one of them.
-            for who in (*range(self.num_process), "rdv"):
-                stem = f"{self.experiment_id}-{self.num_process}-{who}"
-                _unlink(os.path.join(self.data_dir, stem + (".lock" if who == "rdv" else ".arrow.lock")))
+        try:
+            record: dict[str, Any] | None = super().compute(**options)
+        finally:
+            if self.num_process > 1 and self.filelocks:
+                # Only rank 0 comes here, after it has got the lock of every process: nobody waits for one any more.
+                for who in (*range(self.num_process), "rdv"):
+                    stem = f"{self.experiment_id}-{self.num_process}-{who}"
+                    _unlink(os.path.join(self.data_dir, stem + (".lock" if who == "rdv" else ".arrow.lock")))
         return record
 
     def _create_cache_file(self, timeout: float = 1) -> tuple[str, FileLock]:

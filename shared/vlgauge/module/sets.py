@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from collections.abc import Mapping
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +23,13 @@ from vlgauge.encoders.sentence import MINILM
 from vlgauge.encoders.sentence import POOLINGS
 from vlgauge.module.base import Metric
 from vlgauge.module.columns import Captions
+from vlgauge.module.set_statistics import Details
+from vlgauge.module.set_statistics import GroupScores
+from vlgauge.module.set_statistics import GroupStatistics
+from vlgauge.module.set_statistics import TestedStatistic
+from vlgauge.module.set_statistics import joined
 from vlgauge.module.settings import one_of
 from vlgauge.module.settings import whole_number
-
-Floats = npt.NDArray[np.float64]
-GroupScores: TypeAlias = tuple[Floats, Floats | None, list[dict[str, Any]]]
-"""Of S examples of equal sizes: scores ``(S,)``, null distributions ``(S, P)`` if tested, and details."""
 
 # Settings that only the permutation test reads.
 _TEST_SETTINGS = ("pvalue", "max_partitions", "permutations", "seed")
@@ -68,12 +71,37 @@ class CaptionSetMetric(Metric):
         return {name: value for name, value in fields.items() if name not in dropped}
 
     def partitions(self, n: int, m: int) -> statistics.Partitions | None:
-        """The partitions that the settings ask for; None without a test."""
+        """The partitions that the settings ask for; None without a test.
+
+        Raises:
+            ValueError: As `check_sizes`.
+        """
         if self.pvalue is None:
             return None
+        self._check_count(n, m)
         return statistics.partitions(
             n, m, pvalue=self.pvalue, max_partitions=self.max_partitions, draws=self.permutations, seed=self.seed
         )
+
+    def check_sizes(
+        self, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], *, minimum: int = 2
+    ) -> None:
+        """Refuse sets that are too large for the test, before any work is done.
+
+        Raises:
+            ValueError: If all partitions are wanted and there are too many.
+        """
+        for n, m, _ in groups_of_equal_sizes(predictions, references, minimum=minimum):
+            self._check_count(n, m)
+
+    def _check_count(self, n: int, m: int) -> None:
+        count = math.comb(n + m, n)
+        if self.pvalue == "exact" and count > self.max_partitions:
+            readable = str(count) if count < 10**9 else f"{Decimal(count):.1e}".replace("e+", "e")
+            raise ValueError(
+                f"`pvalue`='exact' must have at most `max_partitions`={self.max_partitions} partitions, got {readable} "
+                f"for {n} candidates and {m} references; raise `max_partitions` or use 'auto'"
+            )
 
     def score_sets(
         self,
@@ -85,7 +113,7 @@ class CaptionSetMetric(Metric):
         return_details: bool,
         made_with: dict[str, Any],
     ) -> dict[str, Any]:
-        """The result dictionary, from the scores of groups of examples of equal sizes.
+        """The result dictionary of a metric of one statistic, from groups of examples of equal sizes.
 
         Args:
             predictions: Candidates of each example.
@@ -95,28 +123,71 @@ class CaptionSetMetric(Metric):
             return_details: Whether the result has the details of each example.
             made_with: Fields of the signature that only this call knows.
         """
-        scores = np.full(len(predictions), np.nan)
-        test = statistics.SetTest(len(predictions), draws=self.permutations, seed=self.seed)
-        details: list[dict[str, Any]] = [{} for _ in predictions]
-        for n, m, rows in groups_of_equal_sizes(predictions, references):
+
+        def scored(rows: list[int], n: int, ways: statistics.Partitions | None) -> GroupStatistics:
+            found = score_group(rows, n, ways)
+            return {"": found[:-1]}, found[-1]
+
+        return self.score_statistics(
+            predictions, references, scored, example_bytes, return_details=return_details, made_with=made_with
+        )
+
+    def score_statistics(
+        self,
+        predictions: Sequence[Sequence[str]],
+        references: Sequence[Sequence[str]],
+        score_group: Callable[[list[int], int, statistics.Partitions | None], GroupStatistics],
+        example_bytes: Callable[[int, int], int],
+        *,
+        extreme: Mapping[str, str] | None = None,
+        minimum: int = 2,
+        return_details: bool,
+        made_with: dict[str, Any],
+    ) -> dict[str, Any]:
+        """The result dictionary of a metric of one or more statistics, from groups of examples of equal sizes.
+
+        The positions that `score_group` gets come in the order of `groups_of_equal_sizes`.
+
+        Args:
+            predictions: Candidates of each example.
+            references: References of each example.
+            score_group: Computes the statistics of the examples at some positions, given the number of candidates and
+                the partitions.
+            example_bytes: Working memory of an example, given its number of captions and of partitions.
+            extreme: Names of the statistics, "" for the score itself, and which values speak against the null
+                hypothesis: "large" or "small". The name is prefix of the keys.
+            minimum: Captions that either side must have for `score_group` to be called.
+            return_details: Whether the result has the details of each example.
+            made_with: Fields of the signature that only this call knows.
+        """
+        self.check_sizes(predictions, references, minimum=minimum)
+        tested = {
+            name: TestedStatistic(len(predictions), values, draws=self.permutations, seed=self.seed)
+            for name, values in (extreme or {"": "large"}).items()
+        }
+        details: Details = [{} for _ in predictions]
+        for n, m, rows in groups_of_equal_sizes(predictions, references, minimum=minimum):
             ways = self.partitions(n, m)
             step = max(1, self.chunk_bytes // example_bytes(n + m, 1 if ways is None else len(ways.candidates)))
             for start in range(0, len(rows), step):
                 chunk = rows[start : start + step]
-                scores[chunk], null, notes = score_group(chunk, n, ways)
-                if ways is not None and null is not None:
-                    test.add(chunk, null)
+                found, notes = score_group(chunk, n, ways)
+                for name, statistic in found.items():
+                    tested[name].add(chunk, *statistic)
                 for row, note in zip(chunk, notes, strict=True):
-                    details[row] = note | self._test_details(test, ways, row)
-        extra: dict[str, Any] = test.summary() if self.pvalue else {}
+                    details[row] = note | self._test_details(tested, ways, row)
+        extra = {key: value for name, one in tested.items() for key, value in one.keys(name, self.pvalue).items()}
         if return_details:
             extra["details"] = details
-        return self.result(scores.tolist(), made_with=made_with, **extra)
+        return self.result(tested[""].scores.tolist(), made_with=made_with, **extra)
 
-    def _test_details(self, test: statistics.SetTest, ways: statistics.Partitions | None, row: int) -> dict[str, Any]:
+    def _test_details(
+        self, tested: Mapping[str, TestedStatistic], ways: statistics.Partitions | None, row: int
+    ) -> dict[str, Any]:
         if ways is None:
             return {}
-        return {"n_partitions": ways.count, "exact": ways.exact, "null_std": float(test.null_stds[row])}
+        stds = {joined(name, "null_std"): float(one.test.null_stds[row]) for name, one in tested.items()}
+        return {"n_partitions": ways.count, "exact": ways.exact, **stds}
 
 
 class CaptionVectorMetric(CaptionSetMetric):
@@ -151,16 +222,17 @@ class CaptionVectorMetric(CaptionSetMetric):
         return_details: bool,
     ) -> dict[str, Any]:
         """The result dictionary, from a function of the pooled vectors of S examples, shape ``(S, N, d)``."""
-        vectors = self._vectors(predictions, references, embeddings)
+        self.check_sizes(predictions, references)
+        vectors = self.caption_vectors(predictions, references, embeddings)
 
         def example_bytes(captions: int, ways: int) -> int:
             # Float64: vectors, a few matrices of pairs, and the null distribution with its comparison.
             return 8 * (captions * vectors.table.shape[1] + 6 * captions**2 + 3 * ways)
 
         def scored(rows: list[int], n: int, ways: statistics.Partitions | None) -> GroupScores:
-            scores, null, notes = score_group(vectors.stack(rows), n, ways)
+            found = score_group(vectors.stack(rows), n, ways)
             distinct = [len(set(vectors.positions[row].tolist())) for row in rows]
-            return scores, null, [note | {"n_distinct": k} for note, k in zip(notes, distinct, strict=True)]
+            return *found[:-1], [note | {"n_distinct": k} for note, k in zip(found[-1], distinct, strict=True)]
 
         return self.score_sets(
             predictions,
@@ -171,9 +243,10 @@ class CaptionVectorMetric(CaptionSetMetric):
             made_with={"encoder": vectors.identity},
         )
 
-    def _vectors(
-        self, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], embeddings: Any
+    def caption_vectors(
+        self, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], embeddings: Any = None
     ) -> CaptionVectors:
+        """Vectors of all captions: the given ones, or those of the encoder that the settings choose."""
         if embeddings is not None:
             return given_captions(predictions, references, embeddings)
         encoder = text_encoder(self.encoder, profile=self.profile, pooling=self.pooling, device=self.device)
