@@ -27,6 +27,8 @@ TESTS = Path(__file__).resolve().parent
 # An audit hook sees every socket, also one made by code that took the class before a test began, and cannot be removed.
 REFUSE_SOCKETS = """
 import sys
+import urllib3.util.connection  # makes a socket while it is imported, to see whether there is IPv6
+
 attempts = []
 watching = True
 
@@ -86,11 +88,14 @@ def load_toy():
 @pytest.fixture(scope="session")
 def run_python():
     """`run_python(code, cwd=..., **environment)`: output of a fresh process that can open no socket."""
+    import vlgauge
+
+    package = str(Path(vlgauge.__file__).parents[1])
 
     def run(code, *, cwd, **environment):
         guarded = f"{REFUSE_SOCKETS}\n{code}\nassert not attempts, attempts"
         command = [sys.executable, "-c", guarded]
-        variables = {**os.environ, **environment}
+        variables = {**os.environ, "PYTHONPATH": package, **environment}
         finished = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=variables, check=False)
         assert finished.returncode == 0, finished.stderr
         return finished.stdout

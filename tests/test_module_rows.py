@@ -134,7 +134,7 @@ def test_missing_column_is_named(set_toy, name):
 
 
 def test_missing_image_column_is_named_and_the_optional_one_is_not(image_toy):
-    with pytest.raises(ValueError, match="`images` is missing: image_toy needs `predictions` and `images`$"):
+    with pytest.raises(ValueError, match=r"`images` is missing: image_toy needs `predictions` and `images`$"):
         image_toy.compute(predictions=["a"])
 
 

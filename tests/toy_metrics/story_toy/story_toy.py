@@ -5,7 +5,7 @@ from typing import Any
 
 import evaluate
 
-from vlgauge import module  # From: "vlgauge[story_toy] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import module  # From: "vlgauge[story-toy] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .letters import count_letters
 

@@ -1,0 +1,30 @@
+"""The far end of test_module_distributed.py: a process that plays one rank after another."""
+
+import sys
+import time
+
+
+def serve(connection):
+    """Answer jobs `(folder, settings, rounds, delay)` with one result or error per round, until None comes."""
+    # evaluate imports all of transformers, and with it torch, where that is installed: five seconds for nothing.
+    sys.modules["transformers"] = None
+    import evaluate
+
+    del sys.modules["transformers"]
+    connection.send("ready")
+    while (job := connection.recv()) is not None:
+        folder, settings, rounds, delay = job
+        metric = evaluate.load(folder, **settings)
+        connection.send([outcome(metric, batches, delay) for batches in rounds])
+        del metric
+
+
+def outcome(metric, batches, delay):
+    """Result of one round, or the error that it ended with."""
+    time.sleep(delay)
+    try:
+        for batch in batches[:-1]:
+            metric.add_batch(**batch)
+        return metric.compute(**(batches[-1] if batches else {}))
+    except Exception as error:
+        return error

@@ -1,0 +1,65 @@
+"""The bar on long work."""
+
+import io
+import sys
+
+import pytest
+
+from vlgauge import progress
+from vlgauge.progress import progress_bar
+
+
+def work(setting):
+    with progress_bar(4, "Doing things", setting) as advance:
+        advance(1)
+        advance(3)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def shown_on_terminal(setting, monkeypatch):
+    screen = Terminal()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", screen)
+        work(setting)
+    return "Doing things" in screen.getvalue()
+
+
+def test_function_gets_done_and_total():
+    calls = []
+    work(lambda done, total: calls.append((done, total)))
+    assert calls == [(1, 4), (4, 4)]
+
+
+@pytest.mark.parametrize(("setting", "shown"), [(True, True), (False, False), (None, False)])
+def test_bar_on_a_file(capsys, monkeypatch, setting, shown):
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
+    work(setting)
+    output = capsys.readouterr()
+    assert ("Doing things" in output.err) is shown
+    assert output.out == ""
+
+
+@pytest.mark.parametrize(("delay", "shown"), [(0.0, True), (60.0, False)])
+def test_bar_on_a_terminal_comes_after_a_delay(monkeypatch, delay, shown):
+    monkeypatch.setattr(progress, "DELAY_SECONDS", delay)
+    assert shown_on_terminal(None, monkeypatch) is shown
+
+
+@pytest.mark.parametrize("setting", [True, False])
+def test_bar_forced_on_or_off_knows_no_delay(monkeypatch, setting):
+    assert shown_on_terminal(setting, monkeypatch) is setting
+
+
+@pytest.mark.parametrize("setting", [True, False, None, lambda done, total: None])
+def test_error_of_the_work_passes(setting):
+    with pytest.raises(ZeroDivisionError), progress_bar(4, "Doing things", setting):
+        1 / 0  # noqa: B018
+
+
+def test_error_of_the_function_passes():
+    with pytest.raises(ZeroDivisionError):
+        work(lambda done, total: done / 0)
