@@ -1,0 +1,154 @@
+"""Porter's stemmer in the variant that METEOR is computed with: NLTK's, its default mode.
+
+The suffix rules are those of Porter (1980, "An algorithm for suffix stripping", Program 14(3)). Where the variant
+departs from them, the line says so.
+"""
+
+from __future__ import annotations
+
+# Departure: words with a fixed stem.
+_FIXED_STEMS = {
+    **{word: "sky" for word in ("sky", "skies")},
+    **{"dying": "die", "lying": "lie", "tying": "tie", "news": "news"},
+    **{word: word.removesuffix("s") for word in ("innings", "inning", "outings", "outing", "cannings", "canning")},
+    **{word: word for word in ("howe", "proceed", "exceed", "succeed")},
+}
+
+_PLURALS = (("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", ""))
+
+# Both lists: the first suffix that the word ends in decides, whether its condition holds or not.
+_STEP_2 = (
+    *(("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize")),
+    ("bli", "ble"),  # departure: not only "abli"
+    *(("alli", "al"), ("entli", "ent"), ("eli", "e"), ("ousli", "ous"), ("ization", "ize"), ("ation", "ate")),
+    *(("ator", "ate"), ("alism", "al"), ("iveness", "ive"), ("fulness", "ful"), ("ousness", "ous")),
+    *(("aliti", "al"), ("iviti", "ive"), ("biliti", "ble")),
+    ("fulli", "ful"),  # departure
+)
+_STEP_3 = (
+    *(("icate", "ic"), ("ative", ""), ("alize", "al"), ("iciti", "ic"), ("ical", "ic")),  # codespell:ignore ative
+    *(("ful", ""), ("ness", "")),
+)
+_STEP_4 = (
+    *("al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent"),  # codespell:ignore ment
+    *("ion", "ou", "ism", "ate", "iti", "ous", "ive", "ize"),
+)
+
+
+def porter_stem(word: str) -> str:
+    """The stem of a word.
+
+    Args:
+        word: A word in lower case; characters that are no English letter count as consonants.
+
+    Returns:
+        The stem, not empty for a word that is not.
+    """
+    if word in _FIXED_STEMS:
+        return _FIXED_STEMS[word]
+    if len(word) <= 2:  # departure
+        return word
+    word = _without_participle(_without_plural(word))
+    word = _replaced(_double_suffix_shortened(_final_y_as_i(word)), _STEP_3)
+    return _without_final_e(_without_suffix(word))
+
+
+def _pattern(stem: str) -> str:
+    """A "c" for every consonant and a "v" for every vowel; y is a consonant first in a word and after a vowel."""
+    kinds: list[str] = []
+    for letter in stem:
+        is_vowel = letter in "aeiou" or (letter == "y" and kinds[-1:] == ["c"])
+        kinds.append("v" if is_vowel else "c")
+    return "".join(kinds)
+
+
+def _measure(stem: str) -> int:
+    """Porter's m: how often a consonant follows a vowel."""
+    return _pattern(stem).count("vc")
+
+
+def _ends_in_short_syllable(stem: str) -> bool:
+    """Porter's *o: consonant, vowel, and a consonant other than w, x, y."""
+    pattern = _pattern(stem)
+    if pattern.endswith("cvc"):
+        return stem[-1] not in "wxy"
+    return pattern == "vc"  # departure
+
+
+def _replaced(word: str, suffixes: tuple[tuple[str, str], ...]) -> str:
+    """The word with the first suffix that it ends in replaced, if what stands before has a positive measure."""
+    for suffix, replacement in suffixes:
+        if word.endswith(suffix):
+            stem = word.removesuffix(suffix)
+            return stem + replacement if _measure(stem) > 0 else word
+    return word
+
+
+def _without_plural(word: str) -> str:
+    """Step 1a."""
+    if len(word) == 4 and word.endswith("ies"):  # departure
+        return word.removesuffix("s")
+    for suffix, replacement in _PLURALS:
+        if word.endswith(suffix):
+            return word.removesuffix(suffix) + replacement
+    return word
+
+
+def _without_participle(word: str) -> str:
+    """Step 1b."""
+    if word.endswith("ied"):  # departure
+        return word.removesuffix("d" if len(word) == 4 else "ed")
+    if word.endswith("eed"):
+        return word.removesuffix("d") if _measure(word.removesuffix("eed")) > 0 else word
+    for suffix in ("ed", "ing"):
+        stem = word.removesuffix(suffix)
+        if stem != word and "v" in _pattern(stem):
+            return _verb_ending_mended(stem)
+    return word
+
+
+def _verb_ending_mended(stem: str) -> str:
+    """Second half of step 1b: "hopp" becomes hop, "fil" becomes file."""
+    if stem.endswith(("at", "bl", "iz")):
+        return stem + "e"
+    if stem[-1:] == stem[-2:-1] and _pattern(stem)[-1] == "c":
+        return stem if stem[-1] in "lsz" else stem[:-1]
+    return stem + "e" if _measure(stem) == 1 and _ends_in_short_syllable(stem) else stem
+
+
+def _final_y_as_i(word: str) -> str:
+    """Step 1c; departure: after a consonant that is not the first letter, instead of after any vowel."""
+    if len(word) > 2 and word.endswith("y") and _pattern(word)[-2] == "c":
+        return word.removesuffix("y") + "i"
+    return word
+
+
+def _double_suffix_shortened(word: str) -> str:
+    """Step 2."""
+    if word.endswith("alli") and _measure(word.removesuffix("alli")) > 0:  # departure
+        return _double_suffix_shortened(word.removesuffix("li"))
+    if word.endswith("logi") and not word.endswith(tuple(suffix for suffix, _ in _STEP_2)):  # departure
+        return word.removesuffix("i") if _measure(word.removesuffix("ogi")) > 0 else word
+    return _replaced(word, _STEP_2)
+
+
+def _without_suffix(word: str) -> str:
+    """Step 4."""
+    for suffix in _STEP_4:
+        if word.endswith(suffix):
+            stem = word.removesuffix(suffix)
+            may_go = _measure(stem) > 1 and (suffix != "ion" or stem.endswith(("s", "t")))
+            return stem if may_go else word
+    return word
+
+
+def _without_final_e(word: str) -> str:
+    """Step 5."""
+    if word.endswith("e"):
+        stem = word.removesuffix("e")
+        measure = _measure(stem)
+        if measure > 1 or (measure == 1 and not _ends_in_short_syllable(stem)):
+            word = stem
+    if word.endswith("ll") and _measure(word.removesuffix("l")) > 1:
+        return word.removesuffix("l")
+    return word

@@ -1,0 +1,79 @@
+"""Synonyms from a table derived from WordNet 3.0, which comes with the package; see data/SOURCES.md.
+
+A line of wordnet_synonyms.txt.xz is a lemma and, after a tab each, the names of its synsets as noun, verb, adjective
+and adverb, parted by spaces; tabs at the end are left out. Lines are in the order of their characters. A line of
+wordnet_exceptions.txt.xz is a part of speech, an irregular form and its lemmas.
+"""
+
+from __future__ import annotations
+
+import lzma
+from bisect import bisect_left
+from functools import lru_cache
+from importlib.resources import files
+
+_PARTS = ("noun", "verb", "adj", "adv")
+
+# Endings of inflected forms and of the lemmas they may belong to.
+_INFLECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
+    "noun": (
+        *(("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh")),
+        *(("men", "man"), ("ies", "y")),
+    ),
+    "verb": (*(("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")),),
+    "adj": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
+    "adv": (),
+}
+
+
+@lru_cache(maxsize=2**16)
+def synonyms(word: str) -> frozenset[str]:
+    """The word itself and the names of all synsets it may belong to, in any part of speech, inflected or not.
+
+    Args:
+        word: A word in lower case.
+
+    Returns:
+        Names of one token without capitals; only the word itself, if WordNet does not know it or it has an underscore.
+    """
+    found = {word}
+    if "_" not in word:
+        for place, part in enumerate(_PARTS):
+            for form in _forms(word, part):
+                found.update(_names(form)[place].split())
+    return frozenset(found)
+
+
+def _forms(word: str, part: str) -> list[str]:
+    """The word and what it may be a form of: what its exception says, or else what the endings allow."""
+    exceptions = _exceptions().get((part, word))
+    if exceptions is not None:
+        return [word, *exceptions]
+    endings = ((old, new) for old, new in _INFLECTIONS[part] if word.endswith(old))
+    return [word, *(word.removesuffix(old) + new for old, new in endings)]
+
+
+def _names(lemma: str) -> list[str]:
+    """Names of the synsets of a lemma in each part of speech, parted by spaces."""
+    lines = _synonym_lines()
+    place = bisect_left(lines, lemma)
+    fields = lines[place].split("\t") if place < len(lines) else [""]
+    names = fields[1:] if fields[0] == lemma else []
+    return names + [""] * (len(_PARTS) - len(names))
+
+
+@lru_cache(maxsize=1)
+def _synonym_lines() -> list[str]:
+    return _lines("wordnet_synonyms.txt.xz")
+
+
+@lru_cache(maxsize=1)
+def _exceptions() -> dict[tuple[str, str], list[str]]:
+    """Lemmas by part of speech and irregular form."""
+    rows = (line.split("\t") for line in _lines("wordnet_exceptions.txt.xz"))
+    return {(part, form): lemmas.split(" ") for part, form, lemmas in rows}
+
+
+def _lines(name: str) -> list[str]:
+    packed = files("vlgauge").joinpath("data", name).read_bytes()
+    return lzma.decompress(packed).decode("ascii").splitlines()
