@@ -26,7 +26,7 @@ GroupStatistics: TypeAlias = tuple[Mapping[str, Statistic], Details]
 SIGNS = {"large": 1.0, "small": -1.0}
 
 
-class TestedStatistic:
+class CorpusStatistic:
     """Scores of one statistic over the corpus, and its permutation test.
 
     Attributes:

@@ -23,10 +23,10 @@ from vlgauge.encoders.sentence import MINILM
 from vlgauge.encoders.sentence import POOLINGS
 from vlgauge.module.base import Metric
 from vlgauge.module.columns import Captions
+from vlgauge.module.set_statistics import CorpusStatistic
 from vlgauge.module.set_statistics import Details
 from vlgauge.module.set_statistics import GroupScores
 from vlgauge.module.set_statistics import GroupStatistics
-from vlgauge.module.set_statistics import TestedStatistic
 from vlgauge.module.set_statistics import joined
 from vlgauge.module.settings import one_of
 from vlgauge.module.settings import whole_number
@@ -103,6 +103,14 @@ class CaptionSetMetric(Metric):
                 f"for {n} candidates and {m} references; raise `max_partitions` or use 'auto'"
             )
 
+    @staticmethod
+    def scoring_order(
+        predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], *, minimum: int = 2
+    ) -> list[int]:
+        """Positions of the examples in the order in which `score_statistics` asks for them."""
+        groups = groups_of_equal_sizes(predictions, references, minimum=minimum)
+        return [row for _, _, rows in groups for row in rows]
+
     def score_sets(
         self,
         predictions: Sequence[Sequence[str]],
@@ -146,7 +154,7 @@ class CaptionSetMetric(Metric):
     ) -> dict[str, Any]:
         """The result dictionary of a metric of one or more statistics, from groups of examples of equal sizes.
 
-        The positions that `score_group` gets come in the order of `groups_of_equal_sizes`.
+        The positions that `score_group` gets come in the order of `scoring_order`.
 
         Args:
             predictions: Candidates of each example.
@@ -162,7 +170,7 @@ class CaptionSetMetric(Metric):
         """
         self.check_sizes(predictions, references, minimum=minimum)
         tested = {
-            name: TestedStatistic(len(predictions), values, draws=self.permutations, seed=self.seed)
+            name: CorpusStatistic(len(predictions), values, draws=self.permutations, seed=self.seed)
             for name, values in (extreme or {"": "large"}).items()
         }
         details: Details = [{} for _ in predictions]
@@ -182,7 +190,7 @@ class CaptionSetMetric(Metric):
         return self.result(tested[""].scores.tolist(), made_with=made_with, **extra)
 
     def _test_details(
-        self, tested: Mapping[str, TestedStatistic], ways: statistics.Partitions | None, row: int
+        self, tested: Mapping[str, CorpusStatistic], ways: statistics.Partitions | None, row: int
     ) -> dict[str, Any]:
         if ways is None:
             return {}

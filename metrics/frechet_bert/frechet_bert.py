@@ -1,0 +1,209 @@
+"""Frechet-BERT: how far apart are Gaussians fitted to the sentence vectors of candidates and of references?"""
+
+from typing import Any
+
+import evaluate
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge import module  # From: "vlgauge[frechet-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import statistics  # From: "vlgauge[frechet-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+_PAPERS = ("https://aclanthology.org/2024.lrec-main.453", "https://arxiv.org/abs/1706.08500")
+
+_CITATION = """\
+@inproceedings{chan-etal-2024-distribution,
+  title = {Distribution Aware Metrics for Conditional Natural Language Generation},
+  author = {Chan, David M. and Ni, Yiming and Ross, David and Vijayanarasimhan, Sudheendra and Myers, Austin and
+    Canny, John},
+  booktitle = {Proceedings of the 2024 Joint International Conference on Computational Linguistics, Language Resources
+    and Evaluation (LREC-COLING 2024)},
+  pages = {5064--5095},
+  year = {2024}
+}
+"""
+
+_DESCRIPTION = """\
+Frechet-BERT compares the set of captions that a model samples for an image with the set that people wrote: the squared
+2-Wasserstein distance between Gaussians with the means and covariances of their sentence vectors. Lower is better;
+exact permutation p-values say whether the two sets could come from one distribution.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of caption sets sampled by the model, one list of strings per example.
+    references: list of caption sets written by people, one list of strings per example.
+    embeddings: optional vectors instead of an encoder: a mapping from caption to vector, or a pair of lists of arrays
+        of shape (n_captions, d).
+    return_details: whether to add the part of the means, distinct captions, partitions and null deviation of each
+        example.
+
+Returns:
+    frechet_bert: mean of the scores, at least 0, lower is better; above 0 for equal distributions, the more so the
+        fewer captions there are.
+    frechet_bert_scores: one score per example, NaN where a side has fewer than two captions or a vector is not finite.
+    frechet_bert_undefined: number of those.
+    frechet_bert_signature: how the numbers were made.
+    frechet_bert_pvalues, frechet_bert_pvalue, frechet_bert_pvalue_harmonic, frechet_bert_mean_log_pvalue,
+        frechet_bert_null_means, frechet_bert_null_mean, frechet_bert_zscores, frechet_bert_stratified_z,
+        frechet_bert_stratified_pvalue: with the setting pvalue; see the card.
+
+Examples:
+    >>> import evaluate
+    >>> frechet_bert = evaluate.load("vlgauge/frechet_bert", pvalue="exact")
+    >>> vectors = {"a dog": [0.0, 1.0], "a hound": [0.0, 2.0], "a plane": [3.0, 1.0], "a jet": [3.0, 2.0]}
+    >>> result = frechet_bert.compute(
+    ...     predictions=[["a dog", "a hound"]], references=[["a plane", "a jet"]], embeddings=vectors
+    ... )
+    >>> print(round(result["frechet_bert"], 4))
+    9.0
+    >>> print(round(result["frechet_bert_pvalues"][0], 4))
+    0.3333
+"""
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+_BLOCK = 2**19  # entries of a working array: 4 MB stay in the cache
+
+
+def gram_matrices(vectors: npt.NDArray[np.floating]) -> Floats:
+    """Inner products of the pooled captions of S examples, after their mean is taken off.
+
+    Args:
+        vectors: shape ``(S, N, d)``, candidates first, of any norm.
+
+    Returns:
+        shape ``(S, N, N)``; each row sums to 0. NaN throughout an example with a vector that is not finite.
+    """
+    gram = np.empty((len(vectors), vectors.shape[1], vectors.shape[1]))
+    step = max(1, _BLOCK // max(1, vectors[:1].size))
+    with np.errstate(invalid="ignore", over="ignore"):
+        for start in range(0, len(vectors), step):
+            block = np.asarray(vectors[start : start + step], dtype=np.float64)
+            centred = block - block.mean(axis=1, keepdims=True)
+            gram[start : start + step] = centred @ centred.swapaxes(1, 2)
+    finite = np.isfinite(gram).all(axis=(1, 2))
+    gram[np.flatnonzero(~finite)] = np.nan
+    return gram
+
+
+def frechet_distances(gram: Floats, candidates: Bools) -> Floats:
+    """The squared Frechet distance of Gaussians fitted to candidates c and references r, under every partition.
+
+    F = |mu_c - mu_r|^2 + Tr S_c + Tr S_r - 2 Tr (S_c S_r)^(1/2), with covariances over n-1 and m-1 (Chan et al., Eq. 5,
+    which prints the first norm without the square). Let A and B be the centred vectors of the two sides. The non-zero
+    eigenvalues of S_c S_r are the squared singular values of A B^T / sqrt((n-1)(m-1)), hence
+    Tr (S_c S_r)^(1/2) = ||A B^T||_* / sqrt((n-1)(m-1)), the nuclear norm of an n x m matrix.
+
+    Args:
+        gram: shape ``(S, N, N)``, inner products around the pooled mean, as `gram_matrices` makes them.
+        candidates: shape ``(P, N)``, n True in each row.
+
+    Returns:
+        shape ``(S, P)``, at least 0; NaN where `gram` is.
+
+    Raises:
+        ValueError: fewer than 2 captions on a side.
+    """
+    n_captions = candidates.shape[1]
+    n = int(np.count_nonzero(candidates[0]))
+    if min(n, n_captions - n) < 2:
+        raise ValueError(
+            f"`candidates` must leave 2 captions or more on either side, got {n} candidates and {n_captions - n} "
+            "references"
+        )
+    undefined = np.isnan(gram.sum(axis=(1, 2)))
+    known = np.where(undefined[:, None, None], 0.0, gram)  # LAPACK does not take NaN
+    # F is the same with the sides exchanged: of all partitions into equal halves one half is enough.
+    mirrored = 2 * n == n_captions and np.array_equal(candidates, ~candidates[::-1])
+    wanted = candidates[: len(candidates) // 2] if mirrored else candidates
+    distances = np.empty((len(gram), len(wanted)))
+    step = max(1, _BLOCK // max(1, len(gram) * n * (n_captions - n)))
+    for start in range(0, len(wanted), step):
+        distances[:, start : start + step] = _frechet_block(known, wanted[start : start + step], n)
+    if mirrored:
+        distances = np.concatenate([distances, distances[:, ::-1]], axis=1)
+    distances[undefined] = np.nan
+    return distances
+
+
+def _frechet_block(gram: Floats, candidates: Bools, n: int) -> Floats:
+    """`frechet_distances` of a few partitions, all matrices at once."""
+    m = candidates.shape[1] - n
+    ours = np.nonzero(candidates)[1].reshape(-1, n)
+    theirs = np.nonzero(~candidates)[1].reshape(-1, m)
+    cross = gram[:, ours[:, :, None], theirs[:, None, :]]
+    rows, columns = cross.mean(axis=3, keepdims=True), cross.mean(axis=2, keepdims=True)
+    mean = rows.mean(axis=2, keepdims=True)
+    nuclear = np.linalg.svd(cross - rows - columns + mean, compute_uv=False).sum(axis=2)
+    # Around the pooled mean the vectors of the two sides have opposite sums, of squared length -sum(cross).
+    squared_sum = -n * m * mean[:, :, 0, 0]
+    squares = np.diagonal(gram, axis1=1, axis2=2)
+    of_candidates = squares[:, ours].sum(axis=2)
+    of_references = squares.sum(axis=1, keepdims=True) - of_candidates
+    traces = (of_candidates - squared_sum / n) / (n - 1) + (of_references - squared_sum / m) / (m - 1)
+    distances: Floats = squared_sum * (1 / n + 1 / m) ** 2 + traces - 2 * nuclear / np.sqrt((n - 1) * (m - 1))
+    return np.maximum(distances, 0.0)
+
+
+def squared_mean_distances(gram: Floats, n: int) -> Floats:
+    """|mu_c - mu_r|^2, the part of the Frechet distance that the means alone make up; shape ``(S,)``.
+
+    Args:
+        gram: shape ``(S, N, N)``, as in `frechet_distances`.
+        n: number of candidates, which come first.
+    """
+    m = gram.shape[1] - n
+    weights = np.repeat([1 / n, -1 / m], [n, m])
+    distances: Floats = np.maximum(gram @ weights @ weights, 0.0)
+    return distances
+
+
+def scaled_pvalues(null: Floats, gram: Floats) -> Floats:
+    """Permutation p-values that do not depend on the scale of the vectors.
+
+    Args:
+        null: shape ``(S, P)``, the observed distance in column 0.
+        gram: shape ``(S, N, N)``.
+
+    Returns:
+        shape ``(S,)``; values that differ by less than 1e-9 of the pooled variance count as equal.
+    """
+    variance = np.trace(gram, axis1=1, axis2=2) / gram.shape[1]
+    return statistics.permutation_pvalues(null / np.where(variance > 0.0, variance, 1.0)[:, None])
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class FrechetBert(module.CaptionVectorMetric):
+    """Squared Frechet distance of two caption sets, with permutation p-values."""
+
+    measures = "Do the sampled captions have the mean and the spread of people's captions?"
+    score_range = "[0, inf); unit vectors [0, 8]"
+    higher_is_better = False
+    needs = ("frechet-bert",)
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def _compute(
+        self,
+        predictions: list[list[str]],
+        references: list[list[str]],
+        embeddings: Any = None,
+        return_details: bool = False,
+    ) -> dict[str, Any]:
+        """Score the caption sets; the card describes the keys."""
+        return self.score_vectors(predictions, references, embeddings, self._score_group, return_details=return_details)
+
+    def _score_group(
+        self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None
+    ) -> tuple[Floats, Floats | None, Floats | None, list[dict[str, Any]]]:
+        """Scores, null distributions and p-values of examples with n candidates each."""
+        gram = gram_matrices(vectors)
+        details = [{"squared_mean_distance": part} for part in squared_mean_distances(gram, n).tolist()]
+        if ways is None:
+            identity = np.arange(gram.shape[1])[None] < n
+            return frechet_distances(gram, identity)[:, 0], None, None, details
+        null = frechet_distances(gram, ways.candidates)
+        return null[:, 0], null, scaled_pvalues(null, gram), details

@@ -1,0 +1,107 @@
+"""The baseline of the paper's Eq. 1: the mean over the candidates of a score against all references."""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.overlap import coco_bleu_4
+from vlgauge.overlap import common_subsequences
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Reduce: TypeAlias = Callable[..., Floats]
+
+BETA = 1.2  # of ROUGE-L: how much more recall counts than precision
+_BLOCK = 2**19  # entries of a working array
+
+
+def aggregated(distance: str, matrices: Floats, texts: Sequence[Sequence[Sequence[str]]], candidates: Bools) -> Floats:
+    """S_agg of S examples under P partitions, for the score that a distance was made of.
+
+    METEOR and the cosine take the best reference, CIDEr-D the mean over them; ROUGE-L and BLEU-4 follow the COCO
+    caption evaluation.
+
+    Args:
+        distance: "meteor", "cider_d", "bert" or "rouge_l".
+        matrices: shape ``(S, N, N)``, the distances.
+        texts: Tokens of the N captions of each example.
+        candidates: shape ``(P, N)``, n True in each row.
+
+    Returns:
+        shape ``(S, P)``.
+    """
+    if distance == "rouge_l":
+        common = np.array([common_subsequences(tokens) for tokens in texts], dtype=np.float64)
+        lengths = np.array([[len(one) for one in tokens] for tokens in texts], dtype=np.float64)
+        return mean_rouge_l(common, lengths, candidates)
+    if distance == "cider_d":
+        return mean_aggregates(10.0 - matrices, candidates, np.mean)
+    # d(a, b) of METEOR has the reference first; the cosine is symmetric.
+    return mean_aggregates(1.0 - matrices.swapaxes(1, 2), candidates, np.max)
+
+
+def mean_bleu_4(texts: Sequence[Sequence[Sequence[str]]], n: int) -> Floats:
+    """S_agg of BLEU-4, of the observed candidates only; shape ``(S,)``.
+
+    Args:
+        texts: Tokens of the captions of each example, candidates first.
+        n: number of candidates.
+    """
+    return np.array([np.mean([coco_bleu_4(one, tokens[n:]) for one in tokens[:n]]) for tokens in texts])
+
+
+def mean_aggregates(scores: Floats, candidates: Bools, reduce: Reduce) -> Floats:
+    """S_agg = mean over candidates c of S(c, R), where S(c, R) reduces the scores of c against each reference.
+
+    Args:
+        scores: shape ``(S, N, N)``, entry [c, r] the score of c as hypothesis against r.
+        candidates: shape ``(P, N)``, n True in each row.
+        reduce: ``np.max`` or ``np.mean``.
+
+    Returns:
+        shape ``(S, P)``.
+    """
+    return _in_blocks(lambda block: _over_references(scores, block, reduce).mean(axis=2), len(scores), candidates)
+
+
+def mean_rouge_l(common: Floats, lengths: Floats, candidates: Bools) -> Floats:
+    """`mean_aggregates` of ROUGE-L as the COCO caption evaluation computes it.
+
+    Precision and recall are each the largest over the references; S = (1 + b^2) P R / (R + b^2 P) with b = 1.2.
+
+    Args:
+        common: shape ``(S, N, N)``, lengths of longest common subsequences.
+        lengths: shape ``(S, N)``, numbers of tokens.
+        candidates: shape ``(P, N)``.
+
+    Returns:
+        shape ``(S, P)``.
+    """
+    lengths = np.maximum(lengths, 1.0)
+    precisions, recalls = common / lengths[:, :, None], common / lengths[:, None, :]
+
+    def of_block(block: Bools) -> Floats:
+        precision, recall = (_over_references(values, block, np.max) for values in (precisions, recalls))
+        weighted = recall + BETA**2 * precision
+        scores: Floats = (1 + BETA**2) * precision * recall / np.where(weighted > 0.0, weighted, 1.0)
+        return scores.mean(axis=2)
+
+    return _in_blocks(of_block, len(common), candidates)
+
+
+def _over_references(values: Floats, candidates: Bools, reduce: Reduce) -> Floats:
+    """The values of each candidate, reduced over the references; shape ``(S, P, n)``."""
+    n = int(np.count_nonzero(candidates[0]))
+    ours = np.nonzero(candidates)[1].reshape(-1, n, 1)
+    theirs = np.nonzero(~candidates)[1].reshape(-1, 1, candidates.shape[1] - n)
+    return reduce(values[:, ours, theirs], axis=3)
+
+
+def _in_blocks(compute: Callable[[Bools], Floats], n_examples: int, candidates: Bools) -> Floats:
+    n = int(np.count_nonzero(candidates[0]))
+    step = max(1, _BLOCK // max(1, n_examples * n * (candidates.shape[1] - n)))
+    starts = range(0, len(candidates), step)
+    return np.concatenate([compute(candidates[start : start + step]) for start in starts], axis=1)

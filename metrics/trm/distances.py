@@ -1,0 +1,242 @@
+"""Distances between all captions of an example: a matrix per example, one after the other."""
+
+import re
+import warnings
+from collections.abc import Callable
+from collections.abc import Hashable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.caption_sets import CaptionVectors
+from vlgauge.cider import DocumentFrequency
+from vlgauge.cider import cider_d
+from vlgauge.meteor_backends import open_meteor
+from vlgauge.overlap import bleu_4
+from vlgauge.overlap import rouge_l
+
+Floats = npt.NDArray[np.float64]
+Tokens: TypeAlias = tuple[str, ...]
+Tokenizer: TypeAlias = Callable[[str], Tokens]
+Captions: TypeAlias = Sequence[Sequence[str]]
+Matrices: TypeAlias = Callable[[Iterable[Any]], Iterator[Floats]]
+"""Makes from the N captions of each example a matrix of shape ``(N, N)``; entry [a, b] is d(a, b)."""
+
+NGRAM_DISTANCES = ("meteor", "cider_d", "rouge_l", "bleu_4")
+DISTANCES = (*NGRAM_DISTANCES, "bert", "precomputed")
+
+_FEW_DOCUMENTS = 50
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+@contextmanager
+def open_distances(
+    distance: str | Callable[..., Any],
+    captions: Captions,
+    *,
+    tokenizer: Tokenizer,
+    document_frequency: Callable[[], tuple[str, DocumentFrequency]],
+    vectors: Callable[[], CaptionVectors],
+    meteor: dict[str, Any],
+) -> Iterator[tuple[Matrices, dict[str, Any]]]:
+    """Context with the distances that a setting stands for, and what the signature says of them.
+
+    Args:
+        distance: One of `DISTANCES`, or a function. The examples of "precomputed" are the matrices themselves.
+        captions: Captions of each example, in the order of `vectors`.
+        tokenizer: Splits a caption into tokens.
+        document_frequency: Name and document frequencies, asked for if `distance` needs them.
+        vectors: Vectors of the captions, asked for if `distance` needs them.
+        meteor: Further arguments of `open_meteor`.
+    """
+    if callable(distance):
+        yield function_matrices(distance), {}
+    elif distance == "precomputed":
+        yield iter, {}
+    elif distance == "meteor":
+        with open_meteor(tokenizer=tokenizer, **meteor) as opened:
+            yield opened.matrices, {"distance": opened.variant}
+    elif distance == "cider_d":
+        name, df = document_frequency()
+        yield cider_d_matrices(df, tokenizer), {"df": name}
+    elif distance == "bert":
+        encoded = vectors()
+        yield cosine_matrices(captions, encoded), {"encoder": encoded.identity}
+    else:
+        yield {"rouge_l": rouge_l_matrices, "bleu_4": bleu_4_matrices}[distance](tokenizer), {}
+
+
+def cider_d_matrices(df: DocumentFrequency, tokenizer: Tokenizer) -> Matrices:
+    """d(a, b) = 10 - CIDEr-D(hypothesis a, reference b)."""
+    return _of_distinct(tokenizer, lambda texts: 10.0 - cider_d(texts, df))
+
+
+def bleu_4_matrices(tokenizer: Tokenizer) -> Matrices:
+    """d(a, b) = 1 - BLEU-4(hypothesis a, reference b)."""
+    return _of_distinct(tokenizer, lambda texts: 1.0 - bleu_4(texts))
+
+
+def rouge_l_matrices(tokenizer: Tokenizer) -> Matrices:
+    """d(a, b) = 1 - ROUGE-L(a, b), over runs of a-z and 0-9."""
+    warned = False
+
+    def words(caption: str) -> Tokens:
+        nonlocal warned
+        if not warned and not caption.isascii() and any(c.isalpha() and not c.isascii() for c in caption):
+            warned = True
+            warnings.warn(f"ROUGE-L sees no letters but a-z; those in {caption!r} vanish", stacklevel=2)
+        return tuple(_WORD.findall(" ".join(tokenizer(caption)).lower()))
+
+    return _of_distinct(words, lambda texts: 1.0 - rouge_l(texts))
+
+
+def cosine_matrices(captions: Captions, vectors: CaptionVectors) -> Matrices:
+    """d(a, b) = 1 - cosine of the sentence vectors, 0 for equal captions.
+
+    Args:
+        captions: Captions of each example in the order of `vectors`.
+        vectors: Their vectors.
+    """
+    place = {
+        caption: int(row)
+        for pooled, rows in zip(captions, vectors.positions, strict=True)
+        for caption, row in zip(pooled, rows, strict=True)
+    }
+
+    def distances(texts: list[str]) -> Floats:
+        chosen = vectors.table[[place[text] for text in texts]].astype(np.float64)
+        with np.errstate(invalid="ignore"):  # 0/0 of a vector without direction: undefined
+            chosen /= np.linalg.norm(chosen, axis=1, keepdims=True)
+        matrix: Floats = 1.0 - chosen @ chosen.T
+        np.fill_diagonal(matrix, matrix.diagonal() * 0.0)  # 0, but NaN stays
+        return matrix
+
+    return _of_distinct(str, distances)
+
+
+def function_matrices(function: Callable[..., Any]) -> Matrices:
+    """Distances that a function gives: of two captions, or, if its attribute ``batch`` is true, of a list of them.
+
+    Raises:
+        ValueError: If it returns anything but real numbers, or an array of the wrong shape.
+    """
+
+    def distances(texts: list[str]) -> Floats:
+        if getattr(function, "batch", False):
+            return real_matrix(function(texts), len(texts), "what `distance` returns")
+        found = [[function(a, b) for b in texts] for a in texts]
+        return real_matrix(found, len(texts), "what `distance` returns, for all pairs,")
+
+    return _of_distinct(str, distances)
+
+
+def checked_df(df: Any) -> Any:
+    """The setting `df`.
+
+    Raises:
+        ValueError: If it is no source of document frequencies.
+    """
+    is_source = isinstance(df, str | Path) and (df in ("references", "pooled") or Path(df).is_file())
+    if not is_source and not isinstance(df, DocumentFrequency):
+        raise ValueError(
+            f"`df` must be 'references', 'pooled', a DocumentFrequency or the path of a file that it saved, got {df!r}"
+        )
+    return df
+
+
+def document_frequency(
+    df: Any, predictions: Captions, references: Captions, tokenizer: Tokenizer
+) -> tuple[str, DocumentFrequency]:
+    """The document frequencies that the setting `df` stands for, and their name in the signature."""
+    if isinstance(df, DocumentFrequency):
+        return f"given@{df.digest[:8]}", df
+    if df == "pooled":
+        return df, DocumentFrequency.from_pooled(predictions, references, tokenizer=tokenizer)
+    if df == "references":
+        if len(references) < _FEW_DOCUMENTS:
+            warnings.warn(
+                f"CIDEr-D takes document frequencies from the references of {len(references)} examples, too few to "
+                "tell which n-grams are rare (from one example, all distances tie); pass `df`",
+                stacklevel=2,
+            )
+        return df, DocumentFrequency.from_references(references, tokenizer=tokenizer)
+    loaded = DocumentFrequency.load(df)
+    return f"{Path(df).name}@{loaded.digest[:8]}", loaded
+
+
+def checked_tokenizer(tokenizer: Callable[[str], Any]) -> Tokenizer:
+    """The tokenizer of the user, whose results are checked.
+
+    Raises:
+        ValueError: By what is returned, if the tokenizer gives anything but a list of strings.
+    """
+
+    def tokens(caption: str) -> Tokens:
+        found = tokenizer(caption)
+        if isinstance(found, str) or not all(isinstance(token, str) for token in found):
+            raise ValueError(f"`tokenizer` must return a list of str, got {found!r} for {caption!r}")
+        return tuple(found)
+
+    return tokens
+
+
+def real_matrix(values: Any, n_captions: int, name: str) -> Floats:
+    """The values as a float array.
+
+    Raises:
+        ValueError: If they are not real numbers, one for each ordered pair of captions.
+    """
+    try:
+        matrix = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        matrix = np.asarray(values, dtype=object)
+    if matrix.dtype == object or not np.issubdtype(matrix.dtype, np.number) or np.iscomplexobj(matrix):
+        raise ValueError(f"{name} must hold real numbers in equally long rows, got {matrix.dtype}")
+    if matrix.shape != (n_captions, n_captions):
+        raise ValueError(
+            f"{name} must have shape {(n_captions, n_captions)}, candidates and then references both ways, "
+            f"got {matrix.shape}"
+        )
+    return matrix.astype(np.float64, copy=False)
+
+
+def given_matrices(distances: Any, captions: Captions) -> list[Floats]:
+    """The matrices of distances that the caller gives, one per example.
+
+    Raises:
+        ValueError: If one is missing or is not a square of real numbers; the message names the example.
+    """
+    if not hasattr(distances, "__len__") or len(distances) != len(captions):
+        got = len(distances) if hasattr(distances, "__len__") else type(distances).__name__
+        raise ValueError(f"`distances` must have one array per example, got {got} for {len(captions)} examples")
+    pairs = zip(distances, captions, strict=True)
+    return [real_matrix(one, len(pooled), f"`distances[{row}]`") for row, (one, pooled) in enumerate(pairs)]
+
+
+def zero_between_equal(distances: Floats, texts: list[list[Tokens]]) -> Floats:
+    """The distances, with 0 between captions of equal tokens."""
+    changed = distances.copy()
+    for matrix, tokens in zip(changed, texts, strict=True):
+        place = {one: i for i, one in enumerate(dict.fromkeys(tokens))}
+        numbers = np.array([place[one] for one in tokens])
+        matrix[numbers[:, None] == numbers] = 0.0
+    return changed
+
+
+def _of_distinct(key: Callable[[str], Hashable], between: Callable[[list[Any]], Floats]) -> Matrices:
+    """Matrices of which only the part of the distinct keys is computed."""
+
+    def spread(captions: Sequence[str]) -> Floats:
+        keys = [key(caption) for caption in captions]
+        place = {one: i for i, one in enumerate(dict.fromkeys(keys))}
+        order = [place[one] for one in keys]
+        return between(list(place))[np.ix_(order, order)]
+
+    return lambda examples: map(spread, examples)

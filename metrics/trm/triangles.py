@@ -1,0 +1,251 @@
+"""Triangles of captions: Eqs. 3 and 4 of the paper, under all partitions at once.
+
+A triangle (x; y, w) has y and w on one side and the lone caption x on the other. Exchanging candidates and references,
+reordering either, and any strictly monotone transform of the distances leave Q as it is.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.signedinteger]
+Weights = npt.NDArray[np.floating]
+Bools = npt.NDArray[np.bool_]
+
+TIES = ("fractional", "paper")
+
+# Sizes of working arrays that stay in the cache.
+_EXAMPLES_PER_BLOCK = 128
+_VALUES_PER_BLOCK = 2**14
+_LARGEST_ARRAY = 2**23
+
+
+def levels(distances: Floats, tie_tol: float) -> Ints:
+    """Order of the N^2 distances of each example, ties at one level.
+
+    Sorted, a new level begins where the gap exceeds `tie_tol`: rounding would part ties that lie across a grid line.
+
+    Args:
+        distances: shape ``(S, N, N)``; infinity is the largest level.
+        tie_tol: the largest gap between neighbours that counts as a tie.
+
+    Returns:
+        shape ``(S, N, N)``, from 0; of no meaning where a distance is NaN.
+    """
+    flat = distances.reshape(len(distances), -1)
+    order = np.argsort(flat, axis=1)
+    with np.errstate(invalid="ignore"):  # infinity less infinity
+        rises = np.diff(np.take_along_axis(flat, order, axis=1), axis=1) > tie_tol
+    found = np.zeros(flat.shape, dtype=np.int16 if flat.shape[1] < 2**15 else np.int32)
+    np.put_along_axis(found, order[:, 1:], np.cumsum(rises, axis=1, dtype=found.dtype), axis=1)
+    return found.reshape(distances.shape)
+
+
+def rank_values(levels: Ints, ties: str) -> npt.NDArray[np.int8]:
+    """Which rank the side y-w has among the three sides of each triangle (x; y, w) (Chan et al., Eq. 3).
+
+    "paper": I_0 = 1 if d(y,w) <= both d(x,y) and d(x,w), I_1 if it lies between them, I_2 if it is >= both; several may
+    be 1. "fractional": a tie shares one triangle among the ranks that it spans, in sixths: 6, 3 + 3 or 2 + 2 + 2.
+
+    Args:
+        levels: shape ``(N, N, S)``, the examples last.
+        ties: "fractional" or "paper".
+
+    Returns:
+        shape ``(N, N, N, K, S)``, axes x, y, w: smallest and largest of the fractional ranks, whose sum with the middle
+        one is 6; smallest, middle and largest of the paper's. 0 where two of x, y, w are the same.
+    """
+    n, _, n_examples = levels.shape
+    values = np.empty((n, n, n, 2 if ties == "fractional" else 3, n_examples), dtype=np.int8)
+    for x in range(n):
+        to_y, to_w = levels[x, :, None], levels[x, None]
+        lower, higher = np.minimum(to_y, to_w), np.maximum(to_y, to_w)
+        if ties == "fractional":
+            share = 3 - (lower == higher).astype(np.int8)
+            values[x, :, :, 0] = np.where(levels < lower, 6, share * (levels == lower))
+            values[x, :, :, 1] = np.where(levels > higher, 6, share * (levels == higher))
+        else:
+            values[x, :, :, 0] = levels <= lower
+            values[x, :, :, 1] = (levels >= lower) & (levels <= higher)
+            values[x, :, :, 2] = levels >= higher
+        values[x, x] = values[x, :, x] = 0
+    same = np.arange(n)
+    values[:, same, same] = 0
+    return values
+
+
+def q_statistics(counts: Floats) -> Floats:
+    """Pooled and separate Q of the counts c_k^C of triangles with a lone candidate and c_k^R with a lone reference.
+
+    Pooled (Chan et al., Eq. 4): sum_k |(c_k^C + c_k^R) / I - 1/3|, range [0, 4/3], with I the sum of all counts.
+    Separate (the form of the authors' code): sum_k |c_k^C / I^C - 1/3| + sum_k |c_k^R / I^R - 1/3|, range [0, 8/3].
+
+    Args:
+        counts: shape ``(2, 3, ...)``: lone candidate and lone reference, by rank; in any unit.
+
+    Returns:
+        shape ``(2, ...)``.
+    """
+    totals = counts.sum(axis=1)
+    apart = np.abs(3 * counts - totals[:, None]).sum(axis=1) / (3 * totals)
+    total = totals.sum(axis=0)
+    pooled = np.abs(3 * counts.sum(axis=0) - total).sum(axis=0) / (3 * total)
+    return np.stack([pooled, apart.sum(axis=0)])
+
+
+@dataclass(frozen=True, eq=False)
+class TriangleTests:
+    """TRM of S examples of equal sizes under P partitions.
+
+    Attributes:
+        q: shape ``(2, S, P)``, pooled and separate; see `q_statistics`.
+        pvalues: shape ``(2, S)``, share of the partitions whose Q is at least that of the first one.
+        counts: shape ``(S, 2, 3)``, triangles of the first partition: lone candidate and lone reference, by rank.
+    """
+
+    q: Floats
+    pvalues: Floats
+    counts: Floats
+
+
+def triangle_tests(levels: Ints, candidates: Bools, ties: str = "fractional") -> TriangleTests:
+    """Q under every partition, and p-values; those of "fractional" compare integers and are exact.
+
+    Args:
+        levels: shape ``(S, N, N)``, order of d(a, b); the lone caption of a triangle is always a.
+        candidates: shape ``(P, N)``, n True in each row, the observed partition in row 0.
+        ties: "fractional" or "paper", as in `rank_values`.
+
+    Raises:
+        ValueError: Unknown `ties`, or fewer than 2 captions on a side.
+    """
+    n_captions = levels.shape[1]
+    n = int(np.count_nonzero(candidates[0]))
+    if ties not in TIES:
+        raise ValueError(f"`ties` must be one of {', '.join(map(repr, TIES))}, got {ties!r}")
+    if min(n, n_captions - n) < 2:
+        raise ValueError(
+            f"`candidates` must leave 2 captions or more on either side, got {n} candidates and {n_captions - n} "
+            "references"
+        )
+    step = max(1, min(_EXAMPLES_PER_BLOCK, _LARGEST_ARRAY // n_captions**3))
+    blocks = [_tests_of_block(levels[i : i + step], candidates, ties) for i in range(0, len(levels), step)]
+    return TriangleTests(
+        q=np.concatenate([block.q for block in blocks], axis=1),
+        pvalues=np.concatenate([block.pvalues for block in blocks], axis=1),
+        counts=np.concatenate([block.counts for block in blocks]),
+    )
+
+
+def _tests_of_block(levels: Ints, candidates: Bools, ties: str) -> TriangleTests:
+    """`triangle_tests` of a few examples, a few partitions at a time."""
+    n_examples, n_captions, _ = levels.shape
+    n = int(np.count_nonzero(candidates[0]))
+    m = n_captions - n
+    values = rank_values(np.ascontiguousarray(levels.transpose(1, 2, 0)), ties)
+    sums = triangle_sums(values.reshape(n_captions, n_captions, n_captions, -1))
+    q = np.empty((2, n_examples, len(candidates)))
+    as_large = np.zeros((2, n_examples))
+    step = max(1, min(_VALUES_PER_BLOCK // n_examples, 2 * _LARGEST_ARRAY // n_captions**2))
+    for start in range(0, len(candidates), step):
+        block = candidates[start : start + step]
+        counts = side_sums(sums, block).reshape(2, -1, n_examples, len(block))
+        if ties == "fractional":
+            counts = _all_sixths(counts, n, m)
+        found = q[:, :, start : start + step] = q_statistics(counts)
+        # Q of the fractional counts is a fraction of this denominator: numerators tie exactly, quotients may not.
+        denominators = 18 * n * m * np.array([n + m - 2, (n - 1) * (m - 1)])[:, None, None]
+        compared = np.rint(found * denominators) if ties == "fractional" else found
+        if start == 0:
+            least = compared[:, :, :1] - (0.0 if ties == "fractional" else 1e-9)
+            observed = counts[:, :, :, 0].transpose(2, 0, 1)
+        as_large += np.count_nonzero(compared >= least, axis=2)
+    return TriangleTests(q, as_large / len(candidates), observed / (6 if ties == "fractional" else 1))
+
+
+def _all_sixths(counts: Floats, n: int, m: int) -> Floats:
+    """Sixths of triangles by all three ranks, from those of the smallest and the largest; shape ``(2, 3, S, P)``."""
+    sixths = 6 * n * m * np.array([m - 1, n - 1])[:, None, None]
+    return np.stack([counts[:, 0], sixths - counts[:, 0] - counts[:, 1], counts[:, 1]], axis=1)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sums over triangles, by matrix products
+# ---------------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class TriangleSums:
+    """Coefficients that give, for any partition, the sums over its triangles of each lone side.
+
+    Let s_i be 1 for a candidate and -1 for a reference. A triangle (x; y, w) counts if y and w are on one side and x on
+    the other: (1 - s_x s_y - s_x s_w + s_y s_w) / 4 is 1 then, else 0. Times s_x it is
+    (s_x - s_y - s_w + s_x s_y s_w) / 4, which is 1 for a lone candidate and -1 for a lone reference. So 4 times the sum
+    over both types is a constant plus a quadratic form in s, and 4 times their difference is a linear plus a cubic one:
+    of N captions there are N(N-1)(N-2)/6 products of three, but 3 times as many triangles of each type.
+
+    Columns are the S examples, once per rank. All numbers are integers, exact in the type that is chosen.
+
+    Attributes:
+        constant: shape ``(columns,)``.
+        single: shape ``(N, columns)``.
+        pairs: shape ``(N(N-1)/2, columns)``, in the order of ``np.triu_indices(N, 1)``.
+        triples: one array per first caption a, whose rows are the pairs b < c after a, in the same order.
+    """
+
+    constant: Weights
+    single: Weights
+    pairs: Weights
+    triples: list[npt.NDArray[np.float32]]
+
+
+def triangle_sums(values: npt.NDArray[np.int8]) -> TriangleSums:
+    """The coefficients for a value of each triangle (x; y, w).
+
+    Args:
+        values: shape ``(N, N, N, columns)``, axes x, y, w, in [0, 6]; 0 where two of them are the same.
+    """
+    n = len(values)
+    # Every triangle enters 8 coefficients, and float32 holds all integers up to 2^24. It is enough for the products of
+    # triples in any case: they are added up caption by caption, and 36 n^2 / 2 is not too large.
+    dtype = np.float32 if 8 * 6 * n**3 < 2**24 else np.float64
+    over_x, over_y, over_w = (values.sum(axis=axis, dtype=np.int32) for axis in (0, 1, 2))
+    lone, first, second = over_y.sum(axis=1), over_w.sum(axis=0), over_y.sum(axis=0)
+    form = over_x - over_y - over_w
+    left, right = np.triu_indices(n, 1)
+    triples = []
+    for a in range(n - 2):
+        rest = slice(a + 1, None)
+        block = values[a, rest, rest] + values[rest, a, rest] + values[rest, rest, a]
+        b, c = np.triu_indices(n - a - 1, 1)
+        triples.append((block[b, c] + block[c, b]).astype(np.float32))
+    return TriangleSums(
+        constant=lone.sum(axis=0, dtype=dtype),
+        single=(lone - first - second).astype(dtype),
+        pairs=(form[left, right] + form[right, left]).astype(dtype),
+        triples=triples,
+    )
+
+
+def side_sums(sums: TriangleSums, candidates: Bools) -> Floats:
+    """The sums over the triangles with a lone candidate and over those with a lone reference.
+
+    Args:
+        sums: From `triangle_sums`.
+        candidates: shape ``(P, N)``.
+
+    Returns:
+        shape ``(2, columns, P)``, exact.
+    """
+    n = candidates.shape[1]
+    signs = np.where(candidates.T, 1, -1).astype(np.float32)
+    left, right = np.triu_indices(n, 1)
+    pairs = signs[left] * signs[right]
+    both = sums.constant[:, None] + sums.pairs.T @ pairs
+    difference = sums.single.T @ signs
+    start = 0
+    for a, triples in enumerate(sums.triples):
+        start += n - a - 1  # pairs of captions after a are the last ones
+        difference += signs[a] * (triples.T @ pairs[start:])
+    # The sums are integers, so that a float32 would hold them too, but not every product with other integers.
+    return np.stack([both + difference, both - difference]).astype(np.float64) / 8

@@ -1,0 +1,252 @@
+"""TRM: are candidate and reference captions as far from each other as they are among themselves?"""
+
+import math
+from collections.abc import Callable
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from typing import TypeAlias
+
+import evaluate
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge import coco_text  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import meteor_backends  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import module  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import statistics  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+from .aggregates import aggregated
+from .aggregates import mean_bleu_4
+from .distances import DISTANCES
+from .distances import NGRAM_DISTANCES
+from .distances import checked_df
+from .distances import checked_tokenizer
+from .distances import document_frequency
+from .distances import given_matrices
+from .distances import open_distances
+from .distances import zero_between_equal
+from .triangles import TIES
+from .triangles import levels
+from .triangles import triangle_tests
+
+_PAPERS = ("https://aclanthology.org/2024.lrec-main.453",)
+
+_CITATION = """\
+@inproceedings{chan-etal-2024-distribution,
+  title = {Distribution Aware Metrics for Conditional Natural Language Generation},
+  author = {Chan, David M. and Ni, Yiming and Ross, David and Vijayanarasimhan, Sudheendra and Myers, Austin and
+    Canny, John},
+  booktitle = {Proceedings of the 2024 Joint International Conference on Computational Linguistics, Language Resources
+    and Evaluation (LREC-COLING 2024)},
+  pages = {5064--5095},
+  year = {2024}
+}
+"""
+
+_DESCRIPTION = """\
+TRM, the triangle-rank metric, compares the set of captions that a model samples for an image with the set that people
+wrote. Of all triangles with two captions from one set and one from the other it asks whether the side within the set is
+the shortest, the middle or the longest: for draws of one distribution each is as likely. Any distance between two
+captions will do. Lower is better; exact permutation p-values say whether the two sets could come from one distribution.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of caption sets sampled by the model, one list of strings per example.
+    references: list of caption sets written by people, one list of strings per example.
+    distances: with the setting distance="precomputed", one array of shape (n + m, n + m) per example: entry [a, b] is
+        the distance from a to b, the n candidates before the m references.
+    return_details: whether to add the counts of triangles, captions without tokens, distinct captions, partitions and
+        null deviations of each example.
+
+Returns:
+    trm: mean of the scores Q, in [0, 4/3], lower is better; not 0 for identical sets, so read it with the p-values.
+    trm_scores: one score per example, NaN where a side has fewer than two captions or a distance is NaN.
+    trm_undefined: number of those.
+    trm_signature: how the numbers were made.
+    trm_separate, trm_separate_scores: the same with the two types of triangles counted apart, in [0, 8/3].
+    trm_base, trm_base_scores: with the setting mean_aggregate, mean over the candidates of their plain scores.
+    trm_pvalues, trm_pvalue, trm_pvalue_harmonic, trm_mean_log_pvalue, trm_null_means, trm_null_mean, trm_zscores,
+        trm_stratified_z, trm_stratified_pvalue, and the same with trm_separate_ and trm_base_: with the setting pvalue;
+        see the card.
+
+Examples:
+    >>> import evaluate
+    >>> trm = evaluate.load("vlgauge/trm", pvalue="exact")
+    >>> result = trm.compute(
+    ...     predictions=[["a dog runs on grass", "a brown dog running", "a puppy at play"]],
+    ...     references=[["two planes wait", "a jet on the runway", "an airliner takes off"]],
+    ... )
+    >>> print(round(result["trm"], 4), round(result["trm_separate"], 4))
+    0.6667 1.3333
+    >>> print(result["trm_pvalues"])
+    [0.1]
+"""
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Captions: TypeAlias = list[list[str]]
+Tokens: TypeAlias = tuple[str, ...]
+Tokenizer: TypeAlias = Callable[[str], Tokens]
+
+# Embeddings are float32; two captions that share nothing but a frequent word differ by 1e-9 in CIDEr-D.
+_TIE_TOLERANCE = {"bert": 1e-6}
+
+
+def checked_tolerance(tie_tol: Any) -> float | None:
+    """The setting `tie_tol`.
+
+    Raises:
+        ValueError: If it is neither None nor a number of at least 0.
+    """
+    number = isinstance(tie_tol, int | float | np.integer | np.floating) and not isinstance(tie_tol, bool)
+    if tie_tol is not None and not (number and 0.0 <= tie_tol < math.inf):
+        raise ValueError(f"`tie_tol` must be a finite number of at least 0, got {tie_tol!r}")
+    return None if tie_tol is None else float(tie_tol)
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class Trm(module.CaptionVectorMetric):
+    """Triangle-rank metric of two caption sets, with permutation p-values."""
+
+    measures = "Do sampled captions differ from people's as people's differ among themselves?"
+    score_range = "[0, 4/3]; separate [0, 8/3]"
+    higher_is_better = False
+    needs = ()
+
+    def __init__(
+        self,
+        *args: Any,
+        distance: str | Callable[..., Any] = "meteor",
+        ties: str = "fractional",
+        tie_tol: float | None = None,
+        force_zero_self: bool = False,
+        mean_aggregate: bool = False,
+        df: Any = "references",
+        tokenizer: Callable[[str], Sequence[str]] | None = None,
+        backend: str = "own",
+        jar: str | Path | None = None,
+        workers: int = 1,
+        **host: Any,
+    ) -> None:
+        distance = "bleu_4" if distance == "bleu" else distance
+        self.distance = distance if callable(distance) else module.one_of("distance", distance, DISTANCES)
+        self.ties = module.one_of("ties", ties, TIES)
+        self.tie_tol = checked_tolerance(tie_tol)
+        self.force_zero_self = module.true_or_false("force_zero_self", force_zero_self)
+        self.mean_aggregate = module.true_or_false("mean_aggregate", mean_aggregate)
+        if mean_aggregate and (callable(distance) or distance == "precomputed"):
+            raise ValueError(f"`mean_aggregate` must have a named distance, whose score it can take, got {distance!r}")
+        self.df = checked_df(df)
+        if tokenizer is not None and not callable(tokenizer):
+            raise ValueError(f"`tokenizer` must be a function from str to list of str, got {tokenizer!r}")
+        self.tokenizer = tokenizer
+        self.backend = module.one_of("backend", backend, meteor_backends.BACKENDS)
+        if jar is not None and backend != "meteor-1.5":
+            raise ValueError(f"`jar` must be left out unless `backend` is 'meteor-1.5', got {str(jar)!r}")
+        self.jar = jar
+        self.workers = module.whole_number("workers", workers, 1)
+        super().__init__(*args, **host)
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def signature_fields(self) -> dict[str, Any]:
+        """The settings that the distance reads."""
+        fields = super().signature_fields() | {"tie_tol": self._tolerance()}
+        for_one = {"df": "cider_d", "encoder": "bert", "pooling": "bert"}
+        dropped = {name for name, distance in for_one.items() if self.distance != distance}
+        dropped |= {"mean_aggregate", "backend", "jar"}
+        if self.tokenizer is None:
+            dropped.add("tokenizer")
+        profile = {"profile": self.profile} if self.distance == "bert" else {}
+        return profile | {name: value for name, value in fields.items() if name not in dropped}
+
+    def _compute(
+        self,
+        predictions: Captions,
+        references: Captions,
+        distances: Sequence[npt.ArrayLike] | None = None,
+        return_details: bool = False,
+    ) -> dict[str, Any]:
+        """Score the caption sets; the card describes the keys."""
+        minimum = 1 if self.mean_aggregate else 2
+        self.check_sizes(predictions, references, minimum=minimum)
+        pooled = [[*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True)]
+        order = self.scoring_order(predictions, references, minimum=minimum)
+        if self.distance != "precomputed" and distances is not None:
+            raise ValueError("`distances` must be left out unless `distance` is 'precomputed', got some")
+        examples: Sequence[Any] = given_matrices(distances, pooled) if self.distance == "precomputed" else pooled
+        tokens = lru_cache(2**16)(checked_tokenizer(self.tokenizer or coco_text.coco_tokens))
+        extreme = {"": "large", "separate": "large"} | ({"base": "small"} if self.mean_aggregate else {})
+        with open_distances(
+            self.distance,
+            pooled,
+            tokenizer=tokens,
+            document_frequency=lambda: document_frequency(self.df, predictions, references, tokens),
+            vectors=lambda: self.caption_vectors(predictions, references),
+            meteor={"backend": self.backend, "jar": self.jar, "workers": self.workers},
+        ) as (matrices_of, made_with):
+            matrices = matrices_of(examples[row] for row in order)
+
+            def scored(rows: list[int], n: int, ways: statistics.Partitions | None) -> Any:
+                stack = np.stack([next(matrices) for _ in rows])
+                return self._score_group(stack, [pooled[row] for row in rows], tokens, n, ways)
+
+            return self.score_statistics(
+                predictions,
+                references,
+                scored,
+                lambda captions, ways: 64 * ways + 48 * captions**2,
+                extreme=extreme,
+                minimum=minimum,
+                return_details=return_details,
+                made_with=made_with,
+            )
+
+    def _score_group(
+        self,
+        distances: Floats,
+        captions: Captions,
+        tokens: Tokenizer,
+        n: int,
+        ways: statistics.Partitions | None,
+    ) -> tuple[dict[str, tuple[Floats, Floats | None, Floats | None]], list[dict[str, Any]]]:
+        """The statistics of examples with n candidates each, and their details."""
+        candidates = np.arange(distances.shape[1])[None] < n if ways is None else ways.candidates
+        texts = [[tokens(caption) for caption in pooled] for pooled in captions] if self._reads_tokens() else []
+        details: list[dict[str, Any]] = [{"n_distinct": len(set(pooled))} for pooled in captions]
+        if self.distance in NGRAM_DISTANCES:
+            details = [one | {"n_empty": sum(not t for t in text)} for one, text in zip(details, texts, strict=True)]
+        found = {}
+        if min(n, distances.shape[1] - n) >= 2:
+            values = zero_between_equal(distances, texts) if self.force_zero_self else distances
+            tests = triangle_tests(levels(values, self._tolerance()), candidates, self.ties)
+            undefined = np.isnan(values).any(axis=(1, 2))
+            for name, q, pvalues in zip(("", "separate"), tests.q, tests.pvalues, strict=True):
+                q[undefined] = np.nan
+                found[name] = (q[:, 0], None if ways is None else q, pvalues)
+            for row in np.flatnonzero(~undefined).tolist():
+                names = ("counts_lone_candidate", "counts_lone_reference")
+                details[row] |= zip(names, tests.counts[row].tolist(), strict=True)
+        if self.mean_aggregate:
+            found["base"] = self._base(distances, texts, n, None if ways is None else candidates)
+        return found, details
+
+    def _base(
+        self, distances: Floats, texts: list[list[Tokens]], n: int, candidates: Bools | None
+    ) -> tuple[Floats, Floats | None, None]:
+        """The mean over the candidates of the plain score, and its null distribution."""
+        if self.distance == "bleu_4":
+            return mean_bleu_4(texts, n), None, None
+        identity = np.arange(distances.shape[1])[None] < n
+        values = aggregated(str(self.distance), distances, texts, identity if candidates is None else candidates)
+        return values[:, 0], None if candidates is None else values, None
+
+    def _tolerance(self) -> float:
+        return _TIE_TOLERANCE.get(str(self.distance), 1e-12) if self.tie_tol is None else self.tie_tol
+
+    def _reads_tokens(self) -> bool:
+        return self.force_zero_self or self.distance in NGRAM_DISTANCES
