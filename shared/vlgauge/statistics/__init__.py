@@ -1,0 +1,29 @@
+"""Permutation tests, p-values over a corpus, intervals, and the comparison of systems."""
+
+from vlgauge.statistics.comparison import Interval
+from vlgauge.statistics.comparison import PairedTest
+from vlgauge.statistics.comparison import bootstrap_interval
+from vlgauge.statistics.comparison import paired_test
+from vlgauge.statistics.permutation import PVALUE_MODES
+from vlgauge.statistics.permutation import Partitions
+from vlgauge.statistics.permutation import SetTest
+from vlgauge.statistics.permutation import calibrated_harmonic_pvalue
+from vlgauge.statistics.permutation import harmonic_mean_pvalue
+from vlgauge.statistics.permutation import mean_log_pvalue
+from vlgauge.statistics.permutation import partitions
+from vlgauge.statistics.permutation import permutation_pvalues
+
+__all__ = [
+    "PVALUE_MODES",
+    "Interval",
+    "PairedTest",
+    "Partitions",
+    "SetTest",
+    "bootstrap_interval",
+    "calibrated_harmonic_pvalue",
+    "harmonic_mean_pvalue",
+    "mean_log_pvalue",
+    "paired_test",
+    "partitions",
+    "permutation_pvalues",
+]
