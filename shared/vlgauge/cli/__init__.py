@@ -27,11 +27,13 @@ def build_parser() -> argparse.ArgumentParser:
     from vlgauge.cli import info
     from vlgauge.cli import listing
     from vlgauge.cli import score
+    from vlgauge.cli import sensitivity
+    from vlgauge.cli import style
 
     parser = OneLineParser(prog="vlgauge", description="Metrics for generated captions and visual stories.")
     parser.add_argument("--version", action="version", version=f"vlgauge {vlgauge.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (listing, score, info):
+    for command in (listing, score, sensitivity, style, info):
         command.add_parser(commands)
     return parser
 

@@ -18,6 +18,8 @@ from vlgauge.module.sets import CaptionVectorMetric
 from vlgauge.module.settings import one_of
 from vlgauge.module.settings import true_or_false
 from vlgauge.module.settings import whole_number
+from vlgauge.module.styles import References
+from vlgauge.module.styles import StyleMetric
 from vlgauge.progress import progress_bar
 
 __all__ = [
@@ -28,9 +30,11 @@ __all__ = [
     "ImageMetric",
     "Images",
     "Metric",
+    "References",
     "Story",
     "StoryImageMetric",
     "StoryMetric",
+    "StyleMetric",
     "Text",
     "one_of",
     "progress_bar",

@@ -1,0 +1,198 @@
+"""OnlyStyle: does a caption sound like a style, without any reference?"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import evaluate
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge import module  # From: "vlgauge[onlystyle] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import ngrams  # From: "vlgauge[onlystyle] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+_PAPERS = ("https://arxiv.org/abs/2201.00975",)
+
+_CITATION = """\
+@article{li-harrison-2022-stylem,
+  title = {{StyleM}: Stylized Metrics for Image Captioning Built with Contrastive N-grams},
+  author = {Li, Chengxi and Harrison, Brent},
+  journal = {arXiv preprint arXiv:2201.00975},
+  year = {2022}
+}
+"""
+
+_DESCRIPTION = """\
+OnlyStyle says how much a caption sounds like a style: the mean, over its 1- to 4-grams, of a contrastive weight that
+is high for n-grams which captions of the style have and those of other styles have not. Higher is better; it needs no
+reference, but a style table fitted once on captions with style labels.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of captions, one string per example.
+    styles: list of target styles, one name per example.
+    references: ignored; stylecider reads them.
+    table: optional style table of this call: a StyleTable, a Parquet file, or a data set on the Hub.
+    return_details: whether to add, for each example, the n-grams and words that raised and lowered its score.
+
+Returns:
+    onlystyle: mean of the scores, higher is better; from -1/S to (S-1)/S with S styles, variant "authors" from
+        -1/(S-1) to 1.
+    onlystyle_scores: one score per example, 0 for a caption without words.
+    onlystyle_undefined: always 0.
+    onlystyle_signature: how the numbers were made.
+    onlystyle_in_sample: number of predictions that the table was fitted on.
+    onlystyle_no_evidence: number of predictions of which the table knows no n-gram.
+    onlystyle_top_styles, onlystyle_rank: with the setting top_k; onlystyle_matrix, onlystyle_styles: with the setting
+        return_style_matrix; see the card.
+
+Examples:
+    >>> import evaluate
+    >>> onlystyle = evaluate.load("vlgauge/onlystyle", "demo")
+    >>> captions = ["Two lovers hold hands under the evening sky.", "The stupid bus is late again and nobody cares."]
+    >>> result = onlystyle.compute(predictions=captions, styles=["romantic", "romantic"])
+    >>> print([round(score, 3) for score in result["onlystyle_scores"]])
+    [0.178, -0.064]
+"""
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+MAX_CELLS = 20_000_000
+_TIE = 1e-12
+
+
+def order_scores(weights: Floats, captions: Ints, sizes: Ints) -> Floats:
+    """OnlyStyle_n(c, p): mean of CNG_p over the set M_n of n-grams of a caption (Li and Harrison, 2022, Eq. 6).
+
+    Args:
+        weights: shape ``(m,)``, CNG_p(t) of every caption c and distinct n-gram t of it; 0 for one never seen.
+        captions: shape ``(m,)``, place of c.
+        sizes: shape ``(n_captions,)``, |M_n|.
+
+    Returns:
+        shape ``(n_captions,)``, 0 where M_n is empty.
+    """
+    sums = np.bincount(captions, weights, len(sizes)).astype(np.float64)
+    return sums / np.maximum(sizes, 1)
+
+
+def onlystyle_scores(scores: Floats, sizes: Ints, orders: str = "available") -> Floats:
+    """OnlyStyle(c, p): mean of OnlyStyle_n over the orders n = 1..4 (Li and Harrison, 2022, Eq. 5).
+
+    Args:
+        scores: shape ``(4, n_captions)``, OnlyStyle_n.
+        sizes: shape ``(4, n_captions)``, |M_n|.
+        orders: "available", mean over the orders that a caption has n-grams of, so that one word can reach the bounds
+            of the paper; or "four", always a quarter of the sum, as printed.
+
+    Returns:
+        shape ``(n_captions,)``, 0 for a caption without words.
+    """
+    divisor = np.maximum(np.count_nonzero(sizes, axis=0), 1) if orders == "available" else len(scores)
+    return np.asarray(scores.sum(axis=0) / divisor)
+
+
+def style_ranks(matrix: Floats, targets: Ints) -> Ints:
+    """1 + number of styles that score higher than the target, shape ``(n_captions,)``.
+
+    Args:
+        matrix: shape ``(n_captions, |S|)``.
+        targets: shape ``(n_captions,)``, column of the target style.
+    """
+    own = np.take_along_axis(matrix, targets[:, None], axis=1)
+    return 1 + np.count_nonzero(matrix > own + _TIE, axis=1)
+
+
+def best_styles(matrix: Floats, names: Sequence[str], k: int) -> list[list[list[Any]]]:
+    """The k best [style, score] of each caption; equal scores by name.
+
+    Args:
+        matrix: shape ``(n_captions, |S|)``.
+        names: of the columns, sorted.
+        k: how many.
+    """
+    order = np.argsort(-np.round(matrix, 12), axis=1, kind="stable")[:, :k]
+    best = np.take_along_axis(matrix, order, axis=1)
+    return [
+        [[names[column], score] for column, score in zip(columns, scores, strict=True)]
+        for columns, scores in zip(order.tolist(), best.tolist(), strict=True)
+    ]
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class Onlystyle(module.StyleMetric):
+    """Mean contrastive weight of the n-grams of a caption; needs no model."""
+
+    measures = "Does the caption sound like the style?"
+    score_range = "[-1/S, (S-1)/S] with S styles"
+    higher_is_better = True
+
+    def __init__(
+        self,
+        *args: Any,
+        orders: str = "available",
+        top_k: int = 0,
+        return_style_matrix: bool = False,
+        **host: Any,
+    ) -> None:
+        self.orders = module.one_of("orders", orders, ngrams.ORDER_RULES)
+        self.top_k = module.whole_number("top_k", top_k, 0)
+        self.return_style_matrix = module.true_or_false("return_style_matrix", return_style_matrix)
+        super().__init__(*args, **host)
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def signature_fields(self) -> dict[str, Any]:
+        """The settings, without those that only ask for more keys."""
+        fields = super().signature_fields()
+        return {name: value for name, value in fields.items() if name not in ("top_k", "return_style_matrix")}
+
+    def _compute(
+        self,
+        predictions: list[str],
+        styles: list[str],
+        references: list[list[str]] | None = None,
+        table: Any = None,
+        return_details: bool = False,
+    ) -> dict[str, Any]:
+        """Score the captions; the card describes the keys."""
+        table = self.style_table(table)
+        targets = table.style_ids(styles)
+        captions = table.tokenize(predictions, "predictions")
+        weighted = ngrams.weighted_ngrams(table, captions, targets, self.variant, exclude_self=self.exclude_self)
+        sizes = np.stack([order.grams.sizes for order in weighted])
+        means = [order_scores(order.weights, order.grams.captions, order.grams.sizes) for order in weighted]
+        extra: dict[str, Any] = {
+            "in_sample": self.count_in_sample(table, captions),
+            "no_evidence": len(captions) - len(set(weighted[0].known_captions().tolist())),
+            **self._all_styles(table, captions, targets),
+        }
+        if return_details:
+            extra["details"] = list(ngrams.caption_explanations(captions, weighted, self.orders))
+        scores = onlystyle_scores(np.stack(means), sizes, self.orders)
+        return self.result(scores.tolist(), made_with=self.signed_table(table), **extra)
+
+    def _all_styles(self, table: ngrams.StyleTable, captions: list[list[str]], targets: Ints) -> dict[str, Any]:
+        """The keys that need the score in every style."""
+        if not (self.top_k or self.return_style_matrix):
+            return {}
+        cells = len(captions) * len(table.styles)
+        if self.return_style_matrix and cells > MAX_CELLS:
+            raise ValueError(
+                f"`return_style_matrix` must give at most {MAX_CELLS} cells, got {len(captions)} captions x "
+                f"{len(table.styles)} styles; use `score_matrix` of the table, which returns an array"
+            )
+        own = targets if self.exclude_self else None
+        top: list[Any] = []
+        ranks: list[int] = []
+        rows: list[list[float]] = []
+        for block in ngrams.score_blocks(table, captions, self.variant, orders=self.orders, left_out_of=own):
+            if self.top_k:
+                ranks += style_ranks(block, targets[len(ranks) : len(ranks) + len(block)]).tolist()
+                top += best_styles(block, table.styles, self.top_k)
+            if self.return_style_matrix:
+                rows += block.tolist()
+        ranking = {"top_styles": top, "rank": ranks} if self.top_k else {}
+        return ranking | ({"matrix": rows, "styles": list(table.styles)} if self.return_style_matrix else {})

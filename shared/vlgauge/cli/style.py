@@ -1,0 +1,143 @@
+"""`vlgauge style-fit` and `vlgauge style-report`: style tables, and what they recognize."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+from typing import Any
+
+from vlgauge.results import to_json
+from vlgauge.results import to_table
+
+if TYPE_CHECKING:
+    from vlgauge.style_corpora import StyledCaptions
+
+KINDS = ("table", "personality-captions", "flickrstyle", "senticap", "goemotions")
+
+_COLUMNS = {
+    "captions": "captions",
+    "mean_onlystyle": "OnlyStyle",
+    "eq9": "Eq. 9",
+    "eq9_pairs": "pairs",
+    "eq10": "Eq. 10",
+    "eq10_pairs": "pairs",
+    "eq10_pooled": "pooled",
+}
+
+
+def add_parser(commands: Any) -> None:
+    """Add the two subcommands."""
+    words = "fit a style table for onlystyle and stylecider"
+    fit = commands.add_parser("style-fit", help=words, description=f"{words.capitalize()}.")
+    _add_corpus(fit)
+    fit.add_argument("-o", "--output", metavar="TABLE", required=True, help="Parquet file to write")
+    fit.add_argument("--tokenizer", choices=("words-1", "whitespace"), help="default: words-1")
+    for option in ("name", "source", "licence"):
+        fit.add_argument(f"--{option}", metavar="TEXT", help=f"{option} to write into the table")
+    fit.set_defaults(run=run_fit)
+
+    words = "tell how often the style metrics recognize the style of a corpus"
+    report = commands.add_parser(
+        "style-report",
+        help=words,
+        description=f"{words.capitalize()}: in sample, leaving one out, held out, and with shuffled styles.",
+    )
+    _add_corpus(report)
+    report.add_argument("--test", metavar="FILE", help="captions to hold out, in a file of the same kind")
+    report.add_argument("--held-out", type=float, default=0.15, metavar="SHARE", help="0 for none (default: 0.15)")
+    report.add_argument("--group-column", metavar="COLUMN", help="of what must not be parted, such as the image")
+    report.add_argument("--seed", type=int, default=0, help="of the choice of what is held out (default: 0)")
+    report.add_argument(
+        "--shuffle-seed", type=seed, default=0, metavar="SEED", help="of the control; none for no control"
+    )
+    report.add_argument("--variant", choices=("paper", "authors"), default="paper", help="default: paper")
+    report.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    report.set_defaults(run=run_report)
+
+
+def _add_corpus(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("corpus", metavar="CORPUS", help="file of captions with styles; for flickrstyle a folder")
+    parser.add_argument("--kind", choices=KINDS, default="table", help="of CORPUS (default: table)")
+    parser.add_argument(
+        "--input-format", metavar="FORMAT", help="of a table, where the ending of CORPUS does not tell it"
+    )
+    parser.add_argument("--caption", metavar="COLUMN", default="caption", help="of a table (default: caption)")
+    parser.add_argument("--style", metavar="COLUMN", default="style", help="of a table (default: style)")
+    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+
+
+def run_fit(options: argparse.Namespace) -> int:
+    """Read, count, write."""
+    from vlgauge.ngrams import StyleTable
+    from vlgauge.ngrams.files import checked_target
+
+    checked_target(options.output)  # a wrong folder is told before the work
+    corpus = _read(options, options.corpus, None)
+    about = {"name": options.name, "source": options.source, "licence": options.licence}
+    table = StyleTable.fit(
+        corpus.captions, corpus.styles, tokenizer=options.tokenizer, progress=_progress(options), **about
+    )
+    table.save(options.output)
+    facts = {
+        "captions": sum(table.captions),
+        "styles": len(table.styles),
+        "n-grams": sum(len(counts.keys) for counts in table.orders),
+        "tokenizer": table.tokenizer,
+        "fingerprint": table.fingerprint,
+    }
+    print(to_table(["table", options.output], list(facts.items())))
+    return 0
+
+
+def run_report(options: argparse.Namespace) -> int:
+    """Read, score, print."""
+    from vlgauge.style_agreement import parted_by_group
+    from vlgauge.style_agreement import style_report
+
+    corpus = _read(options, options.corpus, options.group_column)
+    test = _read(options, options.test, None) if options.test else None
+    held_out = None
+    if test is None and options.held_out:
+        held_out = parted_by_group(corpus.groups or range(len(corpus)), options.held_out, options.seed)
+    report = style_report(
+        corpus.captions,
+        corpus.styles,
+        held_out=held_out,
+        test=(test.captions, test.styles) if test else None,
+        shuffle_seed=options.shuffle_seed,
+        variant=options.variant,
+        progress=_progress(options),
+    )
+    records = {name: row.record() for name, row in report.items()}
+    if options.json:
+        print(to_json(records))
+    else:
+        rows = [[name, *(record[key] for key in _COLUMNS)] for name, record in records.items()]
+        print(to_table([f"share of captions won ({options.variant})", *_COLUMNS.values()], rows))
+    return 0
+
+
+def seed(text: str) -> int | None:
+    """A whole number, or None for "none"."""
+    return None if text.lower() == "none" else int(text)
+
+
+def _progress(options: argparse.Namespace) -> bool | None:
+    return False if options.no_progress else None
+
+
+def _read(options: argparse.Namespace, path: str, group: str | None) -> StyledCaptions:
+    """The captions of a file of the kind that the options name; what was left out is told."""
+    from vlgauge.style_corpora import READERS
+    from vlgauge.style_corpora import read_table
+
+    if options.kind == "table":
+        return read_table(path, options.caption, options.style, group, options.input_format)
+    if group is not None:
+        raise ValueError(f"--group-column is for --kind table; {options.kind} brings its own groups, if any")
+    corpus = READERS[options.kind](path)
+    if corpus.dropped:
+        counts = ", ".join(f"{count} with {reason}" for reason, count in corpus.dropped.items())
+        sys.stderr.write(f"read {len(corpus)} captions from {path}, left out {counts}\n")
+    return corpus

@@ -1,0 +1,138 @@
+"""How soon does a metric tell sampled captions from people's, as more captions are sampled? (Chan et al., Figure 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vlgauge import statistics
+
+CaptionSets = Sequence[Sequence[str]]
+
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True)
+class SensitivityRow:
+    """One metric at one number of candidates.
+
+    Attributes:
+        candidates: Number of candidates per example.
+        metric: Label of the metric; ``label:separate`` and ``label:base`` for its further statistics.
+        mean_log_pvalue: Mean of ln p, the "log p" of the paper; -1 for equal distributions, lower is more sensitive.
+        pvalue: Calibrated harmonic mean p.
+        pvalue_harmonic: Raw harmonic mean p.
+        significant: Share of the defined examples with p at most .05.
+        stratified_z: z of the stratified permutation test; NaN where the metric has none.
+        undefined: Number of undefined examples.
+    """
+
+    candidates: int
+    metric: str
+    mean_log_pvalue: float
+    pvalue: float
+    pvalue_harmonic: float
+    significant: float
+    stratified_z: float
+    undefined: int
+
+
+def sensitivity(
+    predictions: CaptionSets,
+    references: CaptionSets,
+    metrics: Mapping[str, Any],
+    sizes: Sequence[int] | None = None,
+    advance: Callable[[int], object] = lambda done: None,
+) -> list[SensitivityRow]:
+    """Tests of the first k candidates of each example against all its references, for each k and metric.
+
+    The sets are nested, as in appendix A.5. Examples with fewer than k candidates take part with those that they have.
+
+    Args:
+        predictions: Candidates of each example.
+        references: References of each example.
+        metrics: Metrics of caption sets by label, each loaded with the setting ``pvalue``.
+        sizes: Numbers of candidates; None for 1 to the largest that an example has.
+        advance: Called with 1 after each metric and size.
+
+    Raises:
+        ValueError: If a size is below 1, or a metric gives no p-values.
+    """
+    largest = max((len(captions) for captions in predictions), default=0)
+    chosen = list(range(1, largest + 1)) if sizes is None else list(sizes)
+    for size in chosen:
+        if size < 1:
+            raise ValueError(f"`sizes` must be numbers of candidates of at least 1, got {size}")
+    rows = []
+    for size in chosen:
+        nested = [list(captions[:size]) for captions in predictions]
+        for label, metric in metrics.items():
+            result = metric.compute(predictions=nested, references=[list(texts) for texts in references])
+            rows += rows_of_result(size, label, metric.name, result)
+            advance(1)
+    return rows
+
+
+def rows_of_result(candidates: int, label: str, name: str, result: Mapping[str, Any]) -> list[SensitivityRow]:
+    """One row for each statistic of a result that has p-values.
+
+    Raises:
+        ValueError: If none has; the metric was loaded without ``pvalue``.
+    """
+    prefixes = [key.removesuffix("_pvalues") for key in result if key.endswith("_pvalues")]
+    if not prefixes:
+        raise ValueError(f"`metrics` must be loaded with the setting `pvalue`, got {label} without p-values")
+    rows = []
+    for prefix in prefixes:
+        pvalues = np.asarray(result[f"{prefix}_pvalues"], dtype=float)
+        defined = pvalues[~np.isnan(pvalues)]
+        rows.append(
+            SensitivityRow(
+                candidates=candidates,
+                metric=":".join(filter(None, (label, prefix.removeprefix(name).strip("_")))),
+                mean_log_pvalue=statistics.mean_log_pvalue(defined),
+                pvalue=statistics.calibrated_harmonic_pvalue(defined),
+                pvalue_harmonic=statistics.harmonic_mean_pvalue(defined),
+                significant=float(np.mean(defined <= SIGNIFICANT)) if defined.size else float("nan"),
+                stratified_z=float(result.get(f"{prefix}_stratified_z", float("nan"))),
+                undefined=len(pvalues) - defined.size,
+            )
+        )
+    return rows
+
+
+def human_split(
+    references: CaptionSets, size: int | None = None, seed: int = 0
+) -> tuple[list[list[str]], list[list[str]]]:
+    """People's captions against other people's captions of the same image, by a random split (appendix B.4).
+
+    A metric that is any good finds no difference here: the mean of ln p is near -1.
+
+    Args:
+        references: References of each example.
+        size: Number that play the candidates; None for half of them, rounded down.
+        seed: Seed of the split.
+
+    Returns:
+        Candidates and references; empty lists where an example has not enough captions to leave two on either side.
+
+    Raises:
+        ValueError: If ``size`` is below 1.
+    """
+    if size is not None and size < 1:
+        raise ValueError(f"`size` must be at least 1, got {size}")
+    rng = np.random.default_rng(seed)
+    candidates: list[list[str]] = []
+    others: list[list[str]] = []
+    for texts in references:
+        order = rng.permutation(len(texts))
+        wanted = len(texts) // 2 if size is None else size
+        k = wanted if min(wanted, len(texts) - wanted) >= min(2, wanted) else 0
+        candidates.append([texts[i] for i in order[:k]])
+        others.append([texts[i] for i in order[k:]] if k else [])
+    return candidates, others

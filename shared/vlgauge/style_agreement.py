@@ -1,0 +1,310 @@
+"""Do the style metrics recognize the style of captions whose style is known? The protocol of Li and Harrison (2022).
+
+Eq. 9: in OnlyStyle the own style of a caption beats every other one. Eq. 10: the mean StyleCIDEr of a caption over the
+captions of its own style beats that over the captions of any other. For the captions that a table was fitted on both
+hold nearly always, even with random labels, so only captions that were left out tell anything about style.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Hashable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+
+from vlgauge.ngrams import StyleTable
+from vlgauge.ngrams import cosine_sums
+from vlgauge.ngrams import score_blocks
+from vlgauge.ngrams.counting import Ints
+from vlgauge.ngrams.frequencies import Floats
+from vlgauge.progress import Progress
+
+TOLERANCE = 1e-12  # a comparison is won by more than this; ties lose
+
+Labelled: TypeAlias = tuple[Sequence[str], Sequence[str]]
+"""Captions, and the style of each."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share of comparisons that were won."""
+
+    won: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        """Won out of all; NaN without any."""
+        return self.won / self.of if self.of else math.nan
+
+
+@dataclass(frozen=True)
+class StyleAgreement:
+    """How often the own style of a caption wins.
+
+    Attributes:
+        captions: Number of captions.
+        mean_onlystyle: Mean OnlyStyle in the own style.
+        eq9: Captions whose own style beats every other one in OnlyStyle.
+        eq9_pairs: The same for pairs (caption, other style).
+        eq10: Captions whose mean StyleCIDEr over the own style beats that over every other style; None if not asked
+            for, as are the following.
+        eq10_pairs: The same for pairs (caption, other style).
+        eq10_pooled: Captions whose mean over the own style beats that over all captions of other styles.
+        eq10_undefined: Captions without another caption of their style, left out of the last three.
+    """
+
+    captions: int
+    mean_onlystyle: float
+    eq9: Rate
+    eq9_pairs: Rate
+    eq10: Rate | None = None
+    eq10_pairs: Rate | None = None
+    eq10_pooled: Rate | None = None
+    eq10_undefined: int | None = None
+
+    def record(self) -> dict[str, int | float | None]:
+        """Shares and counts by name, such as ``eq9``, ``eq9_won`` and ``eq9_of``."""
+        record: dict[str, int | float | None] = {}
+        for key, value in vars(self).items():
+            if isinstance(value, Rate):
+                record |= {key: value.share, f"{key}_won": value.won, f"{key}_of": value.of}
+            else:
+                record[key] = value
+        return record
+
+
+def style_agreement(
+    captions: Sequence[str],
+    styles: Sequence[str],
+    table: StyleTable | None = None,
+    variant: str = "paper",
+    include_self: bool = True,
+    exclude_self: bool = False,
+    *,
+    references: Labelled | None = None,
+    progress: Progress = False,
+) -> StyleAgreement:
+    """Eqs. 9 and 10 over a corpus.
+
+    Args:
+        captions: Captions.
+        styles: Style of each.
+        table: Style table; None fits one on the captions, as the paper did.
+        variant: "paper" or "authors".
+        include_self: Whether a caption is among its own references in Eq. 10.
+        exclude_self: Whether a caption of the table is left out of the weights that it is scored with. That gives every
+            caption weights of its own, so Eq. 10 is not computed.
+        references: Captions and styles to take as references in Eq. 10; None takes the captions themselves.
+        progress: As in `progress_bar`.
+
+    Raises:
+        ValueError: As `StyleTable.fit`, or if a style is not in the table.
+    """
+    table = StyleTable.fit(captions, styles, progress=progress) if table is None else table
+    tokens, own = table.tokenize(captions), table.style_ids(styles)
+    mean, eq9, eq9_pairs = _eq9(table, tokens, own, variant, exclude_self)
+    if exclude_self:
+        return StyleAgreement(len(tokens), mean, eq9, eq9_pairs)
+    theirs, their_styles = (captions, styles) if references is None else references
+    their_tokens, reference_styles = table.tokenize(theirs, "references"), table.style_ids(their_styles)
+    sums, selves = cosine_sums(table, tokens, own, their_tokens, reference_styles, variant, progress)
+    counts = np.tile(np.bincount(reference_styles, minlength=len(table.styles)), (len(tokens), 1))
+    if references is None and not include_self:
+        rows = np.arange(len(tokens))
+        sums[rows, own] -= selves
+        counts[rows, own] -= 1
+    return StyleAgreement(len(tokens), mean, eq9, eq9_pairs, *_eq10(sums, counts, own))
+
+
+def _eq9(
+    table: StyleTable, tokens: Sequence[Sequence[str]], own: Ints, variant: str, exclude_self: bool
+) -> tuple[float, Rate, Rate]:
+    """Mean OnlyStyle in the own style, captions and pairs won."""
+    total, captions, pairs, start = 0.0, 0, 0, 0
+    for block in score_blocks(table, tokens, variant, left_out_of=own if exclude_self else None):
+        part = own[start : start + len(block)]
+        won = block[np.arange(len(block)), part][:, None] > block + TOLERANCE
+        total += float(block[np.arange(len(block)), part].sum())
+        captions += int(np.count_nonzero(won.sum(axis=1) == len(table.styles) - 1))
+        pairs += int(won.sum())
+        start += len(block)
+    return total / len(tokens), Rate(captions, len(tokens)), Rate(pairs, len(tokens) * (len(table.styles) - 1))
+
+
+def _eq10(sums: Floats, counts: Ints, own: Ints) -> tuple[Rate, Rate, Rate, int]:
+    """Captions and pairs won, captions won against all others pooled, and captions without reference of their style.
+
+    Args:
+        sums: shape ``(n_captions, |S|)``, StyleCIDEr summed over the references of each style.
+        counts: same shape, number of references.
+        own: shape ``(n_captions,)``.
+    """
+    rows = np.arange(len(own))
+    defined = counts[rows, own] > 0
+    sums, counts, own, rows = sums[defined], counts[defined], own[defined], rows[: np.count_nonzero(defined)]
+    means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    mine = means[rows, own]
+    others = counts > 0
+    others[rows, own] = False
+    won = others & (mine[:, None] > means + TOLERANCE)
+    n_others = others.sum(axis=1)
+    pooled_counts = np.where(others, counts, 0).sum(axis=1)
+    pooled = np.where(others, sums, 0.0).sum(axis=1) / np.maximum(pooled_counts, 1)
+    return (
+        Rate(int(np.count_nonzero(won.sum(axis=1) == n_others)), len(own)),
+        Rate(int(won.sum()), int(n_others.sum())),
+        Rate(int(np.count_nonzero(mine > pooled + TOLERANCE)), len(own)),
+        int(np.count_nonzero(~defined)),
+    )
+
+
+# -- Captions left out ------------------------------------------------------------------------------------------------
+def style_report(
+    captions: Sequence[str],
+    styles: Sequence[str],
+    *,
+    held_out: Sequence[bool] | None = None,
+    test: Labelled | None = None,
+    shuffle_seed: int | None = 0,
+    variant: str = "paper",
+    progress: Progress = False,
+) -> dict[str, StyleAgreement]:
+    """Agreement in sample, where it says next to nothing, and out of sample; beside shuffled styles.
+
+    Args:
+        captions: Captions.
+        styles: Style of each.
+        held_out: Captions to score with a table, and against references, from the others; see `parted_by_group`.
+        test: Other captions and their styles to score, in the place of captions held out.
+        shuffle_seed: Seed of the permutation of the styles; None for no rows with shuffled styles.
+        variant: "paper" or "authors".
+        progress: As in `progress_bar`.
+
+    Returns:
+        By name: "in sample" (the paper's Table 1), "in sample, not its own reference", "leave one out" (`exclude_self`)
+        and, if asked for, "held out"; then the same with "shuffled: " before them.
+
+    Raises:
+        ValueError: As `StyleTable.fit`.
+    """
+    labels = {"": (list(styles), list(test[1]) if test else [])}
+    if shuffle_seed is not None:
+        rng = np.random.default_rng(shuffle_seed)
+        own, others = (rng.permutation(np.array(part, dtype=object)).tolist() for part in labels[""])
+        labels["shuffled: "] = (own, others)
+    rows = {}
+    for prefix, (own, test_styles) in labels.items():
+        table = StyleTable.fit(captions, own, progress=progress)
+        run = partial(style_agreement, captions, own, table, variant, progress=progress)
+        rows[f"{prefix}in sample"] = run()
+        rows[f"{prefix}in sample, not its own reference"] = run(include_self=False)
+        rows[f"{prefix}leave one out"] = run(exclude_self=True)
+        if test:
+            rows[f"{prefix}held out"] = _held_out((captions, own), (test[0], test_styles), variant, progress)
+        elif held_out is not None:
+            rest, out = (_where((captions, own), held_out, wanted) for wanted in (False, True))
+            rows[f"{prefix}held out"] = _held_out(rest, out, variant, progress)
+    return rows
+
+
+def parted_by_group(groups: Sequence[Hashable], share: float, seed: int = 0) -> list[bool]:
+    """Which items to hold out: those of a random share of the groups, so that no group is parted.
+
+    The captions of one picture have much in common, whatever their style, so pictures are the groups to take.
+
+    Args:
+        groups: Group of each item.
+        share: Of the groups; at least one is held out.
+        seed: Of the choice.
+
+    Raises:
+        ValueError: If the share is not between 0 and 1, or there are fewer than 2 groups.
+    """
+    distinct = list(dict.fromkeys(groups))
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"`share` must be between 0 and 1, got {share}")
+    if len(distinct) < 2:
+        raise ValueError(f"`groups` must be at least 2, one of them to hold out, got {len(distinct)}")
+    count = min(max(1, round(share * len(distinct))), len(distinct) - 1)
+    chosen = np.random.default_rng(seed).permutation(len(distinct))[:count]
+    out = {distinct[i] for i in chosen.tolist()}
+    return [group in out for group in groups]
+
+
+def _where(labelled: Labelled, mask: Sequence[bool], wanted: bool) -> Labelled:
+    captions, styles = ([x for x, out in zip(column, mask, strict=True) if bool(out) is wanted] for column in labelled)
+    return captions, styles
+
+
+def _held_out(rest: Labelled, out: Labelled, variant: str, progress: Progress) -> StyleAgreement:
+    """Agreement of some captions with table and references from others."""
+    table = StyleTable.fit(*rest, progress=progress)
+    known = [style in table.captions_per_style for style in out[1]]
+    if not all(known):
+        warnings.warn(
+            f"{known.count(False)} of {len(known)} held-out captions have a style that no other has", stacklevel=3
+        )
+    scored = _where(out, known, True)
+    return style_agreement(*scored, table, variant, references=rest, progress=progress)
+
+
+# -- Human rankings ---------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class RankAgreement:
+    """Agreement of scores with people who ranked the same captions.
+
+    Attributes:
+        pearson: Of the scores and the ranking; NaN if one of them is constant.
+        spearman: Of the ranks; NaN as well.
+        ranking: The ranking that most people gave.
+        votes: How many did.
+        people: How many there are.
+    """
+
+    pearson: float
+    spearman: float
+    ranking: tuple[float, ...]
+    votes: int
+    people: int
+
+
+def rank_agreement(scores: Sequence[float], rankings: Sequence[Sequence[float]]) -> RankAgreement:
+    """Correlation of scores with the most common ranking, as in Table 4 of Li and Harrison (2022).
+
+    Args:
+        scores: Scores of a few captions for one style.
+        rankings: From each person, the rank of each caption, high for a good one; among rankings that are equally
+            common the first in lexicographic order counts.
+
+    Raises:
+        ValueError: If there is no ranking, or one has another number of captions.
+    """
+    votes = Counter(tuple(map(float, ranking)) for ranking in rankings)
+    if not votes:
+        raise ValueError("`rankings` must have at least one ranking, got none")
+    for ranking in votes:
+        if len(ranking) != len(scores):
+            raise ValueError(f"`rankings` must rank each of the {len(scores)} captions, got {len(ranking)} ranks")
+    ranking, count = min(votes.items(), key=lambda item: (-item[1], item[0]))
+    values, ranks = np.asarray(scores, np.float64), np.asarray(ranking)
+    spearman = _correlation(_mean_ranks(values), _mean_ranks(ranks))
+    return RankAgreement(_correlation(values, ranks), spearman, ranking, count, len(rankings))
+
+
+def _mean_ranks(values: Floats) -> Floats:
+    """Ranks from 1, equal values sharing the mean of theirs."""
+    below = np.sum(values[:, None] > values, axis=1)
+    return below + (np.sum(values[:, None] == values, axis=1) + 1) / 2
+
+
+def _correlation(a: Floats, b: Floats) -> float:
+    a, b = a - a.mean(), b - b.mean()
+    norm = math.sqrt(float(a @ a) * float(b @ b))
+    return float(a @ b) / norm if norm > 0.0 else math.nan

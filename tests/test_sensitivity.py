@@ -1,0 +1,137 @@
+import json
+import math
+
+import numpy as np
+import pytest
+
+from vlgauge.cli import main
+from vlgauge.sensitivity import human_split
+from vlgauge.sensitivity import rows_of_result
+from vlgauge.sensitivity import sensitivity
+
+SETS = [
+    {"predictions": ["a dog", "a dog", "a dog"], "references": ["a brown dog runs", "dog at play", "a hound", "a pup"]},
+    {
+        "predictions": ["a jet", "jets wait", "planes"],
+        "references": ["a red bus", "bus stop", "they wait", "a street"],
+    },
+]
+PREDICTIONS = [row["predictions"] for row in SETS]
+REFERENCES = [row["references"] for row in SETS]
+
+
+class FakeMetric:
+    """Gives the numbers of candidates back as p-values."""
+
+    name = "fake"
+
+    def __init__(self):
+        self.seen = []
+
+    def compute(self, predictions, references):
+        self.seen.append((predictions, references))
+        pvalues = [1 / len(captions) if captions else math.nan for captions in predictions]
+        return {"fake_pvalues": pvalues, "fake_stratified_z": 1.5, "fake_base_pvalues": [0.5] * len(predictions)}
+
+
+def test_sets_are_nested_and_references_whole():
+    fake = FakeMetric()
+    sensitivity(PREDICTIONS, REFERENCES, {"fake": fake}, sizes=[1, 3])
+    assert [predictions for predictions, _ in fake.seen] == [[["a dog"], ["a jet"]], PREDICTIONS]
+    assert all(references == REFERENCES for _, references in fake.seen)
+
+
+def test_rows_hold_the_corpus_numbers():
+    rows = sensitivity(PREDICTIONS, REFERENCES, {"my": FakeMetric()})
+    assert [(row.candidates, row.metric) for row in rows] == [(k, m) for k in (1, 2, 3) for m in ("my", "my:base")]
+    assert rows[2].mean_log_pvalue == pytest.approx(math.log(1 / 2))
+    assert rows[2].pvalue_harmonic == pytest.approx(1 / 2)
+    assert (rows[2].stratified_z, rows[2].undefined, rows[2].significant) == (1.5, 0, 0.0)
+    assert math.isnan(rows[3].stratified_z)
+
+
+def test_undefined_examples_are_counted():
+    row = rows_of_result(4, "x", "x", {"x_pvalues": [math.nan, 0.05, 1.0]})[0]
+    assert (row.undefined, row.significant) == (1, 0.5)
+    nothing = rows_of_result(4, "x", "x", {"x_pvalues": [math.nan]})[0]
+    assert math.isnan(nothing.significant)
+    assert math.isnan(nothing.mean_log_pvalue)
+
+
+def test_a_metric_without_pvalues_is_refused():
+    with pytest.raises(ValueError, match="`metrics` must be loaded with the setting `pvalue`, got x without p-values"):
+        rows_of_result(1, "x", "x", {"x": 1.0})
+
+
+def test_sizes_below_one_are_refused():
+    with pytest.raises(ValueError, match="`sizes` must be numbers of candidates of at least 1, got 0"):
+        sensitivity(PREDICTIONS, REFERENCES, {}, sizes=[0])
+
+
+@pytest.mark.parametrize("size", [None, 2])
+def test_people_are_split_without_loss(size):
+    candidates, others = human_split(REFERENCES, size)
+    for texts, left, right in zip(REFERENCES, candidates, others, strict=True):
+        assert sorted(left + right) == sorted(texts)
+        assert len(left) == 2
+
+
+def test_too_few_captions_cannot_be_split():
+    assert human_split([["a", "b", "c"], []], size=2) == ([[], []], [[], []])
+
+
+def test_the_split_is_seeded_and_not_in_order():
+    texts = [[str(i) for i in range(20)]]
+    assert human_split(texts, seed=1) == human_split(texts, seed=1)
+    assert human_split(texts, seed=1) != human_split(texts, seed=2)
+    with pytest.raises(ValueError, match="`size` must be at least 1, got 0"):
+        human_split(texts, size=0)
+
+
+def test_people_against_people_differ_no_more_than_chance():
+    rng = np.random.default_rng(1)
+    words = ["dog", "cat", "bird", "tree", "house", "road", "sun", "rain", "child", "woman", "man", "ball", "park"]
+    references = [[" ".join(rng.choice(words, 6)) for _ in range(8)] for _ in range(60)]
+    import vlgauge
+
+    metric = vlgauge.load("trm", pvalue="exact", distance="rouge_l", keep_in_memory=True)
+    row = sensitivity(*human_split(references), {"trm": metric}, sizes=[4])[0]
+    assert row.mean_log_pvalue == pytest.approx(-1.0, abs=0.4)
+    assert abs(row.stratified_z) < 4
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "sets.jsonl"
+    path.write_text("\n".join(map(json.dumps, SETS)), "utf-8")
+    return path
+
+
+def test_the_command_prints_writes_and_draws(file, tmp_path, capsys):
+    out, plot = tmp_path / "rows.json", tmp_path / "rows.svg"
+    command = ["sensitivity", str(file), "--metrics", "trm,trm:distance=rouge_l;ties=paper", "--sizes", "1,3"]
+    assert main([*command, "--output", str(out), "--plot", str(plot)]) == 0
+    table = capsys.readouterr().out
+    rows = json.loads(out.read_text())["rows"]
+    assert {row["metric"] for row in rows} >= {"trm", "trm:separate", "trm:base", "trm:distance=rouge_l;ties=paper"}
+    assert {row["candidates from"] for row in rows} == {"model", "people"}
+    assert "trm:base" in table
+    assert "mean ln p" in plot.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--metrics", "rovist_nr"], "rovist_nr"),
+        (["--metrics", "trx"], "must be one of the installed metrics"),
+        (["--sizes", "1;2"], "--sizes must be whole numbers with commas between them, got '1;2'"),
+        (["--sizes", "0"], "`sizes` must be numbers of candidates of at least 1"),
+        (["--plot", "rows.gif"], "--plot must end in one of .png, .svg, .pdf, got 'rows.gif'"),
+        (["--predictions", "captions"], "must have the column 'captions'"),
+    ],
+)
+def test_errors_are_one_line(file, capsys, arguments, message):
+    assert main(["sensitivity", str(file), "--metrics", "trm", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
