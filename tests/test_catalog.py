@@ -72,3 +72,9 @@ def test_looking_for_an_extra_imports_nothing(extra):
     before = set(sys.modules)
     catalog.extra_is_present(extra)
     assert set(sys.modules) == before
+
+
+def test_missing_metric_folders_are_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(catalog, "_HERE", tmp_path / "a" / "b")
+    with pytest.raises(FileNotFoundError, match=r"the metric folders are missing beside .*; install vlgauge again"):
+        catalog.metrics_root()

@@ -346,3 +346,22 @@ def test_broken_files_raise_nothing_but_value_errors_that_name_the_place(kind, c
         with place_named():
             decoded(bytes(broken))
     capfd.readouterr()  # libtiff complains by itself
+
+
+def sixteen_bit_png():
+    """Two by two pixels of 16-bit RGB, which Pillow cannot write."""
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", 2, 2, 16, 2, 0, 0, 0)
+    pixels = zlib.compress((b"\0" + b"\x12\x34" * 6) * 2)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("data", [sixteen_bit_png(), b"P6\n2 2\n65535\n" + b"\x12\x34" * 12], ids=["png", "ppm"])
+def test_sixteen_bit_colour_is_refused(data):
+    with pytest.raises(ValueError, match="`images\\[0\\]` must have 8 bits per channel, got mode 'RGB;16'"):
+        open_image({"bytes": data, "path": None}, "images[0]")
+    with pytest.raises(ValueError, match="`images\\[0\\]` must have 8 bits per channel, got mode 'RGB;16'"):
+        image_cell(Image.open(io.BytesIO(data)), "images[0]")

@@ -215,3 +215,17 @@ def test_docstrings_end_with_the_inputs_of_the_metric(metric):
     for name in ("compute", "add_batch", "add"):
         assert getattr(metric, name).__doc__.endswith(metric.inputs_description)
     assert metric.inputs_description not in evaluate.Metric.compute.__doc__
+
+
+def test_rows_that_are_never_scored_leave_no_file(load_toy, rows_folder):
+    metric = load_toy("story_toy", cache_dir=str(rows_folder))
+    metric.add_batch(predictions=[["a"]])
+    assert any(path.is_file() for path in rows_folder.rglob("*"))
+    del metric
+    gc.collect()
+
+
+def test_a_column_named_twice_is_refused(load_toy):
+    metric = load_toy("story_toy", keep_in_memory=True)
+    with pytest.raises(TypeError, match="`predictions` must be given once, in the singular or in the plural, got both"):
+        metric.add(prediction=["a"], predictions=["b"])

@@ -43,8 +43,15 @@ class MetricFacts:
 
 
 def metrics_root() -> Path:
-    """Folder of the metric folders: inside an installed package, or at the root of a clone."""
-    return next(folder for folder in (_HERE / "metrics", _HERE.parents[1] / "metrics") if folder.is_dir())
+    """Folder of the metric folders: inside an installed package, or at the root of a clone.
+
+    Raises:
+        FileNotFoundError: If it is in neither place, because the package was copied in part.
+    """
+    for folder in (_HERE / "metrics", _HERE.parents[1] / "metrics"):
+        if folder.is_dir():
+            return folder
+    raise FileNotFoundError(f"the metric folders are missing beside {_HERE}; install vlgauge again")
 
 
 def metric_names() -> list[str]:

@@ -106,16 +106,23 @@ def _mapping_cell(image: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 
 def _refuse_deep(mode: str, place: str) -> None:
-    if mode.startswith(_DEEP_MODES):
+    if mode.startswith(_DEEP_MODES) or mode.endswith(";16"):
         raise ValueError(
             f"`{place}` must have 8 bits per channel, got mode {mode!r}; scale it to 8 bits first, "
             "because a conversion would clip it"
         )
 
 
+def _stored_mode(image: Image.Image) -> str:
+    """Mode of the pixels in a file; Pillow opens 16-bit colour as "RGB" and would keep the high bytes only."""
+    tiles = getattr(image, "tile", None)
+    stored = str(tiles[0].args) if tiles else ""
+    return f"{image.mode};16" if ";16" in stored or "65535" in stored else image.mode
+
+
 def _pixel_bytes(image: Image.Image, place: str) -> bytes:
     """Lossless bytes of the pixels as they are now, turned upright if the image carries an orientation tag."""
-    _refuse_deep(image.mode, place)
+    _refuse_deep(_stored_mode(image), place)
     buffer = io.BytesIO()
     with _unreadable_refused(place, "a PIL image"):
         image = ImageOps.exif_transpose(image)
@@ -154,7 +161,7 @@ def open_image(
         width, height = image.size
         if width * height > max_pixels:
             raise ValueError(f"`{place}` must have at most {max_pixels} pixels, got {width} x {height} in {shown}")
-        _refuse_deep(image.mode, place)
+        _refuse_deep(_stored_mode(image), place)
         with _unreadable_refused(place, shown):
             animated = getattr(image, "is_animated", False)
             picture = ImageOps.exif_transpose(image)

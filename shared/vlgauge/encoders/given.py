@@ -12,6 +12,7 @@ from vlgauge.encoders import TextEncoder
 from vlgauge.encoders.sentence import sentence_encoder
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
+from vlgauge.results import named
 
 
 class GivenEncoder:
@@ -22,8 +23,7 @@ class GivenEncoder:
 
     def __init__(self, encoder: Any) -> None:
         self._encode: Callable[[list[str]], Any] = encoder.encode if hasattr(encoder, "encode") else encoder
-        kind = encoder if hasattr(encoder, "__qualname__") else type(encoder)
-        self.identity = f"custom({kind.__module__}.{kind.__qualname__})"
+        self.identity = str(named(encoder))
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
         """Vectors of the texts, shape ``(n_texts, d)``, in the order of the texts.

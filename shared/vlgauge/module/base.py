@@ -30,6 +30,7 @@ from vlgauge.module.settings import one_of
 from vlgauge.module.settings import refuse_unknown_settings
 from vlgauge.module.settings import setting_names
 from vlgauge.progress import Progress
+from vlgauge.results import named
 from vlgauge.results import result_record
 
 REPOSITORY = "https://github.com/vlgauge/vlgauge"
@@ -168,7 +169,13 @@ class Metric(HostedMetric, ABC):
             ValueError: If a column is missing, or the row is not what its column holds.
         """
         given = {"prediction": prediction, "reference": reference, **kwargs}
-        row = {_SINGULAR.get(name, name): [value] for name, value in given.items() if value is not None}
+        row: dict[str, list[Any]] = {}
+        for name, value in given.items():
+            plural = _SINGULAR.get(name, name)
+            if value is not None and plural in row:
+                raise TypeError(f"`{plural}` must be given once, in the singular or in the plural, got both")
+            if value is not None:
+                row[plural] = [value]
         self.add_batch(**row)
 
     def result(
@@ -268,12 +275,3 @@ class ImageMetric(Metric):
     """Base of the metrics that compare a caption with its picture and, where given, with references."""
 
     columns = (Text("predictions"), Images("images"), Captions("references", optional=True))
-
-
-def named(value: Any) -> Any:
-    """A setting as the signature shows it; functions and objects by their name."""
-    if value is None or isinstance(value, (str, int, float, tuple)):
-        return value
-    kind = value if hasattr(value, "__qualname__") else type(value)
-    # Methods of builtin types, such as str.split, name no module.
-    return f"custom({getattr(kind, '__module__', None) or 'builtins'}.{kind.__qualname__})"

@@ -76,6 +76,13 @@ class HostedMetric(evaluate.Metric):
         super().__init__(*args, **host)
         self._first_id = self.experiment_id
         self._round = 0
+        self._process = os.getpid()
+
+    def __del__(self) -> None:
+        # Rows that were added and never scored: each round has a file of its own, so nobody else would remove it.
+        # After a fork the file belongs to the parent.
+        if getattr(self, "_process", None) == os.getpid():
+            self._discard_rows()
 
     def _host_add(self, stored: Mapping[str, list[Any]]) -> None:
         """Write checked rows; whatever fails here discards the rows of the round."""

@@ -125,7 +125,7 @@ def _read(path: str | PathLike[str], shown: str) -> tuple[dict[str, Any], pa.Tab
         with pq.ParquetFile(os.fspath(path), page_checksum_verification=True) as file:
             header = _header(file.schema_arrow, shown)
             return header, file.read()
-    except (pa.ArrowException, OSError, MemoryError) as error:
+    except (pa.ArrowException, OSError, MemoryError, UnicodeDecodeError) as error:
         if isinstance(error, PermissionError):
             raise
         raise ValueError(f"`table` must be a whole Parquet file, got {shown}: {error}") from error
