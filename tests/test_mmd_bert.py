@@ -149,6 +149,16 @@ def test_place_and_chunks_do_not_matter(mmd_bert):
         assert turned[key][::-1] == pytest.approx(whole[key], abs=1e-12, nan_ok=True)
 
 
+def test_scores_stay_in_their_range(plain):
+    # The lowest value: each candidate has a twin among the references, and nobody else is near.
+    far = {"a": [0.0, 0.0], "b": [1e9, 0.0]}
+    result = plain.compute(predictions=[["a", "b"], ["a", "a"]], references=[["a", "b"], ["b", "b"]], embeddings=far)
+    assert result["mmd_bert_scores"][0] >= -1.0
+    tight = vlgauge.load("mmd_bert", keep_in_memory=True, bandwidth=1.0)
+    result = tight.compute(predictions=[["a", "b"], ["a", "a"]], references=[["a", "b"], ["b", "b"]], embeddings=far)
+    assert result["mmd_bert_scores"] == [-1.0, 2.0]
+
+
 def test_order_within_a_set_does_not_matter(mmd_bert):
     one = mmd_bert.compute(predictions=[["a", "b", "c"]], references=[["d", "e"]], embeddings=VECTORS)
     two = mmd_bert.compute(predictions=[["c", "a", "b"]], references=[["e", "d"]], embeddings=VECTORS)

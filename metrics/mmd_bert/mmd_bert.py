@@ -198,7 +198,7 @@ class MmdBert(module.CaptionVectorMetric):
     """Squared maximum mean discrepancy of two caption sets, with permutation p-values."""
 
     measures = "Could the sampled captions come from the distribution of people's captions?"
-    score_range = "about [-0.5, 2]"
+    score_range = "[-1, 2]; biased [0, 2]"
     higher_is_better = False
     needs = ("mmd-bert",)
 

