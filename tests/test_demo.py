@@ -1,19 +1,21 @@
 """The demo: its page explains the right things, needs nothing from outside, and is the same each time."""
 
+import csv
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
-import numpy as np
 import pytest
+from demo_page import Elements
+from demo_page import articles
+from demo_page import table_rows
 
 from vlgauge.catalog import metric_facts
 from vlgauge.catalog import metric_names
-from vlgauge.language import words
 
 ROOT = Path(__file__).resolve().parents[1]
 BUNDLED = {name: ROOT / "examples" / f"{name}.jsonl" for name in ("stories", "caption_sets")}
+STYLED = ROOT / "examples" / "styled_captions.csv"
 
 # When imported, urllib3 binds a socket to ::1 to see whether it could; nothing is sent.
 RUN = """
@@ -40,22 +42,17 @@ EXAMPLES = {
         {"id": "2", "kind": "k", "predictions": CAPTIONS[:1], "references": CAPTIONS},
     ],
 }
-
-
-class Elements(HTMLParser):
-    """Start tags with their attributes, and the text of marked words."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.found = []
-        self.text = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        self.found.append((tag, dict(attributes)))
-
-    def handle_data(self, data):
-        self.text += data
+# The captions of every fourth picture are held out. Of the style table, "love" and "love it" weigh 1/2, "hate" and
+# "hate it" -1/2, in the first style; "it" weighs 0, what else there is has never been seen.
+STYLED_CAPTION = "Love <b>it</b> & hate it."
+STYLED_ROWS = [
+    ("caption", "style", "picture"),
+    *[("Love it.", KIND, str(picture)) for picture in range(3)],
+    *[("Hate it!", "k", str(picture)) for picture in range(3)],
+    (STYLED_CAPTION, KIND, "<i>3</i>"),
+    ("Oh, hate it.", "k", "<i>3</i>"),
+]
+SET_METRICS = ("trm", "mmd_bert", "frechet_bert")
 
 
 @pytest.fixture(scope="session")
@@ -97,6 +94,8 @@ def demo_sections(run_demo):
 def own_examples(tmp_path):
     for name, rows in EXAMPLES.items():
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    with (tmp_path / "styled_captions.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(STYLED_ROWS)
     return tmp_path
 
 
@@ -104,22 +103,6 @@ def own_examples(tmp_path):
 def own_page(run_demo, own_examples):
     assert run_demo.main(["--examples", str(own_examples), "--output", str(own_examples / "out")]) == 0
     return (own_examples / "out" / "report.html").read_text("utf-8")
-
-
-def articles(page):
-    """The part of the page about each example, by metric and id."""
-    found = {}
-    for section in re.findall(r'<section id="(\w+)"(.*?)</section>', page, re.DOTALL):
-        for article in re.findall(r"<article.*?</article>", section[1], re.DOTALL):
-            found[section[0], re.search(r"<h4>(.*?)</h4>", article)[1]] = article
-    return found
-
-
-def table_rows(page, metric):
-    """Cells of the table of kinds of a metric, by kind."""
-    table = re.search(rf'<section id="{metric}".*?<tbody>(.*?)</tbody>', page, re.DOTALL)[1]
-    rows = re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)
-    return {cells[0]: cells[1:] for cells in (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows)}
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------
@@ -158,7 +141,7 @@ def test_ids_are_unique_and_every_reference_is_met(page):
 
 def test_every_plot_says_what_it_shows(page):
     plots = [attributes for tag, attributes in Elements(page).found if tag == "svg"]
-    assert len(plots) > 20
+    assert len(plots) > 50
     assert all(plot["role"] == "img" and len(plot["aria-label"]) > 30 for plot in plots)
 
 
@@ -173,6 +156,9 @@ def test_terminal_shows_every_kind_and_the_report(runs):
         kinds = {json.loads(line)["kind"] for line in path.read_text("utf-8").splitlines()}
         for kind in kinds:
             assert re.search(rf"^{kind}  .* (undefined|\d\.\d{{4}})$", printed, re.MULTILINE), (name, kind)
+    with STYLED.open(encoding="utf-8", newline="") as file:
+        for style in {row["style"] for row in csv.DictReader(file)}:
+            assert len(re.findall(rf"^{style} +10 +\d+ +-?\d\.\d{{4}}$", printed, re.MULTILINE)) == 2
     assert re.search(r"^edge-01 +undefined +The lighthouse", printed, re.MULTILINE)
     assert printed.rstrip().endswith("report.html")
 
@@ -185,24 +171,41 @@ def test_metrics_react_to_the_kinds(page):
     sets = table_rows(page, "mmd_bert")
     assert float(sets["collapsed"][4]) == 0.0001 < 0.01 > float(sets["off-topic"][3])
     assert sets["edge"] == ["1", "1", "undefined", "undefined", "undefined"]
+    distances = {kind: cells[2] for kind, cells in table_rows(page, "frechet_bert").items()}
+    assert float(distances["diverse"]) < float(distances["collapsed"]) < float(distances["off-topic"])
+    triangles = table_rows(page, "trm")
+    assert triangles.pop("edge")[2:] == ["undefined"] * 7
+    assert max(triangles, key=lambda kind: float(triangles[kind][5])) == "collapsed"
+    assert float(triangles["collapsed"][6]) == 0.0001 < 0.05 < float(triangles["too-wild"][4])
+
+
+@pytest.mark.parametrize("metric", ["onlystyle", "stylecider"])
+def test_captions_score_highest_in_their_own_style(page, metric):
+    found = re.search(rf'<section id="{metric}".*?<table class="matrix">(.*?)</table>', page, re.DOTALL)[1]
+    rows = [re.findall(r'(largest)?" style="--shade: (\d+)%', row) for row in found.split("<tr>")[2:]]
+    assert [[bool(largest) for largest, _ in row] for row in rows] == [[i == k for k in range(4)] for i in range(4)]
+    assert max(int(shade) for row in rows for _, shade in row) == 45
 
 
 def test_undefined_examples_say_why(page):
-    story, captions = articles(page)["rovist_nr", "edge-01"], articles(page)["mmd_bert", "edge-01"]
+    story = articles(page)["rovist_nr", "edge-01"]
     assert '<p class="score">undefined</p>' in story
     assert "the story has 1 sentence, so there is no pair of sentences to compare" in story
-    assert '<p class="score">undefined</p>' in captions
-    assert "each side needs two captions or more, got one candidate and five references" in captions
+    for metric in SET_METRICS:
+        captions = articles(page)[metric, "edge-01"]
+        assert '<p class="score">undefined</p>' in captions
+        assert "each side needs two captions or more, got one candidate and five references" in captions
     assert "nan" not in re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL).lower().split()
 
 
 def test_p_of_an_article_is_that_of_its_plot_and_words(page):
-    for (metric, name), article in articles(page).items():
-        if metric == "mmd_bert" and name != "edge-01":
-            shown = re.search(r"p = (\d\.\d{4})", article)[1]
-            count, total = map(int, re.search(r">p = (\d+)/(\d+) = ", article).groups())
-            assert f"{count / total:.4f}" == shown
-            assert f"{count} of {total} ways to split these" in article
+    found = {key: article for key, article in articles(page).items() if key[0] in SET_METRICS and key[1] != "edge-01"}
+    assert {metric for metric, _ in found} == set(SET_METRICS)
+    for (metric, _), article in found.items():
+        shown = re.search(r"p = (\d\.\d{4})", article)[1]
+        count, total = map(int, re.search(r">p = (\d+)/(\d+) = ", article).groups())
+        assert f"{count / total:.4f}" == shown
+        assert metric == "trm" or f"{count} of {total} ways to split these" in article
 
 
 # -- texts of others --------------------------------------------------------------------------------------------------
@@ -212,6 +215,8 @@ def test_texts_are_escaped(own_page):
     text = Elements(own_page).text
     assert all(caption in text for caption in CAPTIONS)
     assert "A dog <b>& a cat saw a dog." in text
+    assert text.count(STYLED_CAPTION) == 2
+    assert text.count(f"<i>3</i>, {KIND}") == 2
     overviews = re.findall(r"<section .*?(<svg.*?</svg>)", own_page, re.DOTALL)
     assert [KIND in Elements(plot).text for plot in overviews] == [True] * len(metric_names())
 
@@ -231,84 +236,27 @@ def test_marks_of_a_story_made_by_hand(own_page):
     ]
 
 
-@pytest.mark.parametrize(
-    ("words_of", "levels", "nearby", "notes"),
-    [
-        # n-grams "x a" and "a y" are neighbours; "x a" and "x" are not.
-        ([["x", "a", "a", "y", "x"]], [0, 1, 1, 0, 0], [0, 1, 1, 0, 0], {"again in the neighbouring 2 words"}),
-        ([["x"], ["x"], ["x", "z"], ["x", "x"]], [3], [0], {"also in sentences 2, 3 and 4"}),
-        ([["x"], ["X"]], [0], [0], set()),
-        ([["x"], ["x"]], [1], [0], {"also in sentence 2"}),
-    ],
-)
-def test_marks_of_the_first_sentence(demo_sections, words_of, levels, nearby, notes):
-    sentences = [" ".join(kept) for kept in words_of]
-    marked = demo_sections.repeated_words.marked_story(sentences, words_of, 2)[0]
-    pieces = [piece for piece in marked if piece.text.strip()]
-    assert [piece.level for piece in pieces] == levels
-    assert [piece.nearby for piece in pieces] == [bool(value) for value in nearby]
-    assert {piece.note for piece in pieces} - {""} == notes
-
-
-QUOTED = [
-    '"Stay," she said, "or go."',
-    "It's “odd”: don't.",
-    "``Quite'' so... (no, wait) -- $3.50!",
-    "We cannot. Gonna 'tis.",
-]
-
-
-def bundled_sentences():
-    for line in BUNDLED["stories"].read_text("utf-8").splitlines():
-        yield from json.loads(line)["story"]
-
-
-def test_pieces_are_the_sentence_and_every_word_is_found(demo_sections):
-    repeated_words = demo_sections.repeated_words
-    for sentence in [*QUOTED, *bundled_sentences()]:
-        tokens = words(sentence)
-        pieces = repeated_words.marked_story([sentence], [tokens], 4)[0]
-        assert "".join(piece.text for piece in pieces) == sentence
-        spans = repeated_words.word_spans(sentence, tokens)
-        found = [sentence[start:end] for start, end in spans]
-        assert [text.replace('"', "''") for text in found] == [
-            "''" if token == "``" and text == '"' else token for token, text in zip(tokens, found, strict=True)
-        ]
-
-
-# -- words and plots of caption sets ----------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("arguments", "start", "end"),
-    [
-        ((2, 252, 5, 5), "Only 2 of 252 ways to split these ten captions into five and five give", "references are."),
-        ((1, 56, 3, 5), "Only 1 of 56 ways to split these eight captions into three and five gives", "references are."),
-        ((200, 1287, 8, 5), "200 of 1287 ways to split these 13 captions into eight and five give", "cannot tell."),
-        ((252, 252, 5, 5), "252 of 252 ways", "could pass for references."),
-    ],
-)
-def test_meaning_of_a_pvalue(demo_sections, arguments, start, end):
-    sentence = demo_sections.mmd_bert.meaning(*arguments)
-    assert sentence.startswith(start)
-    assert sentence.endswith(end)
-    assert ("mirror image" in sentence) == (arguments[0] == 2)
-
-
-def test_principal_plane_keeps_distances_in_a_plane(demo_sections):
-    rng = np.random.default_rng(0)
-    flat = rng.normal(size=(7, 2)) * [3.0, 1.0]
-    vectors = flat @ np.linalg.qr(rng.normal(size=(9, 2)))[0].T + 5.0
-    points, shares = demo_sections.caption_plots.principal_plane(vectors)
-    distances = [np.linalg.norm(array[:, None] - array, axis=2) for array in (flat, points)]
-    np.testing.assert_allclose(*distances, atol=1e-12)
-    assert shares.sum() == pytest.approx(1.0)
-    assert shares[0] > shares[1]
-    assert (points.max(axis=0) >= -points.min(axis=0)).all()
-
-
-def test_principal_plane_of_equal_vectors(demo_sections):
-    points, shares = demo_sections.caption_plots.principal_plane(np.ones((4, 9)))
-    assert not points.any()
-    assert not shares.any()
+def test_marks_of_a_styled_caption_made_by_hand(own_page):
+    name = "&lt;i&gt;3&lt;/i&gt;, $\\alpha&lt;b&gt;$"
+    found = {}
+    for metric in ("onlystyle", "stylecider"):
+        article = articles(own_page)[metric, name].replace("\N{MINUS SIGN}", "-")
+        found[metric] = re.findall(r'<mark class="(\w+) strength-(\d)" title="(.*?)">(.*?)</mark>', article)
+        assert re.search(r'<p class="score">(.*?)</p>', article)[1] == {"onlystyle": "-0.0125"}.get(metric, "0.1768")
+    # 8 distinct tokens and 10 bigrams, each order a quarter: 1/2/8/4 = 0.0156, 1/2/10/4/2 = 0.0063 for each word.
+    assert found["onlystyle"] == [
+        ("raised", "3", "adds +0.0156; weights: love +0.50", "Love"),
+        ("lowered", "3", "adds -0.0219; weights: hate -0.50, hate it -0.50", "hate"),
+        ("lowered", "2", "adds -0.0063; weights: hate it -0.50", "it"),
+    ]
+    # cos_1 = 1/sqrt(2), and no longer n-gram in common.
+    shared = ("raised", "1", "shared; weights: love +0.50", "Love")
+    assert found["stylecider"] == [
+        ("raised", "3", "adds +0.1768; weights: love +0.50", "Love"),
+        ("lowered", "3", "in no reference; weight: hate -0.50", "hate"),
+        shared,
+        shared,
+    ]
 
 
 # -- what can go wrong ------------------------------------------------------------------------------------------------

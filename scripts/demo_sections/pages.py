@@ -17,6 +17,7 @@ from markupsafe import Markup
 import vlgauge
 from vlgauge.catalog import metric_facts
 
+from .marked_words import signed
 from .plots import scores_by_kind
 from .section import Section
 
@@ -37,7 +38,7 @@ _ENVIRONMENT = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_ENVIRONMENT.filters["digits"] = digits
+_ENVIRONMENT.filters.update(digits=digits, signed=signed)
 
 
 def fragment(template: str, **values: Any) -> Markup:

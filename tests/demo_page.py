@@ -1,0 +1,36 @@
+"""What the tests of the demo look for in its page."""
+
+import re
+from html.parser import HTMLParser
+
+
+class Elements(HTMLParser):
+    """Start tags with their attributes, and the text of marked words."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def articles(page):
+    """The part of the page about each example, by metric and id."""
+    found = {}
+    for section in re.findall(r'<section id="(\w+)"(.*?)</section>', page, re.DOTALL):
+        for article in re.findall(r"<article.*?</article>", section[1], re.DOTALL):
+            found[section[0], re.search(r"<h4>(.*?)</h4>", article)[1]] = article
+    return found
+
+
+def table_rows(page, metric):
+    """Cells of the table of kinds of a metric, by kind."""
+    table = re.search(rf'<section id="{metric}".*?<tbody>(.*?)</tbody>', page, re.DOTALL)[1]
+    rows = re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)
+    return {cells[0]: cells[1:] for cells in (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows)}
