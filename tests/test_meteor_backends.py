@@ -88,7 +88,7 @@ def test_distances_have_the_reference_first(fake_jar):
 
 def test_command_and_lines(fake_jar):
     with open_meteor("meteor-1.5", jar=fake_jar) as java:
-        list(java.matrices([["A dog.", "日本"], ["A dog.", "a dog!"]]))
+        list(java.matrices([["A dog.", "日本"], [], ["A dog.", "a dog!"]]))
     folder = fake_jar.parent
     options = "-Duser.language=en -Duser.country=US -Dfile.encoding=UTF-8 -Xmx2G"
     assert (folder / "started.txt").read_text() == f"{folder} {options} -jar {fake_jar} - - -stdio -l en -norm\n"

@@ -16,6 +16,7 @@ from vlgauge import coco_text  # From: "vlgauge[trm] @ git+https://github.com/vl
 from vlgauge import meteor_backends  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import module  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import statistics  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import threads  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .aggregates import aggregated
 from .aggregates import mean_bleu_4
@@ -80,7 +81,7 @@ Examples:
     ...     references=[["two planes wait", "a jet on the runway", "an airliner takes off"]],
     ... )
     >>> print(round(result["trm"], 4), round(result["trm_separate"], 4))
-    0.6667 1.3333
+    0.4444 1.7778
     >>> print(result["trm_pvalues"])
     [0.1]
 """
@@ -223,7 +224,8 @@ class Trm(module.CaptionVectorMetric):
         found = {}
         if min(n, distances.shape[1] - n) >= 2:
             values = zero_between_equal(distances, texts) if self.force_zero_self else distances
-            tests = triangle_tests(levels(values, self._tolerance()), candidates, self.ties)
+            with threads.one_blas_thread():
+                tests = triangle_tests(levels(values, self._tolerance()), candidates, self.ties)
             undefined = np.isnan(values).any(axis=(1, 2))
             for name, q, pvalues in zip(("", "separate"), tests.q, tests.pvalues, strict=True):
                 q[undefined] = np.nan

@@ -1,0 +1,52 @@
+"""The benchmark of trm, frechet_bert and CIDEr-D runs, compares, and says what it found."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    before = set(sys.modules)
+    import bench_distribution
+
+    yield bench_distribution
+    for name in set(sys.modules) - before:
+        if (SCRIPTS / f"{name}.py").exists():
+            del sys.modules[name]
+
+
+def test_rows_agree_with_the_plain_algorithms(bench, capsys):
+    names = ["trm-5v5", "trm-7v10", "frechet-5v5", "cider-10", "corpus-cider", "memory"]
+    assert bench.main([*names, "--smoke"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["row", *names]
+    assert all("max difference" in line for line in lines[1:-1])
+    assert "MB with chunk_bytes 16 MB" in lines[-1]
+
+
+def test_a_wrong_number_is_told(bench, capsys, monkeypatch):
+    monkeypatch.setattr(bench, "cider_d", lambda texts, df: 1e-6 + cider_d(texts, df))
+    from vlgauge.cider import cider_d
+
+    assert bench.main(["cider-10", "--smoke"]) == 1
+
+
+def test_unknown_rows_are_refused(bench, capsys):
+    with pytest.raises(SystemExit):
+        bench.main(["trm-9v9"])
+    assert "ROW must be one of trm-5v5, trm-10v5," in capsys.readouterr().err
+
+
+def test_the_table_of_power(bench, capsys):
+    assert bench.main(["--power", "--runs", "4"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("| candidates differ by | 5v5 Q / separate Q / MMD / Frechet / base |")
+    assert [line.split(" | ")[0] for line in lines[2:4]] == ["| nothing (size)", "| location, +0.6 in every coordinate"]
+    assert len(lines) == 8
+    assert lines[4].split(" | ")[2].startswith("1 1 1 1")  # mode collapse at 10 v 5

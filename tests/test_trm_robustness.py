@@ -1,0 +1,172 @@
+"""What trm refuses, and what it says then; what must not matter to it."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+
+import vlgauge
+
+DOGS = ["a dog runs on grass", "a brown dog running", "a puppy at play", "the dog chases a ball"]
+JETS = ["two planes wait", "a jet on the runway", "an airliner takes off", "a plane in the sky"]
+
+
+def load(**settings):
+    return vlgauge.load("trm", keep_in_memory=True, **settings)
+
+
+@pytest.fixture(scope="module")
+def exact():
+    return load(pvalue="exact")
+
+
+# -- what must not matter ---------------------------------------------------------------------------------------------
+def random_rows(n_examples=25, seed=5):
+    rng = np.random.default_rng(seed)
+    captions = [" ".join(rng.choice([*"abcdefgh"], rng.integers(1, 7))) for _ in range(40)]
+    sizes = rng.integers(2, 6, (n_examples, 2))
+    sets = [[list(rng.choice(captions, size)) for size in pair] for pair in sizes]
+    return {"predictions": [pair[0] for pair in sets], "references": [pair[1] for pair in sets]}
+
+
+@pytest.mark.parametrize("distance", ["meteor", "rouge_l"])
+def test_place_and_chunks_do_not_matter(distance):
+    rows = random_rows()
+    metric, small = (load(distance=distance, pvalue="exact", **one) for one in ({}, {"chunk_bytes": 1}))
+    whole = metric.compute(**rows)
+    turned = metric.compute(**{side: sets[::-1] for side, sets in rows.items()})
+    in_chunks = small.compute(**rows)
+    for key in ("trm_scores", "trm_pvalues", "trm_null_means", "trm_zscores", "trm_separate_scores"):
+        assert in_chunks[key] == pytest.approx(whole[key], rel=1e-13, nan_ok=True)
+        assert turned[key][::-1] == pytest.approx(whole[key], rel=1e-13, nan_ok=True)
+    assert in_chunks["trm_stratified_pvalue"] == whole["trm_stratified_pvalue"]
+
+
+def test_number_of_workers_does_not_matter():
+    rows = random_rows(6)
+    one, two = (load(workers=n, pvalue="exact").compute(**rows, return_details=True) for n in (1, 2))
+    assert json.dumps(one) == json.dumps(two)
+
+
+def test_order_within_a_set_does_not_matter(exact):
+    one = exact.compute(predictions=[DOGS], references=[JETS])
+    two = exact.compute(predictions=[DOGS[::-1]], references=[[JETS[i] for i in (2, 0, 3, 1)]])
+    for key in ("trm", "trm_separate", "trm_pvalues", "trm_separate_pvalues"):
+        assert two[key] == pytest.approx(one[key], rel=1e-14)
+
+
+def test_swapped_sides_give_the_same_numbers(exact):
+    one = exact.compute(predictions=[DOGS[:3]], references=[JETS])
+    two = exact.compute(predictions=[JETS], references=[DOGS[:3]])
+    for key in ("trm", "trm_separate", "trm_pvalues", "trm_separate_pvalues"):
+        assert two[key] == pytest.approx(one[key], rel=1e-14)
+
+
+# -- partitions -------------------------------------------------------------------------------------------------------
+def test_two_hundred_against_two_hundred():
+    rng = np.random.default_rng(0)
+    rows = {"predictions": [[f"c{i}" for i in range(200)]], "references": [[f"r{i}" for i in range(200)]]}
+    matrix = rng.random((1, 400, 400))
+    message = (
+        "`pvalue`='exact' must have at most `max_partitions`=20000 partitions, got 1.0e119 for 200 candidates and 200 "
+        "references; raise `max_partitions` or use 'auto'"
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
+        load(distance="precomputed", pvalue="exact").compute(**rows, distances=matrix)
+    auto = load(distance="precomputed", pvalue="auto", permutations=9)
+    result = auto.compute(**rows, distances=matrix, return_details=True)
+    details = result["trm_details"][0]
+    assert (details["exact"], details["n_partitions"]) == (False, math.comb(400, 200))
+    assert 0.1 <= result["trm_pvalue"] <= 1.0
+    assert result["trm"] < 0.02
+
+
+def test_monte_carlo_draws_follow_the_seed():
+    rows = {"predictions": [DOGS], "references": [JETS]}
+    settings = {"pvalue": "monte_carlo", "permutations": 99}
+    one, two, other = (load(**settings, seed=seed).compute(**rows) for seed in (1, 1, 2))
+    assert one == two
+    assert one["trm_null_means"] != other["trm_null_means"]
+    assert one["trm_signature"].endswith("|pvalue:monte_carlo|max_partitions:20000|permutations:99|seed:1")
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"distance": "metoer"}, r"`distance` must be one of 'meteor', .*, got 'metoer'; did you mean `meteor`\?"),
+        ({"distance": 3}, "`distance` must be one of 'meteor', 'cider_d', 'rouge_l', 'bleu_4', 'bert', 'precomputed'"),
+        ({"ties": "coin"}, "`ties` must be one of 'fractional', 'paper', got 'coin'"),
+        ({"tie_tol": -1e-9}, "`tie_tol` must be a finite number of at least 0, got -1e-09"),
+        ({"tie_tol": math.nan}, "`tie_tol` must be a finite number of at least 0, got nan"),
+        ({"tie_tol": True}, "`tie_tol` must be a finite number of at least 0, got True"),
+        ({"tie_tol": "small"}, "`tie_tol` must be a finite number of at least 0, got 'small'"),
+        ({"force_zero_self": "no"}, "`force_zero_self` must be True or False, got 'no'"),
+        ({"mean_aggregate": 1}, "`mean_aggregate` must be True or False, got 1"),
+        (
+            {"mean_aggregate": True, "distance": "precomputed"},
+            "`mean_aggregate` must have a named distance, whose score it can take, got 'precomputed'",
+        ),
+        ({"mean_aggregate": True, "distance": max}, "`mean_aggregate` must have a named distance"),
+        (
+            {"df": "refs"},
+            "`df` must be 'references', 'pooled', a DocumentFrequency or the path of a file .* got 'refs'",
+        ),
+        ({"df": 3}, "`df` must be 'references', 'pooled', a DocumentFrequency"),
+        ({"tokenizer": "ptb"}, "`tokenizer` must be a function from str to list of str, got 'ptb'"),
+        ({"backend": "java"}, "`backend` must be one of 'own', 'nltk', 'meteor-1.5', got 'java'"),
+        ({"jar": "x.jar"}, "`jar` must be left out unless `backend` is 'meteor-1.5', got 'x.jar'"),
+        ({"workers": 0}, "`workers` must be a whole number of at least 1, got 0"),
+        ({"pvalue": "approximate"}, "`pvalue` must be one of 'exact', 'auto', 'monte_carlo', got 'approximate'"),
+    ],
+)
+def test_bad_settings_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        load(**settings)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (None, "`distances` must have one array per example, got NoneType for 2 examples"),
+        ([np.zeros((4, 4))], "`distances` must have one array per example, got 1 for 2 examples"),
+        ([np.zeros((4, 4)), np.zeros((4, 5))], r"`distances\[1\]` must have shape \(5, 5\), .* got \(4, 5\)"),
+        ([np.zeros((5, 5)), np.zeros((5, 5))], r"`distances\[0\]` must have shape \(4, 4\), .* got \(5, 5\)"),
+        ([np.zeros(16), np.zeros((5, 5))], r"`distances\[0\]` must have shape \(4, 4\), .* got \(16,\)"),
+        ([[[0.0, 1.0], [0.0]], np.zeros((5, 5))], r"`distances\[0\]` must hold real numbers in equally long rows, got"),
+        ([np.full((4, 4), "x"), np.zeros((5, 5))], r"`distances\[0\]` must hold real numbers .* got <U1"),
+        ([np.zeros((4, 4), complex), np.zeros((5, 5))], r"`distances\[0\]` must hold real numbers .* got complex128"),
+        ([None, np.zeros((5, 5))], r"`distances\[0\]` must hold real numbers in equally long rows, got object"),
+    ],
+)
+def test_bad_matrices_are_refused(given, message):
+    metric = load(distance="precomputed")
+    with pytest.raises(ValueError, match=message):
+        metric.compute(predictions=[["a", "b"]] * 2, references=[["c", "d"], ["c", "d", "e"]], distances=given)
+
+
+def test_matrices_without_the_setting_are_refused(exact):
+    with pytest.raises(ValueError, match="`distances` must be left out unless `distance` is 'precomputed', got some"):
+        exact.compute(predictions=[["a", "b"]], references=[["c", "d"]], distances=[np.zeros((4, 4))])
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (lambda a, b: None, "what `distance` returns, for all pairs, must hold real numbers in equally long rows, got"),
+        (lambda a, b: [0.0], r"what `distance` returns, for all pairs, must have shape \(4, 4\), .* got \(4, 4, 1\)"),
+        (lambda a, b: "far", "what `distance` returns, for all pairs, must hold real numbers"),
+    ],
+)
+def test_functions_that_return_no_numbers_are_refused(returned, message):
+    with pytest.raises(ValueError, match=message):
+        load(distance=returned).compute(predictions=[["a", "b"]], references=[["c", "d"]])
+
+
+@pytest.mark.parametrize("returned", ["a dog", [1, 2], [["a"]]])
+def test_tokenizers_that_return_no_tokens_are_refused(returned):
+    metric = load(tokenizer=lambda text: returned)
+    with pytest.raises(ValueError, match=r"`tokenizer` must return a list of str, got .* for 'x'"):
+        metric.compute(predictions=[["x", "x"]], references=[["x", "x"]])
