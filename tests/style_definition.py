@@ -3,14 +3,27 @@
 And the corpora that several test files read.
 """
 
+import json
 import math
+import warnings
 from fractions import Fraction
 from functools import lru_cache
+from pathlib import Path
+
+from hypothesis import strategies as st
 
 from vlgauge.ngrams import StyleTable
 from vlgauge.style_corpora import read_goemotions
 
 ORDERS = (1, 2, 3, 4)
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "stylem.json").read_text("utf-8"))
+TOY, ASYMMETRIC = GOLDEN["toy"], GOLDEN["asymmetric"]
+
+# Few words and short captions, so that n-grams repeat within captions, between them and between styles.
+CAPTIONS = st.lists(st.sampled_from("abcde"), max_size=7)
+CORPORA = st.lists(st.tuples(CAPTIONS, st.sampled_from(["x", "x", "y", "zz"])), min_size=2, max_size=12).filter(
+    lambda rows: len({style for _, style in rows}) > 1
+)
 
 
 def ngrams_of(tokens, n):
@@ -83,6 +96,18 @@ class Definition:
         if (tuple(tokens), style) in rows:
             rows.remove((tuple(tokens), style))
         return Definition([c for c, _ in rows], [label for _, label in rows], self.styles)
+
+
+def table_of(rows):
+    """A table of (tokens, style), without the warning about captions that have no tokens."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return StyleTable.fit([caption for caption, _ in rows], [style for _, style in rows])
+
+
+def definition_of(rows):
+    """The definition on the same rows."""
+    return Definition([caption for caption, _ in rows], [style for _, style in rows])
 
 
 def columns_of(corpus):

@@ -1,12 +1,10 @@
 """Tokenizers, n-gram ids, counts, weights and queries of the style table; files: test_style_tables."""
 
 import ast
-import json
 import random
 import runpy
 import time
 import unicodedata
-import warnings
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,11 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
+from style_definition import CAPTIONS
+from style_definition import CORPORA
+from style_definition import GOLDEN
 from style_definition import ORDERS
-from style_definition import Definition
+from style_definition import TOY
 from style_definition import columns_of
+from style_definition import definition_of
 from style_definition import goemotions
 from style_definition import ngrams_of
+from style_definition import table_of
 
 from vlgauge.ngrams import StyleTable
 from vlgauge.ngrams.captions import caption_keys
@@ -33,29 +36,6 @@ from vlgauge.ngrams.tokenizers import tokenized
 from vlgauge.ngrams.tokenizers import words_1
 
 ROOT = Path(__file__).resolve().parents[1]
-GOLDEN = json.loads((ROOT / "tests" / "golden" / "stylem.json").read_text("utf-8"))
-TOY, ASYMMETRIC = GOLDEN["toy"], GOLDEN["asymmetric"]
-
-# Few words and short captions, so that n-grams repeat within captions, between them and between styles.
-CAPTIONS = st.lists(st.sampled_from("abcde"), max_size=7)
-CORPORA = st.lists(st.tuples(CAPTIONS, st.sampled_from(["x", "x", "y", "zz"])), min_size=2, max_size=12).filter(
-    lambda rows: len({style for _, style in rows}) > 1
-)
-
-
-def quiet_fit(captions, styles, **options):
-    """A table without the warning about captions that have no tokens."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return StyleTable.fit(captions, styles, **options)
-
-
-def table_of(rows):
-    return quiet_fit([caption for caption, _ in rows], [style for _, style in rows])
-
-
-def definition_of(rows):
-    return Definition([caption for caption, _ in rows], [style for _, style in rows])
 
 
 @pytest.fixture(scope="module")

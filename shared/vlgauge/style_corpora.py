@@ -101,6 +101,8 @@ def read_personality_captions(path: FilePath) -> StyledCaptions:
         image, style = _field(row, "image_hash", str, place), _field(row, "personality", str, place)
         more = _field(row, "additional_comments", list, place) if "additional_comments" in row else []
         for text in [_field(row, "comment", str, place), *more]:
+            if not isinstance(text, str):
+                raise ValueError(f"FILE must have strings as 'additional_comments', got {text!r} in {place}")
             mark = next((mark for mark in _NO_CAPTION if mark in f"{text} {style}"), None)
             if mark is None and image.startswith(_UNUSED_IMAGES):
                 mark = f"image {_UNUSED_IMAGES}..."
@@ -192,7 +194,7 @@ def read_goemotions(path: FilePath, labels: FilePath | None = None) -> StyledCap
         numbers = cells[1].split(",") if len(cells) == 3 else [""]
         if not all(cell.isdecimal() and int(cell) < len(names) for cell in numbers):
             expected = f"text, numbers below {len(names)} and id, separated by tabs"
-            raise ValueError(f"FILE must have {expected}, got {line!r} in line {number} of {path}")
+            raise ValueError(f"FILE must have {expected}, got {line[:60]!r} in line {number} of {path}")
         if len(numbers) > 1:
             several += 1
         else:

