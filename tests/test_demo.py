@@ -187,6 +187,12 @@ def test_captions_score_highest_in_their_own_style(page, metric):
     assert max(int(shade) for row in rows for _, shade in row) == 45
 
 
+def test_every_caption_set_has_its_triangles(page):
+    sets = [article for (metric, _), article in articles(page).items() if metric == "trm"]
+    assert len(sets) == 30
+    assert sum("side between two candidates" in article for article in sets) == 29  # one is undefined
+
+
 def test_undefined_examples_say_why(page):
     story = articles(page)["rovist_nr", "edge-01"]
     assert '<p class="score">undefined</p>' in story

@@ -69,6 +69,22 @@ def test_worked_examples(word, found, not_found):
 
 
 @pytest.mark.parametrize(
+    ("words", "lemmas"),
+    [
+        ("beliefs walruses handkerchieves addaxes topazes", "belief walrus handkerchief addax topaz"),
+        ("amphibraches amberfishes firemen abbacies", "amphibrach amberfish fireman abbacy"),
+        ("abates acetifies abolishes abated abolished", "abate acetify abolish abate abolish"),
+        ("abating abolishing", "abate abolish"),
+        ("briefer briefest nicer nicest", "brief brief nice nice"),
+    ],
+)
+def test_each_ending(words, lemmas):
+    # "es" of a verb to "e" is what "s" to nothing finds too.
+    for word, lemma in zip(words.split(), lemmas.split(), strict=True):
+        assert {word, lemma} <= synonyms(word)
+
+
+@pytest.mark.parametrize(
     "word", ["", "zzz", "3.5", "~", "\x00", "ice_cream", "comic_strip", "Dog", "\U0001f600", "a b"]
 )
 def test_unknown_words_and_words_with_an_underscore_are_their_only_synonym(word):

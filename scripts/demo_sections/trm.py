@@ -57,8 +57,9 @@ def section(examples: Path, say: Say) -> Section:
     by_cider: Any = vlgauge.load(NAME, keep_in_memory=True, pvalue="exact", distance="cider_d", df=df)
     of_kinds = scored_by_kind(metric, sets)
     table = _kind_table(of_kinds, scored_by_kind(by_cider, sets))
-    picked = {kind: extreme_positions(where, result[f"{NAME}_scores"]) for kind, where in sets.kinds_at.items()}
-    say(f"Drawing the plots of {sum(map(len, picked.values()))} caption sets")
+    first = {kind: extreme_positions(where, result[f"{NAME}_scores"]) for kind, where in sets.kinds_at.items()}
+    picked = {kind: list(dict.fromkeys([*first[kind], *where])) for kind, where in sets.kinds_at.items()}
+    say(f"Drawing the plots of {len(sets.rows)} caption sets")
     shown = shown_sets(NAME, sets, result, picked, lambda i, name: _explained(metric, sets, result, i, name))
     return Section(
         metric=NAME,
@@ -66,7 +67,7 @@ def section(examples: Path, say: Say) -> Section:
         scores=scores_of_kinds(NAME, of_kinds),
         by_kind=table,
         extremes=extremes_table(NAME, sets, result),
-        body=fragment(NAME, kinds=shown),
+        body=fragment(NAME, kinds=shown, n_open={kind: len(where) for kind, where in first.items()}),
     )
 
 
