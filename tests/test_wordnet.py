@@ -26,7 +26,7 @@ SMALL_WORDNET = {
     "data.noun": "00000001 15 n 02 Paris 0 city 1 000 | a city  \n"
     "00000002 10 n 03 comic_strip 0 strip 0 funnies 1 000 | drawings  \n"
     "00000003 13 n 02 ice_cream 0 icecream 0 000 | cold  \n",
-    "noun.exc": "comics comic_strip\nice_creams ice_cream\nstrippen strip strips\n",
+    "noun.exc": "zstrips strip strips\nice_creams ice_cream\ncomics comic_strip\n",
     "index.verb": "strip v 1 0 1 0 00000001  \n",
     "data.verb": f"00000001 35 v 0a {' '.join(f'v{i} 0' for i in range(10))} 000 01 + 02 00 | to take off  \n",
     "verb.exc": "",
@@ -123,7 +123,7 @@ def test_derivation_by_hand(tmp_path, capsys):
         "paris\tcity funnies strip",
         "strip\tfunnies strip\tv0 v1 v2 v3 v4 v5 v6 v7 v8 v9",
     ]
-    exceptions = ["noun\tcomics\tcomic_strip", "noun\tstrippen\tstrip strips", "adv\tbetter\twell"]
+    exceptions = ["noun\tcomics\tcomic_strip", "noun\tzstrips\tstrip strips", "adv\tbetter\twell"]
     assert lines_of(tmp_path / TABLES[1]) == exceptions
     packed = (tmp_path / TABLES[0]).read_bytes()
     said = f"wordnet_synonyms.txt.xz: 4 lines, {len(packed)} bytes, sha256 {hashlib.sha256(packed).hexdigest()}"

@@ -8,34 +8,24 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-
-class _Shared:
-    """The number of contexts that are open, and what restores the number of threads when the last one closes."""
-
-    guard = threading.Lock()
-    users = 0
-    limits: Any = None
+_HELD = threading.Lock()
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Context in which the linear algebra of numpy runs on one thread; without threadpoolctl, nothing changes.
 
-    The number of threads is one for the whole process, so of contexts in several threads the first sets and the last
-    restores it.
+    The number of threads is one for the whole process, and who set it must restore it: while a context is open, others
+    change nothing.
     """
-    with _Shared.guard:
-        if not _Shared.users and _controller() is not None:
-            _Shared.limits = _controller().limit(limits=1, user_api="blas")
-        _Shared.users += 1
-    try:
+    if _controller() is None or not _HELD.acquire(blocking=False):
         yield
+        return
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
     finally:
-        with _Shared.guard:
-            _Shared.users -= 1
-            if not _Shared.users and _Shared.limits is not None:
-                _Shared.limits.restore_original_limits()
-                _Shared.limits = None
+        _HELD.release()
 
 
 @lru_cache(maxsize=1)
