@@ -190,6 +190,7 @@ def test_equal_tables_give_equal_bytes_and_digests(tmp_path):
     for i, items in enumerate((counts, dict(reversed(counts.items())))):
         DocumentFrequency(items, 9).save(tmp_path / str(i))
     assert (tmp_path / "0").read_bytes() == (tmp_path / "1").read_bytes()
+    assert (tmp_path / "0").read_bytes()[4:8] == bytes(4)  # no time of writing
     assert DocumentFrequency(counts, 9).digest != DocumentFrequency(counts, 10).digest
 
 

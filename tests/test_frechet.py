@@ -229,6 +229,14 @@ def test_score_without_a_test_is_the_same(metric):
     assert list(without) == [f"frechet_bert{key}" for key in ("", "_scores", "_undefined", "_signature")]
 
 
+def test_pvalues_of_the_module_do_not_depend_on_the_scale(metric):
+    rows = {"predictions": [["a", "e", "b"]], "references": [["d", "c", "d"]]}
+    tiny = {caption: [1e-6 * x for x in vector] for caption, vector in VECTORS.items()}
+    one, other = (metric.compute(**rows, embeddings=vectors) for vectors in (VECTORS, tiny))
+    assert 0.1 <= one["frechet_bert_pvalues"][0] < 1
+    assert other["frechet_bert_pvalues"] == one["frechet_bert_pvalues"]
+
+
 def test_too_many_partitions_are_told_before_the_captions_are_encoded():
     def never(texts):
         raise AssertionError

@@ -98,6 +98,13 @@ def test_coco_bleu_of_one_reference_is_near_bleu():
             assert coco_bleu_4(texts[i], [texts[j]]) == pytest.approx(plain[i, j], rel=1e-7)
 
 
+def test_coco_bleu_by_hand():
+    four = ["a", "b", "c", "d"]
+    shares = [(5 - n + 1e-15) / (5 - n + 1e-9) for n in (1, 2, 3, 4)]
+    penalty = math.exp(1 - (4 + 1e-9) / (4 + 1e-15))
+    assert coco_bleu_4(four, [four]) == pytest.approx(math.prod(shares) ** 0.25 * penalty, rel=1e-14)
+
+
 def test_coco_bleu_of_empty_captions():
     assert coco_bleu_4([], [["a"], ["b"]]) == 0.0
     assert coco_bleu_4(["a"], [[]]) < 1e-5

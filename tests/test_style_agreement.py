@@ -50,16 +50,16 @@ def pair_loop(table, definition, rows, variant, *, include_self=True, references
         for j, (reference, other) in enumerate(references):
             if include_self or references is not rows or i != j:
                 scores[other].append(definition.pair(caption, reference, style, variant))
-        if not scores[style]:
+        there = [other for other in others if scores[other]]
+        if not scores[style] or not there:
             won["undefined"] += 1
             continue
         mine = sum(scores[style]) / len(scores[style])
-        there = [other for other in others if scores[other]]
         beaten = [mine > sum(scores[other]) / len(scores[other]) + 1e-12 for other in there]
         pool = [score for other in there for score in scores[other]]
         won["eq10"] += all(beaten)
         won["eq10_pairs"] += sum(beaten)
-        won["eq10_pooled"] += mine > sum(pool) / max(1, len(pool)) + 1e-12
+        won["eq10_pooled"] += mine > sum(pool) / len(pool) + 1e-12
     return list(won.values())
 
 
@@ -78,7 +78,10 @@ def test_golden_counts_and_means(section, variant, include_self, key):
 
     table = StyleTable.fit(captions, styles)
     own, tokens = table.style_ids(styles), table.tokenize(captions)
-    sums, selves = cosine_sums(table, tokens, own, tokens, own, variant)
+    sums, selves = np.zeros((len(own), len(table.styles))), np.zeros(len(own))
+    for block in cosine_sums(table, tokens, own, tokens, own, variant):
+        assert set(own[block.captions].tolist()) == {block.style}
+        sums[block.captions], selves[block.captions] = block.sums, block.selves
     sizes = np.tile(table.captions, (len(own), 1))
     if not include_self:
         sums[np.arange(len(own)), own] -= selves
@@ -150,6 +153,19 @@ def test_rates():
 def test_styles_with_one_caption_each_are_undefined_without_themselves():
     found = style_agreement(["a b", "c d"], ["x", "y"], include_self=False)
     assert (found.eq10, found.eq10_pairs, found.eq10_undefined) == (Rate(0, 0), Rate(0, 0), 2)
+
+
+def test_references_of_one_style_only_leave_nothing_to_compare():
+    found = style_agreement(["a b", "c d"], ["x", "y"], references=(["a", "b"], ["x", "x"]))
+    assert (found.eq10, found.eq10_pooled, found.eq10_undefined) == (Rate(0, 0), Rate(0, 0), 2)
+
+
+@pytest.mark.parametrize(("captions", "styles"), [([], []), (["a"], ["A", "B"]), (["a", "b"], ["A"])])
+def test_unequal_or_no_captions_are_refused(captions, styles):
+    table = StyleTable.fit(*columns_of(TOY["corpus"]))
+    message = f"`styles` must have one style for each caption, got {len(styles)} for {len(captions)} captions"
+    with pytest.raises(ValueError, match=message):
+        style_agreement(captions, styles, table)
 
 
 def test_unknown_style_is_refused():

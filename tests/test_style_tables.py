@@ -151,6 +151,14 @@ def test_saving_again_gives_the_same_bytes_and_leaves_nothing_else(toy, saved):
     assert saved.stat().st_mode & 0o777 == 0o666 & ~current_umask()
 
 
+def test_who_reads_the_old_file_is_not_disturbed(saved):
+    before = saved.read_bytes()
+    with saved.open("rb") as file:
+        StyleTable.fit(["a b", "c"], ["x", "y"]).save(saved)
+        assert file.read() == before
+    assert saved.read_bytes() != before
+
+
 def current_umask():
     mask = os.umask(0)
     os.umask(mask)
@@ -323,6 +331,8 @@ def test_table_that_somebody_holds_is_read_once(saved, monkeypatch):
 
 def test_changed_file_is_read_again(toy, saved):
     table = StyleTable.load(saved)
+    os.utime(saved, (1, 1))
+    assert StyleTable.load(saved) is not table
     StyleTable.fit(["a b", "c"], ["x", "y"]).save(saved)
     assert StyleTable.load(saved).styles == ("x", "y")
     assert table.styles == toy.styles

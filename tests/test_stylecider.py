@@ -180,6 +180,19 @@ def test_leaving_one_out_equals_fitting_again(rows, rng):
         assert found == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
+def test_frequent_ngrams_of_references_with_a_rare_caption_left_out():
+    # m(x) is asked for an x far above those of the caption itself.
+    rows = [*((["r", "s", "t"], "x"), (["u", "v"], "x"), (["w"], "y")), *[(["a", "b"], "x")] * 6]
+    table, definition = table_of(rows), definition_of(rows)
+    examples = [
+        (rows[0][0], [["a", "b"], ["a", "r"]], "x"),
+        (rows[1][0], [["a", "v"]], "x"),
+        (["u"], [["a", "u"]], "x"),
+    ]
+    expected = [definition.without(c, s).stylecider(c, references, s) for c, references, s in examples]
+    assert scores_of(table, examples, exclude_self=True) == pytest.approx(expected, abs=1e-12)
+
+
 # -- properties -------------------------------------------------------------------------------------------------------
 @given(CORPORA, CAPTIONS, CAPTIONS)
 @settings(deadline=None)
@@ -240,6 +253,13 @@ def test_empty_captions_references_and_lists(toy_metric):
     assert result["stylecider_scores"] == pytest.approx(expected, abs=1e-12, nan_ok=True)
     assert result["stylecider"] == pytest.approx(0.03125)
     assert (result["stylecider_undefined"], result["stylecider_no_evidence"]) == (2, 3)
+
+
+def test_evenly_spread_words_are_no_evidence(tables, load):
+    result = load(table=tables["even_spread"]).compute(predictions=["the"], references=["the"], styles=["A"])
+    assert (result["stylecider"], result["stylecider_no_evidence"]) == (0.0, 1)
+    other = vlgauge.load("onlystyle", table=tables["even_spread"], keep_in_memory=True)
+    assert other.compute(predictions=["the"], styles=["A"])["onlystyle_no_evidence"] == 0
 
 
 def test_no_example_with_references(toy_metric):

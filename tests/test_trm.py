@@ -1,9 +1,10 @@
-"""trm from captions to numbers: distances, settings, undefined examples, the baseline of Eq. 1, errors."""
+"""trm from captions to numbers: golden cases, keys, details, undefined and odd examples."""
 
 import gzip
 import json
 import math
-import warnings
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,6 @@ import pytest
 
 import vlgauge
 from vlgauge.cider import DocumentFrequency
-from vlgauge.meteor import meteor_distances
-from vlgauge.meteor import meteor_score
 
 HERE = Path(__file__).resolve().parent
 GOLDEN = json.loads(gzip.decompress((HERE / "golden" / "trm.json.gz").read_bytes()))
@@ -87,27 +86,12 @@ def test_given_matrices(distance):
     check(metric.compute(**ROWS, distances=tuple(map(np.array, matrices))), expected(distance))
 
 
-@pytest.mark.parametrize("batch", [False, True])
-def test_functions_as_distance(batch):
-    calls = []
-
-    def one_less_meteor(a, b):
-        calls.append((a, b))
-        return 1 - meteor_score(a.split(), b.split())
-
-    def of_all(texts):
-        calls.append(texts)
-        return meteor_distances(texts, tokenizer=str.split)
-
-    of_all.batch = True
-    metric = load(distance=of_all if batch else one_less_meteor, pvalue="exact")
-    result = metric.compute(predictions=[[*DOGS, DOGS[0]]], references=[JETS], return_details=True)
-    plain = load(pvalue="exact").compute(predictions=[[*DOGS, DOGS[0]]], references=[JETS])
-    assert result["trm_scores"] == plain["trm_scores"]
-    assert calls == ([[*DOGS, *JETS]] if batch else [(a, b) for a in DOGS + JETS for b in DOGS + JETS])
-    assert "|distance:custom(test_trm.test_functions_as_distance.<locals>." in result["trm_signature"]
-    assert result["trm_details"][0]["n_distinct"] == 8
-    assert "n_empty" not in result["trm_details"][0]
+def test_pvalues_are_those_of_the_exact_comparison(exact, monkeypatch):
+    script = sys.modules[type(exact).__module__]
+    real, given = script.triangle_tests, np.array([[0.3], [0.7]])
+    monkeypatch.setattr(script, "triangle_tests", lambda *arguments: replace(real(*arguments), pvalues=given))
+    result = exact.compute(predictions=[DOGS], references=[JETS])
+    assert (result["trm_pvalues"], result["trm_separate_pvalues"]) == ([0.3], [0.7])
 
 
 def test_keys_and_signature(exact):
@@ -194,65 +178,3 @@ def test_nan_in_a_given_matrix_is_undefined_and_infinity_the_largest_distance():
     finite = metric.compute(**rows, distances=[matrices[0], matrices[0], np.minimum(matrices[2], 9.0)])
     assert result["trm_scores"][2] == finite["trm_scores"][2]
     assert result["trm_pvalues"][0] == finite["trm_pvalues"][0]
-
-
-def test_captions_of_equal_tokens_have_distance_0_on_request():
-    rows = {"predictions": [["red dog", "Red dog.", "a cat"]], "references": [["red dogs", "one bus"]]}
-    plain, forced = (load(force_zero_self=force).compute(**rows) for force in (False, True))
-    matrix = meteor_distances([*rows["predictions"][0], *rows["references"][0]])
-    assert matrix[0, 1] == matrix[0, 3] == 0.0625  # the stems are equal too, and tie
-    equal = np.array([[0, 0, 1, 2, 3]])
-    matrix[equal == equal.T] = 0.0
-    by_hand = load(distance="precomputed").compute(**rows, distances=[matrix])
-    assert forced["trm_separate"] == by_hand["trm_separate"]
-    assert forced["trm_separate"] != plain["trm_separate"]
-    assert "|force_zero_self:True" in forced["trm_signature"]
-
-
-# -- CIDEr-D's document frequencies -----------------------------------------------------------------------------------
-def test_few_documents_are_warned_of():
-    metric = load(distance="cider_d")
-    with pytest.warns(UserWarning, match="document frequencies from the references of 1 examples, too few"):
-        result = metric.compute(predictions=[DOGS], references=[JETS])
-    assert result["trm"] == 0.0  # ln 1 - ln 1: no n-gram has weight, and all distances tie
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        metric.compute(predictions=[DOGS] * 50, references=[JETS] * 50)
-
-
-def test_sources_of_document_frequencies(tmp_path):
-    rows = {"predictions": [DOGS, JETS] * 25, "references": [JETS, DOGS[:3]] * 25}
-    table = DocumentFrequency.from_references(rows["references"])
-    table.save(tmp_path / "table.gz")
-    results = {
-        name: load(distance="cider_d", df=df).compute(**rows)
-        for name, df in {
-            "references": "references",
-            f"given@{table.digest[:8]}": table,
-            f"table.gz@{table.digest[:8]}": tmp_path / "table.gz",
-            "pooled": "pooled",
-        }.items()
-    }
-    for name, result in results.items():
-        assert (
-            f"|distance:cider_d|ties:fractional|tie_tol:1e-12|force_zero_self:False|df:{name}"
-            in (result["trm_signature"])
-        )
-    scores = [result["trm_scores"] for result in results.values()]
-    assert scores[0] == scores[1] == scores[2]
-    pooled = DocumentFrequency.from_pooled(rows["predictions"], rows["references"])
-    assert load(distance="cider_d", df=pooled).compute(**rows)["trm_scores"] == scores[3]
-
-
-def test_letters_that_rouge_l_does_not_see_are_warned_of_once():
-    metric = load(distance="rouge_l")
-    with pytest.warns(UserWarning, match="sees no letters but a-z; those in 'un café' vanish") as caught:
-        metric.compute(predictions=[["un café", "née"]], references=[["naïve", "a dog"]])
-    assert len(caught) == 1
-
-
-def test_tokenizer_of_the_user():
-    by_space, by_rule = load(tokenizer=str.split), load()
-    rows = {"predictions": [["a dog.", "a dog!", "a cat"]], "references": [["a dog", "one dog", "dogs"]]}
-    assert by_space.compute(**rows)["trm"] != by_rule.compute(**rows)["trm"]
-    assert "|tokenizer:custom(builtins.str.split)" in by_space.compute(**rows)["trm_signature"]

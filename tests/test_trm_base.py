@@ -15,7 +15,7 @@ from vlgauge.meteor import meteor_score
 
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[1] / "shared" / "oracles" / "coco_fakecap.json.gz"  # beside the checkout, not part of it
-DOGS = ["a dog runs on grass", "a brown dog running", "a puppy at play", "the dog chases a ball"]
+DOGS = ["a dog runs on a grass", "a brown dog running", "a puppy at play", "the dog chases a ball"]
 JETS = ["two planes wait on grass", "a jet on the runway", "the airliner takes off"]
 RARE = DocumentFrequency({("a",): 50, ("on",): 9}, 100)
 

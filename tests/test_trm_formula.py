@@ -152,10 +152,10 @@ def counts_by_arrays(levels, candidates):
     return counts
 
 
-@pytest.mark.parametrize(("n", "m"), [(9, 11), (30, 20), (35, 34), (36, 35), (80, 41)])
+@pytest.mark.parametrize(("n", "m"), [(9, 11), (35, 34), (36, 35), (150, 101)])
 def test_counts_stay_exact_in_large_sets(n, m):
     distances = random_distances(n, m, values=50)
-    candidates = partitions(n, m, pvalue="monte_carlo", draws=3).candidates
+    candidates = partitions(n, m, pvalue="monte_carlo", draws=2).candidates
     levels = triangles.levels(distances, 0.0)
     for row in candidates:
         found = triangles.triangle_tests(levels, row[None])

@@ -179,7 +179,7 @@ class FrechetBert(module.CaptionVectorMetric):
     """Squared Frechet distance of two caption sets, with permutation p-values."""
 
     measures = "Do the sampled captions have the mean and the spread of people's captions?"
-    score_range = "[0, inf); unit vectors [0, 8]"
+    score_range = "[0, inf); unit vectors [0, 4]"
     higher_is_better = False
     needs = ("frechet-bert",)
 

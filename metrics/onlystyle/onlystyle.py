@@ -161,18 +161,27 @@ class Onlystyle(module.StyleMetric):
         table = self.style_table(table)
         targets = table.style_ids(styles)
         captions = table.tokenize(predictions, "predictions")
-        weighted = ngrams.weighted_ngrams(table, captions, targets, self.variant, exclude_self=self.exclude_self)
-        sizes = np.stack([order.grams.sizes for order in weighted])
-        means = [order_scores(order.weights, order.grams.captions, order.grams.sizes) for order in weighted]
+        scores: list[float] = []
+        details: list[dict[str, Any]] = []
+        known = 0
+        with module.progress_bar(len(captions), "Scoring captions", self.progress) as advance:
+            for part in ngrams.blocks(len(captions)):
+                texts, own = captions[part], targets[part]
+                orders = ngrams.weighted_ngrams(table, texts, own, self.variant, exclude_self=self.exclude_self)
+                means = [order_scores(order.weights, order.grams.captions, order.grams.sizes) for order in orders]
+                sizes = np.stack([order.grams.sizes for order in orders])
+                scores += onlystyle_scores(np.stack(means), sizes, self.orders).tolist()
+                known += len(set(orders[0].known_captions().tolist()))
+                if return_details:
+                    details += ngrams.caption_explanations(texts, orders, self.orders)
+                advance(len(texts))
         extra: dict[str, Any] = {
             "in_sample": self.count_in_sample(table, captions),
-            "no_evidence": len(captions) - len(set(weighted[0].known_captions().tolist())),
+            "no_evidence": len(captions) - known,
             **self._all_styles(table, captions, targets),
+            **({"details": details} if return_details else {}),
         }
-        if return_details:
-            extra["details"] = list(ngrams.caption_explanations(captions, weighted, self.orders))
-        scores = onlystyle_scores(np.stack(means), sizes, self.orders)
-        return self.result(scores.tolist(), made_with=self.signed_table(table), **extra)
+        return self.result(scores, made_with=self.signed_table(table), **extra)
 
     def _all_styles(self, table: ngrams.StyleTable, captions: list[list[str]], targets: Ints) -> dict[str, Any]:
         """The keys that need the score in every style."""

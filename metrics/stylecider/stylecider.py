@@ -135,28 +135,40 @@ class Stylecider(module.StyleMetric):
         table = self.style_table(table)
         targets = table.style_ids(styles)
         captions = table.tokenize(predictions, "predictions")
-        of = np.repeat(np.arange(len(references)), [len(row) for row in references])
-        flat = table.tokenize([text for row in references for text in row], "references")
-        own = ngrams.weighted_ngrams(table, captions, targets, self.variant, exclude_self=self.exclude_self)
-        theirs = ngrams.weighted_references(table, flat, of, own, targets, self.variant)
-        cosines = np.stack(
-            [
-                ngram_cosines((a.weights, a.grams.captions), (b.weights, b.grams.captions), shared, of)
-                for a, (b, shared) in zip(own, theirs, strict=True)
-            ]
-        )
-        penalties = None
-        if self.variant == "authors":
-            lengths, reference_lengths = (np.array([len(row) for row in rows]) for rows in (captions, flat))
-            penalties = ngrams.length_penalties(lengths[of], reference_lengths)
-        parts = reference_scores(cosines, penalties)
-        weighty = {i for order in own for i in order.grams.captions[order.weights != 0.0].tolist()}
-        extra: dict[str, Any] = {
+        scores: list[float] = []
+        details: list[dict[str, Any]] = []
+        weighty = known = 0
+        with module.progress_bar(len(captions), "Scoring captions", self.progress) as advance:
+            for part in ngrams.blocks(len(captions)):
+                texts, rows, style = captions[part], references[part], targets[part]
+                flat = table.tokenize([text for row in rows for text in row], "references")
+                of = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+                own = ngrams.weighted_ngrams(table, texts, style, self.variant, exclude_self=self.exclude_self)
+                theirs = ngrams.weighted_references(table, flat, of, own, style, self.variant)
+                cosines = np.stack(
+                    [
+                        ngram_cosines((a.weights, a.grams.captions), (b.weights, b.grams.captions), shared, of)
+                        for a, (b, shared) in zip(own, theirs, strict=True)
+                    ]
+                )
+                parts = reference_scores(cosines, self._penalties(texts, flat, of))
+                scores += mean_over_references(parts, of, len(texts)).tolist()
+                known += int(table.has_captions(flat).sum())
+                weighty += len({i for a in own for i in a.grams.captions[a.weights != 0.0].tolist()})
+                if return_details:
+                    details += ngrams.reference_explanations(texts, flat, of, own, theirs, parts, cosines)
+                advance(len(texts))
+        extra = {
             "in_sample": self.count_in_sample(table, captions),
-            "references_in_sample": int(table.has_captions(flat).sum()),
-            "no_evidence": len(captions) - len(weighty),
+            "references_in_sample": known,
+            "no_evidence": len(captions) - weighty,
+            **({"details": details} if return_details else {}),
         }
-        if return_details:
-            extra["details"] = ngrams.reference_explanations(captions, flat, of, own, theirs, parts, cosines)
-        scores = mean_over_references(parts, of, len(captions))
-        return self.result(scores.tolist(), made_with=self.signed_table(table), **extra)
+        return self.result(scores, made_with=self.signed_table(table), **extra)
+
+    def _penalties(self, captions: list[list[str]], references: list[list[str]], of: Ints) -> Floats | None:
+        """Of each reference; None in the variant that has none."""
+        if self.variant != "authors":
+            return None
+        lengths, others = (np.array([len(row) for row in rows], np.int64) for rows in (captions, references))
+        return ngrams.length_penalties(lengths[of], others)

@@ -11,13 +11,16 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Hashable
+from collections.abc import Iterable
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
+from vlgauge.ngrams import CosineSums
 from vlgauge.ngrams import StyleTable
 from vlgauge.ngrams import cosine_sums
 from vlgauge.ngrams import score_blocks
@@ -57,7 +60,7 @@ class StyleAgreement:
             for, as are the following.
         eq10_pairs: The same for pairs (caption, other style).
         eq10_pooled: Captions whose mean over the own style beats that over all captions of other styles.
-        eq10_undefined: Captions without another caption of their style, left out of the last three.
+        eq10_undefined: Captions without a reference of their own style, or of another; left out of the last three.
     """
 
     captions: int
@@ -107,61 +110,68 @@ def style_agreement(
     Raises:
         ValueError: As `StyleTable.fit`, or if a style is not in the table.
     """
+    if len(captions) != len(styles) or not len(captions):
+        raise ValueError(
+            f"`styles` must have one style for each caption, got {len(styles)} for {len(captions)} captions"
+        )
     table = StyleTable.fit(captions, styles, progress=progress) if table is None else table
     tokens, own = table.tokenize(captions), table.style_ids(styles)
-    mean, eq9, eq9_pairs = _eq9(table, tokens, own, variant, exclude_self)
+    found = _eq9(table, tokens, own, variant, exclude_self)
     if exclude_self:
-        return StyleAgreement(len(tokens), mean, eq9, eq9_pairs)
+        return found
     theirs, their_styles = (captions, styles) if references is None else references
-    their_tokens, reference_styles = table.tokenize(theirs, "references"), table.style_ids(their_styles)
-    sums, selves = cosine_sums(table, tokens, own, their_tokens, reference_styles, variant, progress)
-    counts = np.tile(np.bincount(reference_styles, minlength=len(table.styles)), (len(tokens), 1))
-    if references is None and not include_self:
-        rows = np.arange(len(tokens))
-        sums[rows, own] -= selves
-        counts[rows, own] -= 1
-    return StyleAgreement(len(tokens), mean, eq9, eq9_pairs, *_eq10(sums, counts, own))
+    against, reference_styles = table.tokenize(theirs, "references"), table.style_ids(their_styles)
+    counts = np.bincount(reference_styles, minlength=len(table.styles))
+    blocks = cosine_sums(table, tokens, own, against, reference_styles, variant, progress)
+    return _eq10(found, blocks, counts, leave_out=references is None and not include_self)
 
 
 def _eq9(
     table: StyleTable, tokens: Sequence[Sequence[str]], own: Ints, variant: str, exclude_self: bool
-) -> tuple[float, Rate, Rate]:
+) -> StyleAgreement:
     """Mean OnlyStyle in the own style, captions and pairs won."""
     total, captions, pairs, start = 0.0, 0, 0, 0
     for block in score_blocks(table, tokens, variant, left_out_of=own if exclude_self else None):
-        part = own[start : start + len(block)]
-        won = block[np.arange(len(block)), part][:, None] > block + TOLERANCE
-        total += float(block[np.arange(len(block)), part].sum())
+        mine = block[np.arange(len(block)), own[start : start + len(block)]]
+        won = mine[:, None] > block + TOLERANCE
+        total += float(mine.sum())
         captions += int(np.count_nonzero(won.sum(axis=1) == len(table.styles) - 1))
         pairs += int(won.sum())
         start += len(block)
-    return total / len(tokens), Rate(captions, len(tokens)), Rate(pairs, len(tokens) * (len(table.styles) - 1))
+    count = len(tokens)
+    return StyleAgreement(count, total / count, Rate(captions, count), Rate(pairs, count * (len(table.styles) - 1)))
 
 
-def _eq10(sums: Floats, counts: Ints, own: Ints) -> tuple[Rate, Rate, Rate, int]:
-    """Captions and pairs won, captions won against all others pooled, and captions without reference of their style.
+def _eq10(found: StyleAgreement, blocks: Iterable[CosineSums], counts: Ints, leave_out: bool) -> StyleAgreement:
+    """The agreement with captions and pairs won, and captions won against all other styles pooled.
 
     Args:
-        sums: shape ``(n_captions, |S|)``, StyleCIDEr summed over the references of each style.
-        counts: same shape, number of references.
-        own: shape ``(n_captions,)``.
+        found: What there is of Eq. 9.
+        blocks: Sums of StyleCIDEr over the references of each style.
+        counts: shape ``(|S|,)``, number of references.
+        leave_out: Whether to take a copy of each caption out of the references of its style.
     """
-    rows = np.arange(len(own))
-    defined = counts[rows, own] > 0
-    sums, counts, own, rows = sums[defined], counts[defined], own[defined], rows[: np.count_nonzero(defined)]
-    means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
-    mine = means[rows, own]
-    others = counts > 0
-    others[rows, own] = False
-    won = others & (mine[:, None] > means + TOLERANCE)
-    n_others = others.sum(axis=1)
-    pooled_counts = np.where(others, counts, 0).sum(axis=1)
-    pooled = np.where(others, sums, 0.0).sum(axis=1) / np.maximum(pooled_counts, 1)
-    return (
-        Rate(int(np.count_nonzero(won.sum(axis=1) == n_others)), len(own)),
-        Rate(int(won.sum()), int(n_others.sum())),
-        Rate(int(np.count_nonzero(mine > pooled + TOLERANCE)), len(own)),
-        int(np.count_nonzero(~defined)),
+    captions = pairs = pooled = compared = n_pairs = 0
+    for block in blocks:
+        others = counts > 0
+        others[block.style] = False
+        own_count = counts[block.style] - leave_out
+        if own_count < 1 or not others.any():
+            continue
+        mine = (block.sums[:, block.style] - leave_out * block.selves) / own_count
+        won = mine[:, None] > block.sums[:, others] / counts[others] + TOLERANCE
+        rest = block.sums[:, others].sum(axis=1) / counts[others].sum()
+        captions += int(won.all(axis=1).sum())
+        pairs += int(won.sum())
+        pooled += int((mine > rest + TOLERANCE).sum())
+        compared += len(mine)
+        n_pairs += won.size
+    return replace(
+        found,
+        eq10=Rate(captions, compared),
+        eq10_pairs=Rate(pairs, n_pairs),
+        eq10_pooled=Rate(pooled, compared),
+        eq10_undefined=found.captions - compared,
     )
 
 
@@ -258,13 +268,13 @@ def _held_out(rest: Labelled, out: Labelled, variant: str, progress: Progress) -
 # -- Human rankings ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class RankAgreement:
-    """Agreement of scores with people who ranked the same captions.
+    """Agreement of scores with the ranking that most people gave the same captions.
 
     Attributes:
-        pearson: Of the scores and the ranking; NaN if one of them is constant.
-        spearman: Of the ranks; NaN as well.
-        ranking: The ranking that most people gave.
-        votes: How many did.
+        pearson: Correlation of the scores with the ranking; NaN if one of them is constant.
+        spearman: Correlation of the ranks; NaN as well.
+        ranking: The ranking.
+        votes: How many people gave it.
         people: How many there are.
     """
 

@@ -44,7 +44,7 @@ class CorpusStatistic:
         """Take in some examples of equal sizes."""
         self.scores[rows] = scores
         if null is not None:
-            self.test.add(rows, self.sign * null, pvalues=pvalues)
+            self.test.add(rows, null if self.sign > 0 else -null, pvalues=pvalues)
 
     def keys(self, name: str, pvalue: str | None) -> dict[str, Any]:
         """Values by the names of the result keys; for the main statistic those of the test only."""

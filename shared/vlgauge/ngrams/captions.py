@@ -54,5 +54,4 @@ class KnownCaptions:
         keys = caption_keys(captions)
         places = np.searchsorted(self.keys, keys)
         places[places == len(self.keys)] = 0
-        filled = np.fromiter(map(bool, captions), np.bool_, len(captions))
-        return np.where(filled & (self.keys[places] == keys), places, -1)
+        return np.where(self.keys[places] == keys, places, -1)  # the key of no tokens is in no table

@@ -6,6 +6,7 @@ sum per reference length.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -49,6 +50,23 @@ class _Groups:
         return cls(of.ravel(), distinct[0], distinct[1], np.flatnonzero(np.diff(distinct[0], prepend=-1)))
 
 
+@dataclass(frozen=True, eq=False)
+class CosineSums:
+    """StyleCIDEr of some captions of one style, summed.
+
+    Attributes:
+        style: place of the style, whose weights both sides have.
+        captions: shape ``(n,)``, places of the captions.
+        sums: shape ``(n, |S|)``, over the references of every style.
+        selves: shape ``(n,)``, of each caption with a copy of itself.
+    """
+
+    style: int
+    captions: Ints
+    sums: Floats
+    selves: Floats
+
+
 def cosine_sums(
     table: StyleTable,
     captions: Sequence[Sequence[str]],
@@ -57,28 +75,23 @@ def cosine_sums(
     reference_styles: Ints,
     variant: str,
     progress: Progress = False,
-) -> tuple[Floats, Floats]:
-    """Sums over references, and the score of each caption with itself.
+) -> Iterator[CosineSums]:
+    """Sums of all captions, some captions of one style at a time, which bounds the memory.
 
     Args:
         table: Style table.
         captions: Tokens of each caption.
-        styles: shape ``(n_captions,)``, whose weights both sides get.
+        styles: shape ``(n_captions,)``.
         references: Tokens of each reference.
         reference_styles: shape ``(n_references,)``.
         variant: "paper" or "authors".
         progress: As in `progress_bar`.
-
-    Returns:
-        Sum of StyleCIDEr over the references of every style, shape ``(n_captions, |S|)``, and StyleCIDEr of each
-        caption with a copy of itself, shape ``(n_captions,)``.
     """
     own, theirs = table.ngrams(captions), table.ngrams(references)
     lengths, their_lengths = (np.fromiter(map(len, rows), np.int64, len(rows)) for rows in (captions, references))
     with_penalty = variant == "authors"
+    scale = AUTHORS_SCALE if with_penalty else 1.0
     groups = _Groups.made(reference_styles, their_lengths if with_penalty else np.zeros_like(their_lengths))
-    sums = np.zeros((len(captions), len(table.styles)))
-    selves = np.zeros(len(captions))
     present = np.unique(styles)
     with progress_bar(len(present), "Comparing with every style", progress) as advance:
         for style in present.tolist():
@@ -87,17 +100,17 @@ def cosine_sums(
                 _unit_vectors(counts, style, variant, rows, a, b, groups)
                 for counts, a, b in zip(table.orders, own, theirs, strict=True)
             ]
-            selves[rows] = sum(np.diff(own_part.indptr) > 0 for own_part, _ in vectors) / len(vectors)
+            selves = sum(np.diff(own_part.indptr) > 0 for own_part, _ in vectors) / len(vectors)
             step = max(1, _MAX_CELLS // max(1, len(groups.styles)))
             for start in range(0, len(rows), step):
                 part = slice(start, start + step)
                 cosines = sum((a[part] @ b).toarray() for a, b in vectors) / len(vectors)
                 if with_penalty:
                     cosines *= length_penalties(lengths[rows[part]][:, None], groups.lengths)
-                sums[rows[part][:, None], groups.styles[groups.first]] = np.add.reduceat(cosines, groups.first, axis=1)
+                sums = np.zeros((len(cosines), len(table.styles)))
+                sums[:, groups.styles[groups.first]] = np.add.reduceat(cosines, groups.first, axis=1)
+                yield CosineSums(style, rows[part], scale * sums, scale * selves[part])
             advance(1)
-    scale = AUTHORS_SCALE if with_penalty else 1.0
-    return sums * scale, selves * scale
 
 
 def _unit_vectors(

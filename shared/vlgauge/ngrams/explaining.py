@@ -206,8 +206,8 @@ def top_ngrams(table: StyleTable, style: str, order: int, k: int, variant: str, 
     ngrams = np.searchsorted(counts.bounds, pairs, "right") - 1
     known = counts.evidence(ngrams, np.full(len(ngrams), place))
     weights = known.weights(len(table.styles), variant)
-    # Rounded, because equal weights may differ in their last digits.
-    best = np.lexsort((ngrams, -known.df, -np.round(weights, 12)))[:k]
+    # Rounded, because equal weights may differ in their last digits; n-grams are in code-point order.
+    best = np.argsort(-np.round(weights, 12), kind="stable")[:k]
     columns = (known.df[best].tolist(), known.occurrences[best].tolist(), weights[best].tolist())
     return [
         NgramWeight(ngram_text(table, order, ngram), order, df, occurrences, weight)

@@ -119,13 +119,13 @@ class OrderCounts:
 
     @cached_property
     def _histogram(self) -> tuple[Ints, Ints]:
-        """(cum, first): ``cum[first[p] + x]`` = number of n-grams of p with 1 <= f <= x, for x up to the largest + 1.
+        """(cum, first): ``cum[first[p] + x]`` = number of n-grams of p with 1 <= f <= x, for x up to the largest f.
 
         Each style has its own length, so that one large style does not cost every other one memory.
         """
         largest = np.zeros(self.n_styles, np.uint32)
         np.maximum.at(largest, self.styles.astype(np.intp), self.df)  # with these types it is twenty times faster
-        sizes = largest.astype(np.int64) + 2
+        sizes = largest.astype(np.int64) + 1
         bounds = np.concatenate([[0], np.cumsum(sizes)])
         counts = np.bincount(bounds[self.styles] + self.df, minlength=bounds[-1])
         running = np.cumsum(counts)
@@ -138,7 +138,7 @@ class OrderCounts:
         return np.bincount(self.styles, minlength=self.n_styles)
 
     def at_most(self, styles: Ints, df: Ints) -> Ints:
-        """Number of n-grams u of each given style with 1 <= f_p(u) <= df; df at most the largest of the style + 1."""
+        """Number of n-grams u of each given style with 1 <= f_p(u) <= df, which is the f_p of one of them or less."""
         cumulated, first = self._histogram
         return cumulated[first[styles] + df]
 
@@ -170,9 +170,7 @@ class OrderCounts:
             ngrams: shape ``(m,)``.
             styles: shape ``(m,)``.
         """
-        wanted = ngrams * self.n_styles + styles
-        wanted[ngrams < 0] = -1
-        return places_among(self._pairs, wanted)
+        return places_among(self._pairs, ngrams * self.n_styles + styles)  # negative for n-gram -1, so not there
 
     def evidence(self, ngrams: Ints, styles: Ints) -> Evidence:
         """What is known of each (n-gram, style); shapes ``(m,)``."""

@@ -250,7 +250,7 @@ class StyleTable:
     def top_ngrams(
         self, style: str, order: int = 1, k: int = 20, variant: str = "paper", min_df: int = 1
     ) -> list[NgramWeight]:
-        """The n-grams of a style that weigh most, the more frequent first among equals.
+        """The n-grams of a style that weigh most; equal ones in code-point order.
 
         Args:
             style: Name of a style.

@@ -23,6 +23,8 @@ from vlgauge.ngrams.table import StyleTable
 
 ORDER_RULES = ("available", "four")
 
+BLOCK = 4096  # captions at a time
+
 _SIGMA = 6.0  # of the length penalty, as in CIDEr-D
 
 AUTHORS_SCALE = 10.0
@@ -92,6 +94,11 @@ def weighted_ngrams(
     return weighted
 
 
+def blocks(n_captions: int) -> Iterator[slice]:
+    """Captions some at a time: arrays of all n-grams of a million captions would fill the memory."""
+    return (slice(start, start + BLOCK) for start in range(0, n_captions, BLOCK))
+
+
 def weighted_references(
     table: StyleTable,
     references: Sequence[Sequence[str]],
@@ -145,7 +152,6 @@ def score_blocks(
     *,
     orders: str = "available",
     left_out_of: Ints | None = None,
-    rows: int = 4096,
 ) -> Iterator[Floats]:
     """OnlyStyle (Li and Harrison, 2022, Eqs. 5 and 6) of captions in every style, some rows at a time.
 
@@ -155,13 +161,11 @@ def score_blocks(
         variant: "paper" or "authors".
         orders: "available" or "four"; see `shares`.
         left_out_of: shape ``(n_captions,)``, style from which one copy of the caption is taken out; None: from none.
-        rows: Captions at a time, a bound on memory.
 
     Yields:
-        shape ``(up to rows, |S|)``.
+        shape ``(n, |S|)``, the scores of the next n captions.
     """
-    for start in range(0, len(captions), rows):
-        part = slice(start, start + rows)
+    for part in blocks(len(captions)):
         own = None if left_out_of is None else left_out_of[part]
         yield _score_block(table, captions[part], variant, orders, own)
 
