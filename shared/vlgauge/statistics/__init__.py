@@ -8,6 +8,7 @@ from vlgauge.statistics.permutation import PVALUE_MODES
 from vlgauge.statistics.permutation import Partitions
 from vlgauge.statistics.permutation import SetTest
 from vlgauge.statistics.permutation import calibrated_harmonic_pvalue
+from vlgauge.statistics.permutation import check_partition_count
 from vlgauge.statistics.permutation import harmonic_mean_pvalue
 from vlgauge.statistics.permutation import mean_log_pvalue
 from vlgauge.statistics.permutation import partitions
@@ -21,6 +22,7 @@ __all__ = [
     "SetTest",
     "bootstrap_interval",
     "calibrated_harmonic_pvalue",
+    "check_partition_count",
     "harmonic_mean_pvalue",
     "mean_log_pvalue",
     "paired_test",

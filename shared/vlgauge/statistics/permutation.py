@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from itertools import chain
 from itertools import combinations
@@ -70,14 +71,26 @@ def partitions(
         if value < 1:
             raise ValueError(f"`{name}` must be at least 1, got {value}")
     count = math.comb(n + m, n)
-    if pvalue == "exact" and count > max_partitions:
-        raise ValueError(
-            f"`pvalue`='exact' must have at most `max_partitions`={max_partitions} partitions, got {count} for "
-            f"{n} candidates and {m} references; raise `max_partitions` or use 'auto'"
-        )
+    if pvalue == "exact":
+        check_partition_count(n, m, max_partitions)
     if pvalue == "exact" or (pvalue == "auto" and count <= max_partitions):
         return _every_partition(n, m)
     return _random_partitions(n, m, draws, seed)
+
+
+def check_partition_count(n: int, m: int, max_partitions: int) -> None:
+    """Refuse an exact test of more than `max_partitions` partitions.
+
+    Raises:
+        ValueError: If there are more; the message names how many.
+    """
+    count = math.comb(n + m, n)
+    if count > max_partitions:
+        readable = str(count) if count < 10**9 else f"{Decimal(count):.1e}".replace("e+", "e")
+        raise ValueError(
+            f"`pvalue`='exact' must have at most `max_partitions`={max_partitions} partitions, got {readable} for "
+            f"{n} candidates and {m} references; raise `max_partitions` or use 'auto'"
+        )
 
 
 @lru_cache(maxsize=16)
