@@ -8,9 +8,9 @@ import pytest
 
 from vlgauge.cli import main
 from vlgauge.ngrams import StyleTable
-from vlgauge.style_agreement import parted_by_group
-from vlgauge.style_agreement import style_report
 from vlgauge.style_corpora import read_table
+from vlgauge.style_report import parted_by_group
+from vlgauge.style_report import style_report
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "styled_captions.csv"
 

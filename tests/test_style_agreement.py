@@ -22,10 +22,10 @@ from style_definition import table_of
 from vlgauge.ngrams import StyleTable
 from vlgauge.ngrams import cosine_sums
 from vlgauge.style_agreement import Rate
-from vlgauge.style_agreement import parted_by_group
 from vlgauge.style_agreement import rank_agreement
 from vlgauge.style_agreement import style_agreement
-from vlgauge.style_agreement import style_report
+from vlgauge.style_report import parted_by_group
+from vlgauge.style_report import style_report
 
 CORPUS = {"toy": TOY["corpus"], "asymmetric": ASYMMETRIC["corpus"]}
 VARIANTS = ("paper", "authors")

@@ -92,8 +92,8 @@ def run_fit(options: argparse.Namespace) -> int:
 
 def run_report(options: argparse.Namespace) -> int:
     """Read, score, print."""
-    from vlgauge.style_agreement import parted_by_group
-    from vlgauge.style_agreement import style_report
+    from vlgauge.style_report import parted_by_group
+    from vlgauge.style_report import style_report
 
     corpus = _read(options, options.corpus, options.group_column)
     test = _read(options, options.test, None) if options.test else None

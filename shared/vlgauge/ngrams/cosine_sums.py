@@ -100,7 +100,7 @@ def cosine_sums(
                 _unit_vectors(counts, style, variant, rows, a, b, groups)
                 for counts, a, b in zip(table.orders, own, theirs, strict=True)
             ]
-            selves = sum(np.diff(own_part.indptr) > 0 for own_part, _ in vectors) / len(vectors)
+            selves = np.mean([np.diff(own_part.indptr) > 0 for own_part, _ in vectors], axis=0)
             step = max(1, _MAX_CELLS // max(1, len(groups.styles)))
             for start in range(0, len(rows), step):
                 part = slice(start, start + step)
