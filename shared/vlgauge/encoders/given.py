@@ -10,6 +10,8 @@ import numpy as np
 
 from vlgauge.encoders import TextEncoder
 from vlgauge.encoders.sentence import sentence_encoder
+from vlgauge.encoders.words import BagOfWords
+from vlgauge.encoders.words import WordVectors
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
 from vlgauge.results import named
@@ -67,7 +69,14 @@ def checked_encoder(encoder: Any) -> Any:
 
 
 def text_encoder(encoder: Any, *, profile: str, pooling: str, device: str) -> TextEncoder:
-    """The encoder that a setting stands for; names go through the pool."""
-    if isinstance(encoder, str):
-        return sentence_encoder(encoder, profile=profile, pooling=pooling, device=device)
-    return GivenEncoder(encoder)
+    """The encoder that a setting stands for; names and folders of sentence encoders go through the pool.
+
+    ``"bow:PATH"`` counts the words of a list, ``"vectors:PATH"`` takes means of word vectors.
+    """
+    if not isinstance(encoder, str):
+        return GivenEncoder(encoder)
+    if encoder.startswith("bow:"):
+        return BagOfWords(encoder.removeprefix("bow:"))
+    if encoder.startswith("vectors:"):
+        return WordVectors(encoder.removeprefix("vectors:"))
+    return sentence_encoder(encoder, profile=profile, pooling=pooling, device=device)
