@@ -1,5 +1,6 @@
 import csv
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,21 @@ def test_a_list_in_a_csv_cell(tmp_path, capsys):
     assert "A b c. | A b d." in capsys.readouterr().out
 
 
+def test_a_blank_line_is_a_row(tmp_path, capsys):
+    (tmp_path / "rows.csv").write_text("story\nA dog ran. A dog sat.\n\nRain fell. Wind blew.\n")
+    assert main(["score", "rovist_nr", str(tmp_path / "rows.csv"), "--predictions", "story", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rovist_nr_undefined"] == 1
+
+
+def test_a_character_the_terminal_lacks_costs_nothing(tmp_path):
+    write_jsonl(tmp_path / "rows.jsonl", [{"predictions": "H\u00e9llo there. H\u00e9llo again."}])
+    command = [sys.executable, "-m", "vlgauge", "score", "rovist_nr", str(tmp_path / "rows.jsonl")]
+    finished = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}
+    )
+    assert "H\\xe9llo" in finished.stdout
+
+
 def test_the_table_shows_means_and_signature(capsys):
     assert main(["score", "rovist_nr", str(EXAMPLES / "stories.jsonl"), "--predictions", "story", "--rows", "2"]) == 0
     out = capsys.readouterr().out
@@ -119,7 +135,12 @@ def test_mmd_bert_on_the_examples(capsys):
         (["score", "rovist_nr", "object.json"], "FILE must hold a JSON list of objects"),
         (["score", "rovist_nr", "empty.jsonl"], "FILE must have at least one row"),
         (["score", "rovist_nr", "latin.csv"], "FILE must be UTF-8, got byte 0xe9 at position 13"),
-        (["score", "rovist_nr", "ragged.csv"], "as many cells as titles, got another number in row 1"),
+        (["score", "rovist_nr", "ragged.csv"], "as many cells as titles, got 1 for 2 in row 1"),
+        (["score", "rovist_nr", "quote.csv"], "FILE must be CSV, got .* in line 3"),
+        (["score", "rovist_nr", "twice.csv"], "must have each column once, got 'a' more than once"),
+        (["score", "rovist_nr", "twice.jsonl"], "must have each column once, got 'a' more than once"),
+        (["score", "rovist_nr", "rows.jsonl", "--output", "no/where.json"], "--output must be a file in an existing"),
+        (["score", "rovist_nr", "rows.jsonl", "--output", "rows.jsonl"], "--output must be another file than FILE"),
         (["score", "rovist_nr", "text.parquet"], "FILE must be a Parquet file"),
         (["score", "rovist_nr", "rows.jsonl", "--predictions", "text", "--config", "video"], "`config_name`"),
     ],
@@ -135,6 +156,9 @@ def test_errors_are_one_line(tmp_path, capsys, monkeypatch, arguments, message):
         "empty.jsonl": b"\n",
         "latin.csv": b"predictions\ncaf\xe9\n"[:12] + b"\n\xe9",
         "ragged.csv": b"predictions,b\n1,2\n3\n",
+        "quote.csv": b'id,predictions\n1,"A dog ran.\n2,"A dog sat."\n',
+        "twice.csv": b"a,a\n1,2\n",
+        "twice.jsonl": b'{"a": 1, "a": 2}\n',
         "text.parquet": b"no parquet",
     }
     for name, data in files.items():

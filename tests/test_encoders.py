@@ -25,6 +25,7 @@ def model_folder(tmp_path):
     entry = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
     (tmp_path / "modules.json").write_text(json.dumps([entry]))
     (tmp_path / "model.safetensors").write_bytes(b"weights")
+    (tmp_path / "tokenizer.json").write_text("{}")
     return tmp_path
 
 
@@ -192,6 +193,22 @@ def test_either_switch_is_offline(monkeypatch, switch, value, off):
     assert weights.offline() is off
 
 
+def pickled_head(folder):
+    folder.mkdir()
+    (folder / "pytorch_model.bin").write_bytes(b"pickle")
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "nowhere"])
+def test_an_unknown_device_is_refused(device):
+    with pytest.raises(ValueError, match=f"`device` must be 'auto' or a device of this machine, got '{device}'"):
+        sentence.resolved_device(device)
+
+
+def test_a_model_that_does_not_load_is_named(model_folder):
+    with pytest.raises(ValueError, match=r"`encoder` must be a model that loads, got .*, which fails with:"):
+        sentence.sentence_encoder(str(model_folder), device="cpu")
+
+
 def test_missing_weights_are_named():
     with pytest.raises(
         encoders.WeightsNotFound, match=r"someone/model \(revision abc; files .*safetensors.*hf download"
@@ -231,6 +248,9 @@ def test_the_hub_is_asked_for_the_pinned_commit(monkeypatch, model_folder):
     [
         (lambda folder: (folder / "modules.json").unlink(), "with modules.json"),
         (lambda folder: (folder / "model.safetensors").unlink(), "weights as safetensors"),
+        (lambda folder: (folder / "tokenizer.json").unlink(), "must come with its tokenizer"),
+        (lambda folder: (folder / "modules.json").write_text('{"a": 1}'), "a list of modules in modules.json"),
+        (lambda folder: pickled_head(folder / "2_Dense"), r"all its weights as safetensors, got .*pytorch_model\.bin"),
         (
             lambda folder: (folder / "modules.json").write_text('[{"type": "os.system"}]'),
             "own modules, got 'os.system'",

@@ -1,6 +1,7 @@
 import json
 import math
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -115,9 +116,21 @@ def test_neighbours_and_order_do_not_matter(rovist_nr):
     assert backwards[::-1] == pytest.approx(alone, abs=0, nan_ok=True)
 
 
-@pytest.mark.parametrize("story", ["word " * 100_000, "A word. " * 2_000, "w. x" * 100_000])
-def test_long_stories_take_seconds(rovist_nr, story):
-    assert rovist_nr.compute(predictions=[story])["rovist_nr_undefined"] in (0, 1)
+@pytest.mark.parametrize(
+    ("story", "score"),
+    [("word " * 100_000, math.nan), ("A word. " * 2_000, 0.5), ("The same old words. " * 25_000, 0.5)],
+)
+def test_long_stories_take_seconds(rovist_nr, story, score):
+    start = time.process_time()
+    assert rovist_nr.compute(predictions=[story])["rovist_nr"] == pytest.approx(score, nan_ok=True)
+    assert time.process_time() - start < 20
+
+
+@pytest.mark.parametrize("output", ["one text", None, [1], 3])
+def test_a_splitter_must_return_a_list_of_texts(output):
+    metric = vlgauge.load("rovist_nr", keep_in_memory=True, sentences=lambda text: output)
+    with pytest.raises(ValueError, match="`sentences` must be a function that returns a list of str, got"):
+        metric.compute(predictions=["We ran. We sat."])
 
 
 def test_odd_characters_are_scored(rovist_nr):

@@ -178,10 +178,15 @@ def null_distribution(kernel: Floats, candidates: npt.NDArray[np.bool_], estimat
     m = candidates.shape[1] - n
     shift, weight = _shift_and_weight(estimator, n, m)
     left, right = np.triu_indices(n + m, 1)
-    n_candidates = candidates[:, left].astype(np.intp) + candidates[:, right]
-    weights = np.array([2.0 / (m * (m - shift)), -2.0 / (n * m), 2.0 / (n * (n - shift))])[n_candidates]
+    pairs = kernel[:, left, right]
+    weights = np.array([2.0 / (m * (m - shift)), -2.0 / (n * m), 2.0 / (n * (n - shift))])
     diagonal = weight * (1.0 / (n - shift) + 1.0 / (m - shift)) * kernel[:, :1, 0]
-    return kernel[:, left, right] @ weights.T + diagonal
+    null = np.empty((len(kernel), len(candidates)))
+    step = max(1, 2**21 // len(left))
+    for start in range(0, len(candidates), step):
+        block = candidates[start : start + step]
+        null[:, start : start + step] = pairs @ weights[block[:, left].astype(np.int8) + block[:, right]].T
+    return null + diagonal
 
 
 def _shift_and_weight(estimator: str, n: int, m: int) -> tuple[int, float]:

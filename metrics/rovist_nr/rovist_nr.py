@@ -153,7 +153,15 @@ def inter_sentence(sentences: Sentences, *, mode: str) -> float:
     if len(bags) < _LONG_STORY:
         # A sentence without words is like no other one: it counts in n_pairs only.
         return math.fsum(similarity(a, b, mode=mode) for a, b in combinations(bags, 2)) / n_pairs
-    return math.fsum(row.sum() for row in _similarity_rows(bags, mode=mode)) / n_pairs
+    # Sentences with the same words need one comparison, however many there are.
+    counts = Counter(frozenset(bag.items()) for bag in bags)
+    distinct, times = [Counter(dict(bag)) for bag in counts], np.array(list(counts.values()), dtype=float)
+    rows = enumerate(_similarity_rows(distinct, mode=mode))
+    unequal = math.fsum(times[i] * (row @ times[:i]) for i, row in rows)
+    equal = math.fsum(
+        similarity(a, a, mode=mode) * math.comb(k, 2) for a, k in zip(distinct, counts.values(), strict=True)
+    )
+    return (unequal + equal) / n_pairs
 
 
 def _similarity_rows(bags: Sequence[Counter[str]], *, mode: str) -> Iterator[npt.NDArray[np.float64]]:

@@ -59,9 +59,9 @@ def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings
     """
     if isinstance(embeddings, Mapping):
         place, positions = _places(predictions, references, known=embeddings)
-        vectors = [np.asarray(embeddings[caption], dtype=np.float64) for caption in place]
+        vectors = [_real(embeddings[caption], f"embeddings[{caption!r}]") for caption in place]
         for caption, vector in zip(place, vectors, strict=True):
-            if vector.shape != vectors[0].shape or vector.ndim != 1:
+            if vector.shape != vectors[0].shape or vector.ndim != 1 or not vector.size:
                 raise ValueError(
                     f"`embeddings` must give every caption a vector of one length, got shape {vector.shape} for "
                     f"{caption!r} and {vectors[0].shape} for {next(iter(place))!r}"
@@ -114,9 +114,7 @@ def _checked_side(number: int, arrays: Any, captions: CaptionSets) -> list[npt.N
         )
     checked = []
     for row, (array, texts) in enumerate(zip(arrays, captions, strict=True)):
-        vectors = np.asarray(array)
-        if not np.issubdtype(vectors.dtype, np.number) or np.iscomplexobj(vectors):
-            raise ValueError(f"`embeddings[{number}][{row}]` must hold real numbers, got {vectors.dtype}")
+        vectors = _real(array, f"embeddings[{number}][{row}]")
         if not len(texts) and not vectors.size:
             vectors = np.zeros((0, 0))
         elif vectors.ndim != 2 or len(vectors) != len(texts):
@@ -128,12 +126,23 @@ def _checked_side(number: int, arrays: Any, captions: CaptionSets) -> list[npt.N
     return checked
 
 
+def _real(values: Any, place: str) -> npt.NDArray[np.floating]:
+    """The values as an array of real numbers; a tensor may be on another device or carry a gradient."""
+    try:
+        array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`{place}` must be an array of real numbers, got one that fails with: {error}") from error
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"`{place}` must hold real numbers, got {array.dtype}")
+    return array
+
+
 def _joined(candidates: list[npt.NDArray[np.floating]], references: list[npt.NDArray[np.floating]]) -> CaptionVectors:
     """One table of all vectors, pooled example by example."""
     pooled = [vectors for pair in zip(candidates, references, strict=True) for vectors in pair]
     filled = [vectors for vectors in pooled if len(vectors)]
     widths = {vectors.shape[1] for vectors in filled}
-    if len(widths) > 1:
+    if len(widths) > 1 or 0 in widths:
         raise ValueError(f"`embeddings` must be of one width d, got {', '.join(map(str, sorted(widths)))}")
     counts = [len(c) + len(r) for c, r in zip(candidates, references, strict=True)]
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)

@@ -56,6 +56,8 @@ def checked_splitter(sentences: Any) -> Any:
 def story_sentences(story: str | list[str], split: Callable[[str], list[str]]) -> list[str]:
     """Sentences of a story: a string is split, a list is taken as it is; each is stripped, empty ones are dropped."""
     pieces = split(story) if isinstance(story, str) else story
+    if not isinstance(pieces, (list, tuple)) or not all(isinstance(piece, str) for piece in pieces):
+        raise ValueError(f"`sentences` must be a function that returns a list of str, got {type(pieces).__name__}")
     return [stripped for piece in pieces if (stripped := piece.strip())]
 
 

@@ -11,7 +11,11 @@ from typing import NoReturn
 import vlgauge
 
 # What bad input raises; anything else is a fault of ours and keeps its traceback.
-USER_ERRORS = (ValueError, TypeError, LookupError, ImportError, OSError)
+USER_ERRORS = (
+    *(ValueError, TypeError, LookupError, ImportError, OSError),
+    # Numbers and texts of a size that nothing can hold.
+    *(OverflowError, MemoryError, RecursionError),
+)
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -47,6 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         Exit code: 0, or 2 after an error, which is one line on standard error.
     """
+    for stream in (sys.stdout, sys.stderr):
+        # A character that the terminal lacks must not cost the scores.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     options = build_parser().parse_args(arguments)
     try:
         code: int = options.run(options)

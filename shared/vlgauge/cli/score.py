@@ -50,6 +50,8 @@ def run(options: argparse.Namespace) -> int:
     if options.profile:
         settings["profile"] = options.profile
     rows = read_rows(options.file, options.input_format)
+    ids = _ids(rows, options.id)
+    check_target(options.output, options.file)
     metric = vlgauge.load(
         options.metric,
         options.config,
@@ -60,7 +62,6 @@ def run(options: argparse.Namespace) -> int:
     columns = {column.name: _cells(rows, column, options) for column in metric.columns}
     result = metric.compute(**columns, **_details(metric, options))
     assert result is not None  # one process only
-    ids = _ids(rows, options.id)
     if options.output:
         Path(options.output).write_text(to_json({"ids": ids, **result}) + "\n", encoding="utf-8")
         sys.stderr.write(f"wrote {options.output}\n")
@@ -69,6 +70,20 @@ def run(options: argparse.Namespace) -> int:
     else:
         print(summary(metric.name, result, ids, columns["predictions"] or [], options.rows))
     return 0
+
+
+def check_target(target: str | None, source: str) -> None:
+    """Refuse a file that cannot be written, before the work is done.
+
+    Raises:
+        ValueError: If its folder is missing, or it is the input.
+    """
+    if target is None:
+        return
+    if not Path(target).absolute().parent.is_dir() or Path(target).is_dir():
+        raise ValueError(f"--output must be a file in an existing folder, got {target!r}")
+    if source != "-" and Path(target).resolve() == Path(source).resolve():
+        raise ValueError(f"--output must be another file than FILE, got {target!r} for both")
 
 
 def setting(text: str) -> tuple[str, Any]:

@@ -56,12 +56,17 @@ def _text(data: bytes) -> str:
 
 def _record(line: str, place: str) -> dict[str, Any]:
     try:
-        record = json.loads(line)
+        record = json.loads(line, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         raise ValueError(f"FILE must hold JSON, got {error.msg} in {place}, column {error.colno}") from None
     if not isinstance(record, dict):
         raise ValueError(f"FILE must hold one JSON object per row, got {type(record).__name__} in {place}")
     return record
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    _refuse_repeated([name for name, _ in pairs])
+    return dict(pairs)
 
 
 def _read_jsonl(data: bytes) -> Rows:
@@ -72,7 +77,7 @@ def _read_jsonl(data: bytes) -> Rows:
 
 def _read_json(data: bytes) -> Rows:
     try:
-        content = json.loads(_text(data))
+        content = json.loads(_text(data), object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         raise ValueError(f"FILE must hold JSON, got {error.msg} in line {error.lineno}") from None
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
@@ -83,12 +88,27 @@ def _read_json(data: bytes) -> Rows:
 def _read_csv(data: bytes, delimiter: str = ",") -> Rows:
     # A story may be longer than the default limit of 131,072 characters.
     csv.field_size_limit(2**31 - 1)
-    rows: Rows = []
-    for row in csv.DictReader(io.StringIO(_text(data), newline=""), delimiter=delimiter):
-        if None in row or None in row.values():
-            raise ValueError(f"FILE must have as many cells as titles, got another number in row {len(rows)}")
-        rows.append({title: _cell(cell) for title, cell in row.items()})
-    return rows
+    lines = csv.reader(io.StringIO(_text(data), newline=""), delimiter=delimiter, strict=True)
+    try:
+        titles = next(lines, [])
+        _refuse_repeated(titles)
+        return [_csv_row(titles, cells, number) for number, cells in enumerate(lines)]
+    except csv.Error as error:
+        raise ValueError(f"FILE must be CSV, got {error} in line {lines.line_num}") from None
+
+
+def _csv_row(titles: list[str], cells: list[str], number: int) -> dict[str, Any]:
+    # A blank line is a row whose only cell is empty.
+    cells = cells or [""]
+    if len(cells) != len(titles):
+        raise ValueError(f"FILE must have as many cells as titles, got {len(cells)} for {len(titles)} in row {number}")
+    return {title: _cell(cell) for title, cell in zip(titles, cells, strict=True)}
+
+
+def _refuse_repeated(names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"FILE must have each column once, got {name!r} more than once")
 
 
 def _cell(cell: str) -> str | list[str]:

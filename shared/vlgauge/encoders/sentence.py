@@ -91,13 +91,23 @@ def _described(name: str, folder: Path) -> SentenceModel:
     modules = folder / "modules.json"
     if not modules.is_file():
         raise ValueError(f"`encoder` must be a sentence-transformers model with modules.json, got {str(folder)!r}")
-    for entry in json.loads(modules.read_text("utf-8")):
+    entries = json.loads(modules.read_text("utf-8"))
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise ValueError(
+            f"`encoder` must have a list of modules in modules.json, got something else in {str(folder)!r}"
+        )
+    for entry in entries:
         # Any other type would be imported and run.
         if not str(entry.get("type", "")).startswith("sentence_transformers."):
             raise ValueError(f"`encoder` must be made of sentence-transformers' own modules, got {entry.get('type')!r}")
     weights = sorted(folder.rglob("*.safetensors"))
     if not weights:
         raise ValueError(f"`encoder` must have its weights as safetensors, got none in {str(folder)!r}")
+    pickled = [path for path in folder.rglob("pytorch_model*.bin") if not list(path.parent.glob("*.safetensors"))]
+    if pickled:
+        raise ValueError(f"`encoder` must have all its weights as safetensors, got {str(pickled[0])!r}; save it anew")
+    if not any(next(folder.rglob(name), None) for name in ("tokenizer.json", "vocab.txt", "*.model")):
+        raise ValueError(f"`encoder` must come with its tokenizer, got none in {str(folder)!r}")
     settings = sorted(path for pattern in ("*.json", "*.txt", "*.model") for path in folder.rglob(pattern))
     return SentenceModel(name, folder, _joint_digest(weights), _joint_digest([*weights, *settings]))
 
@@ -113,6 +123,10 @@ def resolved_device(device: str) -> str:
     import torch
 
     if device != "auto":
+        try:
+            torch.empty(0, device=device)
+        except (RuntimeError, AssertionError, TypeError) as error:
+            raise ValueError(f"`device` must be 'auto' or a device of this machine, got {device!r}") from error
         return device
     if torch.cuda.is_available():
         return "cuda"
@@ -145,7 +159,10 @@ class SentenceEncoder:
     """
 
     def __init__(self, model: SentenceModel, pooling: str, device: str) -> None:
-        self.identity = f"{model.name}@{model.weights_digest[:8]}"
+        # The published weights are known by their digest; of other models the tokenizer matters as much.
+        published = (MINILM.split("/")[1], model.weights_digest)
+        name, digest = published if model.weights_digest == MINILM_SHA256 else (model.name, model.digest)
+        self.identity = f"{name}@{digest[:8]}"
         self.store = MemoryStore()
         self._model = _load(model.folder, pooling, device)
         # Fast tokenizers change their own state while they pad ("Already borrowed").
@@ -195,6 +212,12 @@ def _load(folder: Path, pooling: str, device: str) -> Any:
         model = SentenceTransformer(
             str(folder), device=device, local_files_only=True, model_kwargs={"use_safetensors": True}
         )
+    except Exception as error:
+        # A file that is cut short, of another shape, or missing: the library raises nearly anything.
+        why = " ".join(str(error).split())[:200]
+        raise ValueError(
+            f"`encoder` must be a model that loads, got {str(folder)!r}, which fails with: {why}"
+        ) from error
     finally:
         if bars:
             logging.enable_progress_bar()

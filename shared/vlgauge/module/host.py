@@ -27,6 +27,17 @@ _LOCKS: weakref.WeakKeyDictionary[object, threading.RLock] = weakref.WeakKeyDict
 _LOCKS_GUARD = threading.Lock()
 
 
+def _forget_locks() -> None:
+    """In the child of a fork: a lock that another thread of the parent held would never be released."""
+    global _LOCKS_GUARD
+    _LOCKS_GUARD = threading.Lock()
+    _LOCKS.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_locks)
+
+
 def lock_of(instance: object) -> threading.RLock:
     """The one lock of an instance, made when first asked for."""
     with _LOCKS_GUARD:
