@@ -127,6 +127,11 @@ def test_mmd_bert_on_the_examples(capsys):
         (["score", "rovist_nr", "missing.csv"], "error: missing.csv: No such file or directory$"),
         (["score", "rovist_nr", "rows.txt"], "FILE must end in one of jsonl, json, csv, tsv, parquet"),
         (["score", "rovist_nr", "rows.jsonl"], "the column 'predictions' in every row, row 0 has: id, text, other"),
+        (
+            ["score", "rovist_nr", "rows.jsonl", "--set", "hash=1"],
+            "--set must name a setting of the metric, got 'hash'",
+        ),
+        (["score", "rovist_nr", "rows.jsonl", "--set", "n=1", "--set", "n=2"], "got 'n' more than once"),
         (["score", "rovist_nr", "rows.jsonl", "--set", "n"], "--set must be NAME=VALUE, got 'n'"),
         (["score", "rovist_nr", "rows.jsonl", "--predictions", "text", "--set", "mod=x"], "did you mean `mode`?"),
         (["score", "rovist_nr", "rows.jsonl", "--predictions", "text", "--id", "name"], "must have the column 'name'"),

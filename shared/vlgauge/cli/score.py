@@ -21,6 +21,12 @@ from vlgauge.results import to_table
 
 COLUMNS = ("predictions", "references", "images", "styles")
 TEXT_WIDTH = 60
+# Keywords of `load` that this command passes itself, or that only make sense in Python.
+NOT_SETTINGS = (
+    *("name", "path", "config_name", "module_type", "process_id", "num_process", "cache_dir", "experiment_id", "hash"),
+    *("keep_in_memory", "download_config", "download_mode", "revision", "progress", "timeout"),
+    "max_concurrent_cache_files",
+)
 
 
 def add_parser(commands: Any) -> None:
@@ -46,7 +52,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read, score, print."""
     metric_folder(options.metric)  # a wrong name is told before the file is read
-    settings = dict(setting(text) for text in options.set)
+    settings = chosen_settings(options.set)
     if options.profile:
         settings["profile"] = options.profile
     rows = read_rows(options.file, options.input_format)
@@ -70,6 +76,22 @@ def run(options: argparse.Namespace) -> int:
     else:
         print(summary(metric.name, result, ids, columns["predictions"] or [], options.rows))
     return 0
+
+
+def chosen_settings(texts: Sequence[str]) -> dict[str, Any]:
+    """Settings of the metric from the values of ``--set``.
+
+    Raises:
+        ValueError: If one is given twice, or belongs to this command or to the host library.
+    """
+    settings: dict[str, Any] = {}
+    for name, value in map(setting, texts):
+        if name in settings:
+            raise ValueError(f"--set must name each setting once, got {name!r} more than once")
+        if name in NOT_SETTINGS:
+            raise ValueError(f"--set must name a setting of the metric, got {name!r}")
+        settings[name] = value
+    return settings
 
 
 def check_target(target: str | None, source: str) -> None:
