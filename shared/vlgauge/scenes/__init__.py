@@ -1,0 +1,1 @@
+"""Drawn scenes: seeded pictures of simple shapes, with captions, boxes and labels."""
