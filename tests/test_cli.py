@@ -227,6 +227,18 @@ def test_list_imports_nothing_heavy():
     assert "rovist_nr" in finished.stdout
 
 
+def test_a_command_on_text_imports_neither_transformers_nor_torch(run_python, tmp_path):
+    pytest.importorskip("transformers")
+    code = """
+import sys
+from vlgauge.cli.loading import load_metric
+load_metric("rovist_nr").compute(predictions=["A cat sat. A dog ran by."])
+assert not {"torch", "transformers"} & set(sys.modules)
+import transformers
+"""
+    run_python(code, cwd=tmp_path)
+
+
 def test_list_says_what_is_missing(monkeypatch, capsys):
     from vlgauge import catalog
 

@@ -256,3 +256,10 @@ def test_per_call_data_does_not_travel_between_processes(tmp_path):
     metric = vlgauge.load("mmd_bert", num_process=2, process_id=1, experiment_id="x", cache_dir=str(tmp_path))
     with pytest.raises(ValueError, match="`embeddings` must be left out when `num_process` is over 1"):
         metric.compute(predictions=[["a"]], references=[["b"]], embeddings=VECTORS)
+
+
+def test_the_signature_names_the_pooling_only_where_it_is_read():
+    sides = {"predictions": [["a", "bb"]], "references": [["c", "dddd"]]}
+    given = vlgauge.load("mmd_bert", encoder=lambda texts: np.array([[float(len(text)), 1.0] for text in texts]))
+    assert "|pooling:" not in given.compute(**sides)["mmd_bert_signature"]
+    assert "|pooling:model|" in vlgauge.load("mmd_bert").signature()

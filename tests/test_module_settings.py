@@ -83,6 +83,8 @@ def test_profile_comes_from_the_setting_then_the_environment_then_paper(monkeypa
     monkeypatch.setenv("VLGAUGE_PROFILE", "embedded")
     assert Tunable().profile == "embedded"
     assert Tunable(profile="paper").profile == "paper"
+    with pytest.raises(ValueError, match="`profile` must be one of 'paper', 'embedded', got ''"):
+        Tunable(profile="")
 
 
 @pytest.mark.parametrize("from_environment", [True, False])

@@ -61,13 +61,15 @@ def sensitivity(
         advance: Called with 1 after each metric and size.
 
     Raises:
-        ValueError: If a size is below 1, or a metric gives no p-values.
+        ValueError: If a size is below 1 or above the largest number of candidates, or a metric gives no p-values.
     """
     largest = max((len(captions) for captions in predictions), default=0)
     chosen = list(range(1, largest + 1)) if sizes is None else list(sizes)
     for size in chosen:
         if size < 1:
             raise ValueError(f"`sizes` must be numbers of candidates of at least 1, got {size}")
+        if size > largest:
+            raise ValueError(f"`sizes` must be at most {largest}, the largest number of candidates, got {size}")
     rows = []
     for size in chosen:
         nested = [list(captions[:size]) for captions in predictions]

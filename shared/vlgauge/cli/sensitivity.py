@@ -9,7 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import vlgauge
+from vlgauge.cli.loading import load_metric
+from vlgauge.cli.score import check_target
 from vlgauge.cli.score import setting
 from vlgauge.cli.tables import READERS
 from vlgauge.cli.tables import read_rows
@@ -52,6 +53,9 @@ def run(options: argparse.Namespace) -> int:
     if options.plot and Path(options.plot).suffix not in PICTURES:
         raise ValueError(f"--plot must end in one of {', '.join(PICTURES)}, got {options.plot!r}")
     sizes = None if options.sizes is None else _numbers(options.sizes)
+    check_target(options.output, options.file)
+    if options.plot and not Path(options.plot).absolute().parent.is_dir():
+        raise ValueError(f"--plot must be a file in an existing folder, got {options.plot!r}")
     rows = read_rows(options.file, options.input_format)
     predictions, references = (take_column(rows, column) for column in (options.predictions, options.references))
     metrics = loaded_metrics(options)
@@ -75,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
 
 def loaded_metrics(options: argparse.Namespace) -> dict[str, Any]:
     """Metrics by label, with exact p-values where these are cheap enough, unless `--set` says otherwise."""
-    common: dict[str, Any] = {"pvalue": "auto", "keep_in_memory": True} | dict(map(setting, options.set))
+    common: dict[str, Any] = {"pvalue": "auto"} | dict(map(setting, options.set))
     if options.profile:
         common["profile"] = options.profile
     return {label: _loaded(label, common) for label in options.metrics.split(",") if label.strip()}
@@ -86,7 +90,7 @@ def _loaded(label: str, common: dict[str, Any]) -> Any:
     settings = common | dict(map(setting, filter(None, own.split(";"))))
     if name == "trm":
         settings.setdefault("mean_aggregate", True)
-    metric = vlgauge.load(name, **settings)
+    metric = load_metric(name, **settings)
     if not hasattr(metric, "partitions"):
         raise ValueError(f"--metrics must be metrics of caption sets, got {name!r}")
     return metric

@@ -68,6 +68,11 @@ def checked_encoder(encoder: Any) -> Any:
     return encoder
 
 
+def pools(encoder: Any) -> bool:
+    """Whether a setting `encoder` stands for a sentence encoder, which alone reads the setting `pooling`."""
+    return isinstance(encoder, str) and not encoder.startswith(("bow:", "vectors:", "clip:"))
+
+
 def text_encoder(encoder: Any, *, profile: str, pooling: str, device: str) -> TextEncoder:
     """The encoder that a setting stands for; names and folders of sentence encoders go through the pool.
 

@@ -48,6 +48,11 @@ _NOT_IN_SIGNATURE = ("progress", "batch_size", "workers", "chunk_bytes", "device
 MAX_BYTES_PER_WRITE = 256 * 2**20
 
 
+def default_profile() -> str:
+    """The profile where none is given: that of the environment variable VLGAUGE_PROFILE, or "paper"."""
+    return os.environ.get("VLGAUGE_PROFILE") or "paper"
+
+
 class Metric(HostedMetric, ABC):
     """Abstract base over `evaluate.Metric`.
 
@@ -80,7 +85,7 @@ class Metric(HostedMetric, ABC):
         if config_name not in (None, "default", *self.configs):
             hint = f"known are {', '.join(self.configs)}" if self.configs else "leave it out"
             raise ValueError(f"`config_name` is no configuration of {name}, got {config_name!r}; {hint}")
-        self.profile = one_of("profile", profile or os.environ.get("VLGAUGE_PROFILE") or "paper", PROFILES)
+        self.profile = one_of("profile", default_profile() if profile is None else profile, PROFILES)
         self.progress = progress
         super().__init__(*args, **host)
 

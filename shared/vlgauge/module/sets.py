@@ -16,6 +16,7 @@ from vlgauge.caption_sets import encoded_captions
 from vlgauge.caption_sets import given_captions
 from vlgauge.caption_sets import groups_of_equal_sizes
 from vlgauge.encoders.given import checked_encoder
+from vlgauge.encoders.given import pools
 from vlgauge.encoders.given import text_encoder
 from vlgauge.encoders.sentence import MINILM
 from vlgauge.encoders.sentence import POOLINGS
@@ -208,6 +209,13 @@ class CaptionVectorMetric(CaptionSetMetric):
         self.device = device
         self.batch_size = whole_number("batch_size", batch_size, 1)
         super().__init__(*args, **host)
+
+    def signature_fields(self) -> dict[str, Any]:
+        """The settings; the pooling only where the encoder reads it."""
+        fields = super().signature_fields()
+        if not pools(self.encoder):
+            del fields["pooling"]
+        return fields
 
     def score_vectors(
         self,
