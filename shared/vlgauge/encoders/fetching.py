@@ -1,0 +1,96 @@
+"""Fetching named files of the Hub at a pinned commit, and checking that they are what they should be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vlgauge.encoders.assets import HubFiles
+from vlgauge.encoders.weights import WeightsNotFound
+from vlgauge.encoders.weights import hub_folder
+from vlgauge.encoders.weights import offline
+from vlgauge.encoders.weights import sha256_of
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A file on this machine.
+
+    Attributes:
+        name: Its name in the repository.
+        n_bytes: Its size.
+        sha256: Its SHA-256.
+        compared_with: What the digest was compared with, in words.
+    """
+
+    name: str
+    n_bytes: int
+    sha256: str
+    compared_with: str
+
+
+def sizes(files: HubFiles) -> dict[str, int]:
+    """Bytes of the files as the Hub tells them, without fetching; empty if it cannot be asked."""
+    if offline():
+        return {}
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        told: Any = snapshot_download(
+            files.repository, revision=files.revision, allow_patterns=list(files.patterns), dry_run=True
+        )
+    except (HfHubHTTPError, HFValidationError, OSError):
+        return {}  # the download tells why
+    return {file.filename: file.file_size or 0 for file in told}
+
+
+def folder_of(files: HubFiles) -> Path:
+    """Folder with the files, fetched unless they are there.
+
+    Raises:
+        WeightsNotFound: If they cannot be had.
+    """
+    folder = hub_folder(files.repository, files.revision, files.patterns, "and copy the folder of the cache here")
+    missing = [name for name in files.required if not (folder / name).is_file()]
+    if missing:
+        raise WeightsNotFound(
+            f"{files.repository} (revision {files.revision or 'newest'}) lacks {', '.join(missing)} in {folder}; fetch "
+            f"it on a machine with network"
+        )
+    return folder
+
+
+def checked_files(files: HubFiles, folder: Path) -> list[Fetched]:
+    """The files in the folder, each compared with the digest that is known of it.
+
+    A large file is kept by the Hub's client under the digest that the Hub announced, which serves where none is
+    recorded here.
+
+    Raises:
+        ValueError: If a digest is another one.
+    """
+    paths = sorted({path for pattern in files.patterns for path in folder.glob(pattern) if path.is_file()})
+    return [_checked(path, path.relative_to(folder).as_posix(), files.sha256) for path in paths]
+
+
+def _checked(path: Path, name: str, recorded: Mapping[str, str]) -> Fetched:
+    found = sha256_of(path)
+    announced = path.resolve().name
+    expected, origin = "", "nothing is recorded"
+    if name in recorded:
+        expected, origin = recorded[name], "as recorded"
+    elif _SHA256.fullmatch(announced):
+        expected, origin = announced, "as the Hub announced"
+    if expected and found != expected:
+        raise ValueError(
+            f"{path} must have the SHA-256 {expected[:16]}, got {found[:16]}; delete the file {path.resolve()} and "
+            f"fetch it again"
+        )
+    return Fetched(name, path.stat().st_size, found, origin)

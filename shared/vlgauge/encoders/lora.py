@@ -1,0 +1,67 @@
+"""Low-rank updates of a PAC-S++ checkpoint, merged into the matrices that they update."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+RANK = 4
+SCALE = 1.0 / RANK  # alpha / r of Sarto et al. (PAC-S++) with alpha = 1
+
+_PAIR = (("lora_A", "lora_B"), ("_lora_A", "_lora_B"))
+# The released model carries these, but its forward never uses them.
+_NOT_APPLIED = (".mlp.c_fc", ".mlp.c_proj")
+
+
+def has_lora(tensors: Mapping[str, torch.Tensor]) -> bool:
+    """Whether a checkpoint carries low-rank updates."""
+    return any(name.endswith(("lora_A", "lora_B")) for name in tensors)
+
+
+def merged_lora(tensors: Mapping[str, torch.Tensor], *, source: str) -> dict[str, torch.Tensor]:
+    """The plain CLIP of a LoRA checkpoint: W + B A alpha / r for attention and patch embedding, as released.
+
+    Args:
+        tensors: OpenAI names; updates of ``X.weight`` are ``X.lora_A`` and ``X.lora_B``, of ``attn.in_proj_weight``
+            ``attn.in_proj_weight_lora_A`` and ``_B``.
+        source: File, for messages.
+
+    Returns:
+        The tensors without the updates, merged ones in float32.
+
+    Raises:
+        ValueError: If half of an update, or what it updates, is missing, or it is of another rank.
+    """
+    plain = {name: tensor for name, tensor in tensors.items() if not name.endswith(("lora_A", "lora_B"))}
+    for stem in sorted({name[:-1] for name in tensors if name not in plain}):
+        updated = _updated(stem)
+        for needed in (stem + "A", stem + "B", updated):
+            if needed not in tensors:
+                raise ValueError(
+                    f"`checkpoint` must have both halves of each LoRA update, lacks {needed!r} in {source!r}"
+                )
+        if not updated.removesuffix(".weight").endswith(_NOT_APPLIED):
+            plain[updated] = _merged(tensors[updated], tensors[stem + "A"], tensors[stem + "B"], updated, source)
+    return plain
+
+
+def _updated(stem: str) -> str:
+    """Name of the tensor that ``stem + "A"`` and ``stem + "B"`` update."""
+    if stem.endswith("_weight_lora_"):
+        return stem.removesuffix("_lora_")
+    return stem.removesuffix("lora_") + "weight"
+
+
+def _merged(weight: torch.Tensor, a: torch.Tensor, b: torch.Tensor, name: str, source: str) -> torch.Tensor:
+    # A convolution of kernel size k has k times the rank, so that B A has as many entries as its weight.
+    rank = RANK * (weight.shape[-1] if weight.ndim == 4 else 1)
+    fits = a.ndim == 2 and b.ndim == 2 and len(a) == b.shape[1] == rank and len(b) * a.shape[1] == weight.numel()
+    if not fits:
+        raise ValueError(
+            f"`checkpoint` must have LoRA updates of rank {RANK}, got {tuple(b.shape)} times {tuple(a.shape)} for "
+            f"{name!r} of shape {tuple(weight.shape)} in {source!r}"
+        )
+    return weight.float() + (b.float() @ a.float()).view(weight.shape) * SCALE
