@@ -28,8 +28,13 @@ class OneLineParser(argparse.ArgumentParser):
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all subcommands; imports nothing heavy."""
+    from vlgauge.cli import cache
+    from vlgauge.cli import convert
+    from vlgauge.cli import distance
+    from vlgauge.cli import grounding
     from vlgauge.cli import info
     from vlgauge.cli import listing
+    from vlgauge.cli import prefetch
     from vlgauge.cli import score
     from vlgauge.cli import sensitivity
     from vlgauge.cli import style
@@ -37,7 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = OneLineParser(prog="vlgauge", description="Metrics for generated captions and visual stories.")
     parser.add_argument("--version", action="version", version=f"vlgauge {vlgauge.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (listing, score, sensitivity, style, info):
+    for command in (listing, score, sensitivity, style, grounding, distance, prefetch, convert, cache, info):
         command.add_parser(commands)
     return parser
 

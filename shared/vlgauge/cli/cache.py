@@ -1,0 +1,76 @@
+"""`vlgauge cache info` and `vlgauge cache clear`: the vectors that were kept on disk."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from datetime import UTC
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from vlgauge.results import to_table
+
+VARIABLE = "VLGAUGE_FEATURES"
+
+
+def add_parser(commands: Any) -> None:
+    """Add the subcommand."""
+    words = "tell or clear what the feature cache holds"
+    parser = commands.add_parser("cache", help=words, description=f"{words.capitalize()}.")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, action, purpose in (
+        ("info", run_info, "list the encoders whose vectors are kept"),
+        ("clear", run_clear, "remove every vector, and nothing else"),
+    ):
+        command = actions.add_parser(name, help=purpose, description=f"{purpose.capitalize()}.")
+        command.add_argument("--folder", metavar="DIR", help=f"default: ${VARIABLE}")
+        command.set_defaults(run=action)
+
+
+def run_info(options: argparse.Namespace) -> int:
+    """Print one line per encoder and side."""
+    from vlgauge.encoders.disk_store import store_folders
+    from vlgauge.encoders.shards import list_shards
+
+    root = chosen_folder(options.folder)
+    rows, total = [], 0
+    for folder in store_folders(root):
+        shards = list_shards(folder)
+        n_bytes = sum(shard.n_bytes for shard in shards)
+        total += n_bytes
+        if shards:
+            used = datetime.fromtimestamp(max(shard.used for shard in shards) / 1e9, tz=UTC)
+            rows.append(
+                [folder.parent.name, folder.name, len(shards), f"{n_bytes / 2**20:.1f}", f"{used:%Y-%m-%d %H:%M}"]
+            )
+    print(to_table([str(root), "side", "files", "MiB", "last used (UTC)"], rows))
+    print(f"{total / 2**20:.1f} MiB in all")
+    return 0
+
+
+def run_clear(options: argparse.Namespace) -> int:
+    """Remove the vectors."""
+    from vlgauge.encoders.disk_store import clear
+
+    root = chosen_folder(options.folder)
+    print(f"removed {clear(root) / 2**20:.1f} MiB from {root}")
+    return 0
+
+
+def chosen_folder(folder: str | None) -> Path:
+    """The folder of the option, or of the environment.
+
+    Raises:
+        ValueError: If neither names one.
+        FileNotFoundError: If it is not there.
+    """
+    chosen = folder or os.environ.get(VARIABLE)
+    if not chosen:
+        raise ValueError(f"--folder is needed, because {VARIABLE} is not set")
+    root = Path(chosen).expanduser()
+    if not root.is_dir():
+        raise FileNotFoundError(
+            f"{root} is no folder; features are kept there once `feature_cache` or {VARIABLE} is set"
+        )
+    return root

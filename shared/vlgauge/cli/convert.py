@@ -1,0 +1,92 @@
+"""`vlgauge convert`: a released CLIP checkpoint, such as that of PAC-S, to a small adapter."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any
+
+from vlgauge.results import to_table
+
+if TYPE_CHECKING:
+    from vlgauge.encoders.architectures import ClipArchitecture
+    from vlgauge.encoders.conversion import Conversion
+
+KINDS = ("pac_s", "custom")
+
+
+def add_parser(commands: Any) -> None:
+    """Add the subcommand."""
+    words = "convert a CLIP checkpoint, such as that of PAC-S, to a small file, after comparing it with its base"
+    parser = commands.add_parser("convert", help=words, description=f"{words.capitalize()}.")
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="the file as it was released")
+    parser.add_argument("--backbone", metavar="NAME", required=True, help="such as ViT-B/32")
+    parser.add_argument("--base", metavar="FILE", help="weights of the backbone (default: those of the Hub)")
+    parser.add_argument("--kind", choices=KINDS, default="pac_s", help="what the weights are (default: pac_s)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="safetensors to write (default: where pac_s finds it)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare, write, and tell what differs."""
+    from vlgauge.encoders.architectures import architecture_of
+    from vlgauge.encoders.clip_model import read_state
+    from vlgauge.encoders.conversion import convert
+    from vlgauge.encoders.weights import sha256_of
+
+    row = architecture_of(options.backbone)
+    if options.output is None and options.kind != "pac_s":
+        raise ValueError("--output is needed for --kind custom: only the weights of PAC-S have a place of their own")
+    target = checked_output(options.output)
+    base = _base(row, options.base)
+    base_sha256 = sha256_of(base)
+    found = convert(options.checkpoint, row, read_state(base, row), base_sha256=base_sha256, kind=options.kind)
+    if target is None:
+        target = paper_place(row, found)
+    found.write(target)
+    print(report(found, row, target))
+    return 0
+
+
+def checked_output(output: str | None) -> Path | None:
+    """The path to write to, tried before the work."""
+    if output is None:
+        return None
+    from vlgauge.ngrams.files import checked_target
+
+    return checked_target(output)
+
+
+def _base(row: ClipArchitecture, base: str | None) -> Path:
+    from vlgauge.encoders.clip_model import find_weights
+    from vlgauge.encoders.weights import WeightsNotFound
+
+    try:
+        return find_weights(row, base)
+    except WeightsNotFound as error:
+        raise WeightsNotFound(f"the base cannot be compared with, give it as --base FILE: {error}") from error
+
+
+def paper_place(row: ClipArchitecture, found: Conversion) -> Path:
+    """Where pac_s finds weights by itself; ValueError if these are not the paper's."""
+    from vlgauge.encoders.pac_s_weights import paper_adapter_path
+
+    if found.lora:
+        raise ValueError("--output is needed for a PAC-S++ checkpoint, which must not take the place of PAC-S")
+    target = paper_adapter_path(row)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target
+
+
+def report(found: Conversion, row: ClipArchitecture, target: Path) -> str:
+    """What differs from the base, and what was written."""
+    changed = found.changed
+    rows = [[name, f"{value:.3g}"] for name, value in changed.items()]
+    equal = len(found.differences) - len(changed)
+    kind = "adapter" if found.adapter is not None else "whole CLIP, because more than the projections differs"
+    return (
+        f"{to_table(['tensor', 'largest difference'], rows)}\n"
+        f"{equal} other tensors equal those of {row.name}\n"
+        f"wrote {target} ({target.stat().st_size / 1e6:.1f} MB): {kind}"
+    )

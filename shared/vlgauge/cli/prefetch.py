@@ -1,0 +1,134 @@
+"""`vlgauge prefetch`: fetch what metrics and encoders need, so that scoring works without network."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+from typing import Any
+
+from vlgauge.results import to_table
+
+if TYPE_CHECKING:
+    from vlgauge.encoders.assets import Asset
+    from vlgauge.encoders.assets import ByHand
+    from vlgauge.encoders.assets import HubFiles
+
+_COLUMNS = ["file", "size", "sha256", "compared"]
+
+
+def add_parser(commands: Any) -> None:
+    """Add the subcommand."""
+    words = "fetch the weights that metrics and encoders need, and check them"
+    parser = commands.add_parser("prefetch", help=words, description=f"{words.capitalize()}.")
+    parser.add_argument(
+        "names",
+        nargs="+",
+        metavar="NAME",
+        help="metric (pac_s, groovist, ...), all, or encoder (clip:ViT-B/32, sentence:ID, pair:ID, vision:ID)",
+    )
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--list", action="store_true", help="tell what would be fetched, without network")
+    mode.add_argument("--check", action="store_true", help="end with code 1 if something is missing, without network")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """List, check or fetch."""
+    assets = wanted(options.names)
+    if not assets:
+        print(f"{', '.join(options.names)}: nothing to fetch")
+        return 0
+    if options.list:
+        for asset in assets:
+            print(described(asset))
+        return 0
+    return check(assets) if options.check else fetch(assets)
+
+
+def wanted(names: list[str]) -> list[Asset]:
+    """What the names stand for, each once."""
+    from vlgauge.catalog import metric_names
+    from vlgauge.encoders.assets import assets_of
+
+    expanded = [one for name in names for one in (metric_names() if name == "all" else [name])]
+    assets: list[Asset] = []
+    for name in expanded:
+        assets += [asset for asset in assets_of(name) if title(asset) not in map(title, assets)]
+    return assets
+
+
+def title(asset: Asset) -> str:
+    """Name of an asset in one line."""
+    from vlgauge.encoders.assets import HubFiles
+
+    if isinstance(asset, HubFiles):
+        return f"{asset.repository}, revision {asset.revision or 'newest (not pinned)'}"
+    return asset.what
+
+
+def described(asset: Asset) -> str:
+    """Name of an asset, and its files or what is to be done."""
+    from vlgauge.encoders.assets import HubFiles
+
+    return f"{title(asset)}: {', '.join(asset.patterns) if isinstance(asset, HubFiles) else asset.steps}"
+
+
+def check(assets: list[Asset]) -> int:
+    """Tell of each asset whether it is there; 1 if one is not."""
+    from vlgauge.encoders.assets import HubFiles
+
+    code = 0
+    for asset in assets:
+        there = _is_fetched(asset) if isinstance(asset, HubFiles) else _is_done(asset)
+        print(f"{ {True: 'there', False: 'missing', None: 'not known'}[there] }: {described(asset)}")
+        code = max(code, int(there is False))
+    return code
+
+
+def _is_fetched(files: HubFiles) -> bool:
+    from huggingface_hub import try_to_load_from_cache
+
+    return all(
+        isinstance(try_to_load_from_cache(files.repository, name, revision=files.revision), str)
+        for name in files.required
+    )
+
+
+def _is_done(step: ByHand) -> bool | None:
+    return None if step.is_there is None else step.is_there()
+
+
+def fetch(assets: list[Asset]) -> int:
+    """Fetch and check the files, then say what is left to do by hand."""
+    from vlgauge.encoders.assets import ByHand
+    from vlgauge.encoders.assets import HubFiles
+
+    for asset in assets:
+        if isinstance(asset, HubFiles):
+            _fetch(asset)
+    for asset in assets:
+        if isinstance(asset, ByHand):
+            print(f"{asset.what}: {'there' if _is_done(asset) else f'by hand: {asset.steps}'}")
+    return 0
+
+
+def _fetch(files: HubFiles) -> None:
+    from vlgauge.encoders.fetching import checked_files
+    from vlgauge.encoders.fetching import folder_of
+    from vlgauge.encoders.fetching import sizes
+
+    print(title(files), flush=True)
+    for name, n_bytes in sizes(files).items():
+        print(f"  {name} ({megabytes(n_bytes)})", flush=True)
+    folder = folder_of(files)
+    rows = [
+        [file.name, megabytes(file.n_bytes), file.sha256[:16], file.compared_with]
+        for file in checked_files(files, folder)
+    ]
+    print(to_table(_COLUMNS, rows))
+    print(f"{files.repository}@{folder.name} is complete; with HF_HUB_OFFLINE=1 no network is used", flush=True)
+
+
+def megabytes(n_bytes: int) -> str:
+    """A size in words."""
+    return f"{n_bytes / 1e6:.1f} MB"

@@ -1,0 +1,289 @@
+"""`vlgauge convert` and `vlgauge prefetch`."""
+
+import hashlib
+
+import pytest
+import torch
+from huggingface_hub import DryRunFileInfo
+from huggingface_hub.errors import LocalEntryNotFoundError
+from safetensors.torch import save_file
+from tiny_clip import TINY
+from tiny_clip import rand_clip
+from tiny_clip import tiny_state
+
+from vlgauge.catalog import metric_names
+from vlgauge.cli import main
+from vlgauge.encoders.adapters import safetensors_metadata
+from vlgauge.encoders.architectures import HUB_FILE
+from vlgauge.encoders.architectures import TABLE
+from vlgauge.encoders.assets import assets_of
+from vlgauge.encoders.checkpoints import heads_digest
+from vlgauge.encoders.checkpoints import load_checkpoint
+from vlgauge.encoders.pac_s_weights import paper_adapter
+from vlgauge.encoders.sentence import MINILM_REVISION
+from vlgauge.encoders.weights import sha256_of
+
+COMMIT = "c" * 40
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    return code, *capsys.readouterr()
+
+
+# -- convert ----------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    """Files: the base, a PAC-S of it, one whose backbone differs too, a PAC-S++."""
+    folder, base = tmp_path_factory.mktemp("weights"), tiny_state()
+    heads = rand_clip().to_torch(rand_clip().make_adapter("tiny", 0, 0.8))
+    lora = rand_clip().to_torch(rand_clip().make_lora("tiny"))
+    changed = {"ln_final.bias": base["ln_final.bias"] + 0.25, "logit_scale": torch.tensor(1.0)}
+    save_file(base, folder / "base.safetensors")
+    for name, extra in (("pac_s", heads), ("other", {**heads, **changed}), ("lora", lora), ("clip", {})):
+        torch.save({"state_dict": {**base, **extra}}, folder / f"{name}.pth")
+    return folder, base, heads
+
+
+@pytest.fixture
+def convert(capsys, monkeypatch, tmp_path, weights):
+    """`convert(name, *options)` converts one of the files of the tiny backbone."""
+    monkeypatch.setitem(TABLE, "tiny", TINY)
+    monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path / "home"))
+    folder = weights[0]
+
+    def call(name, *options):
+        base = ("--base", folder / "base.safetensors")
+        return run(capsys, "convert", folder / f"{name}.pth", "--backbone", "tiny", *base, *options)
+
+    return call
+
+
+def test_convert_writes_an_adapter_where_pac_s_finds_it(convert, tmp_path, weights):
+    folder, base, heads = weights
+    code, out, err = convert("pac_s")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].split() == ["tensor", "largest", "difference"]
+    assert [line.split()[0] for line in lines[2:4]] == ["text_projection", "visual.proj"]
+    largest = float((heads["visual.proj"] - base["visual.proj"]).abs().max())
+    assert float(lines[3].split()[1]) == pytest.approx(largest, rel=0.01)
+    assert lines[4] == "59 other tensors equal those of tiny"
+    path = paper_adapter("tiny")
+    assert lines[5] == f"wrote {path} (0.0 MB): adapter"
+    assert path == tmp_path / "home/adapters/pac_s-tiny-quickgelu.safetensors"
+    assert load_checkpoint(path, TINY, base).digest == heads_digest(heads)
+    assert safetensors_metadata(path) == {
+        "format": "vlgauge-clip-adapter-1",
+        "kind": "pac_s",
+        "architecture": "tiny-quickgelu",
+        "base_weights": sha256_of(folder / "base.safetensors"),
+        "base_projections_sha256": heads_digest(base),
+        "source_sha256": sha256_of(folder / "pac_s.pth"),
+        "w": "2.0",
+    }
+
+
+def test_convert_writes_a_whole_clip_if_the_backbone_differs(convert, tmp_path, weights):
+    path = tmp_path / "other.safetensors"
+    code, out, _ = convert("other", "-o", path, "--kind", "custom")
+    assert code == 0
+    assert "ln_final.bias" in out
+    assert "0.25" in out
+    assert "logit_scale" not in out
+    assert "58 other tensors equal those of tiny" in out
+    assert "whole CLIP, because more than the projections differs" in out
+    metadata = safetensors_metadata(path)
+    assert metadata["changed"].split(",") == ["ln_final.bias", "text_projection", "visual.proj"]
+    assert (metadata["kind"], metadata.get("w")) == ("custom", None)
+    found = load_checkpoint(path, TINY, weights[1])
+    assert (found.adapter, found.digest) == (None, heads_digest(weights[2]))
+    assert found.state["ln_final.bias"].equal(weights[1]["ln_final.bias"] + 0.25)
+    with pytest.raises(ValueError, match="must be for ViT-B-32-quickgelu, got one for tiny-quickgelu"):
+        load_checkpoint(path, TABLE["ViT-B/32"], None)
+
+
+def test_convert_keeps_pac_s_plus_plus_out_of_the_place_of_pac_s(convert, tmp_path):
+    code, _, err = convert("lora")
+    assert code == 2
+    assert "--output is needed for a PAC-S++ checkpoint, which must not take the place of PAC-S" in err
+    code, out, _ = convert("lora", "--output", tmp_path / "lora.safetensors")
+    assert code == 0
+    assert "visual.conv1.weight" in out
+    assert "mlp" not in out
+    assert "text_projection" not in out
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("clip", (), "must differ from the weights of tiny: these are the CLIP weights; use clip_s"),
+        ("none", (), "none.pth: No such file"),
+        ("pac_s", ("--output", "nowhere/a.safetensors"), "nowhere: No such folder"),
+        ("pac_s", ("--kind", "custom"), "--output is needed for --kind custom"),
+        ("pac_s", ("--backbone", "ViT-B/33"), "`backbone` must be one of"),
+        ("pac_s", ("--base", "nowhere.pt"), "give it as --base FILE: `weights` must be an existing file"),
+    ],
+)
+def test_wrong_conversions_end_with_one_line(convert, tmp_path, monkeypatch, name, options, message):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = convert(name, *options)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_an_adapter_is_not_converted_again(convert, tmp_path, capsys, weights):
+    assert convert("pac_s")[0] == 0
+    base = ("--base", weights[0] / "base.safetensors")
+    code, _, err = run(capsys, "convert", paper_adapter("tiny"), "--backbone", "tiny", *base)
+    assert code == 2
+    assert "got an adapter, which needs no conversion" in err
+
+
+# -- prefetch ---------------------------------------------------------------------------------------------------------
+class FakeHub:
+    """Stands for the function of the Hub's client that fetches, and keeps files as that does."""
+
+    def __init__(self, folder, files):
+        self.folder = folder
+        self.files = files
+        self.calls = []
+
+    def __call__(self, repository, *, revision, allow_patterns, local_files_only=False, dry_run=False):
+        self.calls.append((repository, revision, tuple(allow_patterns), dry_run))
+        commit = revision or COMMIT
+        snapshot = self.folder / repository.replace("/", "--") / "snapshots" / commit
+        if local_files_only and not snapshot.exists():
+            raise LocalEntryNotFoundError("not there")
+        if dry_run:
+            return [
+                DryRunFileInfo(commit, len(content), name, str(snapshot / name), is_cached=False, will_download=True)
+                for name, content in self.files.items()
+            ]
+        blobs = self.folder / "blobs"
+        blobs.mkdir(parents=True, exist_ok=True)
+        for name, content in self.files.items():
+            blob = blobs / hashlib.sha256(content).hexdigest()
+            blob.write_bytes(content)
+            (snapshot / name).parent.mkdir(parents=True, exist_ok=True)
+            (snapshot / name).unlink(missing_ok=True)
+            (snapshot / name).symlink_to(blob)
+        return str(snapshot)
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A hub that answers; its files may be changed before a call."""
+    fake = FakeHub(tmp_path / "hub", {HUB_FILE: b"weights" * 300_000})
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fake)
+    monkeypatch.setattr("vlgauge.encoders.assets.find_spec", lambda name: None)
+    for switch in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):
+        monkeypatch.delenv(switch)
+    monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path / "home"))
+    return fake
+
+
+def test_prefetch_fetches_named_files_and_checks_them(capsys, hub, no_sockets):
+    code, out, err = run(capsys, "prefetch", "clip:ViT-B/32", "clip_s")
+    assert (code, err) == (0, "")
+    row = TABLE["ViT-B/32"]
+    assert hub.calls == [(row.repository, row.revision, (HUB_FILE,), dry) for dry in (True, False)]
+    digest = hashlib.sha256(hub.files[HUB_FILE]).hexdigest()
+    for part in (row.repository, "open_clip_model.safetensors (2.1 MB)", digest[:16], "as the Hub announced"):
+        assert part in out
+    assert f"{row.repository}@{row.revision or COMMIT} is complete; with HF_HUB_OFFLINE=1" in out
+
+
+def test_prefetch_refuses_files_that_are_not_what_was_announced(capsys, hub):
+    assert run(capsys, "prefetch", "clip_s")[0] == 0
+    (blob,) = (hub.folder / "blobs").iterdir()
+    hub.files = {}
+    blob.write_bytes(b"altered")
+    code, _, err = run(capsys, "prefetch", "clip_s")
+    assert code == 2
+    assert f"must have the SHA-256 {blob.name[:16]}, got {hashlib.sha256(b'altered').hexdigest()[:16]}" in err
+
+
+def test_prefetch_knows_the_digest_of_minilm(capsys, hub):
+    hub.files = {"modules.json": b"[]", "model.safetensors": b"others"}
+    code, _, err = run(capsys, "prefetch", "mmd_bert")
+    assert code == 2
+    assert "model.safetensors must have the SHA-256 53aa51172d142c89" in err
+    assert hub.calls[0][:2] == ("sentence-transformers/all-MiniLM-L6-v2", MINILM_REVISION)
+
+
+def test_prefetch_misses_files_that_are_needed(capsys, hub):
+    hub.files = {"README.md": b"x"}
+    code, _, err = run(capsys, "prefetch", "sentence:some/model@" + "d" * 40)
+    assert code == 2
+    assert f"some/model (revision {'d' * 40}) lacks modules.json in" in err
+
+
+def test_prefetch_tells_what_is_left_to_do_by_hand(capsys, hub, tmp_path):
+    code, out, _ = run(capsys, "prefetch", "pac_s", "groovist")
+    assert code == 0
+    assert len(hub.calls) == 2  # the same backbone, once
+    for part in (
+        "weights of PAC-S for ViT-B/32: by hand: they carry no licence",
+        "1F-0Pma-vfJPAiDzeyl-iEdSXZIO1cDae",
+        "605 MB",
+        "vlgauge convert clip_ViT-B-32.pth --backbone ViT-B/32",
+        "ratings of concreteness: by hand: licence first: ",
+        "https://doi.org/10.3758/s13428-013-0403-5",
+        "python -m spacy download en_core_web_trf",
+    ):
+        assert part in out
+    place = tmp_path / "home" / "adapters" / "pac_s-ViT-B-32-quickgelu.safetensors"
+    place.parent.mkdir(parents=True)
+    place.write_bytes(b"x")
+    assert "weights of PAC-S for ViT-B/32: there" in run(capsys, "prefetch", "pac_s")[1]
+
+
+def test_prefetch_without_network_is_one_line(capsys, monkeypatch, tmp_path, no_sockets):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    code, _, err = run(capsys, "prefetch", "clip:laion/ViT-L-14")
+    assert code == 2
+    assert err.count("\n") == 1
+    for part in ("laion/CLIP-ViT-L-14-laion2B-s32B-b82K", HUB_FILE, "an offline switch is set"):
+        assert part in err
+
+
+def test_prefetch_with_a_hub_that_does_not_answer_is_one_line(capsys, hub, monkeypatch):
+    def down(*arguments, **named):
+        raise LocalEntryNotFoundError("cannot connect")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", down)
+    code, _, err = run(capsys, "prefetch", "vision:google/vit-base-patch16-224-in21k")
+    assert code == 2
+    assert "the Hub said LocalEntryNotFoundError" in err
+    assert err.count("\n") == 1
+
+
+def test_list_and_check_need_no_network(capsys, no_sockets, monkeypatch, tmp_path):
+    monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path))
+    code, out, _ = run(capsys, "prefetch", "--list", "pac_s:laion/ViT-L-14", "rovist", "concreteness")
+    assert code == 0
+    for part in ("openClip_ViT-L-14.pth", "albert/albert-large-v1", "r2p_model_epoch2.pth.tar", "no-derivatives"):
+        assert part in out
+    code, out, _ = run(capsys, "prefetch", "--check", "pac_s")
+    assert code == 1
+    assert [line.split(":")[0] for line in out.splitlines()] == ["missing", "missing"]
+    code, out, _ = run(capsys, "prefetch", "--check", "concreteness")
+    assert (code, out.split(":")[0]) == (0, "not known")
+
+
+def test_every_metric_is_known_and_some_need_nothing(capsys):
+    for name in metric_names():
+        assets_of(name)
+    assert run(capsys, "prefetch", "trm", "onlystyle")[:2] == (0, "trm, onlystyle: nothing to fetch\n")
+    assert run(capsys, "prefetch", "--list", "all")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["pac", "clip:", "clip:ViT-B/33", "pac_s:x", "sentense:x"])
+def test_unknown_names_are_refused_with_a_list(capsys, name):
+    code, _, err = run(capsys, "prefetch", name)
+    assert code == 2
+    assert "must be one of" in err
+    assert "ViT-B/32" in err
