@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
@@ -55,6 +56,33 @@ class GivenEncoder:
         return array
 
 
+class ClipTexts:
+    """Texts as CLIP's text tower sees them: after the projection, as they come, without a prompt.
+
+    Args:
+        backbone: Name of a backbone such as ``"ViT-B/32"``; under the embedded profile the toy's.
+        profile: ``"paper"`` or ``"embedded"``.
+        device: ``"auto"``, or a device of torch.
+    """
+
+    def __init__(self, backbone: str, *, profile: str, device: str) -> None:
+        from vlgauge.encoders.clip import clip_encoder
+
+        self._clip = clip_encoder(backbone, profile=profile, device=device)
+        self.identity = f"clip:{self._clip.identity}"
+
+    def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
+        """Vectors of the texts, shape ``(n_texts, d)``, float32, in their order; over 77 tokens a text is cut.
+
+        Warns:
+            UserWarning: If a text was cut.
+        """
+        hidden = self._clip.text_hidden(texts, batch_size=batch_size, progress=progress)
+        if cut := int(hidden.truncated.sum()):
+            warnings.warn(f"{cut} of {len(texts)} texts have over 77 tokens and were cut by CLIP", stacklevel=2)
+        return self._clip.project(hidden.end, "text")
+
+
 def checked_encoder(encoder: Any) -> Any:
     """The setting `encoder` of a metric, if `text_encoder` can resolve it.
 
@@ -76,7 +104,8 @@ def pools(encoder: Any) -> bool:
 def text_encoder(encoder: Any, *, profile: str, pooling: str, device: str) -> TextEncoder:
     """The encoder that a setting stands for; names and folders of sentence encoders go through the pool.
 
-    ``"bow:PATH"`` counts the words of a list, ``"vectors:PATH"`` takes means of word vectors.
+    ``"bow:PATH"`` counts the words of a list, ``"vectors:PATH"`` takes means of word vectors, ``"clip:BACKBONE"`` takes
+    the text vectors of CLIP.
     """
     if not isinstance(encoder, str):
         return GivenEncoder(encoder)
@@ -84,4 +113,6 @@ def text_encoder(encoder: Any, *, profile: str, pooling: str, device: str) -> Te
         return BagOfWords(encoder.removeprefix("bow:"))
     if encoder.startswith("vectors:"):
         return WordVectors(encoder.removeprefix("vectors:"))
+    if encoder.startswith("clip:"):
+        return ClipTexts(encoder.removeprefix("clip:"), profile=profile, device=device)
     return sentence_encoder(encoder, profile=profile, pooling=pooling, device=device)

@@ -1,0 +1,233 @@
+"""CLIP encoders from the pool of the process, with the published weights, the user's own, or another head."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vlgauge.encoders.architectures import ClipArchitecture
+from vlgauge.encoders.architectures import architecture_of
+from vlgauge.encoders.choices import check_choice
+from vlgauge.encoders.clip_features import ClipEncoder
+from vlgauge.encoders.clip_forward import DTYPES
+from vlgauge.encoders.clip_forward import ClipTowers
+from vlgauge.encoders.clip_model import build_model
+from vlgauge.encoders.clip_model import find_weights
+from vlgauge.encoders.clip_model import read_state
+from vlgauge.encoders.pool import pool
+from vlgauge.encoders.sentence import resolved_device
+from vlgauge.encoders.weights import WeightsNotFound
+from vlgauge.encoders.weights import sha256_of
+
+if TYPE_CHECKING:
+    import torch
+
+    from vlgauge.encoders.adapters import Adapter
+
+__all__ = ["DEFAULT", "ClipEncoder", "clip_encoder", "clip_with_checkpoint"]
+
+DEFAULT = "ViT-B/32"
+PROFILES = ("paper", "embedded")
+KINDS = ("pac_s", "clip_s")
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """Resolved weights: their architecture, their SHA-256, and what reads them."""
+
+    row: ClipArchitecture
+    digest: str
+    read: Callable[[], Mapping[str, torch.Tensor]]
+    verified: bool = True
+
+
+def clip_encoder(
+    backbone: str | ClipArchitecture | None = None,
+    *,
+    weights: str | Path | None = None,
+    profile: str = "paper",
+    device: str = "auto",
+    dtype: str = "float32",
+    feature_cache: str | Path | None = None,
+) -> ClipEncoder:
+    """The CLIP encoder of a backbone, from the pool of this process.
+
+    Args:
+        backbone: A name of the table such as ``"ViT-B/32"``, or a row of the caller's own; None for ViT-B/32, or for
+            the toy CLIP under the embedded profile.
+        weights: File with the weights; None for the one of the Hub at the pinned revision.
+        profile: ``"paper"``, or ``"embedded"`` for the toy CLIP, which needs no download.
+        device: ``"auto"``: the first of cuda, mps, cpu that is there; or a device of torch.
+        dtype: ``"float32"``; ``"bfloat16"`` is faster on some devices and moves scores by up to 3e-3; ``"float16"``
+            only on CUDA.
+        feature_cache: Folder in which vectors are kept between processes; None for the one that the environment
+            variable ``VLGAUGE_FEATURES`` names, if it does.
+
+    Raises:
+        ValueError: If a setting is none of these, or the weights do not fit the architecture.
+        WeightsNotFound: If the weights are not on this machine and cannot be fetched.
+        ImportError: If a package is missing.
+    """
+    check_choice("dtype", dtype, DTYPES)
+    return _pooled(_resolved(backbone, weights, profile), device, dtype, feature_cache)
+
+
+def clip_with_checkpoint(
+    backbone: str | ClipArchitecture | None = None,
+    checkpoint: str | Path | Adapter | None = None,
+    *,
+    kind: str = "pac_s",
+    weights: str | Path | None = None,
+    profile: str = "paper",
+    device: str = "auto",
+    dtype: str = "float32",
+    feature_cache: str | Path | None = None,
+) -> tuple[ClipEncoder, Adapter | None]:
+    """An encoder and the head that a metric puts on it.
+
+    A checkpoint that differs from the backbone in its head only shares the encoder, and so every forward pass, with
+    the metrics that use the plain backbone. Any other checkpoint is an encoder of its own and comes without a head;
+    its `verified` is False where the backbone was not at hand to compare it with.
+
+    Args:
+        backbone: See `clip_encoder`.
+        checkpoint: Adapter, or file with one or with a whole CLIP; None for the converted one in the user's cache,
+            or for the toy's under the embedded profile.
+        kind: ``"pac_s"`` must have a checkpoint; ``"clip_s"`` is the plain backbone if none is given.
+        weights: See `clip_encoder`.
+        profile: See `clip_encoder`.
+        device: See `clip_encoder`.
+        dtype: See `clip_encoder`.
+        feature_cache: See `clip_encoder`.
+
+    Raises:
+        ValueError: If the checkpoint does not belong to the backbone, or is the backbone itself.
+        WeightsNotFound: If there is no checkpoint, or an adapter has no backbone.
+    """
+    check_choice("kind", kind, KINDS)
+    check_choice("dtype", dtype, DTYPES)
+    if checkpoint is None and kind == "clip_s":
+        return clip_encoder(
+            backbone, weights=weights, profile=profile, device=device, dtype=dtype, feature_cache=feature_cache
+        ), None
+    row = _row(backbone, profile)
+    if checkpoint is None:
+        checkpoint = _default_checkpoint(row, profile)
+    if isinstance(checkpoint, (str, os.PathLike)):
+        checkpoint = _existing(checkpoint)
+    base: _Weights | None = None
+    try:
+        base = _resolved(backbone, weights, profile)
+    except WeightsNotFound:
+        # A whole CLIP can do without the backbone; what it was compared with is then said.
+        if weights is not None or not _is_whole(checkpoint):
+            raise
+    found = _loaded(checkpoint, row, base)
+    if found.adapter is not None and base is not None:
+        return _pooled(base, device, dtype, feature_cache), found.adapter
+    assert isinstance(checkpoint, Path)
+    path = checkpoint
+    whole = _Weights(row, sha256_of(path), lambda: read_state(path, row), found.verified)
+    return _pooled(whole, device, dtype, feature_cache), None
+
+
+def _pooled(weights: _Weights, device: str, dtype: str, feature_cache: str | Path | None) -> ClipEncoder:
+    """The encoder of resolved weights."""
+    place = resolved_device(device)
+    if dtype == "float16" and not place.startswith("cuda"):
+        raise ValueError(f"`dtype` must be 'float32' or 'bfloat16' on {place}, got 'float16'")
+
+    def build() -> ClipEncoder:
+        towers = ClipTowers(build_model(weights.row, weights.read()), weights.row, place, dtype)
+        return ClipEncoder(towers, weights.digest, verified=weights.verified)
+
+    key = ("clip", weights.row, weights.digest, place, dtype, weights.verified)
+    encoder: ClipEncoder = pool.get(key, build)
+    folder = feature_cache if feature_cache is not None else os.environ.get("VLGAUGE_FEATURES")
+    return encoder.with_feature_cache(folder) if folder else encoder
+
+
+def _row(backbone: str | ClipArchitecture | None, profile: str) -> ClipArchitecture:
+    from vlgauge.encoders import toy
+
+    name = backbone.name if isinstance(backbone, ClipArchitecture) else backbone
+    check_choice("profile", profile, PROFILES)
+    if profile == "embedded":
+        if name not in (None, toy.TOY_NAME):
+            raise ValueError(
+                f"`backbone` must be left out under the embedded profile, which has the toy CLIP only, got {name!r}; "
+                "pass profile='paper'"
+            )
+        return toy.TOY_ROW
+    if name == toy.TOY_NAME:
+        raise ValueError(f"`backbone` {name!r} must be used with profile='embedded', got profile='paper'")
+    return architecture_of(DEFAULT if backbone is None else backbone)
+
+
+def _resolved(backbone: str | ClipArchitecture | None, weights: str | Path | None, profile: str) -> _Weights:
+    row = _row(backbone, profile)
+    if profile == "paper":
+        path = find_weights(row, weights)
+        return _Weights(row, sha256_of(path), lambda: read_state(path, row))
+    if weights is not None:
+        raise ValueError(f"`weights` must be left out under the embedded profile, got {str(weights)!r}")
+    from vlgauge.encoders import toy
+
+    file = toy.toy_file()
+    if not file.is_file():
+        raise WeightsNotFound(f"the toy CLIP is not at {str(file)!r}; install vlgauge again")
+    return _Weights(row, sha256_of(file), toy.toy_state)
+
+
+def _default_checkpoint(row: ClipArchitecture, profile: str) -> Path:
+    """The weights of PAC-S for which the user need not ask; there is no fallback to plain CLIP."""
+    from vlgauge.encoders.pac_s_weights import paper_adapter
+    from vlgauge.encoders.toy import toy_file
+
+    return toy_file("toy_pac_s.safetensors") if profile == "embedded" else paper_adapter(row)
+
+
+def _existing(checkpoint: str | os.PathLike[str]) -> Path:
+    path = Path(checkpoint).expanduser()
+    if not path.is_file():
+        raise WeightsNotFound(f"`checkpoint` must be an existing file, got {os.fspath(checkpoint)!r}")
+    return path
+
+
+def _is_whole(checkpoint: Path | Adapter) -> bool:
+    """Whether a checkpoint is a whole CLIP rather than an adapter."""
+    from vlgauge.encoders.adapters import FORMAT
+    from vlgauge.encoders.adapters import Adapter
+    from vlgauge.encoders.adapters import safetensors_metadata
+
+    return not isinstance(checkpoint, Adapter) and safetensors_metadata(checkpoint).get("format") != FORMAT
+
+
+@dataclass(frozen=True)
+class _Head:
+    """What a checkpoint is beside a backbone: a head, or a CLIP of its own."""
+
+    adapter: Adapter | None
+    verified: bool
+
+
+def _loaded(checkpoint: Path | Adapter, row: ClipArchitecture, base: _Weights | None) -> _Head:
+    """A checkpoint compared with its base, once per process."""
+    from vlgauge.encoders.adapters import Adapter
+    from vlgauge.encoders.checkpoints import checked_adapter
+    from vlgauge.encoders.checkpoints import load_checkpoint
+
+    if isinstance(checkpoint, Adapter):
+        state = base.read() if base else {}
+        return _Head(checked_adapter(checkpoint, row, state, source="the given adapter"), True)
+
+    def compare() -> _Head:
+        found = load_checkpoint(checkpoint, row, base.read() if base else None)
+        return _Head(found.adapter, found.verified)
+
+    found: _Head = pool.get(("clip-head", row, sha256_of(checkpoint), base.digest if base else None), compare)
+    return found

@@ -1,0 +1,170 @@
+"""CLIP from a file: where it is, how it is read, and the module that is built of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from contextlib import contextmanager
+from copy import deepcopy
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any
+
+from vlgauge.encoders.architectures import HUB_FILE
+from vlgauge.encoders.architectures import ClipArchitecture
+from vlgauge.encoders.clip_text import CONTEXT
+from vlgauge.encoders.clip_text import ClipTokens
+from vlgauge.encoders.clip_text import ForeignTokens
+from vlgauge.encoders.weights import WeightsNotFound
+from vlgauge.encoders.weights import offline
+
+if TYPE_CHECKING:
+    import torch
+
+NEEDS_CLIP = 'CLIP needs more packages; run: pip install "vlgauge[clip]"'
+
+
+def find_weights(row: ClipArchitecture, weights: str | Path | None) -> Path:
+    """File with the weights of a backbone: the given one, else the one of the Hub at the pinned revision.
+
+    Raises:
+        WeightsNotFound: If there is no such file and it cannot be fetched.
+    """
+    if weights is not None:
+        path = Path(weights).expanduser()
+        if not path.is_file():
+            raise WeightsNotFound(f"`weights` must be an existing file, got {str(weights)!r}")
+        return path
+    if row.repository is None:
+        raise WeightsNotFound(f"`weights` must be a file for the backbone {row.name!r}, which is on no Hub, got None")
+    return _hub_file(row)
+
+
+def _hub_file(row: ClipArchitecture) -> Path:
+    from huggingface_hub import constants
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    assert row.repository is not None
+    cached = try_to_load_from_cache(row.repository, HUB_FILE, revision=row.revision)
+    if isinstance(cached, str):
+        return Path(cached)
+    why = "an offline switch is set"
+    if not offline():
+        try:
+            return Path(hf_hub_download(row.repository, HUB_FILE, revision=row.revision))
+        except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+            why = f"the Hub said {type(error).__name__}"
+    raise WeightsNotFound(
+        f"{row.repository} (revision {row.revision or 'newest'}, file {HUB_FILE}) is not in {constants.HF_HUB_CACHE} "
+        f"and {why}; run on a machine with network: vlgauge prefetch clip:{row.name}, pass a file as `weights`, "
+        "or profile='embedded'"
+    )
+
+
+def read_state(path: Path, row: ClipArchitecture) -> dict[str, torch.Tensor]:
+    """Tensors of a file of weights by open_clip's names; see `vlgauge.encoders.checkpoints` for what is refused."""
+    from vlgauge.encoders.checkpoint_names import refuse_other_tensors
+    from vlgauge.encoders.checkpoints import clip_state
+    from vlgauge.encoders.checkpoints import read_tensors
+
+    model = empty_model(row)
+    shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    tensors = read_tensors(path)
+    if hasattr(model, "text"):
+        # The names of another text tower are open_clip's own; there are no others.
+        refuse_other_tensors(tensors, shapes, row.architecture, str(path))
+        return tensors
+    return clip_state(tensors, row, source=str(path), shapes=shapes)
+
+
+def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:
+    """The module of an architecture, by default on torch's meta device, which holds shapes and no numbers.
+
+    Raises:
+        ImportError: If open_clip or torchvision is missing or does not fit torch.
+    """
+    try:
+        import torch
+        from open_clip.factory import get_model_config
+        from open_clip.model import CLIP
+        from open_clip.model import CustomTextCLIP
+    except ImportError as error:
+        raise ImportError(NEEDS_CLIP) from error
+    except RuntimeError as error:
+        raise ImportError(
+            f"torch and torchvision must come from one index and one build, got a pair that fails with: {error}"
+        ) from error
+    config: dict[str, Any] | None = deepcopy(dict(row.config)) if row.config else get_model_config(row.architecture)
+    if config is None:
+        raise ValueError(f"`backbone` must be an architecture that open_clip knows, got {row.architecture!r}")
+    custom = config.pop("custom_text", False) or "hf_model_name" in config["text_cfg"]
+    if "hf_model_name" in config["text_cfg"]:
+        config["text_cfg"]["hf_model_pretrained"] = False
+    with torch.device(device), _configuration_there(row):
+        model: torch.nn.Module = (CustomTextCLIP if custom else CLIP)(**config)
+    return model
+
+
+@contextmanager
+def _configuration_there(row: ClipArchitecture) -> Iterator[None]:
+    """A text tower or tokenizer of another library reads files of its own repository."""
+    try:
+        yield
+    except OSError as error:
+        why = " ".join(str(error).split())[:200]
+        raise WeightsNotFound(
+            f"{row.architecture} needs files of another repository for its texts, which are not there: {why}; fetch "
+            "them on a machine with network"
+        ) from error
+
+
+def build_model(row: ClipArchitecture, state: Mapping[str, torch.Tensor]) -> torch.nn.Module:
+    """The module with its tensors, in float32.
+
+    Args:
+        row: Its architecture.
+        state: Every tensor by open_clip's names.
+
+    Raises:
+        RuntimeError: If a tensor is missing, surplus, or of another shape.
+    """
+    import torch
+
+    filled = {name: tensor.float() for name, tensor in state.items()}
+    model = empty_model(row)
+    model.load_state_dict(filled, strict=True, assign=True)
+    # The masks are in no file.
+    for tower in (model, getattr(model, "text", model)):
+        mask = getattr(tower, "attn_mask", None)
+        if mask is not None and mask.is_meta:
+            tower.register_buffer("attn_mask", causal_mask(mask.shape[0]), persistent=False)
+    left = [name for name, tensor in [*model.named_parameters(), *model.named_buffers()] if tensor.is_meta]
+    if left:
+        # Other libraries' image towers have further tables that are computed, not saved.
+        with torch.random.fork_rng(devices=[]):
+            model = empty_model(row, "cpu")
+        model.load_state_dict(filled, strict=True)
+    return model
+
+
+def causal_mask(length: int) -> torch.Tensor:
+    """Zeros on and below the diagonal, minus infinity above, shape ``(length, length)``."""
+    import torch
+
+    return torch.full((length, length), float("-inf")).triu_(1)
+
+
+def tokens_of(row: ClipArchitecture, own_text: bool) -> ClipTokens | ForeignTokens:
+    """What turns texts into ids for an architecture."""
+    if own_text:
+        return ClipTokens()
+    from open_clip.factory import get_model_config
+    from open_clip.factory import get_tokenizer
+
+    config = row.config or get_model_config(row.architecture) or {}
+    context = config.get("text_cfg", {}).get("context_length", CONTEXT)
+    with _configuration_there(row):
+        return ForeignTokens(get_tokenizer(row.architecture), context)

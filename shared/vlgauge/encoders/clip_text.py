@@ -1,0 +1,102 @@
+"""Texts as CLIP takes them: token ids, cut to the context, in batches of similar length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+CONTEXT = 77
+
+# Ids beside which a row may stand in a batch: at most a quarter more, and never fewer than two more.
+_SLACK = 4
+
+
+class ClipTokens:
+    """Token ids of texts: 49406, byte pairs of the cleaned text in lower case, 49407.
+
+    Cleaning is ftfy, HTML entities twice, white space; the ids are those of the released code.
+    """
+
+    def __init__(self) -> None:
+        self._tokenizer = _byte_pairs()
+
+    def __call__(self, texts: Sequence[str]) -> tuple[list[np.ndarray], np.ndarray]:
+        """Ids of each text, shapes ``(n_tokens,)``, int32, and which texts were cut, shape ``(n_texts,)``.
+
+        A text over 77 tokens keeps its first 76 and the end token.
+        """
+        known = {text: self._ids(text) for text in dict.fromkeys(texts)}
+        truncated = np.array([len(known[text]) > CONTEXT for text in texts], dtype=bool)
+        cut = {text: self._cut(ids) for text, ids in known.items()}
+        return [cut[text] for text in texts], truncated
+
+    def _ids(self, text: str) -> list[int]:
+        return [self._tokenizer.sot_token_id, *self._tokenizer.encode(text), self._tokenizer.eot_token_id]
+
+    def _cut(self, ids: list[int]) -> np.ndarray:
+        if len(ids) > CONTEXT:
+            ids = [*ids[: CONTEXT - 1], self._tokenizer.eot_token_id]
+        return np.array(ids, dtype=np.int32)
+
+
+@cache
+def _byte_pairs() -> Any:
+    """One tokenizer for the process; it remembers the words that it has split."""
+    from open_clip.tokenizer import SimpleTokenizer
+
+    return SimpleTokenizer()
+
+
+class ForeignTokens:
+    """Token ids of texts for a text tower that is not CLIP's, padded to its context by its own tokenizer."""
+
+    def __init__(self, tokenizer: Any, context: int) -> None:
+        self._tokenizer = tokenizer
+        self._context = context
+        self._pad = int(self._long([""])[0, -1])
+
+    def __call__(self, texts: Sequence[str]) -> tuple[list[np.ndarray], np.ndarray]:
+        """Ids of each text, all of the length of the context, and which texts were cut."""
+        if not texts:
+            return [], np.zeros(0, dtype=bool)
+        ids = self._tokenizer(list(texts), context_length=self._context).numpy().astype(np.int32)
+        return list(ids), self._long(texts)[:, -1] != self._pad
+
+    def _long(self, texts: Sequence[str]) -> np.ndarray:
+        """Ids in a context that is one token longer: its last column tells whether a text was cut."""
+        ids: np.ndarray = self._tokenizer(list(texts), context_length=self._context + 1).numpy()
+        return ids
+
+
+def in_order(ids: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The distinct rows of ids by length, then by ids, whatever their order was."""
+    distinct = {row.tobytes(): row for row in ids}
+    return sorted(distinct.values(), key=lambda row: (len(row), row.tolist()))
+
+
+def buckets(ids: Sequence[np.ndarray], batch_size: int) -> Iterator[list[np.ndarray]]:
+    """Batches of rows that stand in order; with padding, at most ``batch_size * 77`` tokens each.
+
+    Rows of one batch have similar lengths, because every row is padded to the longest.
+    """
+    batch: list[np.ndarray] = []
+    for row in ids:
+        longest = len(batch[0]) + max(2, len(batch[0]) // _SLACK) if batch else len(row)
+        if batch and (len(row) > longest or (len(batch) + 1) * len(row) > batch_size * CONTEXT):
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+def padded(batch: Sequence[np.ndarray]) -> np.ndarray:
+    """Rows of ids, filled up with zeros, shape ``(n, longest)``, int64."""
+    table = np.zeros((len(batch), max(len(row) for row in batch)), dtype=np.int64)
+    for line, row in zip(table, batch, strict=True):
+        line[: len(row)] = row
+    return table
