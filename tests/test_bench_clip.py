@@ -1,0 +1,35 @@
+"""The benchmark of CLIP runs, compares, and says what it found."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    import bench_clip
+
+    yield bench_clip
+    del sys.modules["bench_clip"]
+
+
+def test_scores_agree_with_the_naive_loop(bench, capsys):
+    assert bench.main(["--smoke", "--device", "cpu"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "cores" in lines[0]
+    assert "torch" in lines[0]
+    # One image, 6 captions in 17 rows, and 5 references.
+    assert lines[1] == "17 rows: 17 images and 102 texts in the loop, {'text': 11, 'image': 1} here"
+    assert lines[2].startswith("wall time: naive loop ")
+    assert lines[3].startswith("CPU time: naive loop ")
+    assert float(lines[5].rsplit(" ", 1)[1]) <= 1e-6
+
+
+def test_a_wrong_number_is_told(bench, capsys, monkeypatch):
+    right = bench.ours
+    monkeypatch.setattr(bench, "ours", lambda rows, encoder: right(rows, encoder) + 2e-6)
+    assert bench.main(["--smoke", "--device", "cpu"]) == 1
