@@ -9,10 +9,10 @@ thread.
 from __future__ import annotations
 
 import argparse
-import importlib
 import importlib.util
 import math
 import os
+import runpy
 import statistics
 import sys
 import tempfile
@@ -23,7 +23,7 @@ from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when numpy is imported
@@ -112,15 +112,9 @@ class PlainTable:
 
 
 # -- Ours -------------------------------------------------------------------------------------------------------------
-def formulas(name: str) -> ModuleType:
+def formulas(name: str) -> SimpleNamespace:
     """The file of a metric, which is in no package."""
-    path = ROOT / "metrics" / name / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"{name}_formulas", path)
-    if spec is None or spec.loader is None:
-        raise FileNotFoundError(f"`{path}` must be the file of the metric, got none")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return SimpleNamespace(**runpy.run_path(str(ROOT / "metrics" / name / f"{name}.py")))
 
 
 ONLYSTYLE, STYLECIDER = formulas("onlystyle"), formulas("stylecider")
@@ -168,12 +162,8 @@ def timed(tasks: dict[str, Callable[[], Any]], repeats: int) -> dict[str, Timing
             wall, cpu = time.perf_counter(), time.process_time()
             results[name] = task()
             runs[name].append((time.perf_counter() - wall, time.process_time() - cpu))
-    return {
-        name: Timing(
-            statistics.median(wall for wall, _ in pairs), statistics.median(cpu for _, cpu in pairs), results[name]
-        )
-        for name, pairs in runs.items()
-    }
+    medians = {name: [statistics.median(times) for times in zip(*pairs, strict=True)] for name, pairs in runs.items()}
+    return {name: Timing(wall, cpu, results[name]) for name, (wall, cpu) in medians.items()}
 
 
 def memory(field: str) -> float:
@@ -256,9 +246,8 @@ def report_cider(
         print("pycocoevalcap is not installed: no comparison with CIDEr-D")
         return
     ratio = timings["cider"].cpu / timings["ours"].cpu
-    line(
-        "CIDEr-D of pycocoevalcap, times as long", f"{ratio:.1f} (CPU {timings['cider'].cpu:.2f} s)", ">= 5", ratio >= 5
-    )
+    times = f"{ratio:.1f} (CPU {timings['cider'].cpu:.2f} s)"
+    line("CIDEr-D of pycocoevalcap, times as long", times, ">= 5", ratio >= 5)
 
 
 def compare_with_plain(captions: list[list[str]], styles: list[str], n_scored: int, repeats: int) -> float:

@@ -18,12 +18,16 @@ from vlgauge.style_corpora import read_goemotions
 ORDERS = (1, 2, 3, 4)
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "stylem.json").read_text("utf-8"))
 TOY, ASYMMETRIC = GOLDEN["toy"], GOLDEN["asymmetric"]
+GOLDEN_CORPORA = {name: GOLDEN[name]["corpus"] for name in ("toy", "asymmetric", "even_spread")}
+GOLDEN_CORPORA |= GOLDEN["exclude_self"]["corpora"]
 
 # Few words and short captions, so that n-grams repeat within captions, between them and between styles.
 CAPTIONS = st.lists(st.sampled_from("abcde"), max_size=7)
 CORPORA = st.lists(st.tuples(CAPTIONS, st.sampled_from(["x", "x", "y", "zz"])), min_size=2, max_size=12).filter(
     lambda rows: len({style for _, style in rows}) > 1
 )
+# Captions with references.
+EXAMPLES = st.lists(st.tuples(CAPTIONS, st.lists(CAPTIONS, max_size=3)), min_size=1, max_size=4)
 
 
 def ngrams_of(tokens, n):

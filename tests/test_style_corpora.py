@@ -187,6 +187,21 @@ def test_broken_goemotions_are_refused(tmp_path, row):
         read_goemotions(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.tsv.gz", b"fine\t3\tid\n"),
+        ("a.tsv.gz", gzip.compress(b"fine\t3\tid\n" * 99)[:-12]),
+        ("a.tsv.gz", gzip.compress(b"fine\t3\tid\n")[:10] + b"\xff" * 20),
+        ("a.tsv", b"f\xffne\t3\tid\n"),
+    ],
+    ids=["not packed", "cut short", "altered", "not UTF-8"],
+)
+def test_goemotions_that_are_no_text_are_refused(tmp_path, name, data):
+    with pytest.raises(ValueError, match=r"FILE must be text in UTF-8, if .gz packed by gzip, got .* in .*a\.tsv"):
+        read_goemotions(written(tmp_path / name, data))
+
+
 def test_goemotions_without_a_row_are_refused(tmp_path):
     with pytest.raises(ValueError, match="FILE must have at least one caption, got none in"):
         read_goemotions(written(tmp_path / "a.tsv", "text\tlabel\tid\nboth\t1,2\tx\n"))

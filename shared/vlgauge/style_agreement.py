@@ -108,20 +108,29 @@ def style_agreement(
     Raises:
         ValueError: As `StyleTable.fit`, or if a style is not in the table.
     """
-    if len(captions) != len(styles) or not len(captions):
-        raise ValueError(
-            f"`styles` must have one style for each caption, got {len(styles)} for {len(captions)} captions"
-        )
+    check_labelled("styles", (captions, styles))
+    if not len(captions):
+        raise ValueError("`captions` must have at least one caption, got none")
     table = StyleTable.fit(captions, styles, progress=progress) if table is None else table
     tokens, own = table.tokenize(captions), table.style_ids(styles)
     found = _eq9(table, tokens, own, variant, exclude_self)
     if exclude_self:
         return found
     theirs, their_styles = (captions, styles) if references is None else references
-    against, reference_styles = table.tokenize(theirs, "references"), table.style_ids(their_styles)
+    check_labelled("references", (theirs, their_styles))
+    against, reference_styles = table.tokenize(theirs, "references[0]"), table.style_ids(their_styles, "references[1]")
     counts = np.bincount(reference_styles, minlength=len(table.styles))
     blocks = cosine_sums(table, tokens, own, against, reference_styles, variant, progress)
     return _eq10(found, blocks, counts, leave_out=references is None and not include_self)
+
+
+def check_labelled(name: str, labelled: Labelled) -> None:
+    """Refuse, in the name of an argument, captions that have not one style each."""
+    captions, styles = labelled
+    if len(captions) != len(styles):
+        raise ValueError(
+            f"`{name}` must have one style for each caption, got {len(styles)} for {len(captions)} captions"
+        )
 
 
 def _eq9(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -120,7 +121,8 @@ def read_flickrstyle(folder: FilePath) -> StyledCaptions:
         folder: Folder with ``humor/funny_train.txt`` and ``romantic/romantic_train.txt``.
 
     Raises:
-        ValueError: If a file is missing.
+        ValueError: If there is no caption.
+        OSError: If a file is missing.
     """
     files = {"humorous": "humor/funny_train.txt", "romantic": "romantic/romantic_train.txt"}
     return read_lines({style: Path(folder) / name for style, name in files.items()})
@@ -181,11 +183,14 @@ def read_goemotions(path: FilePath, labels: FilePath | None = None) -> StyledCap
         labels: File with one name per line, where they are not those of the release.
 
     Raises:
-        ValueError: If a row has not three cells, or a number that is no emotion's.
+        ValueError: If it is no text in UTF-8, or a row has not three cells, or a number that is no emotion's.
     """
     names = GOEMOTIONS_LABELS if labels is None else tuple(Path(labels).read_text("utf-8").split())
     data = Path(path).read_bytes()
-    text = (gzip.decompress(data) if str(path).endswith(".gz") else data).decode("utf-8-sig")
+    try:
+        text = (gzip.decompress(data) if str(path).endswith(".gz") else data).decode("utf-8-sig")
+    except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise ValueError(f"FILE must be text in UTF-8, if .gz packed by gzip, got {error} in {path}") from None
     captions, styles, several = [], [], 0
     for number, line in enumerate(text.split("\n"), 1):
         cells = line.removesuffix("\r").split("\t")

@@ -10,9 +10,11 @@ from functools import partial
 import numpy as np
 
 from vlgauge.ngrams import StyleTable
+from vlgauge.ngrams.fitting import checked_mask
 from vlgauge.progress import Progress
 from vlgauge.style_agreement import Labelled
 from vlgauge.style_agreement import StyleAgreement
+from vlgauge.style_agreement import check_labelled
 from vlgauge.style_agreement import style_agreement
 
 
@@ -42,11 +44,17 @@ def style_report(
         and, if asked for, "held out"; then the same with "shuffled: " before them.
 
     Raises:
-        ValueError: As `StyleTable.fit`.
+        ValueError: As `StyleTable.fit`, if `held_out` or `test` has another number of entries, or no held-out caption
+            has a style that others have.
     """
+    if test:
+        check_labelled("test", test)
+    if held_out is not None and len(held_out) != len(captions):
+        raise ValueError(f"`held_out` must have one entry per caption, got {len(held_out)} for {len(captions)}")
+    out = None if held_out is None else checked_mask(held_out)
     labels = {"": (list(styles), list(test[1]) if test else [])}
     if shuffle_seed is not None:
-        rng = np.random.default_rng(shuffle_seed)
+        rng = _generator("shuffle_seed", shuffle_seed)
         own, others = (rng.permutation(np.array(part, dtype=object)).tolist() for part in labels[""])
         labels["shuffled: "] = (own, others)
     rows = {}
@@ -58,9 +66,9 @@ def style_report(
         rows[f"{prefix}leave one out"] = run(exclude_self=True)
         if test:
             rows[f"{prefix}held out"] = _held_out((captions, own), (test[0], test_styles), variant, progress)
-        elif held_out is not None:
-            rest, out = (_where((captions, own), held_out, wanted) for wanted in (False, True))
-            rows[f"{prefix}held out"] = _held_out(rest, out, variant, progress)
+        elif out is not None:
+            rest, taken = (_where((captions, own), out, wanted) for wanted in (False, True))
+            rows[f"{prefix}held out"] = _held_out(rest, taken, variant, progress)
     return rows
 
 
@@ -83,13 +91,19 @@ def parted_by_group(groups: Sequence[Hashable], share: float, seed: int = 0) -> 
     if len(distinct) < 2:
         raise ValueError(f"`groups` must be at least 2, one of them to hold out, got {len(distinct)}")
     count = min(max(1, round(share * len(distinct))), len(distinct) - 1)
-    chosen = np.random.default_rng(seed).permutation(len(distinct))[:count]
+    chosen = _generator("seed", seed).permutation(len(distinct))[:count]
     out = {distinct[i] for i in chosen.tolist()}
     return [group in out for group in groups]
 
 
+def _generator(name: str, seed: int) -> np.random.Generator:
+    if not hasattr(seed, "__index__") or seed < 0:
+        raise ValueError(f"`{name}` must be a whole number of at least 0, got {seed!r}")
+    return np.random.default_rng(seed)
+
+
 def _where(labelled: Labelled, mask: Sequence[bool], wanted: bool) -> Labelled:
-    captions, styles = ([x for x, out in zip(column, mask, strict=True) if bool(out) is wanted] for column in labelled)
+    captions, styles = ([x for x, out in zip(column, mask, strict=True) if out is wanted] for column in labelled)
     return captions, styles
 
 
@@ -97,6 +111,8 @@ def _held_out(rest: Labelled, out: Labelled, variant: str, progress: Progress) -
     """Agreement of some captions with table and references from others."""
     table = StyleTable.fit(*rest, progress=progress)
     known = [style in table.captions_per_style for style in out[1]]
+    if known and not any(known):
+        raise ValueError("`captions` must have others of the style of a held-out one, got none for any; hold out fewer")
     if not all(known):
         warnings.warn(
             f"{known.count(False)} of {len(known)} held-out captions have a style that no other has", stacklevel=3

@@ -13,6 +13,8 @@ from vlgauge.results import to_table
 if TYPE_CHECKING:
     from vlgauge.style_corpora import StyledCaptions
 
+SHARE = 0.15
+
 KINDS = ("table", "personality-captions", "flickrstyle", "senticap", "goemotions")
 
 _COLUMNS = {
@@ -45,7 +47,7 @@ def add_parser(commands: Any) -> None:
     )
     _add_corpus(report)
     report.add_argument("--test", metavar="FILE", help="captions to hold out, in a file of the same kind")
-    report.add_argument("--held-out", type=float, default=0.15, metavar="SHARE", help="0 for none (default: 0.15)")
+    report.add_argument("--held-out", type=float, metavar="SHARE", help=f"0 for none (default: {SHARE})")
     report.add_argument("--group-column", metavar="COLUMN", help="of what must not be parted, such as the image")
     report.add_argument("--seed", type=int, default=0, help="of the choice of what is held out (default: 0)")
     report.add_argument(
@@ -62,8 +64,8 @@ def _add_corpus(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input-format", metavar="FORMAT", help="of a table, where the ending of CORPUS does not tell it"
     )
-    parser.add_argument("--caption", metavar="COLUMN", default="caption", help="of a table (default: caption)")
-    parser.add_argument("--style", metavar="COLUMN", default="style", help="of a table (default: style)")
+    parser.add_argument("--caption", metavar="COLUMN", help="of a table (default: caption)")
+    parser.add_argument("--style", metavar="COLUMN", help="of a table (default: style)")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
 
 
@@ -95,11 +97,16 @@ def run_report(options: argparse.Namespace) -> int:
     from vlgauge.style_report import parted_by_group
     from vlgauge.style_report import style_report
 
+    share = SHARE if options.held_out is None else options.held_out
+    if not 0.0 <= share < 1.0:
+        raise ValueError(f"--held-out must be at least 0 and below 1, got {share}")
+    if options.test and (options.held_out is not None or options.group_column):
+        raise ValueError("--test must come without --held-out and --group-column, which part CORPUS")
     corpus = _read(options, options.corpus, options.group_column)
     test = _read(options, options.test, None) if options.test else None
     held_out = None
-    if test is None and options.held_out:
-        held_out = parted_by_group(corpus.groups or range(len(corpus)), options.held_out, options.seed)
+    if test is None and share:
+        held_out = parted_by_group(corpus.groups or range(len(corpus)), share, options.seed)
     report = style_report(
         corpus.captions,
         corpus.styles,
@@ -133,7 +140,10 @@ def _read(options: argparse.Namespace, path: str, group: str | None) -> StyledCa
     from vlgauge.style_corpora import read_table
 
     if options.kind == "table":
-        return read_table(path, options.caption, options.style, group, options.input_format)
+        return read_table(path, options.caption or "caption", options.style or "style", group, options.input_format)
+    for option in ("caption", "style", "input_format"):
+        if getattr(options, option) is not None:
+            raise ValueError(f"--{option.replace('_', '-')} is for --kind table; {options.kind} has one form only")
     if group is not None:
         raise ValueError(f"--group-column is for --kind table; {options.kind} brings its own groups, if any")
     corpus = READERS[options.kind](path)

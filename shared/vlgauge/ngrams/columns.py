@@ -115,7 +115,7 @@ def table_of(
         ValueError: If the rows contradict each other.
     """
     for part in rows:
-        _check_counts(part, len(styles))
+        _check_counts(part, np.array(captions, np.int64))
     tokens = rows[1].texts
     keys = [np.arange(len(tokens))]
     for n in range(2, MAX_ORDER + 1):
@@ -180,10 +180,13 @@ def _caption_keys(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
     offsets, utf8 = _utf8(texts)
     if (np.diff(offsets) != _KEY_DIGITS).any():
         raise ValueError(f"one of its caption keys has not {_KEY_DIGITS} digits")
-    return np.frombuffer(bytes.fromhex(utf8.tobytes().decode()), ">u8").astype(np.uint64)
+    keys = bytes.fromhex(utf8.tobytes().decode())
+    if 2 * len(keys) != len(utf8):  # fromhex skips white space
+        raise ValueError("one of its caption keys has white space")
+    return np.frombuffer(keys, ">u8").astype(np.uint64)
 
 
-def _check_counts(rows: Rows, n_styles: int) -> None:
+def _check_counts(rows: Rows, captions: Ints) -> None:
     ends = np.cumsum(rows.lengths, dtype=np.int64)
     inside = np.ones(max(0, len(rows.styles) - 1), np.bool_)
     inside[ends[:-1] - 1] = False
@@ -191,10 +194,12 @@ def _check_counts(rows: Rows, n_styles: int) -> None:
     if (
         (rows.lengths < 1).any()
         or (rows.df < 1).any()
-        or (rows.styles >= n_styles).any()
+        or (rows.styles >= len(captions)).any()
         or not ascending[inside].all()
     ):
         raise ValueError("one of its rows has no count, or not one per style")
+    if (rows.df > captions[rows.styles]).any():
+        raise ValueError("one of its counts is larger than its style")
 
 
 def _is_ascending(values: npt.NDArray) -> bool:

@@ -17,6 +17,7 @@ from vlgauge.ngrams.counting import Ints
 from vlgauge.ngrams.frequencies import Bools
 from vlgauge.ngrams.frequencies import Floats
 from vlgauge.ngrams.table import StyleTable
+from vlgauge.ngrams.tokenizers import checked_text
 from vlgauge.ngrams.weighing import WeightedNgrams
 from vlgauge.ngrams.weighing import checked_variant
 from vlgauge.ngrams.weighing import shares
@@ -72,7 +73,7 @@ def placed_ngrams(tokens: Sequence[str], row: int, weighted: Sequence[WeightedNg
 
 def explain(table: StyleTable, caption: str, style: str, variant: str) -> list[NgramWeight]:
     """The n-grams of a caption; see `StyleTable.explain`."""
-    tokens = table.tokenize([caption], "caption")
+    tokens = table.tokenize([checked_text(caption, "caption")])
     weighted = weighted_ngrams(table, tokens, np.array([table.style_id(style)]), variant)
     return [placed.weight for placed in placed_ngrams(tokens[0], 0, weighted)]
 
@@ -199,8 +200,10 @@ def _weighty_only_in(grams: Sequence[PlacedNgram], others: Sequence[PlacedNgram]
 def top_ngrams(table: StyleTable, style: str, order: int, k: int, variant: str, min_df: int) -> list[NgramWeight]:
     """The n-grams of a style that weigh most; see `StyleTable.top_ngrams`."""
     checked_variant(variant)
-    if order not in range(1, MAX_ORDER + 1):
+    if not hasattr(order, "__index__") or order not in range(1, MAX_ORDER + 1):
         raise ValueError(f"`order` must be 1 to {MAX_ORDER}, got {order!r}")
+    if not hasattr(k, "__index__") or k < 1:
+        raise ValueError(f"`k` must be a whole number of at least 1, got {k!r}")
     counts, place = table.orders[order - 1], table.style_id(style)
     pairs = np.flatnonzero((counts.styles == place) & (counts.df >= min_df))
     ngrams = np.searchsorted(counts.bounds, pairs, "right") - 1

@@ -28,6 +28,12 @@ from vlgauge.ngrams.table import StyleTable
 from vlgauge.ngrams.tokenizers import TOKENIZERS
 
 _METADATA = b"vlgauge.style_table"
+
+# What a file may fill in memory: a table of 187,000 captions has 7 bytes per byte of its file. A few kilobytes can be
+# made to unpack to more than any machine holds, and a count of captions costs memory by its size.
+_FREE_BYTES, _BYTES_PER_BYTE = 2**28, 128
+_FREE_CAPTIONS, _CAPTIONS_PER_BYTE = 2**24, 64
+_ROWS_AT_A_TIME = 2**16
 _SCHEMA = pa.schema(
     [
         pa.field("order", pa.uint8()),
@@ -124,11 +130,25 @@ def _read(path: str | PathLike[str], shown: str) -> tuple[dict[str, Any], pa.Tab
     try:
         with pq.ParquetFile(os.fspath(path), page_checksum_verification=True) as file:
             header = _header(file.schema_arrow, shown)
-            return header, file.read()
+            return header, _unpacked(file, sum(header["captions"]), os.path.getsize(path), shown)
     except (pa.ArrowException, OSError, MemoryError, UnicodeDecodeError) as error:
         if isinstance(error, PermissionError):
             raise
         raise ValueError(f"`table` must be a whole Parquet file, got {shown}: {error}") from error
+
+
+def _unpacked(file: pq.ParquetFile, n_captions: int, size: int, shown: str) -> pa.Table:
+    """The rows of a file of this size; one that would fill the memory is refused before it does."""
+    batches, left = [], _FREE_BYTES + _BYTES_PER_BYTE * size
+    if n_captions <= _FREE_CAPTIONS + _CAPTIONS_PER_BYTE * size:
+        for batch in file.iter_batches(batch_size=_ROWS_AT_A_TIME):
+            left -= batch.nbytes
+            if left < 0:
+                break
+            batches.append(batch)
+        else:
+            return pa.Table.from_batches(batches, file.schema_arrow)
+    raise ValueError(f"`table` must be a style table, and {shown} unpacks to far more than one of its {size} bytes can")
 
 
 def _header(schema: pa.Schema, shown: str) -> dict[str, Any]:
@@ -143,7 +163,7 @@ def _header(schema: pa.Schema, shown: str) -> dict[str, Any]:
         _check_header(**header)
         if not schema.equals(_SCHEMA):
             raise ValueError("it has other columns")
-    except (ValueError, LookupError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ValueError(
             f"`table` must be a style table that this vlgauge can read, and {shown} is not: {error}"
         ) from error
@@ -154,7 +174,9 @@ def _check_header(tokenizer: str, styles: Sequence[str], captions: Sequence[int]
     """Refuse a description that is unknown here or contradicts itself."""
     if tokenizer not in TOKENIZERS:
         raise ValueError(f"its tokenizer is {tokenizer!r}; known are {', '.join(map(repr, TOKENIZERS))}")
-    counts = [count for count in captions if isinstance(count, int) and count > 0]
+    counts = [count for count in captions if isinstance(count, int) and 0 < count < 2**32]
+    if not isinstance(styles, list) or not all(isinstance(style, str) and style.strip() for style in styles):
+        raise ValueError("its styles are no names")
     if list(styles) != sorted(set(styles)) or not 2 <= len(styles) == len(captions) == len(counts):
         raise ValueError("its styles are not sorted, or not counted")
     for key in ("name", "source", "licence"):
@@ -166,6 +188,8 @@ def _check_header(tokenizer: str, styles: Sequence[str], captions: Sequence[int]
 
 def _rows_by_order(content: pa.Table) -> list[Rows]:
     """The rows of the orders 0 to 4."""
+    if content.column("order").null_count:
+        raise ValueError("a row has no order")
     orders = content.column("order").to_numpy()
     bounds = np.searchsorted(orders, np.arange(MAX_ORDER + 2))
     if (np.diff(orders.astype(np.int16)) < 0).any() or bounds[-1] != len(orders):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from vlgauge.ngrams.frequencies import OrderCounts
 from vlgauge.ngrams.table import StyleTable
 from vlgauge.ngrams.tokenizers import TOKENIZERS
 from vlgauge.ngrams.tokenizers import Tokens
+from vlgauge.ngrams.tokenizers import checked_text
 from vlgauge.ngrams.tokenizers import tokenized
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
@@ -27,6 +29,7 @@ def fitted(
     captions: Any, styles: Any, *, tokenizer: str | None, held_out: Any, progress: Progress, **about: str | None
 ) -> StyleTable:
     """The table of the captions; see `StyleTable.fit`."""
+    _check_about(about)
     rows, labels = _paired(captions, styles, held_out)
     names = _sorted_styles(labels)
     chosen = _chosen_tokenizer(rows, tokenizer)
@@ -54,22 +57,37 @@ def fitted(
     )
 
 
+def _check_about(about: Mapping[str, Any]) -> None:
+    """Refuse what a saved table could not be loaded with."""
+    for key, value in about.items():
+        if not isinstance(value, str | None):
+            raise ValueError(f"`{key}` must be a string, got {type(value).__name__}")
+
+
 def _paired(captions: Any, styles: Any, held_out: Any) -> tuple[list[Any], list[Any]]:
     """Captions and their styles as lists of one length, without those held out."""
     columns = {"captions": captions, "styles": styles} | ({} if held_out is None else {"held_out": held_out})
     for name, column in columns.items():
-        if isinstance(column, str) or not isinstance(column, Iterable):
+        if isinstance(column, (str, Mapping, set, frozenset)) or not isinstance(column, Iterable):
             raise ValueError(f"`{name}` must be a list with one entry per caption, got {type(column).__name__}")
     lists = {name: list(column) for name, column in columns.items()}
     count = len(lists["captions"])
     for name, column in lists.items():
         if len(column) != count:
             raise ValueError(f"`{name}` must have one entry per caption, got {len(column)} for {count} captions")
-    left_out = lists.get("held_out", [False] * count)
+    left_out = checked_mask(lists.get("held_out", [False] * count))
     kept = [i for i in range(count) if not left_out[i]]
     if not kept:
         raise ValueError("`captions` must have at least one caption that is not held out, got none")
     return [lists["captions"][i] for i in kept], [lists["styles"][i] for i in kept]
+
+
+def checked_mask(held_out: Sequence[Any]) -> list[bool]:
+    """Which captions are held out; ValueError if an entry is neither, since the text "False" would count as true."""
+    for i, entry in enumerate(held_out):
+        if not isinstance(entry, (bool, int, np.bool_, np.integer)) or entry not in (0, 1):
+            raise ValueError(f"`held_out[{i}]` must be True or False, got {entry!r}")
+    return [bool(entry) for entry in held_out]
 
 
 def _sorted_styles(labels: Sequence[Any]) -> tuple[str, ...]:
@@ -77,7 +95,8 @@ def _sorted_styles(labels: Sequence[Any]) -> tuple[str, ...]:
     for i, style in enumerate(labels):
         if not isinstance(style, str) or not style.strip():
             raise ValueError(f"`styles[{i}]` must be the name of a style, got {style!r}")
-    names = tuple(sorted(set(labels)))
+        checked_text(style, f"styles[{i}]")
+    names = tuple(sorted(set(map(str, labels))))  # an array has strings of numpy's own
     if not 2 <= len(names) <= MAX_STYLES:
         got = f"{len(names)}" if len(names) > 1 else f"only {names[0]!r}"
         raise ValueError(f"`styles` must have 2 to {MAX_STYLES} different names, which are contrasted, got {got}")
@@ -106,5 +125,5 @@ def _checked_tokens(rows: Sequence[Any]) -> list[Tokens]:
         for token in set(row) - known:
             if not isinstance(token, str) or token.split() != [token]:
                 raise ValueError(f"`captions[{i}]` must have tokens without white space, got {token!r}")
-            known.add(token)
+            known.add(checked_text(token, f"captions[{i}]"))
     return [list(row) for row in rows]

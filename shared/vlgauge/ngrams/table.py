@@ -98,8 +98,8 @@ class StyleTable:
             progress: As in `progress_bar`.
 
         Raises:
-            ValueError: If lengths differ, no caption is left, a caption or style is not a string, a style is empty, or
-                there are fewer than 2 styles.
+            ValueError: If lengths differ, no caption is left, a caption or style is not a string, a style is empty,
+                there are fewer than 2 styles, or an entry of `held_out` is neither true nor false.
         """
         from vlgauge.ngrams.fitting import fitted
 
@@ -115,7 +115,7 @@ class StyleTable:
             revision: Commit, tag or branch of the data set.
 
         Raises:
-            ValueError: If it is no style table, of another version, or altered.
+            ValueError: If it is no style table, of another version, altered, or unpacks to far more than its size.
             OSError: If it cannot be read or fetched.
         """
         from vlgauge.ngrams.sources import resolved
@@ -260,7 +260,7 @@ class StyleTable:
             min_df: Smallest number of captions of the style that an n-gram is in.
 
         Raises:
-            ValueError: If the style, order or variant is unknown.
+            ValueError: If the style, order or variant is unknown, or `k` below 1.
         """
         from vlgauge.ngrams.explaining import top_ngrams
 
@@ -288,7 +288,8 @@ class StyleTable:
             captions: Strings.
             variant: "paper" or "authors".
         """
+        from vlgauge.ngrams.weighing import checked_variant
         from vlgauge.ngrams.weighing import score_blocks
 
-        blocks = list(score_blocks(self, self.tokenize(captions), variant))
+        blocks = list(score_blocks(self, self.tokenize(captions), checked_variant(variant)))
         return np.concatenate(blocks) if blocks else np.zeros((0, len(self.styles)))

@@ -46,21 +46,25 @@ def tokenized(texts: Sequence[str], tokenizer: str, name: str = "captions", prog
         progress: As in `progress_bar`.
 
     Raises:
-        ValueError: If a text is no string or has a lone surrogate, half of a broken character pair.
+        ValueError: If they are one string, or a text is no string or has a lone surrogate, half of a broken character
+            pair.
     """
+    if isinstance(texts, str):
+        raise ValueError(f"`{name}` must be a list of strings, got one string; wrap it: [text]")
     split = TOKENIZERS[tokenizer]
     known: dict[str, Tokens] = {}
     with progress_bar(len(texts), "Splitting captions into words", progress) as advance:
         for start in range(0, len(texts), 1024):
             chunk = texts[start : start + 1024]
             for i, text in enumerate(chunk, start):
-                if text not in known:
-                    known[text] = split(_checked(text, f"{name}[{i}]"))
+                if not isinstance(text, str) or text not in known:
+                    known[text] = split(checked_text(text, f"{name}[{i}]"))
             advance(len(chunk))
     return [known[text] for text in texts]
 
 
-def _checked(text: str, place: str) -> str:
+def checked_text(text: str, place: str) -> str:
+    """The text, if it is a string that UTF-8 can hold; else ValueError naming the place."""
     if not isinstance(text, str):
         raise ValueError(f"`{place}` must be a string, got {type(text).__name__}")
     if not text.isascii():

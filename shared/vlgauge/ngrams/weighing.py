@@ -20,6 +20,7 @@ from vlgauge.ngrams.frequencies import places_among_sorted
 from vlgauge.ngrams.leave_one_out import RemovedCaptions
 from vlgauge.ngrams.table import CaptionNgrams
 from vlgauge.ngrams.table import StyleTable
+from vlgauge.ngrams.tokenizers import checked_text
 
 ORDER_RULES = ("available", "four")
 
@@ -40,7 +41,7 @@ def checked_variant(variant: str) -> str:
 
 def ngram_weights(table: StyleTable, ngram: str, styles: Ints, variant: str) -> list[float]:
     """CNG of an n-gram in the given styles; see `StyleTable.cng`."""
-    tokens = table.tokenize([ngram], "ngram")[0]
+    tokens = table.tokenize([checked_text(ngram, "ngram")])[0]
     if not 1 <= len(tokens) <= MAX_ORDER:
         raise ValueError(f"`ngram` must have 1 to {MAX_ORDER} tokens, got {len(tokens)} in {ngram!r}")
     place = table.ngrams([tokens])[len(tokens) - 1].ngrams
