@@ -69,6 +69,28 @@ def test_broken_vector_files_are_refused(tmp_path, text, message):
         WordVectors(str(tmp_path / "v.txt")).encode(["dog"])
 
 
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-10], lambda data: b"dog 1", lambda data: data[:10] + b"\xff" * 9]
+)
+def test_vectors_that_are_packed_badly_are_refused(tmp_path, damage):
+    (tmp_path / "v.txt.gz").write_bytes(damage(gzip.compress(VECTORS.encode())))
+    with pytest.raises(ValueError, match=r"`encoder` must name a whole file of word vectors, got .*v\.txt\.gz: "):
+        WordVectors(str(tmp_path / "v.txt.gz")).encode(["dog"])
+
+
+def test_only_a_line_feed_ends_a_word_of_the_list(tmp_path):
+    (tmp_path / "w.txt").write_bytes("\ufeffdog\r\nhot\u2028dog\x0bcat\nCat\ncat\n".encode())
+    with pytest.warns(UserWarning, match=r"2 of 4 words in w\.txt are in no text: texts are lower-cased and split"):
+        encoder = BagOfWords(str(tmp_path / "w.txt"))
+    assert encoder.encode(["dog Cat"]).tolist() == [[1, 0, 0, 1, 0]]
+
+
+def test_a_word_list_that_is_no_text_is_refused(tmp_path):
+    (tmp_path / "w.txt").write_bytes(b"d\xffg\n")
+    with pytest.raises(ValueError, match=r"`encoder` must name a list of words in UTF-8, got '.*w\.txt': "):
+        BagOfWords(str(tmp_path / "w.txt"))
+
+
 def test_an_empty_word_list_is_refused(tmp_path):
     (tmp_path / "w.txt").write_text("\n\n")
     with pytest.raises(ValueError, match="`encoder` must name a list of words, one per line, got none"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import warnings
-from collections.abc import Iterator
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from vlgauge.encoders.weights import sha256_of
 from vlgauge.progress import Progress
+from vlgauge.word_vectors import read_rows
 
 
 def _existing(path: str, kind: str) -> Path:
@@ -29,10 +30,20 @@ class BagOfWords:
 
     def __init__(self, path: str) -> None:
         file = _existing(path, "bow:")
-        lines = (line.strip() for line in file.read_text("utf-8").splitlines())
+        try:
+            # Only a line feed ends a line; splitlines() would also cut at U+2028 and add columns.
+            lines = (line.strip() for line in file.read_bytes().decode("utf-8-sig").split("\n"))
+        except UnicodeDecodeError as error:
+            raise ValueError(f"`encoder` must name a list of words in UTF-8, got {path!r}: {error}") from None
         words = dict.fromkeys(line for line in lines if line)
         if not words:
             raise ValueError(f"`encoder` must name a list of words, one per line, got none in {path!r}")
+        if lost := sum(word.lower().split() != [word] for word in words):
+            warnings.warn(
+                f"{lost} of {len(words)} words in {file.name} are in no text: texts are lower-cased and split at white "
+                "space, the list is not",
+                stacklevel=2,
+            )
         self._place = {word: i for i, word in enumerate(words)}
         self.identity = f"bow:{file.name}@{sha256_of(file)[:8]}"
 
@@ -61,10 +72,14 @@ class WordVectors:
         """Vectors, shape ``(n_texts, d)``, float32; texts are lower-cased and split at white space.
 
         Raises:
-            ValueError: If a row of the file has another number of values than the first one.
+            ValueError: If a row of the file has another number of values than the first one, or the file is packed
+                badly.
         """
         split = [text.lower().split() for text in texts]
-        table, width = self._rows({word for words in split for word in words})
+        try:
+            table, width = read_rows(self._file, {word for words in split for word in words})
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ValueError(f"`encoder` must name a whole file of word vectors, got {self._file}: {error}") from error
         vectors = np.zeros((len(texts), width), dtype=np.float32)
         unknown = 0
         for row, words in zip(vectors, split, strict=True):
@@ -77,31 +92,3 @@ class WordVectors:
                 f"{unknown} of {len(texts)} texts have no word in {self._file.name}: zero vectors", stacklevel=2
             )
         return vectors
-
-    def _rows(self, wanted: set[str]) -> tuple[dict[str, np.ndarray], int]:
-        """Vectors of the wanted words, and their width, in one pass over the file."""
-        table: dict[str, np.ndarray] = {}
-        width = 0
-        for number, line in enumerate(self._lines(), 1):
-            word, *values = line.rstrip().split(" ")
-            if number == 1 and len(values) == 1:
-                continue  # the header of word2vec: numbers of words and of values
-            width = width or len(values)
-            if len(values) != width:
-                raise ValueError(
-                    f"`encoder` must name a file of word vectors of one width, got {len(values)} values after {width} "
-                    f"in line {number} of {self._file.name}"
-                )
-            if word in wanted and word not in table:
-                table[word] = np.array(values, dtype=np.float32)
-        if not width:
-            raise ValueError(f"`encoder` must name a file of word vectors, got none in {self._file.name}")
-        return table, width
-
-    def _lines(self) -> Iterator[str]:
-        if self._file.suffix == ".gz":
-            with gzip.open(self._file, "rt", encoding="utf-8", newline="\n") as packed:
-                yield from packed
-        else:
-            with self._file.open(encoding="utf-8", newline="\n") as plain:
-                yield from plain
