@@ -1,0 +1,139 @@
+"""What the paper measures beside the score: misplaced phrases and their share of the words."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.module.columns import listed
+from vlgauge.regions.sources import per_story
+
+Floats = npt.NDArray[np.float64]
+
+ANALYSES = ("temporal_misalignment", "np_proportion")
+MATCHING = ("each", "best")
+
+
+def checked_analysis(analysis: Any) -> tuple[str, ...] | None:
+    """The setting `analysis`: None, one name, or several.
+
+    Raises:
+        ValueError: If a name is unknown.
+    """
+    names = (analysis,) if isinstance(analysis, str) else analysis
+    if names is None:
+        return None
+    if not isinstance(names, (list, tuple)) or not names or not set(names) <= set(ANALYSES):
+        raise ValueError(f"`analysis` must be one or several of {', '.join(map(repr, ANALYSES))}, got {analysis!r}")
+    return tuple(names)
+
+
+def temporal_misalignment(
+    sentences: Sequence[Floats], images: Sequence[int], theta: float, *, matching: str = "each"
+) -> tuple[float, list[float]]:
+    """T(story) and t(sentence_i) (Surikuchi et al., 2023, Eqs. 3a and 3b).
+
+        t_i = #(phrases of sentence i that match an image other than its own) / #(phrases of sentence i)
+        T   = mean over the sentences of t_i
+
+    Args:
+        sentences: per sentence the best score of each phrase within each image, shape ``(n_phrases, n_images)``, on the
+            scale of theta; NaN for an image without regions.
+        images: the image that each sentence belongs to.
+        theta: a score from which on a phrase matches an image.
+        matching: "each" counts every other image that matches, so T may exceed 1 as in the paper; "best" counts a
+            phrase once, if its best image (ties: the first) is another one and matches.
+
+    Returns:
+        T, NaN for a story without any phrase, and t of each sentence, 0 for one without phrases.
+    """
+    shares = [_misplaced(scores, own, theta, matching) for scores, own in zip(sentences, images, strict=True)]
+    if not any(len(scores) for scores in sentences):
+        return math.nan, shares
+    return math.fsum(shares) / len(shares), shares
+
+
+def _misplaced(scores: Floats, own: int, theta: float, matching: str) -> float:
+    if not len(scores):
+        return 0.0
+    known = np.where(np.isnan(scores), -math.inf, scores)
+    matches = known >= theta
+    matches[:, own] = False
+    if matching == "best":
+        matches &= np.arange(known.shape[1]) == known.argmax(axis=1)[:, None]
+    return int(np.count_nonzero(matches)) / len(scores)
+
+
+def noun_phrase_proportion(n_phrases: int, n_words: int) -> float:
+    """P(story) = #(noun phrases) / #(words) (Eq. 4); NaN without words. The paper parts its data at 0.2325."""
+    return n_phrases / n_words if n_words else math.nan
+
+
+def n_real_words(tokens: Sequence[str]) -> int:
+    """Number of the tokens with at least one letter or digit."""
+    return sum(any(map(str.isalnum, token)) for token in tokens)
+
+
+def misaligned_stories(
+    metric: Any,
+    stories: Sequence[Sequence[str]],
+    phrases: Sequence[Any],
+    scored: Sequence[Any],
+    given: Any,
+    theta: float,
+) -> list[float]:
+    """T of each story; NaN where the numbers of sentences and images differ and nobody says which belong together.
+
+    Args:
+        metric: The metric, for its settings.
+        stories: Sentences of each story.
+        phrases: `StoryPhrases` of each story.
+        scored: `StoryScore` of each story.
+        given: Per story the image of each sentence, or None.
+        theta: A score from which on a phrase matches an image.
+
+    Raises:
+        ValueError: If phrases are given without saying of which sentence, or images that do not exist.
+    """
+    owns: list[Any] = [None] * len(stories) if given is None else per_story(given, len(stories), "sentence_image")
+    found = []
+    for i, (sentences, own_phrases, story) in enumerate(zip(stories, phrases, scored, strict=True)):
+        groups = own_phrases.sentences
+        if not any(groups):
+            found.append(math.nan)
+            continue
+        if len(groups) != len(sentences):
+            raise ValueError(
+                f"`noun_phrases[{i}]` must have one list per sentence for analysis 'temporal_misalignment', got "
+                f"{len(groups)} for {len(sentences)} sentences"
+            )
+        images = own_images(owns[i], len(sentences), story.spots.n_images, f"sentence_image[{i}]")
+        if images is None:
+            found.append(math.nan)
+            continue
+        row = {phrase: k for k, phrase in reversed(list(enumerate(own_phrases.kept)))}
+        tables = [story.per_image[[row[phrase] for phrase in group]] for group in groups]
+        found.append(temporal_misalignment(tables, images, theta, matching=metric.matching)[0])
+    return found
+
+
+def own_images(given: Any, n_sentences: int, n_images: int, place: str) -> list[int] | None:
+    """The image that each sentence belongs to; None if nobody says so and the numbers differ.
+
+    Raises:
+        ValueError: If what is given names no image for each sentence.
+    """
+    if given is None:
+        return list(range(n_images)) if n_sentences == n_images else None
+    own = listed(given)
+    if own is None or len(own) != n_sentences or not all(_is_place(j, n_images) for j in own):
+        raise ValueError(
+            f"`{place}` must name one of {n_images} images for each of {n_sentences} sentences, got {given!r}"
+        )
+    return [int(j) for j in own]
+
+
+def _is_place(value: Any, count: int) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool) and 0 <= int(value) < count

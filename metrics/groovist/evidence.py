@@ -1,0 +1,245 @@
+"""Phrases and regions of a story as unit vectors, from an encoder or from features that the caller gives."""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.encoders import ImageTextEncoder
+from vlgauge.regions import Region
+from vlgauge.regions import regions_of
+from vlgauge.regions.boxes import checked_scores
+from vlgauge.regions.boxes import kept
+from vlgauge.regions.sources import per_story
+
+STORIES_AT_ONCE = 16  # their decoded images are in memory together
+Floats = npt.NDArray[np.float64]
+FEATURES = "{'text': {phrase: vector}, 'images': [vectors of the regions, one array per image]}"
+
+
+@dataclass(frozen=True)
+class Spots:
+    """Where the regions of a story are.
+
+    Attributes:
+        image: Image of each region.
+        place: Place of each region within its image, best first.
+        boxes: Box of each region, or None.
+        scores: Score of each region, or None.
+        n_images: Number of images, those without a region included.
+    """
+
+    image: list[int]
+    place: list[int]
+    boxes: list[Any]
+    scores: list[float | None]
+    n_images: int
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is compared in one story.
+
+    Attributes:
+        text: Unit vectors of the phrases, shape ``(n_phrases, d)``.
+        regions: Unit vectors of the regions of all images in their order, shape ``(n_regions, d)``.
+        spots: Where the regions are.
+    """
+
+    text: Floats
+    regions: Floats
+    spots: Spots
+
+    def compared(self) -> tuple[Floats, Floats]:
+        """Cosines, shape ``(n_phrases, n_regions)``, and the best within each image, ``(n_phrases, n_images)``.
+
+        An image without a region has NaN.
+        """
+        cosines = self.text @ self.regions.T if len(self.text) else np.zeros((0, len(self.regions)))
+        best = np.full((len(self.text), self.spots.n_images), np.nan)
+        starts = [i for i, place in enumerate(self.spots.place) if place == 0]
+        if starts and len(self.text):
+            best[:, [self.spots.image[i] for i in starts]] = np.maximum.reduceat(cosines, starts, axis=1)
+        return cosines, best
+
+
+@dataclass(frozen=True)
+class TextVectors:
+    """Unit vectors of the phrases of a call, each phrase once.
+
+    Attributes:
+        rows: Vectors, shape ``(n_phrases, d)``.
+        at: Row of each phrase.
+        truncated: Phrases that were longer than the encoder takes.
+    """
+
+    rows: Floats
+    at: Mapping[str, int]
+    truncated: set[str] = field(default_factory=set)
+
+    def of(self, phrases: Sequence[str]) -> Floats:
+        """Vectors of phrases, in their order."""
+        return self.rows[[self.at[phrase] for phrase in phrases]]
+
+
+def story_evidence(
+    metric: Any,
+    sources: Any,
+    phrases: Sequence[Sequence[str]],
+    images: Sequence[Any] | None,
+    regions: Any,
+    features: Any,
+) -> tuple[set[str], Iterator[Evidence]]:
+    """Phrases that were cut, and the evidence of each story, made a few stories at a time.
+
+    Args:
+        metric: The metric, for its settings.
+        sources: Its `encoder` (None if features are given) and `regions`.
+        phrases: Per story the phrases that are scored.
+        images: Per story the cells of its images, or None.
+        regions: Per-call data, or None.
+        features: Per-call data, or None.
+    """
+    limits = {"top_k": metric.top_k, "min_score": metric.min_score}
+    if sources.encoder is None:
+        entries = per_story(features, len(phrases), "features")
+        each = enumerate(zip(entries, phrases, strict=True))
+        return set(), (given_evidence(entry, own, f"features[{i}]", **limits) for i, (entry, own) in each)
+    encoder = sources.encoder
+    given = None if regions is None else per_story(regions, len(phrases), "regions")
+    text = encoded_phrases(encoder, phrases, batch_size=metric.batch_size, progress=metric.progress)
+
+    def in_chunks() -> Iterator[Evidence]:
+        for start in range(0, len(phrases), STORIES_AT_ONCE):
+            rows = slice(start, start + STORIES_AT_ONCE)
+            own = phrases[rows]
+            cells = [None if images is None else images[start + i] for i in range(len(own))]
+            seen = regions_of(
+                cells, sources.regions, None if given is None else given[rows], first_story=start, **limits
+            )
+            yield from encoded_stories(encoder, own, text, seen, batch_size=metric.batch_size)
+
+    return text.truncated, in_chunks()
+
+
+def encoded_phrases(
+    encoder: ImageTextEncoder, stories: Sequence[Sequence[str]], *, batch_size: int, progress: Any
+) -> TextVectors:
+    """Vectors of all phrases, as they are, without a prompt."""
+    distinct = list(dict.fromkeys(phrase for story in stories for phrase in story))
+    if not distinct:
+        return TextVectors(np.zeros((0, 0)), {})
+    hidden = encoder.text_hidden(distinct, batch_size=batch_size, progress=progress)
+    rows = unit_rows(encoder.project(hidden.end, "text"), "the text features of the encoder")
+    cut = {phrase for phrase, was in zip(distinct, hidden.truncated, strict=True) if was}
+    return TextVectors(rows, {phrase: row for row, phrase in enumerate(distinct)}, cut)
+
+
+def encoded_stories(
+    encoder: ImageTextEncoder,
+    phrases: Sequence[Sequence[str]],
+    text: TextVectors,
+    regions: Sequence[Sequence[Sequence[Region]]],
+    *,
+    batch_size: int,
+) -> list[Evidence]:
+    """Evidence of stories whose crops go through the encoder together."""
+    flat = [region for story in regions for image in story for region in image]
+    width = text.rows.shape[1]
+    vectors = np.zeros((0, width))
+    if flat:
+        hidden = encoder.image_hidden([region.picture for region in flat], batch_size=batch_size, progress=False)
+        vectors = unit_rows(encoder.project(hidden, "image"), "the image features of the encoder")
+    found, start = [], 0
+    for own, images in zip(phrases, regions, strict=True):
+        count = sum(map(len, images))
+        rows = vectors[start : start + count]
+        found.append(_evidence(text.of(own) if own else np.zeros((0, rows.shape[1])), rows, images))
+        start += count
+    return found
+
+
+def _evidence(text: Floats, rows: Floats, images: Sequence[Sequence[Region]]) -> Evidence:
+    places = [(j, k, region) for j, image in enumerate(images) for k, region in enumerate(image)]
+    spots = Spots(
+        image=[j for j, _, _ in places],
+        place=[k for _, k, _ in places],
+        boxes=[region.box for _, _, region in places],
+        scores=[region.score for _, _, region in places],
+        n_images=len(images),
+    )
+    return Evidence(text, rows, spots)
+
+
+def given_evidence(entry: Any, phrases: Sequence[str], place: str, *, top_k: int, min_score: float) -> Evidence:
+    """Evidence of one story from features.
+
+    Args:
+        entry: ``{"text": {phrase: vector}, "images": [array per image], "scores": [list per image]}``; the vectors need
+            not be normalised, ``scores`` may be absent.
+        phrases: The phrases that are scored.
+        place: Where the entry stands, for messages.
+        top_k: Largest number of regions of an image.
+        min_score: Regions with a lower score are left out.
+
+    Raises:
+        ValueError: If a phrase or an image lacks its vectors, or they are not finite.
+    """
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("text"), Mapping) or "images" not in entry:
+        raise ValueError(f"`{place}` must be {FEATURES}, got {type(entry).__name__}")
+    missing = [phrase for phrase in phrases if phrase not in entry["text"]]
+    if missing:
+        raise ValueError(f"`{place}` must have a text vector for each scored phrase, got none for {missing[0]!r}")
+    images = list(entry["images"])
+    if not images:
+        raise ValueError(f"`{place}` must have the regions of at least one image, got none")
+    given = entry.get("scores") or [None] * len(images)
+    if len(given) != len(images):
+        raise ValueError(f"`{place}` must have one list of scores per image, got {len(given)} for {len(images)}")
+    rows, where = [], []
+    for j, (image, scores) in enumerate(zip(images, given, strict=True)):
+        values = checked_scores(scores, len(image), f"{place}['scores'][{j}]")
+        best = kept(values, top_k=top_k, min_score=min_score)
+        rows += [image[i] for i in best]
+        where += [(j, k, values[i]) for k, i in enumerate(best)]
+    text = unit_rows([entry["text"][phrase] for phrase in phrases], f"{place}['text']")
+    return Evidence(
+        text=text,
+        regions=unit_rows(rows, f"{place}['images']", width=text.shape[1] if phrases else None),
+        spots=Spots(
+            image=[j for j, _, _ in where],
+            place=[k for _, k, _ in where],
+            boxes=[None] * len(where),
+            scores=[score for _, _, score in where],
+            n_images=len(images),
+        ),
+    )
+
+
+def unit_rows(vectors: Any, place: str, *, width: int | None = None) -> Floats:
+    """The vectors divided by their lengths, in float64.
+
+    Raises:
+        ValueError: If they are no matrix of ``width`` columns, are not finite, or one of them is zero.
+    """
+    try:
+        rows = np.asarray(vectors, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"`{place}` must be vectors of one length, got something else") from None
+    if rows.size == 0:
+        return np.zeros((0, width or 0))
+    if rows.ndim != 2 or (width is not None and rows.shape[1] != width):
+        raise ValueError(f"`{place}` must be vectors of one length for phrases and regions, got shape {rows.shape}")
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    if not (np.isfinite(lengths) & (lengths > 0)).all():
+        worst = int(np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))[0])
+        raise ValueError(
+            f"`{place}` must be finite and not zero, got a vector of length {lengths[worst]} in row {worst}"
+        )
+    unit: Floats = rows / lengths[:, None]
+    return unit

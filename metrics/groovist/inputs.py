@@ -1,0 +1,158 @@
+"""From the settings to what the formulas need: phrases, weights, encoder, regions."""
+
+import math
+from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vlgauge.concreteness import UNKNOWN_WEIGHT
+from vlgauge.concreteness import ConcretenessTable
+from vlgauge.concreteness import PhraseWeights
+from vlgauge.concreteness import read_concreteness
+from vlgauge.concreteness import standin_table
+from vlgauge.encoders import ImageTextEncoder
+from vlgauge.idf import idf_table
+from vlgauge.language import replace_placeholders
+from vlgauge.noun_phrases import checked_source as checked_phrases
+from vlgauge.noun_phrases import given_phrases
+from vlgauge.noun_phrases import phrase_source
+from vlgauge.regions import GIVEN
+from vlgauge.regions import RegionSource
+from vlgauge.regions import checked_source as checked_regions
+from vlgauge.regions import region_source
+
+SOURCE_SETTINGS = (
+    *("dataset", "theta", "concreteness", "concreteness_path", "idf", "noun_phrases"),
+    *("regions", "detector_weights", "backbone", "weights", "feature_cache"),
+)
+CONCRETENESS = ("brysbaert", "standin", "idf")
+UNITS = ("noun_phrases", "nouns")
+UNKNOWN = UNKNOWN_WEIGHT
+OPENAI_BACKBONE = "ViT-B/32"
+
+
+def checked_sources(metric: Any) -> None:
+    """Check the settings that name where phrases, weights and regions come from; reads a fitted idf, loads no model.
+
+    Raises:
+        ValueError: If one of them is not what it should be, or two do not fit.
+    """
+    checked_phrases(metric.noun_phrases)
+    checked_regions(metric.regions)
+    score = metric.min_score
+    if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
+        raise ValueError(f"`min_score` must be a finite number, got {score!r}")
+    if (metric.idf is not None) is not (metric.concreteness == "idf"):
+        raise ValueError(
+            "`idf` must be given with concreteness='idf', and only then: a fitted file, or the stories of the corpus; "
+            f"got {type(metric.idf).__name__} with concreteness={metric.concreteness!r}"
+        )
+    if metric.concreteness_path is not None and metric.concreteness != "brysbaert":
+        raise ValueError(
+            f"`concreteness_path` must be left out with concreteness={metric.concreteness!r}, got "
+            f"{str(metric.concreteness_path)!r}"
+        )
+
+
+def sentence_phrases(metric: Any, stories: Sequence[Sequence[str]], given: Any) -> tuple[list[list[list[str]]], str]:
+    """Phrases of each sentence of each story, and their source for signatures.
+
+    Args:
+        metric: The metric, for its settings.
+        stories: Sentences of each story.
+        given: Lists of the caller, flat or per sentence, used verbatim; None to extract them.
+    """
+    if given is not None:
+        return given_phrases(given, len(stories)), GIVEN
+    source = phrase_source(metric.noun_phrases, profile=metric.profile)
+    flat = [replace_placeholders(sentence, metric.placeholders) for story in stories for sentence in story]
+    found = iter((source.nouns if metric.units == "nouns" else source.noun_phrases)(flat, progress=metric.progress))
+    return [[next(found) for _ in story] for story in stories], source.identity
+
+
+def phrase_weigher(metric: Any) -> tuple[Callable[[str], float | None], str]:
+    """A function from a phrase to its weight (None where no word is known), and its source for signatures.
+
+    Raises:
+        ValueError: If the ratings are missing or broken.
+        OSError: If a file cannot be read.
+    """
+    if metric.concreteness is None:
+        return lambda phrase: 1.0, "none"
+    if metric.concreteness == "idf":
+        idf = idf_table(metric.idf)
+        return idf.mean, idf.identity
+    table = _ratings(metric)
+    return PhraseWeights(table, metric.lemmatizer).weight, table.identity
+
+
+def _ratings(metric: Any) -> ConcretenessTable:
+    if metric.concreteness_path is not None:
+        return read_concreteness(metric.concreteness_path)
+    if metric.concreteness == "standin" or metric.profile == "embedded":
+        return standin_table()
+    raise ValueError(
+        "`concreteness_path` is missing: the ratings of Brysbaert et al. (2014), "
+        "https://doi.org/10.3758/s13428-013-0403-5, may not be shipped (no derivatives); name your copy (columns Word "
+        "and Conc.M), or see `vlgauge prefetch concreteness`, which names their source and licence; "
+        'concreteness="standin" takes a small table of our own, concreteness=None none'
+    )
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where vectors come from.
+
+    Attributes:
+        encoder: What makes them; None if they are given.
+        encoder_name: Its identity, for signatures.
+        is_published: Whether it is the one that the published thetas were made with.
+        regions: The source of regions; None if regions or vectors are given.
+        regions_name: Its identity, for signatures.
+    """
+
+    encoder: ImageTextEncoder | None
+    encoder_name: str
+    is_published: bool
+    regions: RegionSource | None
+    regions_name: str
+
+
+def comparison_sources(metric: Any, has_images: bool, regions: Any, features: Any) -> Sources:
+    """Encoder and source of regions of a call.
+
+    Args:
+        metric: The metric, for its settings.
+        has_images: Whether the call has images.
+        regions: Regions of the call, or None.
+        features: Features of the call, or None.
+
+    Raises:
+        ValueError: If the call has too much or too little.
+    """
+    if features is not None:
+        if regions is not None:
+            raise ValueError("`regions` must be left out where `features` are given, got both")
+        return Sources(None, GIVEN, False, None, GIVEN)
+    if regions is None and not has_images:
+        raise ValueError("`images` is missing: groovist needs images, or crops as `regions`, or `features`")
+    encoder, published = grounding_encoder(metric)
+    if regions is not None:
+        return Sources(encoder, encoder.identity, published, None, GIVEN)
+    source = region_source(
+        metric.regions, profile=metric.profile, weights=metric.detector_weights, device=metric.device
+    )
+    return Sources(encoder, encoder.identity, published, source, source.identity)
+
+
+def grounding_encoder(metric: Any) -> tuple[ImageTextEncoder, bool]:
+    """The encoder, and whether it is the one that the published thetas were made with."""
+    if isinstance(metric.backbone, ImageTextEncoder):
+        return metric.backbone, False
+    from vlgauge.encoders.clip import clip_encoder
+
+    settings = {name: getattr(metric, name) for name in ("weights", "profile", "device", "dtype", "feature_cache")}
+    encoder = clip_encoder(metric.backbone, **settings)
+    openai = metric.profile == "paper" and encoder.row.name == OPENAI_BACKBONE
+    return encoder, openai and (metric.weights is None or encoder.digest == encoder.row.openai_sha256)

@@ -1,0 +1,66 @@
+"""Which noun phrases of a story are scored: each once, and none that is as a whole a pronoun or the like."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+
+# The list of the released code, 122 entries, case-sensitive.
+NEVER_SCORED = frozenset(
+    (
+        *("all", "another", "any", "anybody", "anyone", "anything", "as", "aught", "both", "each", "each other"),
+        *("either", "enough", "everybody", "everyone", "everything", "few", "he", "her", "hers", "herself", "him"),
+        *("himself", "his", "I", "i", "idem", "it", "its", "itself", "many", "me", "mine", "most", "my", "myself"),
+        *("naught", "neither", "no one", "nobody", "none", "nothing", "nought", "one", "one another", "other"),
+        *("others", "ought", "our", "ours", "ourself", "ourselves", "several", "she", "some", "somebody", "someone"),
+        *("something", "somewhat", "such", "suchlike", "that", "thee", "their", "theirs", "theirself", "theirselves"),
+        *("them", "themself", "themselves", "there", "these", "they", "thine", "this", "those", "thou", "thy"),
+        *("thyself", "us", "we", "what", "whatever", "whatnot", "whatsoever", "whence", "where", "whereby"),
+        *("wherefrom", "wherein", "whereinto", "whereof", "whereon", "wherever", "wheresoever", "whereto"),
+        *("whereunto", "wherewith", "wherewithal", "whether", "which", "whichever", "whichsoever", "who", "whoever"),
+        *("whom", "whomever", "whomso", "whomsoever", "whose", "whosever", "whosesoever", "whoso", "whosoever", "ye"),
+        *("yon", "yonder", "you", "your", "yours", "yourself", "yourselves"),
+    )
+)
+
+
+@dataclass(frozen=True)
+class StoryPhrases:
+    """The phrases of one story.
+
+    Attributes:
+        kept: Those that are scored, in the order of the story.
+        dropped: (phrase, reason) of the others; the reason is "pronoun" or "repeated".
+        sentences: Per sentence, the phrases of `temporal_misalignment`: pronouns removed, each once.
+        n_extracted: Number of phrases before any was dropped.
+    """
+
+    kept: list[str] = field(default_factory=list)
+    dropped: list[tuple[str, str]] = field(default_factory=list)
+    sentences: list[list[str]] = field(default_factory=list)
+    n_extracted: int = 0
+
+
+def story_phrases(
+    sentences: Sequence[Sequence[str]], *, deduplicate: bool = True, drop_pronouns: bool = True
+) -> StoryPhrases:
+    """Apply the two filters of the released code to the phrases of each sentence.
+
+    Args:
+        sentences: Phrases as extracted, per sentence.
+        deduplicate: Whether a phrase that occurred before in the story is dropped (exact string).
+        drop_pronouns: Whether a phrase that as a whole is in `NEVER_SCORED` is dropped.
+    """
+    story = StoryPhrases(
+        sentences=[[phrase for phrase in dict.fromkeys(of) if phrase not in NEVER_SCORED] for of in sentences],
+        n_extracted=sum(map(len, sentences)),
+    )
+    seen: set[str] = set()
+    for phrase in (phrase for of in sentences for phrase in of):
+        if drop_pronouns and phrase in NEVER_SCORED:
+            story.dropped.append((phrase, "pronoun"))
+        elif deduplicate and phrase in seen:
+            story.dropped.append((phrase, "repeated"))
+        else:
+            story.kept.append(phrase)
+        seen.add(phrase)
+    return story

@@ -1,0 +1,226 @@
+"""`vlgauge grounding EXPERIMENT FILE`: the experiments of GROOViST on a file of stories and their images."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any
+
+from vlgauge.cli.loading import load_metric
+from vlgauge.cli.located import located
+from vlgauge.cli.score import check_target
+from vlgauge.cli.scoring import settings_by_metric
+from vlgauge.cli.tables import READERS
+from vlgauge.cli.tables import Rows
+from vlgauge.cli.tables import read_rows
+from vlgauge.cli.tables import take_column
+from vlgauge.progress import progress_bar
+from vlgauge.results import plain
+from vlgauge.results import to_json
+from vlgauge.results import to_table
+
+if TYPE_CHECKING:
+    from vlgauge.grounding_study import Stories
+    from vlgauge.idf import IdfTable
+
+NAME = "groovist"
+HIGH_T, HIGH_P, HIGH_RATING = 1.0, 0.2325, 3.0  # where the paper parts its data
+
+
+def add_parser(commands: Any) -> None:
+    """Add the subcommand with its experiments."""
+    words = "experiments of GROOViST on stories with images"
+    parser = commands.add_parser("grounding", help=words, description=__doc__)
+    experiments = parser.add_subparsers(dest="experiment", required=True, metavar="EXPERIMENT")
+    one = _add(experiments, "random-pairs", "do stories score higher with their own images than random stories do?")
+    _add_random(one)
+    one.set_defaults(run=run_random_pairs)
+    one = _add(experiments, "correlation", "Kendall's tau-c with ratings, over all stories and where T or P are high")
+    one.add_argument("--ratings", metavar="COLUMN", required=True, help="column of the ratings")
+    one.add_argument("--resamples", type=int, default=1000, metavar="N", help="of the interval (default: 1000)")
+    one.set_defaults(run=run_correlation)
+    one = _add(experiments, "ablations", "all variants of Tables 2 and 3 of the paper, from one comparison")
+    one.add_argument("--ratings", metavar="COLUMN", help="column of the ratings, for tau-c")
+    one.add_argument("--idf", metavar="FILE", help="fitted idf (default: fitted on the stories of FILE)")
+    one.add_argument("--resamples", type=int, default=1000, metavar="N", help="of the interval (default: 1000)")
+    _add_random(one)
+    one.set_defaults(run=run_ablations)
+    one = _add(experiments, "fit-theta", "fit theta on the stories and write it, for --set theta=THETA")
+    one.add_argument("--theta", metavar="THETA", required=True, help="JSON file to write")
+    one.set_defaults(run=run_fit_theta)
+
+
+def _add(experiments: Any, name: str, words: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = experiments.add_parser(name, help=words, description=words[0].upper() + words[1:])
+    parser.add_argument("file", metavar="FILE", help="JSONL, JSON or Parquet file, one story per row")
+    parser.add_argument("--input-format", choices=list(READERS), help="where the ending of FILE does not tell it")
+    parser.add_argument("--predictions", metavar="COLUMN", default="predictions", help="column of the stories")
+    parser.add_argument("--images", metavar="COLUMN", default="images", help="column of their lists of image files")
+    parser.add_argument("--regions", metavar="COLUMN", help="column of the regions of each image; else they are found")
+    words = "column of the phrases of each story; else they are extracted"
+    parser.add_argument("--noun-phrases", metavar="COLUMN", help=words)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of groovist")
+    parser.add_argument("--profile", choices=("paper", "embedded"), help="published weights, or what is shipped")
+    parser.add_argument("--seed", type=int, default=0, help="of random choices (default: 0)")
+    parser.add_argument("--output", metavar="FILE", help="write all numbers as JSON to this file")
+    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+    return parser
+
+
+def _add_random(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--random", type=int, default=5, metavar="N", help="stories beside each sequence (default: 5)")
+
+
+def run_random_pairs(options: argparse.Namespace) -> int:
+    """Criterion 1 of the paper."""
+    from vlgauge.grounding_study import compared_pairs
+    from vlgauge.grounding_study import random_pairs
+
+    data, _ = _read(options)
+    metric = loader(options)
+    with progress_bar(len(data.stories), "Comparing", _progress(options)) as advance:
+        pairs = compared_pairs(metric, data, n_random=options.random, seed=options.seed, advance=advance)
+    shown = metric()
+    settings: dict[str, Any] = {"weights": None if shown.concreteness is None else "own"}
+    settings["penalize"] = shown.penalize
+    own = [one.score(pairs.theta, **settings) for one in pairs.own]
+    random = [[one.score(pairs.theta, **settings) for one in row] for row in pairs.random]
+    result = random_pairs(own, random, seed=options.seed)
+    rows = [("own story", result.own), (f"best of {options.random} random stories", result.random)]
+    rows += [("difference", result.difference), ("own story wins", result.wins), ("p", result.test.pvalue)]
+    print(to_table([f"{NAME}, {result.n} image sequences", "value"], rows))
+    print(f"\n{pairs.signature}")
+    _write(options, {"summary": result, "own": own, "random": random, "signature": pairs.signature})
+    return 0
+
+
+def run_correlation(options: argparse.Namespace) -> int:
+    """Criterion 2 and Figure 3 of the paper."""
+    data, rows = _read(options)
+    ratings = _ratings(rows, options.ratings)
+    metric = loader(options)(analysis=["temporal_misalignment", "np_proportion"])
+    given = {"images": data.images, "regions": data.regions, "noun_phrases": data.noun_phrases}
+    result = metric.compute(predictions=data.stories, **given)
+    scores = result[f"{NAME}_scores"]
+    t, p = result[f"{NAME}_temporal_misalignment"], result[f"{NAME}_np_proportion"]
+    well = [rating >= HIGH_RATING for rating in ratings]
+    parts: dict[str, list[bool]] = {
+        "all stories": [True] * len(scores),
+        f"T >= {HIGH_T}": [value >= HIGH_T for value in t],
+        f"T < {HIGH_T}": [value < HIGH_T for value in t],
+        f"P >= {HIGH_P}, rating >= {HIGH_RATING}": [v >= HIGH_P and w for v, w in zip(p, well, strict=True)],
+        f"P < {HIGH_P}, rating >= {HIGH_RATING}": [v < HIGH_P and w for v, w in zip(p, well, strict=True)],
+    }
+    found = {name: _agreement(scores, ratings, options, chosen) for name, chosen in parts.items()}
+    _print_agreements(f"{NAME} with {options.ratings}", found)
+    print(f"\n{result[f'{NAME}_signature']}")
+    _write(options, {"agreement": found, "scores": scores, "T": t, "P": p, "signature": result[f"{NAME}_signature"]})
+    return 0
+
+
+def run_ablations(options: argparse.Namespace) -> int:
+    """Tables 2 and 3 of the paper."""
+    from vlgauge.grounding_study import ablations
+    from vlgauge.grounding_study import random_pairs
+
+    if options.noun_phrases:
+        raise ValueError("--noun-phrases must be left out, because the variants with nouns extract their own units")
+    data, rows = _read(options)
+    ratings = _ratings(rows, options.ratings) if options.ratings else None
+    idf = _idf(options, data)
+    with progress_bar(2 * len(data.stories), "Comparing", _progress(options)) as advance:
+        variants = ablations(loader(options), data, idf, n_random=options.random, seed=options.seed, advance=advance)
+    table, record = [], {}
+    for name, scores in variants.items():
+        pairs = random_pairs(scores.own, scores.random, seed=options.seed)
+        found = None if ratings is None else _agreement(scores.own, ratings, options)
+        table.append([name, pairs.own, pairs.random, pairs.difference, pairs.wins, found and found.tau_c])
+        record[name] = {"pairs": pairs, "agreement": found, "scores": scores}
+    print(to_table(["variant", "own", "random", "difference", "own wins", "tau-c"], table))
+    _write(options, {"variants": record})
+    return 0
+
+
+def run_fit_theta(options: argparse.Namespace) -> int:
+    """Theta of a data set, with the settings of the metric."""
+    check_target(options.theta, options.file)
+    data, _ = _read(options)
+    given = {"images": data.images, "regions": data.regions, "noun_phrases": data.noun_phrases}
+    fitted = loader(options)().fit_theta(predictions=data.stories, **given, path=options.theta)
+    print(to_table(["theta", options.theta], list(fitted.items())))
+    _write(options, fitted)
+    return 0
+
+
+def loader(options: argparse.Namespace) -> Callable[..., Any]:
+    """Loads groovist with the settings of the command and further ones."""
+    settings = settings_by_metric(options.set, [NAME])[NAME]
+    common: dict[str, Any] = {"progress": _progress(options)}
+    if options.profile:
+        common["profile"] = options.profile
+    return lambda **more: load_metric(NAME, **common | settings | more)
+
+
+def _progress(options: argparse.Namespace) -> bool | None:
+    return False if options.no_progress else None
+
+
+def _read(options: argparse.Namespace) -> tuple[Stories, Rows]:
+    from vlgauge.grounding_study import Stories
+
+    check_target(options.output, options.file)
+    rows = read_rows(options.file, options.input_format)
+    columns = {name: getattr(options, name) for name in ("predictions", "images", "regions", "noun_phrases")}
+    cells = {name: take_column(rows, title) if title else None for name, title in columns.items()}
+    for name in ("images", "regions"):
+        # Relative paths of images and crops start at the folder of the file.
+        cells[name] = located({"images": cells[name]}, options.file)["images"]
+    return Stories(cells["predictions"] or [], cells["images"] or [], cells["regions"], cells["noun_phrases"]), rows
+
+
+def _ratings(rows: Rows, title: str) -> list[float]:
+    """Ratings as numbers; a list of several people's is averaged, an empty cell is none."""
+    ratings = []
+    for number, cell in enumerate(take_column(rows, title)):
+        values = cell if isinstance(cell, list) else [cell]
+        try:
+            given = [float(value) for value in values if value not in (None, "")]
+        except (TypeError, ValueError):
+            raise ValueError(f"--ratings must be a column of numbers, got {cell!r} in row {number}") from None
+        ratings.append(math.fsum(given) / len(given) if given else math.nan)
+    return ratings
+
+
+def _idf(options: argparse.Namespace, data: Stories) -> IdfTable:
+    from vlgauge.idf import fit_idf
+    from vlgauge.idf import idf_table
+
+    return idf_table(options.idf) if options.idf else fit_idf(data.stories)
+
+
+def _agreement(
+    scores: Sequence[float], ratings: Sequence[float], options: argparse.Namespace, chosen: Sequence[bool] | None = None
+) -> Any:
+    from vlgauge.rating_agreement import agreement
+
+    which = [i for i in range(len(scores)) if chosen is None or chosen[i]]
+    return agreement(
+        [scores[i] for i in which], [ratings[i] for i in which], resamples=options.resamples, seed=options.seed
+    )
+
+
+def _print_agreements(title: str, found: Mapping[str, Any]) -> None:
+    rows = [[name, one.n, one.tau_c, one.low, one.high, one.pvalue] for name, one in found.items()]
+    print(to_table([title, "stories", "tau-c", "95 % from", "to", "p"], rows))
+
+
+def _write(options: argparse.Namespace, record: Mapping[str, Any]) -> None:
+    if options.output:
+        Path(options.output).write_text(to_json(plain(record)) + "\n", encoding="utf-8")
+        sys.stderr.write(f"wrote {options.output}\n")

@@ -1,0 +1,175 @@
+"""How concrete a phrase is: a table of ratings of words, its reader, and what is looked up for a word."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+import os
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+LEMMATIZERS = ("rules", "wordnet")
+STANDIN = "concreteness_standin.csv"
+UNKNOWN_WEIGHT = 1.0
+
+_WORD, _RATING = "Word", "Conc.M"
+_DELIMITERS = (";", ",", "\t")
+
+_IRREGULAR = {
+    **{"children": "child", "grandchildren": "grandchild", "feet": "foot", "teeth": "tooth", "geese": "goose"},
+    **{"mice": "mouse", "lice": "louse", "oxen": "ox", "dice": "die", "cacti": "cactus", "fungi": "fungus"},
+    **{"alumni": "alumnus", "criteria": "criterion", "phenomena": "phenomenon"},
+}
+# In this order the singulars of published stories come out as WordNet's wherever that has a rating.
+_ENDINGS = (
+    *(("ses", "s"), ("ves", "f"), ("ves", "fe"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh")),
+    *(("men", "man"), ("ies", "y"), ("s", ""), ("oes", "o")),
+)
+
+
+@dataclass(frozen=True)
+class ConcretenessTable:
+    """Ratings of words, from abstract (1) to concrete (5).
+
+    Attributes:
+        ratings: Rating of each word; case counts.
+        identity: Name of the table and the first eight digits of its file's SHA-256, for signatures.
+    """
+
+    ratings: Mapping[str, float]
+    identity: str
+
+
+def read_concreteness(path: str | os.PathLike[str], name: str = "brysbaert") -> ConcretenessTable:
+    """Read ratings such as those of Brysbaert et al. (2014), 39,954 entries from 1.04 to 5.0.
+
+    Args:
+        path: UTF-8 text with or without a byte order mark; the first line names the columns, among them ``Word`` and
+            ``Conc.M``, parted by semicolons, commas or tabs.
+        name: Name of the table, for signatures.
+
+    Raises:
+        ValueError: If a column is missing, a rating is no number, or a word has two.
+        OSError: If the file cannot be read.
+    """
+    data = Path(path).read_bytes()
+    shown = os.fspath(path)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"`concreteness_path` must be UTF-8 text, got {shown!r} ({error.reason})") from None
+    header = text.partition("\n")[0].rstrip("\r")
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(header, shown))
+    titles = next(rows)
+    word_at, rating_at = titles.index(_WORD), titles.index(_RATING)
+    ratings: dict[str, float] = {}
+    for row in rows:
+        if not row:
+            continue
+        place = f"line {rows.line_num} of {shown!r}"
+        if len(row) <= max(word_at, rating_at):
+            raise ValueError(f"`concreteness_path` must have a word and a rating in every line, got {place}")
+        rating = _number(row[rating_at], place)
+        if ratings.setdefault(row[word_at], rating) != rating:
+            raise ValueError(f"`concreteness_path` must rate each word once, got {row[word_at]!r} again in {place}")
+    if not ratings:
+        raise ValueError(f"`concreteness_path` must rate at least one word, got none in {shown!r}")
+    return ConcretenessTable(ratings, f"{name}@{hashlib.sha256(data).hexdigest()[:8]}")
+
+
+@lru_cache(maxsize=1)
+def standin_table() -> ConcretenessTable:
+    """The small table of the embedded profile: our own judgement, for everyday words and the drawn scenes."""
+    return read_concreteness(str(files("vlgauge").joinpath("data", STANDIN)), name="standin")
+
+
+def _delimiter(header: str, shown: str) -> str:
+    for delimiter in _DELIMITERS:
+        if {_WORD, _RATING} <= set(next(csv.reader([header], delimiter=delimiter), [])):
+            return delimiter
+    raise ValueError(
+        f"`concreteness_path` must be a table with the columns {_WORD!r} and {_RATING!r} in its first line, parted by "
+        f"semicolons, commas or tabs, got {header[:60]!r} in {shown!r}"
+    )
+
+
+def _number(text: str, place: str) -> float:
+    try:
+        rating = float(text)
+    except ValueError:
+        rating = math.nan
+    if not math.isfinite(rating):
+        raise ValueError(f"`concreteness_path` must have a number as each {_RATING!r}, got {text!r} in {place}")
+    return rating
+
+
+class PhraseWeights:
+    """Concreteness of phrases: the mean over those words that have a rating.
+
+    Args:
+        table: Ratings.
+        lemmatizer: How a word without a rating is reduced to a noun that may have one: ``"rules"`` (endings, no data)
+            or ``"wordnet"`` (NLTK, with its data set wordnet).
+    """
+
+    def __init__(self, table: ConcretenessTable, lemmatizer: str = "rules") -> None:
+        self._ratings = table.ratings
+        self._lemmas = noun_lemmas if lemmatizer == "rules" else wordnet_lemmas()
+        self._known: dict[str, float | None] = {}
+
+    def weight(self, phrase: str) -> float | None:
+        """Mean rating of the known words of a phrase; None if none is known.
+
+        Entries of two words are never looked up: "parking lot" is the mean of "parking" and "lot".
+        """
+        found = [rating for word in phrase.strip().split(" ") if (rating := self._rating(word)) is not None]
+        return sum(found) / len(found) if found else None
+
+    def _rating(self, word: str) -> float | None:
+        if word not in self._known:
+            rating = self._ratings.get(word)
+            if rating is None:
+                rating = next((self._ratings[lemma] for lemma in self._lemmas(word) if lemma in self._ratings), None)
+            self._known[word] = rating
+        return self._known[word]
+
+
+def noun_lemmas(word: str) -> Iterator[str]:
+    """Singulars that a plural may belong to, the likeliest first, by irregular forms and endings."""
+    if word in _IRREGULAR:
+        yield _IRREGULAR[word]
+    for ending, singular in _ENDINGS:
+        if word.endswith(ending):
+            yield word[: -len(ending)] + singular
+
+
+def wordnet_lemmas() -> Callable[[str], list[str]]:
+    """NLTK's noun lemma, the shortest base form that WordNet knows; reads its data and downloads nothing.
+
+    Raises:
+        ImportError: If NLTK is not installed.
+        LookupError: If its data set wordnet is not found.
+    """
+    try:
+        from nltk.stem import WordNetLemmatizer
+    except ImportError as error:
+        raise ImportError(
+            '`lemmatizer="wordnet"` needs NLTK, which cannot be imported here; run pip install "vlgauge[punkt]"'
+        ) from error
+    lemmatizer = WordNetLemmatizer()
+    try:
+        lemmatizer.lemmatize("dogs")
+    except LookupError:
+        # NLTK's own message is a banner of twenty lines.
+        raise LookupError(
+            '`lemmatizer="wordnet"` needs NLTK\'s data set wordnet, found in no folder that NLTK searches; run '
+            'python -m nltk.downloader wordnet, set NLTK_DATA to the folder that has it, or keep `lemmatizer="rules"`'
+        ) from None
+    return lambda word: [lemmatizer.lemmatize(word)]

@@ -1,0 +1,156 @@
+"""Regions of the images of a story: from the caller, from files, from a detector, from a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+
+from vlgauge.module.columns import listed
+from vlgauge.module.settings import nearest
+from vlgauge.regions.detectors import DETECTORS
+from vlgauge.regions.detectors import detector
+from vlgauge.regions.files import arranged
+from vlgauge.regions.files import read_authors_regions
+from vlgauge.regions.files import read_regions
+from vlgauge.regions.sources import FORMS
+from vlgauge.regions.sources import GIVEN
+from vlgauge.regions.sources import Cell
+from vlgauge.regions.sources import Region
+from vlgauge.regions.sources import RegionSource
+from vlgauge.regions.sources import given_regions
+from vlgauge.results import named
+
+__all__ = [
+    "DETECTORS",
+    "GIVEN",
+    "Region",
+    "RegionSource",
+    "arranged",
+    "checked_source",
+    "read_authors_regions",
+    "read_regions",
+    "region_source",
+    "regions_of",
+]
+
+DEFAULT_DETECTOR = "fasterrcnn_resnet50_fpn_v2"
+PLAIN = ("whole", "grid")
+
+
+def checked_source(regions: Any) -> Any:
+    """The setting `regions` of a metric, if `region_source` can resolve it; builds nothing.
+
+    Raises:
+        ValueError: If it is neither None, a known name nor a function.
+    """
+    if regions is None or callable(regions):
+        return regions
+    known = (*PLAIN, *DETECTORS)
+    if not isinstance(regions, str) or regions not in known:
+        hint = f"; {nearest(regions, known)}" if isinstance(regions, str) else "; give boxes and crops to `compute`"
+        raise ValueError(
+            f"`regions` must be one of {', '.join(map(repr, known))}, or a function of an image that returns boxes and "
+            f"scores, got {regions!r}{hint}"
+        )
+    return regions
+
+
+def region_source(
+    regions: str | Callable[..., Any] | None = None,
+    *,
+    profile: str = "paper",
+    weights: Any = None,
+    device: str = "auto",
+) -> RegionSource:
+    """The source of a setting; a detector is built at its first use, once per process.
+
+    Args:
+        regions: ``"whole"`` (the image itself), ``"grid"`` (the image itself, then 3 x 3 cells), the name of a
+            torchvision detector, a function ``image -> (boxes, scores)``, or None: the detector of the paper's kind
+            under profile "paper", the grid under "embedded".
+        profile: Profile of the metric.
+        weights: File of the detector's weights; None for torchvision's own, where they are on this machine.
+        device: Device of the detector.
+
+    Raises:
+        ValueError: If the setting is none of these, or the profile has no such detector.
+        WeightsNotFound: If the detector's weights are missing.
+    """
+    chosen = checked_source(regions)
+    if chosen is None:
+        chosen = DEFAULT_DETECTOR if profile == "paper" else "grid"
+    if callable(chosen):
+        return RegionSource(str(named(chosen)), chosen)
+    if chosen in PLAIN:
+        return RegionSource(chosen, whole=chosen == "whole")
+    if profile == "embedded" and weights is None:
+        raise ValueError(
+            f"`regions` must be {', '.join(map(repr, PLAIN))}, a function, or a detector with its own weights file "
+            f"under profile 'embedded', which ships no detector, got {chosen!r}"
+        )
+    found = detector(chosen, weights=weights, device=device)
+    return RegionSource(found.identity, found, known=found.known)
+
+
+def regions_of(
+    images: Sequence[Sequence[Cell] | None],
+    source: RegionSource | Callable[[], RegionSource],
+    given: Sequence[Any] | None = None,
+    *,
+    first_story: int = 0,
+    top_k: int = 10,
+    min_score: float = 0.0,
+) -> list[list[list[Region]]]:
+    """Regions of every image of every story, best first.
+
+    Args:
+        images: Per story the cells of its images; None where crops are given.
+        source: Where regions come from if none are given; a function is called only if it is needed.
+        given: Per story, per image, what the caller gives; see `given_regions`. None for nothing.
+        first_story: Number of the first story, for messages.
+        top_k: Largest number of regions of an image.
+        min_score: Regions that have a lower score are left out.
+
+    Returns:
+        Per story, per image, its regions; an image may have none.
+
+    Raises:
+        ValueError: If images are missing or unreadable, or what is given does not match them.
+    """
+    result = []
+    for story, cells in enumerate(images):
+        place = f"images[{first_story + story}]"
+        if given is None:
+            if not cells:
+                raise ValueError(f"`{place}` must have at least one image, got none")
+            used = source if isinstance(source, RegionSource) else source()
+            result.append(
+                [used.find(c, f"{place}[{j}]", top_k=top_k, min_score=min_score) for j, c in enumerate(cells)]
+            )
+        else:
+            result.append(_of_given(given[story], cells, first_story + story, top_k, min_score))
+    return result
+
+
+def _of_given(row: Any, cells: Sequence[Cell] | None, story: int, top_k: int, min_score: float) -> list[list[Region]]:
+    """Regions of one story from what is given for each of its images."""
+    place = f"regions[{story}]"
+    entries = listed(row)
+    if entries is None:
+        raise ValueError(f"`{place}` must be a list with one entry per image, each {FORMS}, got {type(row).__name__}")
+    if not entries and not cells:
+        raise ValueError(f"`{place}` must have an entry for at least one image, got none")
+    if cells is not None and len(entries) != len(cells):
+        raise ValueError(f"`{place}` must have one entry per image, got {len(entries)} for {len(cells)} images")
+    return [
+        given_regions(
+            entry,
+            None if cells is None else cells[j],
+            f"{place}[{j}]",
+            f"images[{story}][{j}]",
+            top_k=top_k,
+            min_score=min_score,
+        )
+        for j, entry in enumerate(entries)
+    ]

@@ -1,0 +1,93 @@
+"""Boxes as numbers: which are kept, and which pixels each stands for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from vlgauge.pictures import Box
+
+
+def kept(scores: Sequence[float | None], *, top_k: int | None, min_score: float) -> list[int]:
+    """Positions of the regions that are looked at, best first.
+
+    Args:
+        scores: Score of each region; None, then for all of them, where there are none: the order is kept.
+        top_k: Largest number of regions; None for all.
+        min_score: Regions with a lower score are left out.
+    """
+    order = list(range(len(scores)))
+    values = [score for score in scores if score is not None]
+    if values:
+        # Stable: regions with one score stay in their order.
+        order = sorted((i for i in order if values[i] >= min_score), key=lambda i: -values[i])
+    return order[:top_k]
+
+
+def pixel_box(box: Sequence[float], size: tuple[int, int]) -> Box | None:
+    """The pixels of a box: clipped to the image, then rounded as Pillow does (half to even); None if there are none.
+
+    Args:
+        box: Left, top, right, bottom.
+        size: Width and height of the image.
+    """
+    limits = (size[0], size[1], size[0], size[1])
+    left, top, right, bottom = (round(min(max(float(x), 0.0), limit)) for x, limit in zip(box, limits, strict=True))
+    return (left, top, right, bottom) if left < right and top < bottom else None
+
+
+def grid_boxes(size: tuple[int, int]) -> list[Box]:
+    """The whole image, then its 3 x 3 cells row by row; cells without a pixel are left out."""
+    width, height = size
+    columns, rows = ([round(i * side / 3) for i in range(4)] for side in (width, height))
+    cells = [(columns[x], rows[y], columns[x + 1], rows[y + 1]) for y in range(3) for x in range(3)]
+    return [(0, 0, width, height), *(cell for cell in cells if cell[0] < cell[2] and cell[1] < cell[3])]
+
+
+def checked_boxes(boxes: Any, place: str) -> list[list[float]]:
+    """The boxes as lists of four finite numbers.
+
+    Raises:
+        ValueError: If they are not.
+    """
+    try:
+        array = np.asarray(_on_cpu(boxes), dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.full((1, 1), math.nan)
+    if array.size == 0:
+        return []
+    if array.ndim != 2 or array.shape[1] != 4:
+        raise ValueError(f"`{place}` must have boxes of four numbers [x1, y1, x2, y2], got shape {array.shape}")
+    if not np.isfinite(array).all():
+        worst = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
+        raise ValueError(f"`{place}` must have finite numbers, got {array[worst].tolist()} in box {worst}")
+    rows: list[list[float]] = array.tolist()
+    return rows
+
+
+def checked_scores(scores: Any, count: int, place: str) -> list[float | None]:
+    """One finite score per region, or None each if ``scores`` is None.
+
+    Raises:
+        ValueError: If there are more or fewer, or one is not finite.
+    """
+    if scores is None:
+        return [None] * count
+    try:
+        array = np.asarray(_on_cpu(scores), dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.full(count, math.nan)
+    if array.shape != (count,):
+        raise ValueError(f"`{place}` must have one score per region, got shape {array.shape} for {count}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"`{place}` must have finite scores, got {array.tolist()}")
+    values: list[float | None] = array.tolist()
+    return values
+
+
+def _on_cpu(value: Any) -> Any:
+    """An array from a tensor of any device; anything else as it is."""
+    return value.detach().cpu().numpy() if hasattr(value, "detach") else value

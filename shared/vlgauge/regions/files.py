@@ -1,0 +1,123 @@
+"""Regions from files: the layout of the authors of GROOViST, and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+AUTHORS_COLUMNS = ("image_name", "image_id", "bbox", "object", "score")
+
+Entries = dict[str, dict[str, Any]]
+"""Per image its ``boxes``, ``scores`` and perhaps ``crops``, best first, as `compute(regions=...)` takes them."""
+
+
+def read_authors_regions(
+    table: str | os.PathLike[str], crops: str | os.PathLike[str] | None = None, *, ending: str = ".jpg"
+) -> Entries:
+    """Read the regions of the released code: a CSV of boxes, and one picture per box.
+
+    Args:
+        table: CSV with the columns ``image_name, image_id, bbox, object, score``; ``bbox`` is the text
+            ``[x1, y1, x2, y2]``.
+        crops: Folder of the pictures ``{image_id}_{bbox}.jpg``; None to cut the boxes out of the images.
+        ending: Ending of the pictures.
+
+    Returns:
+        Per image id its regions, the highest score first, those of one score in the order of the file.
+
+    Raises:
+        ValueError: If a column or a picture is missing, or a number is broken. The released code drops the whole image
+            when one picture is missing.
+        OSError: If the table cannot be read.
+    """
+    shown = os.fspath(table)
+    rows = csv.DictReader(io.StringIO(Path(table).read_text("utf-8-sig"), newline=""))
+    missing = set(AUTHORS_COLUMNS) - {"object", "image_name"} - set(rows.fieldnames or ())
+    if missing:
+        raise ValueError(f"`table` must have the columns {', '.join(AUTHORS_COLUMNS)}, {shown!r} lacks {missing}")
+    found: dict[str, list[tuple[float, list[float], str]]] = {}
+    for row in rows:
+        place = f"line {rows.line_num} of {shown!r}"
+        found.setdefault(row["image_id"], []).append(
+            (_score(row["score"], place), _box(row["bbox"], place), row["bbox"])
+        )
+    entries: Entries = {}
+    for image, regions in found.items():
+        regions.sort(key=lambda region: -region[0])  # stable
+        entries[image] = {"boxes": [box for _, box, _ in regions], "scores": [score for score, _, _ in regions]}
+        if crops is not None:
+            names = [f"{image}_{text}{ending}" for _, _, text in regions]
+            entries[image]["crops"] = [_picture(Path(crops) / name, image) for name in names]
+    return entries
+
+
+def read_regions(path: str | os.PathLike[str]) -> Entries:
+    """Read boxes from JSON: ``{image: {"boxes": [[x1, y1, x2, y2], ...], "scores": [...]}}``.
+
+    A file that ends in .jsonl has one object ``{"image": ..., "boxes": ..., "scores": ...}`` per line.
+
+    Raises:
+        ValueError: If the file has another form.
+        OSError: If it cannot be read.
+    """
+    shown, text = os.fspath(path), Path(path).read_text("utf-8-sig")
+    try:
+        if Path(path).suffix == ".jsonl":
+            lines = [json.loads(line) for line in text.split("\n") if line.strip()]
+            content: Any = {str(line["image"]): line for line in lines}
+        else:
+            content = json.loads(text)
+    except (json.JSONDecodeError, TypeError, KeyError) as error:
+        raise ValueError(f"`path` must be a JSON file of regions, got {shown!r} ({error!r})") from None
+    entries: Entries = {}
+    for image, entry in content.items() if isinstance(content, Mapping) else [("", None)]:
+        if not isinstance(entry, Mapping) or "boxes" not in entry:
+            raise ValueError(f"`path` must map each image to its `boxes`, got {shown!r} with {image!r}: {entry!r:.40}")
+        entries[image] = {key: entry[key] for key in ("boxes", "scores") if entry.get(key) is not None}
+    return entries
+
+
+def arranged(entries: Mapping[str, Any], stories: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Regions in the order of the images of stories, as `compute(regions=...)` takes them.
+
+    Args:
+        entries: As read from a file.
+        stories: Per story the ids of its images.
+
+    Raises:
+        ValueError: If an image is not in the file.
+    """
+    for i, story in enumerate(stories):
+        for j, image in enumerate(story):
+            if str(image) not in entries:
+                raise ValueError(f"`entries` must have every image of the stories, got none for {image!r} [{i}][{j}]")
+    return [[entries[str(image)] for image in story] for story in stories]
+
+
+def _score(text: str | None, place: str) -> float:
+    try:
+        return float(text or "")
+    except ValueError:
+        raise ValueError(f"`table` must have a number as each score, got {text!r} in {place}") from None
+
+
+def _box(text: str | None, place: str) -> list[float]:
+    try:
+        box = json.loads(text or "")
+        if len(box) == 4:
+            return [float(x) for x in box]
+    except (ValueError, TypeError):
+        pass
+    raise ValueError(f"`table` must have a box [x1, y1, x2, y2] in each row, got {text!r} in {place}")
+
+
+def _picture(path: Path, image: str) -> str:
+    if not path.is_file():
+        raise ValueError(f"`crops` must have a picture for each box, image {image!r} lacks {path.name!r}")
+    return str(path)

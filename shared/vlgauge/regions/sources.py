@@ -1,0 +1,267 @@
+"""Where the regions of an image come from, and how data that the caller gives is read."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+from typing import Protocol
+
+import numpy as np
+from PIL import Image
+
+from vlgauge.images import image_cell
+from vlgauge.images import is_single_image
+from vlgauge.images import open_image
+from vlgauge.module.columns import listed
+from vlgauge.pictures import Box
+from vlgauge.pictures import CropPicture
+from vlgauge.pictures import ImagePicture
+from vlgauge.pictures import Picture
+from vlgauge.pictures import SharedImage
+from vlgauge.regions.boxes import checked_boxes
+from vlgauge.regions.boxes import checked_scores
+from vlgauge.regions.boxes import grid_boxes
+from vlgauge.regions.boxes import kept
+from vlgauge.regions.boxes import pixel_box
+
+Cell = Mapping[str, Any]
+Detected = tuple[Any, Any]
+"""Boxes ``(n, 4)`` and scores ``(n,)`` or None."""
+
+GIVEN = "given"
+MOST_KNOWN = 16_384  # images whose boxes are remembered, some 2 kB each
+FORMS = "a list of crops, or {'boxes': [[x1, y1, x2, y2], ...], 'scores': [...]}"
+
+
+@dataclass(frozen=True)
+class Region:
+    """One region of an image.
+
+    Attributes:
+        picture: What is seen there.
+        box: Left, top, right, bottom in pixels; None for a crop that came without.
+        score: Score of the detector; None without one.
+    """
+
+    picture: Picture
+    box: Box | None
+    score: float | None
+
+
+class Detector(Protocol):
+    """What finds boxes in an image; also any function of an image."""
+
+    def __call__(self, image: Image.Image) -> Detected:
+        """Boxes in pixels, and their scores or None."""
+        ...
+
+
+class WholeCrop(CropPicture):
+    """All of an image, with the key of the image itself: who looks at whole images needs no second pass.
+
+    Args:
+        whole: The image.
+        box: All of it.
+        place: Where it stands, for messages.
+        mode: Mode of the file. Red, green and blue or grey are the same before and after resizing, so that such an
+            image passes for one that is converted late, as clip_s and pac_s see it.
+    """
+
+    def __init__(self, whole: SharedImage, box: Sequence[int], place: str, mode: str) -> None:
+        super().__init__(whole, box, place)
+        self.convert = "late" if mode in ("RGB", "L") else "early"
+
+    @property
+    def key(self) -> bytes:
+        """Digest of the file."""
+        return self._whole.key
+
+
+@dataclass(frozen=True)
+class RegionSource:
+    """A source of regions.
+
+    Attributes:
+        identity: For signatures.
+        detector: Finds boxes; None where the size of the image tells them.
+        whole: Whether there is one region, the image itself.
+        known: What the detector found, by digest of the image: boxes ``(n, 4)`` and scores ``(n,)``, NaN without.
+    """
+
+    identity: str
+    detector: Callable[[Image.Image], Detected] | None = None
+    whole: bool = False
+    known: dict[bytes, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, compare=False, repr=False)
+
+    def find(self, cell: Cell, place: str, *, top_k: int, min_score: float) -> list[Region]:
+        """Regions of one image, best first; none is empty.
+
+        Raises:
+            ValueError: If the image cannot be read.
+        """
+        head = image_head(cell, place)
+        if self.detector is None:
+            boxes: list[Box] = [(0, 0, *head.size)] if self.whole else grid_boxes(head.size)
+            boxes = boxes[:top_k]
+            return crops_of(SharedImage(cell, place, len(boxes)), head, boxes, [None] * len(boxes), place)
+        # The detector's look counts as one crop, so that one decoded image serves it and all crops.
+        whole = SharedImage(cell, place, top_k + 1)
+        if whole.key not in self.known:
+            if len(self.known) >= MOST_KNOWN:
+                self.known.clear()
+            self.known[whole.key] = self._detected(whole, place)
+        else:
+            whole.skip()
+        found, scored = self.known[whole.key]
+        scores = [None if math.isnan(score) else score for score in scored.tolist()]
+        best = kept(scores, top_k=top_k, min_score=min_score)
+        for _ in range(top_k - len(best)):
+            whole.skip()
+        return crops_of(whole, head, [_box(found[i]) for i in best], [scores[i] for i in best], place)
+
+    def _detected(self, whole: SharedImage, place: str) -> tuple[np.ndarray, np.ndarray]:
+        """Boxes of the detector that hold a pixel, and their scores."""
+        assert self.detector is not None
+        size = whole.size
+        named = f"{place} as seen by the detector"
+        boxes, scored = self.detector(whole.crop((0, 0, *size)))
+        raw = checked_boxes(boxes, named)
+        scores = checked_scores(scored, len(raw), named)
+        pixels = [(pixel_box(box, size), score) for box, score in zip(raw, scores, strict=True)]
+        filled = [(box, math.nan if score is None else score) for box, score in pixels if box is not None]
+        return (
+            np.array([box for box, _ in filled], dtype=np.int32).reshape(-1, 4),
+            np.array([score for _, score in filled], dtype=np.float64),
+        )
+
+
+def _box(row: np.ndarray) -> Box:
+    left, top, right, bottom = row.tolist()
+    return (left, top, right, bottom)
+
+
+@dataclass(frozen=True)
+class ImageHead:
+    """What the head of a file tells.
+
+    Attributes:
+        size: Width and height as the image is seen, upright.
+        mode: Mode of its pixels.
+    """
+
+    size: tuple[int, int]
+    mode: str
+
+
+def crops_of(
+    whole: SharedImage, head: ImageHead, boxes: Sequence[Box], scores: Sequence[float | None], place: str
+) -> list[Region]:
+    """Regions of the boxes of one image."""
+    regions = []
+    for i, (box, score) in enumerate(zip(boxes, scores, strict=True)):
+        name = f"{place}, region {i}"
+        all_of_it = box == (0, 0, *head.size)
+        picture = WholeCrop(whole, box, name, head.mode) if all_of_it else CropPicture(whole, box, name)
+        regions.append(Region(picture, box, score))
+    return regions
+
+
+def image_head(cell: Cell, place: str) -> ImageHead:
+    """Size and mode of an image, without decoding it.
+
+    Raises:
+        ValueError: If the image cannot be read.
+    """
+    try:
+        data, path = cell.get("bytes"), cell.get("path")
+        with Image.open(io.BytesIO(data) if data else str(path)) as image:
+            turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
+            return ImageHead((image.height, image.width) if turned else image.size, image.mode)
+    except Exception:
+        # The intake says what is wrong with the file.
+        picture = open_image(cell, place, convert="late")
+        return ImageHead(picture.size, picture.mode)
+
+
+def given_regions(
+    entry: Any, cell: Cell | None, place: str, image_place: str, *, top_k: int, min_score: float
+) -> list[Region]:
+    """Regions of one image from what the caller gives for it.
+
+    Args:
+        entry: A list of crops, or a mapping with ``boxes`` or ``crops`` (then ``boxes`` only tell where they are) and,
+            if there are, ``scores``.
+        cell: The image; boxes need it.
+        place: Where the entry stands, for messages.
+        image_place: Where the image stands, for messages.
+        top_k: Largest number of regions.
+        min_score: Regions with a lower score are left out.
+
+    Raises:
+        ValueError: If it has another form, a box has no pixel, or an image is missing.
+    """
+    if isinstance(entry, Mapping) and "crops" not in entry and "boxes" in entry:
+        return _given_boxes(entry, cell, place, image_place, top_k, min_score)
+    about: Mapping[str, Any] = entry if isinstance(entry, Mapping) else {"crops": entry}
+    crops = None if is_single_image(about.get("crops")) else listed(about.get("crops"))
+    if crops is None:
+        raise ValueError(f"`{place}` must be {FORMS}, got {_shown(entry)}")
+    scores = checked_scores(about.get("scores"), len(crops), place)
+    boxes = checked_boxes(about.get("boxes", ()), place)
+    if boxes and len(boxes) != len(crops):
+        raise ValueError(f"`{place}` must have one box per crop, got {len(boxes)} for {len(crops)}")
+    regions = []
+    for i in kept(scores, top_k=top_k, min_score=min_score):
+        crop_place = f"{place}[{i}]"
+        picture = ImagePicture(image_cell(crops[i], crop_place), crop_place, "early")
+        x1, y1, x2, y2 = map(round, boxes[i]) if boxes else (0, 0, 0, 0)
+        regions.append(Region(picture, (x1, y1, x2, y2) if boxes else None, scores[i]))
+    return regions
+
+
+def _given_boxes(
+    entry: Mapping[str, Any], cell: Cell | None, place: str, image_place: str, top_k: int, min_score: float
+) -> list[Region]:
+    """Regions of given boxes; every one is checked, also those that are not kept."""
+    if cell is None:
+        raise ValueError(f"`{image_place}` is missing: `{place}` has boxes, which need the image; or give crops")
+    raw = checked_boxes(entry["boxes"], place)
+    scores = checked_scores(entry.get("scores"), len(raw), place)
+    if not raw:
+        return []
+    head = image_head(cell, image_place)
+    boxes: list[Box] = []
+    for i, box in enumerate(raw):
+        pixels = pixel_box(box, head.size)
+        if pixels is None:
+            raise ValueError(
+                f"`{place}` must have boxes [x1, y1, x2, y2] that hold at least one pixel of the image of "
+                f"{head.size[0]} x {head.size[1]}, got {box} as box {i}"
+            )
+        boxes.append(pixels)
+    best = kept(scores, top_k=top_k, min_score=min_score)
+    whole = SharedImage(cell, image_place, len(best))
+    return crops_of(whole, head, [boxes[i] for i in best], [scores[i] for i in best], image_place)
+
+
+def _shown(entry: Any) -> str:
+    return f"a mapping with {sorted(map(str, entry))}" if isinstance(entry, Mapping) else type(entry).__name__
+
+
+def per_story(value: Any, n_stories: int, name: str) -> list[Any]:
+    """Per-call data as a list with one entry per story.
+
+    Raises:
+        ValueError: If it is no list, or has another length.
+    """
+    rows = listed(value)
+    if rows is None or len(rows) != n_stories:
+        got = type(value).__name__ if rows is None else len(rows)
+        raise ValueError(f"`{name}` must have one entry per story, {n_stories} in all, got {got}")
+    return rows

@@ -1,0 +1,206 @@
+"""The metric groovist from end to end, with an encoder that knows colours only."""
+
+import copy
+import math
+import pickle
+
+import colour_stories
+import numpy as np
+import pytest
+from colour_stories import BLUE
+from colour_stories import GREEN
+from colour_stories import IMAGES
+from colour_stories import PHRASES
+from colour_stories import RED
+from colour_stories import STORY
+from colour_stories import YELLOW
+from colour_stories import details
+from colour_stories import halves
+from colour_stories import load
+from colour_stories import plain
+from colour_stories import score
+from fake_clip import FakeClip
+
+pytestmark = pytest.mark.usefixtures("no_sockets")
+
+
+# -- by hand ----------------------------------------------------------------------------------------------------------
+def test_story_by_hand():
+    # A primary colour in the text is (1, 0, 0), in a picture (1, -1, -1) / sqrt(3).
+    own, other = 2.5 / math.sqrt(3), -2.5 / math.sqrt(3)
+    assert own > 1.2 > other
+    weights = [(1.5 + 4.0 + 5.0) / 3, (1.5 + 4.0 + 5.0) / 3, (1.5 + 4.0 + 5.0) / 3]  # green and tree: 4.0 and 5.0
+    result = score(return_details=True)
+    assert result["groovist"] == pytest.approx(np.mean(weights) * own)
+    shown = result["groovist_details"][0]
+    assert [row["text"] for row in shown["noun_phrases"]] == ["a red dog", "the green tree", "the red dog"]
+    assert [row["image"] for row in shown["noun_phrases"]] == [0, 1, 0]
+    assert [row["box"] for row in shown["noun_phrases"]] == [[0, 0, 12, 9]] * 3
+    assert [row["weight"] for row in shown["noun_phrases"]] == pytest.approx(weights)
+    assert shown["per_image"] == [pytest.approx(row) for row in [[own, other], [other, own], [own, other]]]
+    assert shown["dropped"] == [{"text": "it", "reason": "pronoun"}]
+    assert shown["sentences"] == STORY
+    wrong = score(images=[[plain(BLUE), plain(GREEN)]])
+    assert wrong["groovist"] == pytest.approx((weights[0] * 2 * (other - 1.2) + weights[1] * own) / 3)
+
+
+def test_result_keys_and_signature():
+    result = score(stories=[STORY, [""]], images=[IMAGES, IMAGES], phrases=[PHRASES, []])
+    assert list(result) == ["groovist", "groovist_scores", "groovist_undefined", "groovist_signature"]
+    assert result["groovist"] == result["groovist_scores"][0]
+    assert math.isnan(result["groovist_scores"][1])
+    assert result["groovist_undefined"] == 1
+    fields = dict(field.split(":", 1) for field in result["groovist_signature"].split("|")[2:])
+    standin = fields.pop("concreteness")
+    assert standin.startswith("standin@")
+    assert fields == {
+        **{"profile": "paper", "variant": "released", "lemmatizer": "rules", "penalize": "True"},
+        **{"units": "noun_phrases", "sentences": "rules", "placeholders": "released", "deduplicate": "True"},
+        **{"drop_pronouns": "True", "top_k": "10", "min_score": "0.0", "normalize": "None", "analysis": "None"},
+        **{"reverse": "False", "dtype": "float32", "encoder": "fake@00000000", "regions": "whole"},
+        **{"phrases": "given", "theta": "1.2@given"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "shown"),
+    [
+        ({"concreteness": None}, {"concreteness": "none"}),
+        ({"analysis": ["temporal_misalignment"]}, {"analysis": "temporal_misalignment", "matching": "each"}),
+        ({"regions": lambda image: ([[0, 0, 5, 5]], None)}, {"regions": "custom(test_groovist.<lambda>)"}),
+        ({"concreteness": "idf", "idf": [STORY]}, {"concreteness": "idf@"}),
+    ],
+)
+def test_signature_of_settings(settings, shown):
+    fields = dict(f.split(":", 1) for f in score(metric=load(**settings))["groovist_signature"].split("|")[2:])
+    assert {name: fields[name][: len(value)] for name, value in shown.items()} == shown
+    assert ("lemmatizer" in fields) == ("concreteness" not in settings)
+
+
+# -- regions ----------------------------------------------------------------------------------------------------------
+def test_boxes_crops_grid_and_whole():
+    image = halves(RED, GREEN)
+    own = 2.5 / math.sqrt(3)
+    boxes = {"boxes": [[0, 0, 6, 9], [6, 0, 12, 9]], "scores": [0.6, 0.9]}
+    found = details(images=[[image]], regions=[[boxes]])
+    assert [(row["region"], row["box"]) for row in found["noun_phrases"]] == [
+        (1, [0, 0, 6, 9]),
+        (0, [6, 0, 12, 9]),
+        (1, [0, 0, 6, 9]),
+    ]
+    assert [row["scaled"] for row in found["noun_phrases"]] == pytest.approx([own] * 3)
+    crops = details(images=None, regions=[[[image.crop((6, 0, 12, 9)), image.crop((0, 0, 6, 9))]]])
+    assert [row["scaled"] for row in crops["noun_phrases"]] == pytest.approx([own] * 3)
+    assert [row["box"] for row in crops["noun_phrases"]] == [None] * 3
+    grid = details(images=[[image]], metric=load(regions="grid"))
+    assert [row["box"] for row in grid["noun_phrases"]] == [[0, 0, 4, 3], [8, 0, 12, 3], [0, 0, 4, 3]]
+    whole = details(images=[[image]])
+    assert max(row["scaled"] for row in whole["noun_phrases"]) < own
+
+
+def test_top_k_and_min_score():
+    entry = {"boxes": [[0, 0, 6, 9], [6, 0, 12, 9]], "scores": [0.3, 0.9]}
+    for settings in ({"top_k": 1}, {"min_score": 0.5}):
+        found = details(images=[[halves(RED, GREEN)]], regions=[[entry]], metric=load(**settings))
+        assert {row["box"] == [6, 0, 12, 9] for row in found["noun_phrases"]} == {True}
+
+
+def test_images_without_regions_are_told_once():
+    found = [[{"boxes": []}, {"boxes": [[0, 0, 5, 5]]}], [[], []]]
+    with pytest.warns(UserWarning, match="images without a region, which were left out: 3") as caught:
+        result = score([STORY] * 2, [IMAGES] * 2, [PHRASES] * 2, regions=found, return_details=True)
+    assert [warning.filename for warning in caught] == [colour_stories.__file__]
+    assert result["groovist_undefined"] == 1
+    first, second = result["groovist_details"]
+    assert (first["images_without_regions"], second["images_without_regions"]) == ([0], [0, 1])
+    assert math.isnan(first["per_image"][0][0])
+    assert second["noun_phrases"][0]["cosine"] is None
+
+
+# -- work -------------------------------------------------------------------------------------------------------------
+def test_each_distinct_phrase_once_and_stories_together():
+    encoder = FakeClip()
+    score([STORY] * 20, [IMAGES] * 20, [PHRASES] * 20, metric=load(encoder))
+    assert encoder.texts == [["a red dog", "the green tree", "the red dog"]]
+    assert [len(places) for places in encoder.places] == [32, 8]
+    assert encoder.places[1][0] == "images[16][0], region 0"
+
+
+def test_stories_do_not_depend_on_each_other():
+    stories = [STORY, ["A blue sky."], [], STORY]
+    images = [IMAGES, [plain(BLUE)], IMAGES, [plain(YELLOW), plain(RED)]]
+    phrases = [PHRASES, [["a blue sky"]], [], PHRASES]
+    together = score(stories, images, phrases)["groovist_scores"]
+    for i, story in enumerate(stories):
+        alone = score([story], [images[i]], [phrases[i]])["groovist_scores"][0]
+        assert alone == pytest.approx(together[i], nan_ok=True)
+    assert score(stories[::-1], images[::-1], phrases[::-1])["groovist_scores"][::-1] == pytest.approx(
+        together, nan_ok=True
+    )
+
+
+def test_string_and_list_of_sentences():
+    lists = score(metric=load(noun_phrases="embedded"), phrases=None)
+    text = score(stories=[" ".join(STORY)], metric=load(noun_phrases="embedded"), phrases=None)
+    assert lists["groovist_scores"] == text["groovist_scores"]
+    assert not math.isnan(lists["groovist"])
+
+
+def test_metric_survives_pickle_and_copy():
+    metric = load()
+    expected = score(metric=metric)
+    for again in (pickle.loads(pickle.dumps(metric)), copy.deepcopy(metric)):
+        assert score(metric=again) == expected
+
+
+# -- variants and ablations -------------------------------------------------------------------------------------------
+def test_ablations_change_what_they_name():
+    wrong = {"images": [[plain(BLUE), plain(GREEN)]]}
+    rows = details(**wrong)["noun_phrases"]
+    scaled = np.array([row["scaled"] for row in rows])
+    weights = np.array([row["weight"] for row in rows])
+    penalized = np.where(scaled < 1.2, scaled - 1.2, scaled)
+    expected = {
+        (): penalized * weights,
+        ("penalize",): scaled * weights,
+        ("concreteness",): penalized,
+        ("penalize", "concreteness"): scaled,
+    }
+    off = {"penalize": False, "concreteness": None}
+    for names, values in expected.items():
+        metric = load(**{name: off[name] for name in names})
+        assert score(**wrong, metric=metric)["groovist"] == pytest.approx(values.mean())
+    by_idf = load(concreteness="idf", idf=[STORY, ["A red car."]])
+    found = details(**wrong, metric=by_idf)["noun_phrases"]
+    assert found[0]["weight"] == pytest.approx((math.log(2) + math.log(2 / 3) + math.log(1)) / 3)
+
+
+def test_nouns_as_units():
+    shown = details(phrases=None, metric=load(noun_phrases="embedded", units="nouns"))
+    assert "dog" in [row["text"] for row in shown["noun_phrases"]]
+    assert not [row for row in shown["noun_phrases"] if " " in row["text"]]
+
+
+def test_tanh_and_reverse():
+    plain_score = score()["groovist"]
+    result = score(metric=load(normalize="tanh", reverse=True))
+    assert result["groovist"] == pytest.approx(math.tanh(plain_score))
+    own = 2.5 / math.sqrt(3)
+    assert result["groovist_reverse_scores"] == [pytest.approx(own)]
+    assert result["groovist_reverse"] == pytest.approx(own)
+    g, r = math.tanh(plain_score), math.tanh(own)
+    assert result["groovist_f"] == result["groovist_f_scores"][0] == pytest.approx(2 * g * r / (g + r))
+
+
+def test_analyses():
+    metric = load(analysis=("temporal_misalignment", "np_proportion"), theta=1.0)
+    result = score(metric=metric)
+    # "the red dog" of the second sentence is in the first picture; there are 4 phrases and 13 words.
+    assert result["groovist_temporal_misalignment"] == [pytest.approx((0 + 1 / 2) / 2)]
+    assert result["groovist_np_proportion"] == [pytest.approx(4 / 13)]
+    uneven = score(images=[[*IMAGES, plain(BLUE)]], metric=metric)
+    assert math.isnan(uneven["groovist_temporal_misalignment"][0])
+    told = score(images=[[*IMAGES, plain(BLUE)]], metric=metric, sentence_image=[[2, 0]])
+    assert told["groovist_temporal_misalignment"] == [pytest.approx((1 + 1 / 2) / 2)]
+    best = score(metric=load(analysis="temporal_misalignment", theta=1.0, matching="best"))
+    assert best["groovist_temporal_misalignment"] == [pytest.approx(0.25)]

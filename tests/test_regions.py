@@ -1,0 +1,368 @@
+"""Regions: boxes to pixels, sources, data of the caller, files; and torchvision detectors from local weights."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vlgauge import regions
+from vlgauge.encoders.weights import WeightsNotFound
+from vlgauge.images import image_cell
+from vlgauge.regions import boxes as numbers
+from vlgauge.regions.sources import image_head
+
+SIZE = (30, 20)
+
+
+def picture(seed=0, size=SIZE):
+    pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    return Image.fromarray(pixels)
+
+
+def cell(seed=0, size=SIZE):
+    return image_cell(picture(seed, size), "image")
+
+
+def found(source, cells=None, given=None, **options):
+    """Regions of one story."""
+    chosen = regions.region_source(source) if not isinstance(source, regions.RegionSource) else source
+    return regions.regions_of([cells or [cell()]], chosen, None if given is None else [given], **options)[0]
+
+
+def given(entries, cells=None, **options):
+    return regions.regions_of([cells], None, [entries], **options)[0]
+
+
+# -- boxes ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("box", "expected"),
+    [
+        ((2, 3, 10, 12), (2, 3, 10, 12)),
+        ((-5, -1, 40.2, 40), (0, 0, 30, 20)),
+        # Half to even, as Pillow rounds.
+        ((0.5, 1.5, 2.5, 3.5), (0, 2, 2, 4)),
+        ((29.4, 0, 31, 2), (29, 0, 30, 2)),
+        ((29.6, 0, 31, 2), None),
+        ((5, 5, 5, 9), None),
+        ((9, 5, 5, 9), None),
+        ((31, 0, 40, 5), None),
+    ],
+)
+def test_pixels_of_a_box(box, expected):
+    assert numbers.pixel_box(box, SIZE) == expected
+
+
+def test_rounding_is_that_of_pillow():
+    rng = np.random.default_rng(0)
+    whole = picture()
+    for box in rng.uniform(0, 20, (200, 4)).round(1):
+        left, top, right, bottom = sorted(box[::2])[0], sorted(box[1::2])[0], sorted(box[::2])[1], sorted(box[1::2])[1]
+        pixels = numbers.pixel_box((left, top, right, bottom), SIZE)
+        if pixels is not None:
+            assert whole.crop((left, top, right, bottom)).tobytes() == whole.crop(pixels).tobytes()
+
+
+def test_kept_regions():
+    assert numbers.kept([0.2, 0.9, 0.9, 0.1], top_k=3, min_score=0.15) == [1, 2, 0]
+    assert numbers.kept([None, None, None], top_k=2, min_score=0.5) == [0, 1]
+    assert numbers.kept([], top_k=2, min_score=0.0) == []
+    assert numbers.kept([0.0, -0.1], top_k=None, min_score=0.0) == [0]
+
+
+def test_grid_covers_the_image():
+    boxes = numbers.grid_boxes((100, 37))
+    assert boxes[0] == (0, 0, 100, 37)
+    assert boxes[1:4] == [(0, 0, 33, 12), (33, 0, 67, 12), (67, 0, 100, 12)]
+    assert sum((x2 - x1) * (y2 - y1) for x1, y1, x2, y2 in boxes[1:]) == 3700
+    assert len(boxes) == 10
+    assert numbers.grid_boxes((1, 1)) == [(0, 0, 1, 1), (0, 0, 1, 1)]
+
+
+@pytest.mark.parametrize("boxes", [[[1, 2, 3]], [1, 2, 3, 4], "box", [[1, 2, 3, "x"]]])
+def test_boxes_of_another_form_are_refused(boxes):
+    with pytest.raises(ValueError, match=r"`regions\[0\]\[0\]` must have boxes of four numbers"):
+        given([{"boxes": boxes}], [cell()])
+
+
+# -- sources ----------------------------------------------------------------------------------------------------------
+def test_whole_is_the_image():
+    (of_image,) = found("whole")
+    (region,) = of_image
+    assert (region.box, region.score) == ((0, 0, *SIZE), None)
+    assert region.picture.open().tobytes() == picture().tobytes()
+    from vlgauge.pictures import ImagePicture
+
+    # Who looks at whole images has seen it already.
+    assert region.picture.key == ImagePicture(cell(), "image").key
+
+
+@pytest.mark.parametrize(
+    ("mode", "convert"), [("RGB", "late"), ("L", "late"), ("P", "early"), ("RGBA", "early"), ("1", "early")]
+)
+def test_whole_image_passes_for_one_that_is_converted_late_where_that_is_the_same(mode, convert):
+    from vlgauge.encoders.architectures import TABLE
+    from vlgauge.encoders.clip_pixels import square
+    from vlgauge.pictures import ImagePicture
+
+    stored = image_cell(picture().convert(mode), "x")
+    ((region,),) = found("whole", [stored])
+    assert region.picture.convert == convert
+    late, row = ImagePicture(stored, "x", "late").open(), TABLE["ViT-B/32"]
+    same = np.array_equal(square(late, row), square(region.picture.open(), row))
+    assert same or convert == "early"
+
+
+def test_grid_has_the_image_and_nine_cells():
+    (of_image,) = found("grid")
+    assert [region.box for region in of_image] == numbers.grid_boxes(SIZE)
+    assert [region.picture.open().size for region in of_image[:2]] == [SIZE, (10, 7)]
+    assert len({region.picture.key for region in of_image}) == 10
+    assert [len(row) for row in found("grid", top_k=4)] == [4]
+
+
+def test_function_is_a_detector():
+    seen = []
+
+    def detector(image):
+        seen.append((image.mode, image.size))
+        return np.array([[0, 0, 5, 5], [50, 50, 60, 60], [1, 1, 9, 9], [2, 2, 8, 8]]), [0.3, 0.99, 0.5, 0.05]
+
+    source = regions.region_source(detector)
+    assert source.identity.startswith("custom(test_regions.")
+    (of_image,) = found(source, min_score=0.1)
+    # Best first; the empty box and the doubtful one are left out.
+    assert [(region.box, region.score) for region in of_image] == [((1, 1, 9, 9), 0.5), ((0, 0, 5, 5), 0.3)]
+    assert seen == [("RGB", SIZE)]
+    assert [len(row) for row in found(source, top_k=1)] == [1]
+
+
+def test_detector_and_crops_share_one_decoded_image(monkeypatch):
+    import vlgauge.pictures as pictures
+
+    opened = []
+    real = pictures.open_image
+    monkeypatch.setattr(pictures, "open_image", lambda *a, **k: opened.append(1) or real(*a, **k))
+    (of_image,) = found(lambda image: ([[0, 0, 5, 5], [2, 2, 9, 9]], None), top_k=5)
+    crops = [region.picture.open() for region in of_image]
+    assert [crop.size for crop in crops] == [(5, 5), (7, 7)]
+    assert len(opened) == 1
+    assert of_image[0].picture._whole._image is None  # freed after the last
+
+
+def test_detector_looks_at_each_distinct_image_once(monkeypatch):
+    from vlgauge.regions import sources
+
+    seen = []
+    source = regions.region_source(lambda image: seen.append(image.size) or ([[0, 0, 5, 5], [1, 1, 9, 9]], [0.1, 0.9]))
+    rows = regions.regions_of([[cell(1), cell(2)], [cell(2), cell(1)]], source)
+    assert len(seen) == 2
+    assert [[region.box for region in of] for of in rows[0]] == [[region.box for region in of] for of in rows[1]]
+    assert [region.picture.open().tobytes() for region in rows[1][1]] == [
+        region.picture.open().tobytes() for region in rows[0][0]
+    ]
+    # Other limits need no other look.
+    assert [[region.score for region in of] for of in found(source, [cell(1)], top_k=1)] == [[0.9]]
+    monkeypatch.setattr(sources, "MOST_KNOWN", 2)
+    found(source, [cell(3)])
+    assert (len(seen), len(source.known)) == (3, 1)
+
+
+def test_detector_without_boxes():
+    assert found(lambda image: ([], [])) == [[]]
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (([[0, 0, 1, 1]], [0.1, 0.2]), r"images\[0\]\[0\] as seen by the detector` must have one score per region"),
+        (([[0, 0, math.nan, 1]], None), r"must have finite numbers, got \[0.0, 0.0, nan, 1.0\] in box 0"),
+        (([[0, 0, 1, 1]], [math.inf]), "must have finite scores"),
+    ],
+)
+def test_broken_detector(result, message):
+    with pytest.raises(ValueError, match=message):
+        found(lambda image: result)
+
+
+def test_size_is_that_of_the_upright_image(tmp_path):
+    turned = picture()
+    exif = turned.getexif()
+    exif[0x0112] = 6
+    turned.save(tmp_path / "turned.jpg", exif=exif)
+    assert image_head(image_cell(tmp_path / "turned.jpg", "x"), "x").size == (20, 30)
+    assert image_head(image_cell(picture(), "x"), "x").size == SIZE
+    (of_image,) = found("grid", [image_cell(tmp_path / "turned.jpg", "x")])
+    assert of_image[0].picture.open().size == (20, 30)
+
+
+@pytest.mark.parametrize("source", ["grid", lambda image: ([], [])])
+def test_unreadable_image_names_story_and_image(source, tmp_path):
+    (tmp_path / "broken.png").write_bytes(b"\x89PNG nothing")
+    cells = [cell(), image_cell(tmp_path / "broken.png", "x")]
+    with pytest.raises(ValueError, match=r"`images\[0\]\[1\]` must be a readable image"):
+        found(source, cells)
+
+
+@pytest.mark.parametrize("cells", [[], None])
+def test_story_without_images(cells):
+    with pytest.raises(ValueError, match=r"`images\[4\]` must have at least one image, got none"):
+        regions.regions_of([cells], regions.region_source("whole"), first_story=4)
+
+
+def test_default_source_by_profile(monkeypatch, tmp_path):
+    import torch
+
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
+    assert regions.region_source(None, profile="embedded").identity == "grid"
+    message = r"needs the file fasterrcnn_resnet50_fpn_v2_coco-.*\.pth, which is not in .*checkpoints; .*grid"
+    with pytest.raises(WeightsNotFound, match=message):
+        regions.region_source(None)
+    with pytest.raises(ValueError, match="under profile 'embedded', which ships no detector"):
+        regions.region_source("ssd300_vgg16", profile="embedded")
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("fasterrcnn_resnet50", "did you mean `fasterrcnn_resnet50_fpn`"),
+        ("grids", "did you mean `grid`"),
+        ([[[1, 2, 3, 4]]], "give boxes and crops to `compute`"),
+    ],
+)
+def test_unknown_source(setting, message):
+    with pytest.raises(ValueError, match=f"`regions` must be one of .*{message}"):
+        regions.checked_source(setting)
+
+
+# -- data of the caller -----------------------------------------------------------------------------------------------
+def test_given_boxes():
+    entry = {"boxes": [[0, 0, 4, 4], [1.2, 1.2, 60, 60], [0, 0, 30, 20]], "scores": [0.1, 0.9, 0.5]}
+    (of_image,) = given([entry], [cell()])
+    assert [region.box for region in of_image] == [(1, 1, 30, 20), (0, 0, 30, 20), (0, 0, 4, 4)]
+    assert [region.score for region in of_image] == [0.9, 0.5, 0.1]
+    assert of_image[0].picture.open().tobytes() == picture().crop((1, 1, 30, 20)).tobytes()
+    (unscored,) = given([{"boxes": entry["boxes"]}], [cell()], top_k=2)
+    assert [region.box for region in unscored] == [(0, 0, 4, 4), (1, 1, 30, 20)]
+    assert given([{"boxes": [], "scores": []}], [cell()]) == [[]]
+
+
+@pytest.mark.parametrize("box", [[31, 0, 40, 5], [5, 5, 5, 9], [-9, -9, -1, -1], [7, 7, 3, 9]])
+def test_given_box_without_a_pixel(box):
+    entries = [{"boxes": [[0, 0, 3, 3]]}, {"boxes": [[0, 0, 3, 3], box]}]
+    message = r"`regions\[0\]\[1\]` must have boxes .* at least one pixel of the image of 30 x 20, got \[.*\] as box 1"
+    with pytest.raises(ValueError, match=message):
+        given(entries, [cell(), cell(1)])
+
+
+def test_given_crops(tmp_path):
+    crop = picture(3, (6, 7))
+    crop.save(tmp_path / "crop.png")
+    (listed, empty, scored) = given(
+        [
+            [crop, str(tmp_path / "crop.png")],
+            [],
+            {"crops": [crop, picture(4)], "scores": [0.2, 0.8], "boxes": [[0, 0, 6, 7]] * 2},
+        ]
+    )
+    assert [region.picture.open().tobytes() for region in listed] == [crop.tobytes()] * 2
+    assert [region.box for region in listed] == [None, None]
+    assert empty == []
+    assert [(region.score, region.box) for region in scored] == [(0.8, (0, 0, 6, 7)), (0.2, (0, 0, 6, 7))]
+    assert scored[0].picture.open().tobytes() == picture(4).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("entries", "cells", "message"),
+    [
+        ("crops", None, r"`regions\[0\]` must be a list with one entry per image, .* got str"),
+        ([], None, r"`regions\[0\]` must have an entry for at least one image"),
+        ([[]], [cell(), cell()], r"`regions\[0\]` must have one entry per image, got 1 for 2 images"),
+        ([picture()], None, r"`regions\[0\]\[0\]` must be a list of crops, or \{'boxes'.* got Image"),
+        ([{"bbox": []}], None, r"must be a list of crops, .* got a mapping with \['bbox'\]"),
+        ([{"boxes": [[0, 0, 1, 1]]}], None, r"`images\[0\]\[0\]` is missing: `regions\[0\]\[0\]` has boxes"),
+        ([["nowhere.png"]], None, r"`regions\[0\]\[0\]\[0\]` must be an existing image file"),
+        ([{"crops": [picture()], "boxes": [[0, 0, 1, 1]] * 2}], None, "must have one box per crop, got 2 for 1"),
+        ([{"boxes": [[0, 0, 1, 1]], "scores": [math.nan]}], [cell()], "must have finite scores"),
+        ([{"boxes": [[0, 0, 1, 1]], "scores": ["high"]}], [cell()], "must have finite scores"),
+        ([{"boxes": [[0, 0, 1, 1]], "scores": [1, 2]}], [cell()], r"one score per region, got shape \(2,\) for 1"),
+    ],
+)
+def test_given_regions_that_are_refused(entries, cells, message):
+    with pytest.raises(ValueError, match=message):
+        given(entries, cells)
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+ROWS = """image_name,image_id,bbox,object,score
+a.jpg,a,"[0, 0, 4, 4]",dog,0.3
+b.jpg,b,"[1, 1, 3, 3]",cat,0.9
+a.jpg,a,"[2.5, 2, 9, 9]",tree,0.8
+a.jpg,a,"[5, 5, 9, 9]",sky,0.3
+"""
+
+
+@pytest.fixture
+def authors(tmp_path):
+    (tmp_path / "regions.csv").write_text(ROWS, encoding="utf-8")
+    for seed, name in enumerate(["a_[0, 0, 4, 4]", "a_[2.5, 2, 9, 9]", "a_[5, 5, 9, 9]", "b_[1, 1, 3, 3]"]):
+        picture(seed, (4, 4)).save(tmp_path / f"{name}.jpg")
+    return tmp_path
+
+
+def test_authors_layout(authors):
+    entries = regions.read_authors_regions(authors / "regions.csv", authors)
+    assert entries["a"]["boxes"] == [[2.5, 2, 9, 9], [0, 0, 4, 4], [5, 5, 9, 9]]
+    assert entries["a"]["scores"] == [0.8, 0.3, 0.3]
+    story = regions.arranged(entries, [["b", "a"]])
+    first, second = given(story[0], top_k=2)
+    assert (len(first), [region.box for region in second]) == (1, [(2, 2, 9, 9), (0, 0, 4, 4)])
+    assert second[0].picture.open().size == (4, 4)
+    assert "crops" not in regions.read_authors_regions(authors / "regions.csv")["a"]
+
+
+def test_missing_crop_is_told(authors):
+    (authors / "a_[5, 5, 9, 9].jpg").unlink()
+    with pytest.raises(ValueError, match=r"a picture for each box, image 'a' lacks 'a_\[5, 5, 9, 9\]\.jpg'"):
+        regions.read_authors_regions(authors / "regions.csv", authors)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("image_id,bbox", "image,bbox", "must have the columns image_name, .* lacks .*image_id"),
+        ("0.9", "high", "a number as each score, got 'high' in line 3"),
+        ("[1, 1, 3, 3]", "[1, 1, 3]", r"a box \[x1, y1, x2, y2\] in each row, got '\[1, 1, 3\]' in line 3"),
+        ("[1, 1, 3, 3]", "none", "got 'none' in line 3"),
+    ],
+)
+def test_broken_authors_table(authors, old, new, message):
+    (authors / "regions.csv").write_text(ROWS.replace(old, new), encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        regions.read_authors_regions(authors / "regions.csv")
+
+
+def test_json_files(tmp_path):
+    entry = {"boxes": [[0, 0, 1, 1]], "scores": [0.5]}
+    (tmp_path / "r.json").write_text(json.dumps({"a": entry, "b": {"boxes": []}}), encoding="utf-8")
+    assert regions.read_regions(tmp_path / "r.json") == {"a": entry, "b": {"boxes": []}}
+    (tmp_path / "r.jsonl").write_text(json.dumps({"image": "a", **entry}) + "\n\n", encoding="utf-8")
+    assert regions.read_regions(tmp_path / "r.jsonl") == {"a": entry}
+    with pytest.raises(ValueError, match=r"must have every image of the stories, got none for 'c' \[0\]\[1\]"):
+        regions.arranged({"a": entry}, [["a", "c"]])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("r.json", "{", "must be a JSON file of regions"),
+        ("r.json", "[]", "must map each image to its `boxes`"),
+        ("r.json", '{"a": {"box": []}}', "must map each image to its `boxes`, got .* with 'a'"),
+        ("r.jsonl", '{"boxes": []}', "must be a JSON file of regions"),
+    ],
+)
+def test_broken_json(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        regions.read_regions(tmp_path / name)
