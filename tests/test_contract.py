@@ -45,8 +45,14 @@ SETS = {
     "predictions": [["a dog runs", "a dog ran", "the dog runs"], ["a cat", "one cat", "cats"], ["x"]],
     "references": [["a dog runs", "two dogs", "dogs run fast"], ["a plane", "one jet", "a red plane"], ["y", "z"]],
 }
+PICTURES = [np.full((8, 8, 3), value, dtype=np.uint8) for value in (20, 120, 220)]
 # One row of each is likely to be undefined.
 ROWS = {
+    "ClipScoreMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
+    "StoryImageMetric": {
+        "predictions": [["A small red circle is here."], ["It ran.", "The big star is blue."], [""]],
+        "images": [[picture] for picture in PICTURES],
+    },
     "StoryMetric": {"predictions": [["We ran home.", "The dog ran too."], ["One.", "Two, two."], [""]]},
     "CaptionSetMetric": SETS,
     "StyleMetric": {
@@ -55,7 +61,8 @@ ROWS = {
         "references": [["the sea sang", "a song of the sea"], ["damn this rain"], ["rain"]],
     },
 }
-SETTINGS = {"StyleMetric": {"config_name": "demo"}}
+EMBEDDED = {"profile": "embedded", "device": "cpu"}
+SETTINGS = {"StyleMetric": {"config_name": "demo"}, "ClipScoreMetric": EMBEDDED, "StoryImageMetric": EMBEDDED}
 
 FRONT_MATTER = (
     *("title", "emoji", "colorFrom", "colorTo", "sdk", "sdk_version", "python_version", "app_file", "pinned"),

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,28 @@ EXAMPLES = {
     "caption_sets.jsonl": [
         {"id": '<i>"1\\1', "kind": KIND, "predictions": CAPTIONS[:2], "references": CAPTIONS},
         {"id": "2", "kind": "k", "predictions": CAPTIONS[:1], "references": CAPTIONS},
+    ],
+    "captioned_scenes.jsonl": [
+        {
+            "id": "<i>1</i>",
+            "picture": "<i>",
+            "kind": kind,
+            "predictions": caption,
+            "images": "p.png",
+            "references": CAPTIONS,
+        }
+        for kind, caption in (("right", CAPTIONS[0]), (KIND, CAPTIONS[1]))
+    ],
+    "captioned_clips.jsonl": [
+        {
+            "id": "<i>1</i>",
+            "picture": "<i>",
+            "kind": kind,
+            "predictions": caption,
+            "videos": "p.mp4",
+            "references": CAPTIONS,
+        }
+        for kind, caption in (("right", CAPTIONS[0]), (KIND, CAPTIONS[1]))
     ],
 }
 # The captions of every fourth picture are held out. Of the style table, "love" and "love it" weigh 1/2, "hate" and
@@ -94,6 +117,8 @@ def demo_sections(run_demo):
 def own_examples(tmp_path):
     for name, rows in EXAMPLES.items():
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    shutil.copy(ROOT / "examples" / "scenes" / "01.png", tmp_path / "p.png")
+    shutil.copy(ROOT / "examples" / "clips" / "01.mp4", tmp_path / "p.mp4")
     with (tmp_path / "styled_captions.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(STYLED_ROWS)
     return tmp_path
@@ -122,9 +147,13 @@ def test_two_runs_write_the_same_bytes(runs):
 
 def test_page_loads_nothing(page):
     found = Elements(page).found
-    assert {tag for tag, _ in found}.isdisjoint({"script", "link", "img", "iframe", "object", "embed", "image", "base"})
+    assert {tag for tag, _ in found}.isdisjoint({"script", "link", "iframe", "object", "embed", "image", "base"})
     for tag, attributes in found:
-        assert not {"src", "srcset", "data", "action", "style-src"} & attributes.keys()
+        assert not {"srcset", "data", "action", "style-src"} & attributes.keys()
+        if "src" in attributes:
+            assert tag == "img"
+            assert attributes["src"].startswith("data:image/png;base64,")
+            assert attributes["alt"]
         assert not any(name.startswith("on") for name in attributes)
         targets = [value for name, value in attributes.items() if name.endswith("href")]
         assert all(value.startswith("#") or tag == "a" for value in targets)

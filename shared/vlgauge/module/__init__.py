@@ -8,11 +8,15 @@ from vlgauge.module.base import ImageMetric
 from vlgauge.module.base import Metric
 from vlgauge.module.base import StoryImageMetric
 from vlgauge.module.base import StoryMetric
+from vlgauge.module.clip_scores import ClipScoreMetric
 from vlgauge.module.columns import Captions
 from vlgauge.module.columns import Column
 from vlgauge.module.columns import Images
 from vlgauge.module.columns import Story
 from vlgauge.module.columns import Text
+from vlgauge.module.columns import valid_unicode
+from vlgauge.module.components import ComponentMetric
+from vlgauge.module.components import Components
 from vlgauge.module.sets import CaptionSetMetric
 from vlgauge.module.sets import CaptionVectorMetric
 from vlgauge.module.settings import one_of
@@ -26,7 +30,10 @@ __all__ = [
     "CaptionSetMetric",
     "CaptionVectorMetric",
     "Captions",
+    "ClipScoreMetric",
     "Column",
+    "ComponentMetric",
+    "Components",
     "ImageMetric",
     "Images",
     "Metric",
@@ -39,5 +46,6 @@ __all__ = [
     "one_of",
     "progress_bar",
     "true_or_false",
+    "valid_unicode",
     "whole_number",
 ]

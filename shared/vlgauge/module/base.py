@@ -37,8 +37,8 @@ REPOSITORY = "https://github.com/vlgauge/vlgauge"
 
 # Every column of the project: one that a metric does not use is ignored by it, so that `evaluate.combine` can hand the
 # same columns to metrics of different kinds.
-PROJECT_COLUMNS = ("predictions", "references", "images", "styles")
-_SINGULAR = {"prediction": "predictions", "reference": "references", "image": "images", "style": "styles"}
+PROJECT_COLUMNS = ("predictions", "references", "images", "videos", "styles")
+_SINGULAR = {name.removesuffix("s"): name for name in PROJECT_COLUMNS}
 
 PROFILES = ("paper", "embedded")
 

@@ -1,0 +1,82 @@
+"""PAC-S: how well does a caption fit its image or video, in a CLIP whose projections were trained for that?"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import evaluate
+
+from vlgauge import module  # From: "vlgauge[pac-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+_PAPERS = ("https://arxiv.org/abs/2303.12112", "https://arxiv.org/abs/2410.07336", "https://arxiv.org/abs/2111.08919")
+
+_CITATION = """\
+@inproceedings{sarto2023positive,
+  title = {Positive-Augmented Contrastive Learning for Image and Video Captioning Evaluation},
+  author = {Sarto, Sara and Barraco, Manuele and Cornia, Marcella and Baraldi, Lorenzo and Cucchiara, Rita},
+  booktitle = {Proceedings of the IEEE/CVF Conference on Computer Vision and Pattern Recognition},
+  year = {2023}
+}
+"""
+
+_DESCRIPTION = """\
+PAC-S is the stretched cosine of a caption and its image in the space of a CLIP whose two projections were trained with
+generated captions and images as further positives; RefPAC-S takes references into account as well. For videos every
+word finds its best frame and every frame its best word. Higher is better.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of captions.
+    images: list of images (path, bytes, PIL image or uint8 array), one per caption; config "image", the default.
+    videos: list of videos (path, list or array of frames, or {"path", "start", "end"} in seconds); config "video".
+    references: optional list of lists of captions by people; a row without any may be None.
+    return_details: whether to add cosine, best reference and what was cut; for videos P, R, fine, coarse, the frames
+        that were looked at, and the best frame of every token.
+
+Returns:
+    pac_s: mean of the scores, higher is better; images 0 to 2, videos about -1 to 1.
+    pac_s_scores: one score per caption, NaN where it is undefined.
+    pac_s_undefined: number of those.
+    pac_s_signature: how the numbers were made.
+    ref_pac_s, ref_pac_s_scores, ref_pac_s_undefined, ref_pac_s_signature: the same with references, where there are
+        any.
+
+Examples:
+    >>> import evaluate
+    >>> import numpy as np
+    >>> pac_s = evaluate.load("vlgauge/pac_s", profile="embedded")
+    >>> grey = np.full((64, 64, 3), 128, dtype=np.uint8)
+    >>> result = pac_s.compute(predictions=["a small red circle"], images=[grey], references=[["a red circle"]])
+    >>> print(sorted(result)[:4])
+    ['pac_s', 'pac_s_scores', 'pac_s_signature', 'pac_s_undefined']
+    >>> print(0.0 <= result["pac_s"] <= 2.0)
+    True
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class PacS(module.ClipScoreMetric):
+    """CLIP-S with the projections of positive-augmented contrastive learning, and w = 2 (Eqs. 1, 4 and 6)."""
+
+    measures = "How well does a caption fit its image or video, by a CLIP trained to tell?"
+    score_range = "images [0, 2]; videos about [-1, 1]"
+    higher_is_better = True
+    needs = ("pac-s",)
+
+    own_w = 2.0
+    paper_prompt = ""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def _compute(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str] | None],
+        images: Any = None,
+        videos: Any = None,
+        return_details: bool = False,
+    ) -> dict[str, Any]:
+        """Score the captions; the card describes the keys."""
+        seen = images if videos is None else videos
+        return self.score_rows(predictions, references, seen, return_details=return_details)

@@ -1,0 +1,1 @@
+"""The arithmetic of CLIP-S and PAC-S: scores of images and of videos, word weights, long captions."""
