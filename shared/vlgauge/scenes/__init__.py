@@ -1,1 +1,74 @@
-"""Drawn scenes: seeded pictures of simple shapes, with captions, boxes and labels."""
+"""Drawn scenes: seeded pictures of simple shapes, with captions, boxes, labels, controlled errors, stories and clips.
+
+    >>> from vlgauge import scenes
+    >>> scene = scenes.scenes(1, seed=0, split="test")[0]
+    >>> scene.key
+    'large purple square above small red triangle on grey'
+    >>> scenes.captions(scene, seed=0)
+    ['a little red triangle beneath a large purple square on a grey background']
+    >>> scenes.changed(scene, "place", seed=0).key
+    'small red triangle above large purple square on grey'
+    >>> scenes.draw_scene(scene, size=96).labels
+    ['small red triangle', 'large purple square']
+    >>> for sentence in scenes.stories(1, seed=0, split="test")[0].sentences:
+    ...     print(sentence)
+    A large pink box stands on a white backdrop.
+    The box meets a huge red ring soon.
+    The box moves right of the ring.
+    Afterwards, the ring comes to a black backdrop.
+    The box is left alone on a white background at last.
+
+The splits share no content, picture by picture, also in stories and clips. Nothing here needs torch.
+"""
+
+from vlgauge.scenes.clips import DIRECTIONS
+from vlgauge.scenes.clips import SceneClip
+from vlgauge.scenes.clips import clips
+from vlgauge.scenes.clips import moving
+from vlgauge.scenes.content import BACKGROUNDS
+from vlgauge.scenes.content import CHANGES
+from vlgauge.scenes.content import COLOURS
+from vlgauge.scenes.content import SHAPES
+from vlgauge.scenes.content import SIZES
+from vlgauge.scenes.content import SPLITS
+from vlgauge.scenes.content import Scene
+from vlgauge.scenes.content import Thing
+from vlgauge.scenes.content import changed
+from vlgauge.scenes.content import scenes
+from vlgauge.scenes.drawing import STYLES
+from vlgauge.scenes.drawing import Drawing
+from vlgauge.scenes.drawing import draw_scene
+from vlgauge.scenes.stories import SceneStory
+from vlgauge.scenes.stories import stories
+from vlgauge.scenes.wording import Claim
+from vlgauge.scenes.wording import Mention
+from vlgauge.scenes.wording import Statement
+from vlgauge.scenes.wording import captions
+from vlgauge.scenes.wording import statement
+
+__all__ = [
+    "BACKGROUNDS",
+    "CHANGES",
+    "COLOURS",
+    "DIRECTIONS",
+    "SHAPES",
+    "SIZES",
+    "SPLITS",
+    "STYLES",
+    "Claim",
+    "Drawing",
+    "Mention",
+    "Scene",
+    "SceneClip",
+    "SceneStory",
+    "Statement",
+    "Thing",
+    "captions",
+    "changed",
+    "clips",
+    "draw_scene",
+    "moving",
+    "scenes",
+    "statement",
+    "stories",
+]

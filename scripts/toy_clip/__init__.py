@@ -1,0 +1,1 @@
+"""Parts of train_toy_clip.py: pictures and texts, their codes, the training, the figures."""

@@ -1,0 +1,117 @@
+"""Train the toy CLIP on drawn scenes, or print what the shipped one can do on scenes it has not seen.
+
+    python scripts/train_toy_clip.py             # trains, writes the two files of the package, prints their figures
+    python scripts/train_toy_clip.py --evaluate  # prints the figures of what is there
+
+One seed, one machine and one number of threads give the same file bit for bit; other machines may round differently.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save
+from toy_clip.figures import figures
+from toy_clip.figures import table
+from toy_clip.material import KINDS
+from toy_clip.material import material
+from toy_clip.training import PROMPT
+from toy_clip.training import SHARES
+from toy_clip.training import Batches
+from toy_clip.training import train
+
+from vlgauge.encoders.toy import TOY_MODEL
+from vlgauge.encoders.toy import TOY_NAME
+from vlgauge.encoders.toy import TOY_ROW
+from vlgauge.encoders.toy import compacted
+from vlgauge.encoders.toy import toy_file
+from vlgauge.encoders.toy import toy_state
+
+WEIGHTS = "toy_clip.safetensors"
+RECORD = "toy_clip.json"
+
+
+def trained(options: argparse.Namespace) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """Tensors for the file, and the record of the training."""
+    started = time.monotonic()
+    examples = material(options.scenes, options.seed)
+    print(f"{len(examples.pixels)} pictures drawn in {time.monotonic() - started:.0f} s", flush=True)
+    batches = Batches(examples, options.batch, options.seed)
+    losses: dict[int, float] = {}
+    with torch.random.fork_rng():
+        torch.manual_seed(options.seed)
+
+        def report(step: int, loss: float, seconds: float) -> None:
+            losses[step] = round(loss, 4)
+            print(f"step {step}: loss {loss:.4f}, {seconds:.0f} s", flush=True)
+
+        state = train(batches, options.steps, options.rate, report)
+    record = {
+        "pictures": {kind: int((examples.kinds == place).sum()) for place, kind in enumerate(KINDS)},
+        "shares of a batch": SHARES,
+        "scenes": options.scenes,
+        "seed": options.seed,
+        "batch": options.batch,
+        "steps": options.steps,
+        "optimizer": f"AdamW, learning rate {options.rate}, warm-up, cosine, weight decay 0.05 on matrices",
+        "loss": losses,
+        "minutes": round((time.monotonic() - started) / 60, 1),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
+    return compacted(state, torch.from_numpy(batches.ids)), record
+
+
+def write(folder: Path, tensors: dict[str, torch.Tensor], training: dict[str, Any]) -> None:
+    """Both files of the model."""
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = folder / WEIGHTS
+    # With more than one entry the order of the metadata, and so the file, would change from run to run.
+    weights.write_bytes(save(tensors, metadata={"format": "pt"}))
+    record = {
+        "name": TOY_NAME,
+        "sha256": hashlib.sha256(weights.read_bytes()).hexdigest(),
+        "model": TOY_MODEL,
+        "preprocessing": {
+            "size": TOY_ROW.size,
+            "resize": "shorter side, centre crop",
+            "interpolation": TOY_ROW.interpolation,
+            "mean": TOY_ROW.mean,
+            "std": TOY_ROW.std,
+        },
+        "prompt": PROMPT,
+        "tokens": len(tensors["token_embedding.ids"]),
+        "training": training,
+        "held out": figures(toy_state(weights)),
+    }
+    (folder / RECORD).write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Train and write, or evaluate."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--evaluate", action="store_true", help="only print the figures of the files in the folder")
+    parser.add_argument("--folder", metavar="DIR", type=Path, default=toy_file().parent, help="folder of the two files")
+    parser.add_argument("--scenes", metavar="N", type=int, default=12_000, help="scenes to draw (default: %(default)s)")
+    parser.add_argument("--steps", metavar="N", type=int, default=1_900, help="steps (default: %(default)s)")
+    parser.add_argument("--batch", metavar="N", type=int, default=128, help="pictures per step (default: %(default)s)")
+    parser.add_argument("--rate", metavar="X", type=float, default=1.5e-3, help="learning rate (default: %(default)s)")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of everything (default: %(default)s)")
+    parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads of torch (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(options.threads)
+    if not options.evaluate:
+        write(options.folder, *trained(options))
+    print(table(figures(toy_state(options.folder / WEIGHTS))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

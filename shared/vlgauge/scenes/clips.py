@@ -1,0 +1,148 @@
+"""Clips: a drawn object that moves over the picture, as a list of frames with captions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from dataclasses import replace
+
+import numpy as np
+from PIL import Image
+
+from vlgauge.scenes.content import Scene
+from vlgauge.scenes.content import Thing
+from vlgauge.scenes.content import changed
+from vlgauge.scenes.content import check_split
+from vlgauge.scenes.content import single_scenes
+from vlgauge.scenes.drawing import Drawing
+from vlgauge.scenes.drawing import background_shade
+from vlgauge.scenes.drawing import jitter_of
+from vlgauge.scenes.drawing import paint
+from vlgauge.scenes.drawing import placed_at
+from vlgauge.scenes.wording import Claim
+from vlgauge.scenes.wording import Mention
+from vlgauge.scenes.wording import Statement
+from vlgauge.scenes.wording import background_phrase
+from vlgauge.scenes.wording import distinct_texts
+from vlgauge.scenes.wording import noun_phrase
+from vlgauge.scenes.wording import pick
+
+DIRECTIONS = {"right": (1, 0), "left": (-1, 0), "up": (0, -1), "down": (0, 1)}
+MOTION_WORDS = {
+    "right": ("to the right", "rightwards"),
+    "left": ("to the left", "leftwards"),
+    "up": ("up", "upwards"),
+    "down": ("down", "downwards"),
+}
+_OPPOSITE = {"right": "left", "left": "right", "up": "down", "down": "up"}
+_TEMPLATES = ("{one} moves {way} {on}", "{one} goes {way} {on}", "{one} is moving {way} {on}", "{on} {one} moves {way}")
+
+
+@dataclass(frozen=True)
+class SceneClip:
+    """An object moving over a background.
+
+    Attributes:
+        scene: Its only object, and the background.
+        direction: A key of `DIRECTIONS`.
+        n_frames: 8 to 12.
+        seed: Of the jitter, and of the wording.
+        style: Of the drawing, see `draw_scene`.
+    """
+
+    scene: Scene
+    direction: str
+    n_frames: int
+    seed: int
+    style: str = "flat"
+
+    @property
+    def key(self) -> str:
+        """What is seen, as text."""
+        return f"{self.scene.key} moving {self.direction}"
+
+    @property
+    def caption(self) -> str:
+        """Such as "a red circle moves to the right"; it names all properties and the background."""
+        return self.captions(self.seed)[0]
+
+    @property
+    def references(self) -> list[str]:
+        """Four other wordings of what is seen."""
+        return self.captions(self.seed, 5)[1:]
+
+    def captions(self, seed: int, n: int = 1) -> list[str]:
+        """Captions that are true of the clip, distinct as long as there are wordings enough (dozens)."""
+        rng = np.random.default_rng(seed)
+        return distinct_texts(lambda: self.statement(rng).text, n)
+
+    def statement(self, rng: np.random.Generator) -> Statement:
+        """One caption with what it claims of every frame; a frame cannot show the direction."""
+        thing = self.scene.objects[0]
+        mention = Mention(thing.shape, thing.colour, thing.size)
+        one, ground = noun_phrase(mention, rng), background_phrase(self.scene.background, rng)
+        way = pick(MOTION_WORDS[self.direction], rng)
+        text = pick(_TEMPLATES, rng).format(one=one, way=way, on=f"on {ground}")
+        claim = Claim((mention,), None, self.scene.background)
+        return Statement(text, claim, tuple(sorted((one, ground), key=text.index)))
+
+    def drawings(self, size: int = 128) -> list[Drawing]:
+        """The frames with the box around the object."""
+        rng = jitter_of(self.key, self.seed)
+        thing, background = self.scene.objects[0], background_shade(self.scene.background, rng)
+        placed = placed_at(thing, 0.5, 0.5, rng)
+        across, reach = rng.uniform(-0.2, 0.2), rng.uniform(0.2, 0.27)
+        dx, dy = DIRECTIONS[self.direction]
+        drawings = []
+        for step in np.linspace(-reach, reach, self.n_frames).tolist():
+            x, y = 0.5 + dx * step + abs(dy) * across, 0.5 + dy * step + abs(dx) * across
+            drawings.append(paint([replace(placed, x=x, y=y)], background, size=size, style=self.style))
+        return drawings
+
+    def frames(self, size: int = 128) -> list[Image.Image]:
+        """The frames, RGB."""
+        return [drawing.image for drawing in self.drawings(size)]
+
+    def changed(self, what: str, seed: int) -> SceneClip:
+        """The clip with one fact changed, so that its captions are false; "place" turns the direction round.
+
+        Raises:
+            ValueError: If ``what`` is none of `vlgauge.scenes.CHANGES`.
+        """
+        scene = changed(self.scene, what, seed)
+        if scene is None:
+            return replace(self, direction=_OPPOSITE[self.direction])
+        return replace(self, scene=scene)
+
+
+def clips(n: int, seed: int, split: str = "train", *, style: str = "flat") -> list[SceneClip]:
+    """Clips of one split, distinct in content; what their frames show belongs to that split.
+
+    Args:
+        n: How many.
+        seed: The same clips come again for the same seed.
+        split: ``"train"``, ``"validation"`` or ``"test"``.
+        style: Of the drawing, see `draw_scene`.
+
+    Raises:
+        ValueError: If the split is unknown or has fewer than ``n`` contents (train about 1,200, the others 150 each).
+    """
+    check_split(split)
+    rng = np.random.default_rng(seed)
+    contents = [(scene, way) for scene in single_scenes() if scene.split == split for way in DIRECTIONS]
+    if n > len(contents):
+        raise ValueError(f"`n` must be at most {len(contents)}, the number of {split} clips, got {n}")
+    chosen = [contents[place] for place in rng.permutation(len(contents))[:n]]
+    return [SceneClip(scene, way, int(rng.integers(8, 13)), int(rng.integers(2**31)), style) for scene, way in chosen]
+
+
+def moving(thing: Thing, background: str, direction: str, *, n_frames: int = 10, seed: int = 0) -> SceneClip:
+    """A clip of one's own choice.
+
+    Raises:
+        ValueError: If the direction is unknown or there is no frame.
+    """
+    if direction not in DIRECTIONS:
+        raise ValueError(f"`direction` must be one of {', '.join(DIRECTIONS)}, got {direction!r}")
+    if n_frames < 1:
+        raise ValueError(f"`n_frames` must be at least 1, got {n_frames}")
+    return SceneClip(Scene((thing,), None, background), direction, n_frames, seed)

@@ -1,0 +1,211 @@
+"""What a scene holds: its objects, how they stand to each other, its background, and which split it belongs to."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+SHAPES = ("circle", "square", "triangle", "star", "cross", "ring")
+COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown")
+SIZES = ("small", "large")
+BACKGROUNDS = ("white", "grey", "black", "beige")
+OPPOSITES = {"left of": "right of", "right of": "left of", "above": "below", "below": "above"}
+SPLITS = ("train", "validation", "test")
+CHANGES = ("colour", "shape", "size", "background", "place", "object")
+
+# One scene in five has a single object, as long as there are any left.
+_SHARE_OF_SINGLES = 0.2
+
+
+@dataclass(frozen=True)
+class Thing:
+    """One drawn object.
+
+    Raises:
+        ValueError: If a property is none of `SHAPES`, `COLOURS` or `SIZES`.
+    """
+
+    shape: str
+    colour: str
+    size: str
+
+    def __post_init__(self) -> None:
+        for name, known in (("shape", SHAPES), ("colour", COLOURS), ("size", SIZES)):
+            _checked(name, getattr(self, name), known)
+
+    @property
+    def label(self) -> str:
+        """Such as "small red circle"."""
+        return f"{self.size} {self.colour} {self.shape}"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One or two objects on a background. Two objects always differ in shape and in colour.
+
+    Attributes:
+        objects: The objects in the order in which they are named.
+        relation: Where the first object is seen from the second: a key of `OPPOSITES`; None for a single object.
+        background: One of `BACKGROUNDS`.
+
+    Raises:
+        ValueError: If anything is unknown, or objects and relation do not fit together.
+    """
+
+    objects: tuple[Thing, ...]
+    relation: str | None
+    background: str
+
+    def __post_init__(self) -> None:
+        _checked("background", self.background, BACKGROUNDS)
+        if len(self.objects) == 1 and self.relation is None:
+            return
+        if len(self.objects) != 2 or not may_meet(*self.objects):
+            raise ValueError(
+                "`objects` must be one object without relation, or two that differ in shape and in colour, got "
+                f"{' and '.join(thing.label for thing in self.objects) or 'none'} with {self.relation!r}"
+            )
+        _checked("relation", self.relation, tuple(OPPOSITES))
+
+    @property
+    def key(self) -> str:
+        """What is seen, as text: equal for "A left of B" and "B right of A"."""
+        labels = [thing.label for thing in self.objects]
+        relation = self.relation
+        if relation in ("right of", "below"):
+            labels, relation = labels[::-1], OPPOSITES[relation]
+        return f"{f' {relation} '.join(labels)} on {self.background}"
+
+    @property
+    def split(self) -> str:
+        """One of `SPLITS`, by the hash of the key: eight tenths train, one tenth each of the others."""
+        return split_of(self.key)
+
+    def turned(self) -> Scene:
+        """The same content with the objects named in the other order."""
+        if self.relation is None:
+            return self
+        return replace(self, objects=self.objects[::-1], relation=OPPOSITES[self.relation])
+
+
+def split_of(key: str) -> str:
+    """Split of a content key, the same on every machine."""
+    tenth = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") % 10
+    return {0: "test", 1: "validation"}.get(tenth, "train")
+
+
+def check_split(split: str) -> None:
+    """Refuse what is none of `SPLITS`."""
+    _checked("split", split, SPLITS)
+
+
+def _checked(name: str, value: str | None, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"`{name}` must be one of {', '.join(known)}, got {value!r}")
+
+
+@lru_cache(maxsize=1)
+def things() -> tuple[Thing, ...]:
+    """All 96 objects."""
+    return tuple(Thing(shape, colour, size) for shape in SHAPES for colour in COLOURS for size in SIZES)
+
+
+def may_meet(one: Thing, other: Thing) -> bool:
+    """Whether two objects may share a scene: they differ in shape and in colour."""
+    return one.shape != other.shape and one.colour != other.colour
+
+
+def single_scenes() -> list[Scene]:
+    """All 384 contents of one object."""
+    return [Scene((thing,), None, background) for thing in things() for background in BACKGROUNDS]
+
+
+def _pair_scene(index: int) -> Scene | None:
+    """The pair content of a number below ``96 * 96 * 2 * 4``; None where two objects may not meet."""
+    all_things = things()
+    index, background = divmod(index, len(BACKGROUNDS))
+    index, relation = divmod(index, 2)
+    one, other = (all_things[place] for place in divmod(index, len(all_things)))
+    if not may_meet(one, other):
+        return None
+    return Scene((one, other), ("left of", "above")[relation], BACKGROUNDS[background])
+
+
+def scenes(n: int, seed: int, split: str = "train") -> list[Scene]:
+    """Scenes of one split, all distinct in content; those of different splits never share one.
+
+    Args:
+        n: How many.
+        seed: Any integer that `numpy.random.default_rng` takes; the same scenes come again for the same seed.
+        split: ``"train"``, ``"validation"`` or ``"test"``.
+
+    Raises:
+        ValueError: If the split is unknown or has fewer than ``n`` contents (train 43,000, the others 5,300 each).
+    """
+    check_split(split)
+    rng = np.random.default_rng(seed)
+    singles = iter([scene for scene in _shuffled(single_scenes(), rng) if scene.split == split])
+    pairs = _pairs(rng, split)
+    chosen: list[Scene] = []
+    while len(chosen) < n:
+        first, second = (singles, pairs) if rng.random() < _SHARE_OF_SINGLES else (pairs, singles)
+        scene = next(first, None) or next(second, None)
+        if scene is None:
+            raise ValueError(f"`n` must be at most {len(chosen)}, the number of {split} scenes, got {n}")
+        # Both orders of naming occur.
+        chosen.append(scene.turned() if rng.random() < 0.5 else scene)
+    return chosen
+
+
+def _shuffled(values: list[Scene], rng: np.random.Generator) -> list[Scene]:
+    return [values[place] for place in rng.permutation(len(values))]
+
+
+def _pairs(rng: np.random.Generator, split: str) -> Iterator[Scene]:
+    n_pairs = len(things()) ** 2 * 2 * len(BACKGROUNDS)
+    for index in rng.permutation(n_pairs):
+        scene = _pair_scene(int(index))
+        if scene is not None and scene.split == split:
+            yield scene
+
+
+def changed(scene: Scene, what: str, seed: int) -> Scene | None:
+    """The scene with exactly one fact changed, so that its captions are false of the picture.
+
+    Args:
+        scene: Any scene.
+        what: ``"colour"``, ``"shape"``, ``"size"`` (of one object), ``"background"``, ``"place"`` (the relation becomes
+            its opposite), or ``"object"`` (one object becomes another one, of other shape and colour).
+        seed: Chooses the object and the new value.
+
+    Returns:
+        The other scene; None if there is no place to change, with a single object. Its split may be another one.
+
+    Raises:
+        ValueError: If ``what`` is none of these.
+    """
+    _checked("what", what, CHANGES)
+    rng = np.random.default_rng(seed)
+    if what == "place":
+        return None if scene.relation is None else replace(scene, relation=OPPOSITES[scene.relation])
+    if what == "background":
+        return replace(scene, background=_other(BACKGROUNDS, {scene.background}, rng))
+    place = int(rng.integers(len(scene.objects)))
+    thing = scene.objects[place]
+    shapes, colours = ({getattr(each, name) for each in scene.objects} for name in ("shape", "colour"))
+    if what == "size":
+        thing = replace(thing, size=_other(SIZES, {thing.size}, rng))
+    if what in ("shape", "object"):
+        thing = replace(thing, shape=_other(SHAPES, shapes, rng))
+    if what in ("colour", "object"):
+        thing = replace(thing, colour=_other(COLOURS, colours, rng))
+    return replace(scene, objects=tuple(thing if i == place else each for i, each in enumerate(scene.objects)))
+
+
+def _other(values: tuple[str, ...], taken: set[str], rng: np.random.Generator) -> str:
+    return str(rng.choice([value for value in values if value not in taken]))

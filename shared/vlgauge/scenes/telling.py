@@ -1,0 +1,129 @@
+"""The sentences of a story: introduction with "a", then "the circle" or "it", and words of sequence by place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vlgauge.scenes.content import OPPOSITES
+from vlgauge.scenes.content import Scene
+from vlgauge.scenes.content import Thing
+from vlgauge.scenes.wording import RELATION_WORDS
+from vlgauge.scenes.wording import Claim
+from vlgauge.scenes.wording import Mention
+from vlgauge.scenes.wording import Statement
+from vlgauge.scenes.wording import background_phrase
+from vlgauge.scenes.wording import noun_phrase
+from vlgauge.scenes.wording import pick
+
+# At the front of a sentence, or at its end; by place in the story. The sets share no word, so that every pair of
+# neighbours can be put in order.
+_FRONT = (
+    (),
+    ("then", "soon", "shortly after,", ""),
+    ("next,", "after that,", "after this,"),
+    ("later,", "afterwards,", "thereafter,"),
+    ("finally,", "at last,", "lastly,", "eventually,"),
+)
+_END = ("", "soon", "next", "later", "at last")
+
+_TEMPLATES = {
+    "open one": ("there is {hero} {on}", "here is {hero} {on}", "once there was {hero} {on}", "{hero} stands {on}"),
+    "open two": (
+        "there is {hero} {is_at} {other} {on}",
+        "here is {hero} {is_at} {other} {on}",
+        "{hero} stands {is_at} {other} {on}",
+    ),
+    "enter": ("{other} appears {is_at} {hero}", "{hero} meets {other}", "{other} comes and stays {is_at} {hero}"),
+    "exchange": ("{other} appears {is_at} {hero}", "{hero} meets {other}", "{hero} finds {other}"),
+    "move": ("{hero} moves {is_at} {other}", "{hero} is {is_at} {other}", "{hero} jumps {is_at} {other}"),
+    "ground": ("{hero} comes to {ground}", "{hero} stands {on}", "{hero} is {on}"),
+    "alone": ("{hero} is alone {on}", "{hero} stays alone {on}", "{hero} is left alone {on}"),
+}
+
+
+def tell(plot: Sequence[str], scenes: Sequence[Scene], rng: np.random.Generator) -> tuple[Statement, ...]:
+    """A sentence for each scene of a plot.
+
+    Args:
+        plot: Per scene what happens: a key of `_TEMPLATES`.
+        scenes: The scenes; the object that acts comes first.
+        rng: Chooses templates, names and words of sequence.
+    """
+    names: dict[Thing, str] = {}
+    subject: Thing | None = None
+    told = []
+    for place, (event, scene) in enumerate(zip(plot, scenes, strict=True)):
+        template = pick(_TEMPLATES[event], rng)
+        hero = scene.objects[0]
+        by_pronoun = hero == subject and rng.random() < 0.4
+        introduced = place > 0 and plot[place - 1] == "enter" and event == "move" and not by_pronoun
+        sentence = _sentence(scene, template, names, by_pronoun, _is_said(place, scenes, event, rng), rng)
+        told.append(_in_sequence(sentence, place, introduced, rng))
+        subject = hero if template.startswith("{hero}") or place == 0 else scene.objects[-1]
+    return tuple(told)
+
+
+def _is_said(place: int, scenes: Sequence[Scene], event: str, rng: np.random.Generator) -> bool:
+    """Whether the sentence names the background: always at first, mostly where it is new."""
+    new = place == 0 or scenes[place].background != scenes[place - 1].background
+    return place == 0 or event == "ground" or bool(rng.random() < (0.7 if new else 0.15))
+
+
+def _sentence(
+    scene: Scene, template: str, names: dict[Thing, str], by_pronoun: bool, say: bool, rng: np.random.Generator
+) -> Statement:
+    """One sentence without its word of sequence; new names are added to ``names``."""
+    mentions: list[Mention] = []
+    phrases: list[str] = []
+    for thing in scene.objects:
+        pronoun = by_pronoun and thing == scene.objects[0]
+        mention, phrase = (Mention(), "it") if pronoun else _named(thing, names, rng)
+        if f"{{{('hero', 'other')[len(mentions)]}}}" in template:
+            mentions.append(mention)
+            phrases.append(phrase)
+    ground = background_phrase(scene.background, rng)
+    # In "{other} appears {is_at} {hero}" the roles are exchanged.
+    newcomer = template.startswith("{other}")
+    relation = OPPOSITES[scene.relation] if newcomer and scene.relation else scene.relation
+    text = template if say or "{on}" in template else template.removesuffix(" {on}")
+    if say and "{on}" not in template and "{ground}" not in template:
+        text = f"{template} {{on}}"
+    text = text.format(
+        hero=phrases[0],
+        other=phrases[-1],
+        is_at=pick(RELATION_WORDS[relation], rng) if relation else "",
+        on=f"on {ground}" if say else "",
+        ground=ground,
+    )
+    phrases += [ground] if say else []
+    claim = Claim(tuple(mentions), scene.relation if "{is_at}" in template else None, scene.background if say else None)
+    return Statement(" ".join(text.split()), claim, tuple(sorted(phrases, key=text.index)))
+
+
+def _named(thing: Thing, names: dict[Thing, str], rng: np.random.Generator) -> tuple[Mention, str]:
+    """The object with "a" and all its properties at first; later with "the", the same noun and fewer properties."""
+    if thing not in names:
+        mention = Mention(thing.shape, thing.colour, thing.size)
+        phrase = noun_phrase(mention, rng)
+        names[thing] = phrase.split()[-1]
+        return mention, phrase
+    coloured = rng.random() < 0.4
+    sized = coloured and rng.random() < 0.3
+    mention = Mention(thing.shape, thing.colour if coloured else None, thing.size if sized else None)
+    *properties, _ = noun_phrase(mention, rng, "the").split()
+    return mention, " ".join([*properties, names[thing]])
+
+
+def _in_sequence(sentence: Statement, place: int, introduced: bool, rng: np.random.Generator) -> Statement:
+    """The sentence with its word of sequence, a capital and a full stop.
+
+    A movement after an introduction needs no such word, because "the star" cannot come before "a star".
+    """
+    text = sentence.text
+    if place and not (introduced and rng.random() < 0.4):
+        front = rng.random() < 0.75
+        text = f"{pick(_FRONT[place], rng)} {text}" if front else f"{text} {_END[place]}"
+    text = text.strip()
+    return Statement(f"{text[0].upper()}{text[1:]}.", sentence.claim, sentence.phrases)

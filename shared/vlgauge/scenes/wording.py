@@ -1,0 +1,183 @@
+"""Scenes become captions: several wordings, complete or leaving things out, with what each of them claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import cycle
+from itertools import islice
+from itertools import permutations
+
+import numpy as np
+
+from vlgauge.scenes.content import OPPOSITES
+from vlgauge.scenes.content import Scene
+from vlgauge.scenes.content import Thing
+
+SIZE_WORDS = {"small": ("small", "little", "tiny"), "large": ("large", "big", "huge")}
+SHAPE_WORDS = {
+    "circle": ("circle", "disc"),
+    "square": ("square", "box"),
+    "triangle": ("triangle",),
+    "star": ("star",),
+    "cross": ("cross",),
+    "ring": ("ring", "hoop"),
+}
+COLOUR_WORDS = {"purple": ("purple", "violet")}
+BACKGROUND_WORDS = {"grey": ("grey", "gray")}
+RELATION_WORDS = {
+    "left of": ("left of", "to the left of"),
+    "right of": ("right of", "to the right of"),
+    "above": ("above", "over"),
+    "below": ("below", "under", "beneath"),
+}
+GROUND_WORDS = ("background", "background", "backdrop")
+
+_SINGLE = ("{one} {on}", "there is {one} {on}", "a picture of {one} {on}", "{on} there is {one}", "{one} is shown {on}")
+_PAIR = (
+    "{one} {is_at} {other} {on}",
+    "{one} is {is_at} {other} {on}",
+    "there is {one} {is_at} {other} {on}",
+    "{on}, {one} is {is_at} {other}",
+    "a picture of {one} {is_at} {other} {on}",
+    "{on} there is {one} {is_at} {other}",
+)
+_NO_RELATION = ("{one} and {other} {on}", "{one} next to {other} {on}", "there are {one} and {other} {on}")
+
+
+@dataclass(frozen=True)
+class Mention:
+    """An object as far as a text describes it; None is left open."""
+
+    shape: str | None = None
+    colour: str | None = None
+    size: str | None = None
+
+    def fits(self, thing: Thing) -> bool:
+        """Whether the object may be meant."""
+        pairs = ((self.shape, thing.shape), (self.colour, thing.colour), (self.size, thing.size))
+        return all(said in (None, seen) for said, seen in pairs)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a text says of a picture; None is left open.
+
+    Attributes:
+        mentions: Its objects, none to two.
+        relation: Where the first is seen from the second.
+        background: Its background.
+    """
+
+    mentions: tuple[Mention, ...] = ()
+    relation: str | None = None
+    background: str | None = None
+
+    def true_of(self, scene: Scene) -> bool:
+        """Whether the scene shows all that is claimed; it may show more."""
+        if self.background not in (None, scene.background):
+            return False
+        for order in permutations(range(len(scene.objects)), len(self.mentions)):
+            fits = all(m.fits(scene.objects[place]) for m, place in zip(self.mentions, order, strict=True))
+            seen = scene.relation if order[:1] == (0,) else OPPOSITES.get(scene.relation or "")
+            if fits and self.relation in (None, seen):
+                return True
+        return False
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A text, what it claims, and its noun phrases in order."""
+
+    text: str
+    claim: Claim
+    phrases: tuple[str, ...]
+
+
+def pick(words: tuple[str, ...], rng: np.random.Generator) -> str:
+    """One of the words."""
+    return words[int(rng.integers(len(words)))]
+
+
+def noun_phrase(mention: Mention, rng: np.random.Generator, article: str = "a") -> str:
+    """Such as "a small red circle", "an orange disc", "the big star"; an open shape is "shape"."""
+    words = [
+        pick(SIZE_WORDS[mention.size], rng) if mention.size else "",
+        pick(COLOUR_WORDS.get(mention.colour, (mention.colour,)), rng) if mention.colour else "",
+        pick(SHAPE_WORDS[mention.shape], rng) if mention.shape else "shape",
+    ]
+    text = " ".join(word for word in words if word)
+    return f"{'an' if article == 'a' and text[0] in 'aeiou' else article} {text}"
+
+
+def mention_of(thing: Thing, rng: np.random.Generator, complete: bool = True) -> Mention:
+    """All of the object, or without its size, its colour, or both."""
+    if complete:
+        return Mention(thing.shape, thing.colour, thing.size)
+    keep_colour, keep_size = rng.random(2) < (0.75, 0.35)
+    return Mention(thing.shape, thing.colour if keep_colour else None, thing.size if keep_size else None)
+
+
+def background_phrase(background: str, rng: np.random.Generator) -> str:
+    """Such as "a white background"."""
+    return f"a {pick(BACKGROUND_WORDS.get(background, (background,)), rng)} {pick(GROUND_WORDS, rng)}"
+
+
+def statement(scene: Scene, rng: np.random.Generator, complete: bool = True) -> Statement:
+    """One caption of the scene.
+
+    Args:
+        scene: What is described.
+        rng: Chooses wording, order of naming, and what is left out.
+        complete: All facts are said; otherwise size, colour, relation, background or an object may be missing.
+    """
+    if rng.random() < 0.5:
+        scene = scene.turned()
+    objects, relation, background = scene.objects, scene.relation, scene.background
+    said: str | None = background
+    if not complete:
+        objects = objects[:1] if rng.random() < 0.3 else objects
+        relation = relation if len(objects) == 2 and rng.random() < 0.6 else None
+        said = background if rng.random() < 0.4 else None
+    mentions = tuple(mention_of(thing, rng, complete) for thing in objects)
+    phrases = [noun_phrase(mention, rng) for mention in mentions]
+    templates = _SINGLE if len(phrases) == 1 else _PAIR if relation else _NO_RELATION
+    template = pick(templates, rng)
+    ground = background_phrase(said, rng) if said else ""
+    text = template.format(
+        one=phrases[0],
+        other=phrases[-1],
+        is_at=pick(RELATION_WORDS[relation], rng) if relation else "",
+        on=f"{pick(('on', 'on', 'against'), rng)} {ground}" if said else "",
+    )
+    phrases += [ground] if said else []
+    return Statement(_tidy(text), Claim(mentions, relation, said), tuple(sorted(phrases, key=text.index)))
+
+
+def _tidy(text: str) -> str:
+    """Without the gaps that something left out has made."""
+    return " ".join(text.split()).removeprefix(", ")
+
+
+def captions(scene: Scene, seed: int, n: int = 1, *, complete: bool = True) -> list[str]:
+    """Captions of a scene that are true of it, in several wordings.
+
+    Args:
+        scene: What is described.
+        seed: The same captions come again for the same seed.
+        n: How many; they are distinct as long as there are enough wordings (a pair has over 1,000).
+        complete: All facts are said; otherwise size, colour, relation, background or an object may be missing.
+    """
+    rng = np.random.default_rng(seed)
+    return distinct_texts(lambda: statement(scene, rng, complete).text, n)
+
+
+def distinct_texts(make: Callable[[], str], n: int) -> list[str]:
+    """So many texts, distinct until a hundred in a row bring nothing new; then they are repeated."""
+    texts: dict[str, None] = {}
+    in_vain = 0
+    while len(texts) < n and in_vain < 100:
+        before = len(texts)
+        texts[make()] = None
+        in_vain = in_vain + 1 if len(texts) == before else 0
+    return list(islice(cycle(texts), n))
