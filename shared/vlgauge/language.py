@@ -13,6 +13,11 @@ from vlgauge.treebank import part_final_period
 from vlgauge.treebank import part_fused_words
 
 SENTENCE_SPLITTERS = ("rules", "punkt")
+PLACEHOLDERS = ("released", "all", None)
+
+# What stands for names in VIST and its relatives; the authors of GROOViST leave the numbered ones in.
+_RELEASED_PLACEHOLDER = re.compile(r"\[(male|female|location|organization)\]")
+_ANY_PLACEHOLDER = re.compile(r"\[(male|female|location|organization)\d*\]")
 
 # Words after which one period does not end a sentence, alone or behind a hyphen.
 _ABBREVIATION = re.compile(
@@ -78,6 +83,34 @@ def sentence_splitter(sentences: str | Callable[[str], list[str]] = "rules") -> 
     if callable(sentences):
         return sentences
     return split_sentences if sentences == "rules" else punkt_splitter()
+
+
+def checked_placeholders(mode: Any) -> str | None:
+    """The setting `placeholders` of a metric, if `replace_placeholders` takes it.
+
+    Raises:
+        ValueError: If it is none of "released", "all" and None.
+    """
+    if mode is not None and (not isinstance(mode, str) or mode not in PLACEHOLDERS):
+        raise ValueError(f"`placeholders` must be one of 'released', 'all' or None, got {mode!r}")
+    return mode
+
+
+def replace_placeholders(sentence: str, mode: str | None = "released") -> str:
+    """Replace `[male]`, `[female]`, `[location]` and `[organization]`, the names of published stories, by the word.
+
+    Args:
+        sentence: Any text.
+        mode: "released": these four, as the authors of GROOViST and RoViST do; "all": numbered ones such as `[male0]`
+            too; None: nothing.
+
+    Raises:
+        ValueError: If `mode` is anything else.
+    """
+    if checked_placeholders(mode) is None:
+        return sentence
+    pattern = _RELEASED_PLACEHOLDER if mode == "released" else _ANY_PLACEHOLDER
+    return pattern.sub(r"\1", sentence)
 
 
 def split_sentences(text: str) -> list[str]:
