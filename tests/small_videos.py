@@ -1,0 +1,58 @@
+"""Small videos in several containers, made anew: noisy grey frames whose mean level tells which they are."""
+
+import av
+import numpy as np
+import pytest
+
+WIDTH, HEIGHT = 64, 48
+CODECS = {"mp4": "mpeg4", "mkv": "libx264", "webm": "libvpx-vp9", "avi": "mpeg4"}
+
+
+def grey(index):
+    """Level of a frame, as it is encoded."""
+    return 30 + 6 * index
+
+
+def noisy(index):
+    """A frame of that mean level which does not compress to nothing."""
+    noise = np.random.default_rng(index).integers(-14, 15, (HEIGHT // 4, WIDTH // 4, 1)).repeat(4, 0).repeat(4, 1)
+    noise[:, WIDTH // 2 :] = -noise[:, : WIDTH // 2]
+    return (grey(index) + noise.repeat(3, 2)).astype(np.uint8)
+
+
+def write_video(path, n_frames=30, codec=None, picture=None, sound=False):
+    """A video of 10 noisy frames per second, brighter and brighter, or of one picture."""
+    codec = codec or CODECS[path.suffix[1:]]
+    if codec not in av.codec.codecs_available:
+        pytest.skip(f"this FFmpeg has no {codec}")
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=10)
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        if codec == "libx264":
+            stream.options = {"preset": "ultrafast", "crf": "10", "bf": "2"}
+        stream.bit_rate = 2_000_000
+        silence = container.add_stream("mp2", rate=16_000) if sound else None
+        for index in range(n_frames):
+            pixels = noisy(index) if picture is None else picture
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+        container.mux(stream.encode())
+        if silence:
+            write_silence(container, silence, seconds=2 * n_frames / 10)
+    return path
+
+
+def write_silence(container, stream, seconds):
+    for start in range(0, int(16_000 * seconds), 1_152):
+        frame = av.AudioFrame.from_ndarray(np.zeros((1, 1_152), np.int16), format="s16", layout="mono")
+        frame.sample_rate, frame.pts = 16_000, start
+        container.mux(stream.encode(frame))
+    container.mux(stream.encode())
+
+
+def levels(pictures):
+    """Indices that the frames look like."""
+    return [round((np.asarray(picture.open()).mean() - 30) / 6) for picture in pictures]
+
+
+def indices(pictures):
+    return [picture.index for picture in pictures]
