@@ -70,6 +70,12 @@ def test_an_adapter_comes_back_as_it_was_written(tmp_path, base, heads):
     assert sorted(load_file(tmp_path / "a.safetensors")) == ["text_projection", "visual.proj"]
 
 
+def test_an_adapter_may_be_read_by_whom_any_new_file_may(tmp_path, base, heads):
+    (tmp_path / "usual").touch()
+    write_adapter(tmp_path / "a.safetensors", adapter_of(heads, about(base)))
+    assert (tmp_path / "a.safetensors").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
 def test_an_adapter_that_cannot_be_written_leaves_the_old_one(tmp_path, base, heads, monkeypatch):
     path = tmp_path / "a.safetensors"
     path.write_bytes(b"old")

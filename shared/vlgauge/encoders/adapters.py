@@ -146,7 +146,11 @@ def written_whole(path: str | PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     try:
+        temporary.touch()
+        mode = temporary.stat().st_mode
         yield temporary
+        # safetensors makes files that nobody but their owner can read.
+        temporary.chmod(mode)
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
