@@ -46,8 +46,18 @@ SETS = {
     "references": [["a dog runs", "two dogs", "dogs run fast"], ["a plane", "one jet", "a red plane"], ["y", "z"]],
 }
 PICTURES = [np.full((8, 8, 3), value, dtype=np.uint8) for value in (20, 120, 220)]
+
+
+def parts(groovist, rovist_c, rovist_nr):
+    return {"groovist": groovist, "rovist_c": rovist_c, "rovist_nr": rovist_nr}
+
+
 # One row of each is likely to be undefined.
 ROWS = {
+    "ComponentMetric": {
+        "predictions": [parts(1.0, 0.5, 0.5), parts(0.3, 0.2, 0.9), parts(None, 1.0, 1.0)],
+        "references": [parts(0.5, 0.7, 0.9), parts(1.0, 1.0, 1.0), parts(1.0, 1.0, 1.0)],
+    },
     "ClipScoreMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
     "StoryImageMetric": {
         "predictions": [["A small red circle is here."], ["It ran.", "The big star is blue."], [""]],
@@ -62,7 +72,12 @@ ROWS = {
     },
 }
 EMBEDDED = {"profile": "embedded", "device": "cpu"}
-SETTINGS = {"StyleMetric": {"config_name": "demo"}, "ClipScoreMetric": EMBEDDED, "StoryImageMetric": EMBEDDED}
+SETTINGS = {
+    "StyleMetric": {"config_name": "demo"},
+    "ClipScoreMetric": EMBEDDED,
+    "StoryImageMetric": EMBEDDED,
+    "rovist_c": EMBEDDED,
+}
 
 FRONT_MATTER = (
     *("title", "emoji", "colorFrom", "colorTo", "sdk", "sdk_version", "python_version", "app_file", "pinned"),
@@ -93,7 +108,8 @@ def load(folder, **settings):
     cls = class_of(folder)
     if "encoder" in setting_names(cls):
         settings["encoder"] = fake_encoder
-    return evaluate.load(str(folder), **SETTINGS.get(family_of(cls).__name__, {}), **settings)
+    common = SETTINGS.get(folder.name, SETTINGS.get(family_of(cls).__name__, {}))
+    return evaluate.load(str(folder), **common, **settings)
 
 
 def kinds(value):

@@ -1,0 +1,145 @@
+"""RoViST: how well grounded, coherent and free of repetition is a visual story?"""
+
+import hashlib
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import evaluate
+
+from vlgauge import catalog  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import module  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+_PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
+
+_CITATION = """\
+@inproceedings{wang-etal-2022-rovist,
+  title = {{RoViST}: Learning Robust Metrics for Visual Storytelling},
+  author = {Wang, Eileen and Han, Caren and Poon, Josiah},
+  booktitle = {Findings of the Association for Computational Linguistics: NAACL 2022},
+  year = {2022}
+}
+"""
+
+_DESCRIPTION = """\
+RoViST is the sum of three scores of a visual story: visual grounding (RoViST-VG), coherence (RoViST-C) and
+non-redundancy (RoViST-NR). Higher is better; it reads the story and its images, no reference.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of stories, each a string or a list of sentences (one form in a call).
+    images: list of the images of each story, in any form: path, bytes, PIL image or uint8 array.
+    regions: regions of each image of each story, see rovist_vg; optional.
+    nouns, features: nouns of each story and given features, see rovist_vg; optional.
+    return_details: whether to add the three parts of every story, and the details of each part.
+
+Returns:
+    rovist: mean of the scores, higher is better.
+    rovist_scores: one score per story, NaN where one of the three parts is.
+    rovist_undefined: number of those.
+    rovist_signature: how the numbers were made; those of the parts are beside it.
+    rovist_vg, rovist_c, rovist_nr: the same four keys of each part.
+
+Examples:
+    >>> import evaluate
+    >>> from vlgauge import scenes
+    >>> rovist = evaluate.load("vlgauge/rovist", profile="embedded")
+    >>> story = scenes.stories(1, seed=0, split="test")[0]
+    >>> result = rovist.compute(predictions=[story.sentences], images=[story.images()])
+    >>> parts = [result[name] for name in ("rovist_vg", "rovist_c", "rovist_nr")]
+    >>> print(abs(result["rovist"] - sum(parts)) < 1e-12)
+    True
+"""
+
+PARTS = ("vg", "c", "nr")
+
+
+def overall(vg: float, c: float, nr: float) -> float:
+    """RoViST of a story (Wang et al., 2022, section 6.2): S_VG + C + NR; NaN if one of them is."""
+    return vg + c + nr
+
+
+def checked_part(name: str, settings: Any) -> dict[str, Any]:
+    """The setting of a part, if it is a dictionary of its settings.
+
+    Raises:
+        ValueError: If it is not, or scales the score, which has a setting of its own.
+    """
+    if settings is None:
+        return {}
+    if not isinstance(settings, Mapping) or not all(isinstance(key, str) for key in settings):
+        raise ValueError(f"`{name}` must be a dictionary of settings of rovist_{name}, got {settings!r}")
+    if name == "vg" and "scale" in settings:
+        raise ValueError("`vg` must leave `scale` out, which `scale_vg` decides")
+    return dict(settings)
+
+
+def loaded_part(name: str, settings: Mapping[str, Any]) -> Any:
+    """The metric of a part, from the same installation as the package."""
+    # By its own module, as `evaluate.load` is another function while the examples of this script are tested.
+    return evaluate.loading.load(str(catalog.metric_folder(f"rovist_{name}")), **settings)
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class Rovist(module.StoryImageMetric):
+    """Sum of visual grounding, coherence and non-redundancy of a story."""
+
+    measures = "How well grounded, coherent and free of repetition is a visual story?"
+    score_range = "(-inf, inf); scale_vg (-inf, 3]"
+    higher_is_better = True
+    needs = ("rovist",)
+    columns = (module.Story("predictions"), module.Images("images", optional=True))
+
+    def __init__(
+        self,
+        *args: Any,
+        vg: Mapping[str, Any] | None = None,
+        c: Mapping[str, Any] | None = None,
+        nr: Mapping[str, Any] | None = None,
+        scale_vg: bool = False,
+        device: str = "auto",
+        **host: Any,
+    ) -> None:
+        self.vg, self.c, self.nr = checked_part("vg", vg), checked_part("c", c), checked_part("nr", nr)
+        self.scale_vg = module.true_or_false("scale_vg", scale_vg)
+        self.device = device
+        super().__init__(*args, **host)
+        common: dict[str, Any] = {"keep_in_memory": True, "profile": self.profile, "progress": self.progress}
+        on = {"device": self.device}
+        chosen = {"vg": on | self.vg | {"scale": self.scale_vg}, "c": on | self.c, "nr": self.nr}
+        self.parts = {name: loaded_part(name, common | own) for name, own in chosen.items()}
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def signature_fields(self) -> dict[str, Any]:
+        """The settings that are no part's; the parts have signatures of their own."""
+        return {name: value for name, value in super().signature_fields().items() if name not in PARTS}
+
+    def _compute(
+        self,
+        predictions: list[str | list[str]],
+        images: Sequence[Any] | None = None,
+        regions: Sequence[Any] | None = None,
+        nouns: Sequence[Any] | None = None,
+        features: Sequence[Any] | None = None,
+        return_details: bool = False,
+    ) -> dict[str, Any]:
+        """Score the stories by each part, on the rows that were read once."""
+        data = {"regions": regions, "nouns": nouns, "features": features}
+        given = {name: value for name, value in data.items() if value is not None}
+        extra: dict[str, Any] = {}
+        for name, part in self.parts.items():
+            # Not `compute`, which would store the rows again.
+            own = {"images": images, **given} if name == "vg" else {}
+            result = part._compute(predictions=predictions, **own, return_details=return_details)
+            extra |= {key.removeprefix("rovist_"): value for key, value in result.items()}
+        columns = [extra[f"{name}_scores"] for name in PARTS]
+        scores = [overall(*values) for values in zip(*columns, strict=True)]
+        if return_details:
+            rows = zip(scores, *columns, strict=True)
+            extra["details"] = [dict(zip(("score", *PARTS), row, strict=True)) for row in rows]
+        signatures = "\n".join(extra[f"{name}_signature"] for name in PARTS)
+        made_with = {"parts": hashlib.sha256(signatures.encode()).hexdigest()[:8]}
+        return self.result(scores, made_with=made_with, **extra)

@@ -1,0 +1,203 @@
+"""RoViST-C: does each sentence of a story follow from the one before?"""
+
+import math
+import warnings
+from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import evaluate
+import numpy as np
+
+from vlgauge import language  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import module  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.encoders import pair  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+_PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
+
+_CITATION = """\
+@inproceedings{wang-etal-2022-rovist,
+  title = {{RoViST}: Learning Robust Metrics for Visual Storytelling},
+  author = {Wang, Eileen and Han, Caren and Poon, Josiah},
+  booktitle = {Findings of the Association for Computational Linguistics: NAACL 2022},
+  year = {2022}
+}
+"""
+
+_DESCRIPTION = """\
+RoViST-C says how coherent a story is: the mean probability, by a classifier of sentence pairs, that a sentence follows
+the one before. Higher is better; it reads the story alone, no picture and no reference.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of stories, each a string or a list of sentences (one form in a call).
+    return_details: whether to add sentences, and probability and flags of each pair of every story.
+
+Returns:
+    rovist_c: mean of the scores, 0 to 1, higher is better.
+    rovist_c_scores: one score per story, NaN for a story of fewer than two sentences.
+    rovist_c_undefined: number of those.
+    rovist_c_signature: how the numbers were made.
+    rovist_c_truncated: number of pairs that were longer than the model takes.
+
+Examples:
+    >>> import evaluate
+    >>> rovist_c = evaluate.load("vlgauge/rovist_c", profile="embedded")
+    >>> story = ["The dog ran home.", "The dog ran home."]
+    >>> print(rovist_c.compute(predictions=[story, story[:1]])["rovist_c_scores"])
+    [0.0, nan]
+"""
+
+CONTEXTS = ("pair", "prefix")
+IDENTICAL = ("zero", "score")
+TRUNCATIONS = ("auto", "error")
+# What of a long pair goes first: of two sentences the ends, of all that came before the oldest.
+_CUT = {"pair": "longest", "prefix": "oldest"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A sentence and what it is to follow.
+
+    Attributes:
+        first: The text before.
+        second: The sentence.
+        identical: Whether the two are the same but for white space around them.
+    """
+
+    first: str
+    second: str
+    identical: bool
+
+
+def steps(sentences: Sequence[str], *, context: str = "pair", identical: str = "zero") -> list[Step]:
+    """The pairs (A, B) of a story (Wang et al., 2022, section 3.2), one per sentence B but the first.
+
+    Args:
+        sentences: Of the story, in order.
+        context: "pair": A is the sentence before B; "prefix": all sentences before B, joined by one space.
+        identical: "zero": with "prefix", a sentence that repeats the whole prefix does not extend it; "score": it does.
+    """
+    found: list[Step] = []
+    before = sentences[0] if sentences else ""
+    for sentence in sentences[1:]:
+        same = before.strip() == sentence.strip()
+        found.append(Step(before, sentence, same))
+        if context == "pair":
+            before = sentence
+        elif not (same and identical == "zero"):
+            before = f"{before} {sentence}"
+    return found
+
+
+def coherence(probabilities: Sequence[float]) -> float:
+    """RoViST-C of a story (Wang et al., 2022, section 3.2): the mean over its pairs; NaN without a pair."""
+    return math.fsum(probabilities) / len(probabilities) if probabilities else math.nan
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class RovistC(module.StoryMetric):
+    """Coherence of a story by a classifier of sentence pairs."""
+
+    measures = "Does each sentence of a story follow from the one before?"
+    score_range = "0 to 1"
+    higher_is_better = True
+    needs = ("rovist-c",)
+
+    def __init__(
+        self,
+        *args: Any,
+        model: Any = None,
+        base: str | PathLike[str] | None = None,
+        context: str = "pair",
+        identical: str = "zero",
+        coherent_label: int | str = 1,
+        sentences: str | Callable[[str], list[str]] = "rules",
+        truncation: str = "auto",
+        batch_size: int = 32,
+        device: str = "auto",
+        **host: Any,
+    ) -> None:
+        for name, value in (("model", model), ("base", base)):
+            if not (value is None or isinstance(value, (str, PathLike)) or (name == "model" and callable(value))):
+                kinds = "a folder, a file, a pinned Hub id" + (" or a function" if name == "model" else "")
+                raise ValueError(f"`{name}` must be {kinds}, got {type(value).__name__}")
+        if not isinstance(coherent_label, str):
+            coherent_label = module.whole_number("coherent_label", coherent_label, 0)
+        self.model, self.base, self.coherent_label = model, base, coherent_label
+        self.context = module.one_of("context", context, CONTEXTS)
+        self.identical = module.one_of("identical", identical, IDENTICAL)
+        self.sentences = language.checked_splitter(sentences)
+        self.truncation = module.one_of("truncation", truncation, TRUNCATIONS)
+        self.batch_size = module.whole_number("batch_size", batch_size, 1)
+        self.device = device
+        super().__init__(*args, **host)
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def signature_fields(self) -> dict[str, Any]:
+        """The settings that a number depends on; the model is named by what was loaded."""
+        fields = super().signature_fields()
+        return {name: value for name, value in fields.items() if name not in ("model", "base")}
+
+    def _compute(self, predictions: list[str | list[str]], return_details: bool = False) -> dict[str, Any]:
+        """Score the stories, all their pairs in one stream of batches."""
+        split = language.sentence_splitter(self.sentences)
+        texts = [language.story_sentences(story, split) for story in predictions]
+        for i, text in enumerate(texts):
+            for k, sentence in enumerate(text):
+                module.valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # tokenizers take nothing else
+        stories = [steps(text, context=self.context, identical=self.identical) for text in texts]
+        scorer = pair.pair_scorer(self.model, self.base, profile=self.profile, device=self.device)
+        values, cut = self._values(scorer, stories)
+        ends = np.cumsum([len(story) for story in stories])[:-1]
+        by_story, cut_by_story = ([part.tolist() for part in np.split(array, ends)] for array in (values, cut))
+        scores = [coherence(probabilities) for probabilities in by_story]
+        extra: dict[str, Any] = {"truncated": int(cut.sum())}
+        if return_details:
+            extra["details"] = [
+                {
+                    "score": score,
+                    "sentences": text,
+                    "probabilities": probabilities,
+                    "identical": [step.identical for step in story],
+                    "truncated": flags,
+                }
+                for score, text, story, probabilities, flags in zip(
+                    scores, texts, stories, by_story, cut_by_story, strict=True
+                )
+            ]
+        return self.result(scores, made_with={"model": scorer.identity}, **extra)
+
+    def _values(self, scorer: pair.PairScorer, stories: Sequence[Sequence[Step]]) -> tuple[np.ndarray, np.ndarray]:
+        """Probability of each pair of all stories, and whether it was cut; equal ones may be 0 without the model."""
+        every = [step for story in stories for step in story]
+        asked = [i for i, step in enumerate(every) if not (step.identical and self.identical == "zero")]
+        pairs = [(every[i].first, every[i].second) for i in asked]
+        try:
+            found = scorer.probabilities(
+                pairs,
+                label=self.coherent_label,
+                cut=_CUT[self.context] if self.truncation == "auto" else None,
+                batch_size=self.batch_size,
+                progress=self.progress,
+            )
+        except pair.PairTooLong as error:
+            places = ((i, k, step) for i, story in enumerate(stories) for k, step in enumerate(story))
+            i, k = next((i, k) for i, k, step in places if (step.first, step.second) == error.pair)
+            raise ValueError(
+                f"`predictions[{i}]` must have sentence pairs of at most {error.maximum} tokens, got {error.n_tokens} "
+                f'in pair {k}; `truncation="auto"` cuts it'
+            ) from None
+        values, cut = np.zeros(len(every)), np.zeros(len(every), dtype=bool)
+        values[asked], cut[asked] = found.values, found.truncated
+        if cut.any():
+            warnings.warn(
+                f"{int(cut.sum())} of {len(every)} sentence pairs are longer than the model takes and were cut",
+                stacklevel=6,  # the caller of `compute`, with this and the host's code between
+            )
+        return values, cut

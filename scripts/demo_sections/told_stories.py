@@ -1,0 +1,68 @@
+"""Drawn stories told well and told badly, each beside five pictures, for the metrics of visual stories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vlgauge import scenes
+
+N_STORIES, SEED = 6, 41
+TOLD, SHUFFLED, REPEATED, FOREIGN = "as told", "shuffled", "repeated", "other pictures"
+
+
+@dataclass(frozen=True)
+class Told:
+    """A story beside five pictures.
+
+    Attributes:
+        name: Shown as its title.
+        kind: How it was told.
+        sentences: The story.
+        seen: Whose pictures it stands beside.
+    """
+
+    name: str
+    kind: str
+    sentences: list[str]
+    seen: scenes.SceneStory
+
+
+def told_stories(n: int = N_STORIES, seed: int = SEED) -> list[Told]:
+    """Test stories as they are told, with the sentences shuffled, with some said again, and beside other pictures."""
+    drawn = scenes.stories(n, seed, "test")
+    rng = np.random.default_rng(seed)
+    found = [Told(f"story-{i}", TOLD, story.sentences, story) for i, story in enumerate(drawn, 1)]
+    found += [
+        Told(f"story-{i}-shuffled", SHUFFLED, shuffled(story.sentences, rng), story) for i, story in enumerate(drawn, 1)
+    ]
+    found += [
+        Told(f"story-{i}-repeated", REPEATED, repeated(story.sentences), story) for i, story in enumerate(drawn, 1)
+    ]
+    found += [Told(f"story-{i}-other", FOREIGN, drawn[i % n].sentences, story) for i, story in enumerate(drawn, 1)]
+    return found
+
+
+def shuffled(sentences: Sequence[str], rng: np.random.Generator) -> list[str]:
+    """The sentences in another order."""
+    order = rng.permutation(len(sentences)).tolist()
+    while order == sorted(order):
+        order = rng.permutation(len(sentences)).tolist()
+    return [sentences[place] for place in order]
+
+
+def repeated(sentences: Sequence[str]) -> list[str]:
+    """The first and the third sentence in place of the second and the fourth."""
+    return [sentences[place] for place in (0, 0, 2, 2, 4)]
+
+
+def picture_columns(stories: Sequence[Told]) -> dict[str, Any]:
+    """Columns ``images`` and ``regions``: the five pictures of each story, each with its objects and its whole."""
+    drawings = [story.seen.drawings() for story in stories]
+    return {
+        "images": [[drawing.image for drawing in row] for row in drawings],
+        "regions": [[{"boxes": [*drawing.boxes, (0, 0, *drawing.image.size)]} for drawing in row] for row in drawings],
+    }

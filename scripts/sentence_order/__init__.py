@@ -1,0 +1,1 @@
+"""Training of classifiers of sentence order: corpora, pairs, a fresh small model, the loop, and its report."""

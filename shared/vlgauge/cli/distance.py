@@ -1,0 +1,203 @@
+"""`vlgauge d-hm MODEL HUMAN`: how far a model's stories are from human ones, from scores or from the stories."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any
+
+from vlgauge.cli.loading import import_evaluate
+from vlgauge.cli.loading import load_metric
+from vlgauge.cli.located import located
+from vlgauge.cli.score import check_target
+from vlgauge.cli.score import row_ids
+from vlgauge.cli.scoring import compute_all
+from vlgauge.cli.scoring import load_metrics
+from vlgauge.cli.scoring import read_columns
+from vlgauge.cli.scoring import settings_by_metric
+from vlgauge.cli.tables import READERS
+from vlgauge.cli.tables import read_rows
+from vlgauge.results import to_json
+from vlgauge.results import to_table
+
+if TYPE_CHECKING:
+    from vlgauge.component_tables import PairedRows
+    from vlgauge.component_tables import Table
+
+NAME = "d_hm"
+METRICS = ("groovist", "rovist_c", "rovist_nr")
+PARTS = ("d_g", "d_c", "d_r")
+# All published distances take coherence with everything that came before.
+DEFAULTS = {"rovist_c": {"context": "prefix"}}
+
+
+@dataclass(frozen=True)
+class Side:
+    """Scores of one side.
+
+    Attributes:
+        table: By story id.
+        signatures: How they were made, by metric, where that is known.
+    """
+
+    table: Table
+    signatures: dict[str, str]
+
+
+def add_parser(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser(
+        "d-hm",
+        help="distance of a model's stories from human ones",
+        description=f"{__doc__} MODEL and HUMAN are files with the columns {', '.join(METRICS)}; or results of "
+        "`vlgauge score ... --output`; or what STEM_G.json, STEM_C.csv and STEM_R.csv have in common (only the stories "
+        "that both sides have are compared then, as the authors do); or stories, with --score.",
+    )
+    parser.add_argument("model", metavar="MODEL", help="scores, or stories, of the model")
+    parser.add_argument("human", metavar="HUMAN", help="those of people, matched by id")
+    parser.add_argument("--input-format", choices=list(READERS), help="where the ending of a file does not tell it")
+    parser.add_argument("--id", metavar="COLUMN", help="column that names the stories (default: id, if there)")
+    parser.add_argument("--common", action="store_true", help="compare the stories that both sides have")
+    parser.add_argument("--no-tanh", action="store_true", help="take groovist as it is, not its tanh")
+    parser.add_argument("--score", action="store_true", help=f"compute {', '.join(METRICS)} from the stories")
+    for column in ("predictions", "images"):
+        parser.add_argument(f"--{column}", metavar="COLUMN", help=f"column of the {column}, with --score")
+    words = "a setting for --score, such as groovist.theta=0.6; rovist_c has context=prefix unless told otherwise"
+    parser.add_argument("--set", action="append", default=[], metavar="METRIC.NAME=VALUE", help=words)
+    parser.add_argument("--profile", choices=("paper", "embedded"), help="of the metrics, with --score")
+    parser.add_argument("--resamples", type=int, default=10_000, metavar="N", help="of the interval (default: 10000)")
+    parser.add_argument("--seed", type=int, default=0, help="of the interval (default: 0)")
+    parser.add_argument("--format", choices=("table", "json"), help="of what is printed (default: table)")
+    parser.add_argument("--output", metavar="FILE", help="write the whole result as JSON to this file")
+    parser.add_argument("--rows", type=int, default=20, metavar="N", help="rows in the table; 0 for all (default: 20)")
+    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read or compute the scores, pair them, print the distances."""
+    for source in (options.model, options.human):
+        check_target(options.output, source)
+    if not options.score and (options.set or options.predictions or options.images or options.profile):
+        raise ValueError("--set, --predictions, --images and --profile must come with --score, which was left out")
+    import_evaluate()
+    from vlgauge.component_tables import paired_rows
+
+    published = [_is_published(source) for source in (options.model, options.human)]
+    sides = [read_side(getattr(options, what), what, options) for what in ("model", "human")]
+    paired = paired_rows(*(side.table for side in sides), common=options.common or any(published))
+    result = load_metric(NAME, apply_tanh=not options.no_tanh).compute(
+        predictions=paired.model, references=paired.human, return_details=True
+    )
+    record = {
+        "ids": paired.ids,
+        "left_out": paired.n_left_out,
+        "signatures": {"model": sides[0].signatures, "human": sides[1].signatures},
+        "intervals": intervals(result, options),
+        **result,
+    }
+    if options.output:
+        Path(options.output).write_text(to_json(record) + "\n", encoding="utf-8")
+        sys.stderr.write(f"wrote {options.output}\n")
+    print(to_json(record) if options.format == "json" else summary(record, paired, options.rows))
+    return 0
+
+
+def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
+    """Scores by story id of one side, in whatever form it comes.
+
+    Raises:
+        ValueError: If it has none of the forms.
+    """
+    from vlgauge.component_tables import read_published
+    from vlgauge.component_tables import table_of_rows
+
+    if _is_published(source):
+        return Side(read_published(source), {})
+    results: dict[str, Any] | None = _result_file(source)
+    rows = [] if results is not None else read_rows(source, options.input_format)
+    ids = results["ids"] if results is not None else row_ids(rows, options.id)
+    if results is None and options.score:
+        results = scored(rows, source, options)
+    if results is not None:
+        rows = [dict(zip(METRICS, scores, strict=True)) for scores in zip(*_columns(results), strict=True)] or [{}]
+    missing = next((name for name in METRICS if any(name not in row for row in rows)), None)
+    if missing is not None:
+        there = ", ".join(map(str, rows[0])) or "none"
+        raise ValueError(
+            f"{what.upper()} must have the scores {', '.join(METRICS)} in every row, lacks {missing!r} (there is: "
+            f"{there}); pass --score to compute them from stories"
+        )
+    known = results or {}
+    signatures = {name: str(known[f"{name}_signature"]) for name in METRICS if f"{name}_signature" in known}
+    return Side(table_of_rows(rows, ids, what.upper()), signatures)
+
+
+def scored(rows: list[dict[str, Any]], file: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Results of the three metrics on stories."""
+    settings = settings_by_metric(options.set, METRICS)
+    settings = {name: DEFAULTS.get(name, {}) | own for name, own in settings.items()}
+    metrics = load_metrics(settings, profile=options.profile, quiet=options.no_progress)
+    columns = read_columns(rows, metrics, {"predictions": options.predictions, "images": options.images})
+    results: dict[str, Any] = {}
+    for name, result in compute_all(metrics, located(columns, file)).items():
+        sys.stderr.write(f"{name} {result[name]:.4f}, {result[f'{name}_signature']}\n")
+        results |= result
+    return results
+
+
+def intervals(result: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    """Bootstrap interval of each mean, over the stories that are defined; None with fewer than two."""
+    from vlgauge.statistics import bootstrap_interval
+
+    columns = {NAME: result[f"{NAME}_scores"]}
+    columns |= {f"{NAME}_{part}": [detail[part] for detail in result[f"{NAME}_details"]] for part in PARTS}
+    found = {
+        name: bootstrap_interval(values, resamples=options.resamples, seed=options.seed)
+        for name, values in columns.items()
+    }
+    return {name: interval and [interval.low, interval.high] for name, interval in found.items()}
+
+
+def summary(record: Mapping[str, Any], paired: PairedRows, limit: int) -> str:
+    """The table of distances, with means, 95 % intervals and signature below it."""
+    shown = len(paired.ids) if limit <= 0 else min(limit, len(paired.ids))
+    details = record[f"{NAME}_details"]
+    rows = [[paired.ids[i], details[i]["score"], *(details[i][part] for part in PARTS)] for i in range(shown)]
+    lines = [to_table(["id", NAME, *PARTS], rows)]
+    if shown < len(paired.ids):
+        lines.append(f"... and {len(paired.ids) - shown} more rows (--rows 0 prints all, --output FILE writes all)")
+    means = []
+    for name, interval in record["intervals"].items():
+        means.append([name, record[name], *(interval or (None, None))])
+    lines += ["", to_table(["result", "mean", "95 % from", "to"], means), ""]
+    lines.append(f"{len(paired.ids)} stories compared, {record[f'{NAME}_undefined']} of them undefined")
+    if paired.n_left_out:
+        lines.append(f"{paired.n_left_out} stories left out, which only one side has")
+    return "\n".join([*lines, record[f"{NAME}_signature"]])
+
+
+def _is_published(source: str) -> bool:
+    return not Path(source).is_file() and Path(f"{source}_G.json").is_file()
+
+
+def _result_file(source: str) -> dict[str, Any] | None:
+    """The content of a file that `vlgauge score --output` wrote; None if it is something else."""
+    if not source.endswith(".json") or not Path(source).is_file():
+        return None
+    try:
+        content = json.loads(Path(source).read_text("utf-8"))
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) and isinstance(content.get("ids"), list) else None
+
+
+def _columns(results: Mapping[str, Any]) -> list[list[float]]:
+    """Scores of the metrics; nothing if one of them is missing."""
+    names = [f"{name}_scores" for name in METRICS]
+    return [results[name] for name in names] if all(name in results for name in names) else []

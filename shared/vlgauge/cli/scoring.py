@@ -1,0 +1,196 @@
+"""One or more metrics over the columns of one file: names, settings of each, columns read once, results together."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+from vlgauge.catalog import metric_folder
+from vlgauge.cli.loading import load_metric
+from vlgauge.cli.tables import Rows
+from vlgauge.cli.tables import take_column
+
+COLUMNS = ("predictions", "references", "images", "videos", "styles")
+
+# Keywords of `load` that the commands pass themselves, or that only make sense in Python.
+NOT_SETTINGS = (
+    *("name", "path", "config_name", "module_type", "process_id", "num_process", "cache_dir", "experiment_id", "hash"),
+    *("keep_in_memory", "download_config", "download_mode", "revision", "progress", "timeout"),
+    "max_concurrent_cache_files",
+)
+
+Settings = dict[str, Any]
+
+
+def metric_list(text: str) -> list[str]:
+    """Names of metrics from a list with commas.
+
+    Raises:
+        ValueError: If one is unknown or comes twice, or there is none.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise ValueError(f"METRIC must be the name of a metric, or several with commas between them, got {text!r}")
+    for name in names:
+        metric_folder(name)
+        if names.count(name) > 1:
+            raise ValueError(f"METRIC must name each metric once, got {name!r} more than once")
+    return names
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """Name and value of ``NAME=VALUE``; numbers, true, false and none are taken as such.
+
+    Raises:
+        ValueError: If there is no equals sign.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise ValueError(f"--set must be NAME=VALUE, got {text!r}")
+    words = {"true": True, "false": False, "none": None}
+    if value.lower() in words:
+        return name, words[value.lower()]
+    try:
+        number = ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
+    return name, number if isinstance(number, (int, float)) else value
+
+
+def settings_by_metric(texts: Sequence[str], names: Sequence[str]) -> dict[str, Settings]:
+    """Settings of each metric from the values of ``--set``.
+
+    ``METRIC.NAME=VALUE`` is for one metric, ``NAME=VALUE`` for all that have a setting of this name. Further dots lead
+    into a setting that is a dictionary: ``c.context=prefix`` of rovist is ``c={"context": "prefix"}``.
+
+    Raises:
+        ValueError: If one is given twice, belongs to the command or the host library, or no metric has it.
+    """
+    settings: dict[str, Settings] = {name: {} for name in names}
+    seen = set()
+    for word, value in map(setting, texts):
+        if word in seen:
+            raise ValueError(f"--set must name each setting once, got {word!r} more than once")
+        seen.add(word)
+        first, dot, rest = word.partition(".")
+        owners = [first] if dot and first in names else _owners(first, names)
+        path = (rest if dot and first in names else word).split(".")
+        if path[0] in NOT_SETTINGS or not all(path):
+            raise ValueError(f"--set must name a setting of the metric, got {word!r}")
+        for owner in owners:
+            _put(settings[owner], path, value, word)
+    return settings
+
+
+def _owners(name: str, names: Sequence[str]) -> list[str]:
+    """The metrics that have a setting; a single metric is taken at its word, as its own message is better."""
+    if len(names) == 1 or name in NOT_SETTINGS:
+        return list(names)
+    from vlgauge.module.settings import nearest
+    from vlgauge.module.settings import setting_names
+
+    known = {metric: setting_names(type(load_metric(metric))) for metric in names}
+    owners = [metric for metric, its in known.items() if name in its]
+    if not owners:
+        there = {one for its in known.values() for one in its} - set(NOT_SETTINGS)
+        raise ValueError(f"--set must name a setting of {' or '.join(names)}, got {name!r}; {nearest(name, there)}")
+    return owners
+
+
+def _put(settings: Settings, path: Sequence[str], value: Any, word: str) -> None:
+    for name in path[:-1]:
+        settings = settings.setdefault(name, {})
+        if not isinstance(settings, dict):
+            raise ValueError(f"--set must give a setting or parts of it, got both for {word!r}")
+    if path[-1] in settings:
+        raise ValueError(f"--set must name each setting once, got {word!r} more than once")
+    settings[path[-1]] = value
+
+
+def load_metrics(
+    settings: Mapping[str, Settings], *, config: str | None = None, profile: str | None = None, quiet: bool = False
+) -> list[Any]:
+    """The metrics with their settings.
+
+    Args:
+        settings: By name of the metric.
+        config: Configuration, for those that have several.
+        profile: Profile of all of them.
+        quiet: Whether no bar is ever shown.
+
+    Raises:
+        ValueError: If none of several metrics has configurations, or a setting has a wrong value.
+        TypeError: If a setting is unknown.
+    """
+    metrics = []
+    for name, own in settings.items():
+        common = {"profile": profile} if profile else {}
+        # A single metric refuses a configuration with a message of its own.
+        wanted = config if len(settings) == 1 or (config and load_metric(name).configs) else None
+        metrics.append(load_metric(name, wanted, progress=False if quiet else None, **common, **own))
+    if config and len(settings) > 1 and not any(metric.configs for metric in metrics):
+        raise ValueError(f"--config must be of a metric with configurations, got {config!r} for {', '.join(settings)}")
+    return metrics
+
+
+def read_columns(rows: Rows, metrics: Sequence[Any], titles: Mapping[str, str | None]) -> dict[str, list[Any] | None]:
+    """The cells of every column that a metric has, each read once; None for optional ones that are not there.
+
+    Args:
+        rows: Rows of the file.
+        metrics: Loaded metrics.
+        titles: Title in the file by name of the column, None where the command names none.
+
+    Raises:
+        ValueError: If a needed column is missing, or one is named that no metric has.
+    """
+    every = [column for metric in metrics for column in metric.columns]
+    for name, title in titles.items():
+        if title is not None and name not in {column.name for column in every}:
+            has = ", ".join(dict.fromkeys(column.name for column in every))
+            names = " and ".join(metric.name for metric in metrics)
+            raise ValueError(f"--{name} must be left out, as {names} reads no such column but {has}")
+    cells: dict[str, list[Any] | None] = {}
+    for column in sorted(every, key=lambda column: column.optional):
+        if column.name in cells:
+            continue
+        title = titles.get(column.name)
+        if title is None and column.optional and column.name not in rows[0]:
+            cells[column.name] = None
+            continue
+        try:
+            cells[column.name] = take_column(rows, title or column.name)
+        except ValueError as error:
+            raise ValueError(f"{error}; choose with --{column.name} COLUMN") from None
+    return cells
+
+
+def compute_all(
+    metrics: Sequence[Any], columns: Mapping[str, list[Any] | None], *, details: bool = False
+) -> dict[str, dict[str, Any]]:
+    """Result of each metric by its name.
+
+    Raises:
+        ValueError: If a metric refuses a row or has no details; with several, the message names it.
+    """
+    results = {}
+    for metric in metrics:
+        own = {column.name: columns[column.name] for column in metric.columns}
+        try:
+            results[metric.name] = metric.compute(**own, **_details(metric, details))
+        except (ValueError, TypeError) as error:
+            if len(metrics) == 1:
+                raise
+            raise ValueError(f"{metric.name}: {error}") from error
+    return results
+
+
+def _details(metric: Any, wanted: bool) -> dict[str, bool]:
+    if not wanted:
+        return {}
+    if "return_details" not in inspect.signature(metric._compute).parameters:
+        raise ValueError(f"--details is nothing that {metric.name} can give")
+    return {"return_details": True}

@@ -1,0 +1,156 @@
+"""Tables of the scores that d_hm compares: published files, files of ours, and bringing two of them into one order."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vlgauge.module.components import COMPONENTS
+from vlgauge.module.components import component
+
+Scores = dict[str, float]
+Table = dict[str, Scores]
+"""Scores by metric, by story id."""
+
+# Endings of the three files that belong to one stem, and the key of a record in the first.
+GROUNDING, COHERENCE, NON_REDUNDANCY = "_G.json", "_C.csv", "_R.csv"
+
+
+@dataclass(frozen=True)
+class PairedRows:
+    """Two tables in one order.
+
+    Attributes:
+        ids: Story ids, in the order of the model's table.
+        model: Scores of the model's stories.
+        human: Scores of the human stories of the same ids.
+        n_left_out: Number of ids that only one of the tables has.
+    """
+
+    ids: list[str]
+    model: list[Scores]
+    human: list[Scores]
+    n_left_out: int
+
+
+def read_published(stem: str | Path) -> Table:
+    """Scores of the three files ``STEM_G.json``, ``STEM_C.csv`` and ``STEM_R.csv``.
+
+    That is how Surikuchi et al. (2024) publish them: raw GROOViST as ``{id: number}`` or, in a newer layout,
+    ``{id: {"groovist": number}}``, and tables with the columns ``story_id`` and ``C_score`` or ``R_score``. Empty and
+    NaN scores are dropped.
+
+    Args:
+        stem: Path up to the ending, such as ``scores/vist/gt_test``.
+
+    Returns:
+        The stories that all three files have, in the order of the first.
+
+    Raises:
+        ValueError: If a file has another form.
+        OSError: If a file cannot be read.
+    """
+    files = {
+        "groovist": read_grounding(f"{stem}{GROUNDING}"),
+        "rovist_c": read_column(f"{stem}{COHERENCE}", "C_score"),
+        "rovist_nr": read_column(f"{stem}{NON_REDUNDANCY}", "R_score"),
+    }
+    common = [name for name in files["groovist"] if all(name in scores for scores in files.values())]
+    return {name: {metric: scores[name] for metric, scores in files.items()} for name in common}
+
+
+def read_grounding(path: str | Path) -> Scores:
+    """GROOViST by story id from JSON, ``{id: number}`` or ``{id: {"groovist": number, ...}}``."""
+    try:
+        content = json.loads(Path(path).read_text("utf-8"))
+    except ValueError as error:
+        raise ValueError(f"`{path}` must hold JSON, got text that fails with: {error}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"`{path}` must hold a JSON object of scores by story id, got {type(content).__name__}")
+    records = {name: value.get("groovist", "") if isinstance(value, dict) else value for name, value in content.items()}
+    return _defined(path, records.items())
+
+
+def read_column(path: str | Path, title: str) -> Scores:
+    """A score by ``story_id`` from a CSV file with these two columns."""
+    with Path(path).open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.DictReader(file, skipinitialspace=True)
+        titles = rows.fieldnames or []
+        if not {"story_id", title} <= set(titles):
+            there = ", ".join(titles) or "none"
+            raise ValueError(f"`{path}` must have the columns story_id and {title}, got {there}")
+        return _defined(path, [(row["story_id"].strip(), row[title]) for row in rows])
+
+
+def _defined(path: str | Path, pairs: Iterable[tuple[str, Any]]) -> Scores:
+    """The scores that are numbers; empty texts and NaN are dropped, as the authors do."""
+    found: Scores = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"`{path}` must have each story once, got {name!r} more than once")
+        try:
+            number = math.nan if value in ("", None) else float(value)
+        except (TypeError, ValueError):
+            raise ValueError(f"`{path}` must have a number for story {name!r}, got {value!r}") from None
+        if not math.isnan(number):
+            found[name] = component(number, f"{path}[{name!r}]")
+    return found
+
+
+def table_of_rows(rows: Sequence[Mapping[str, Any]], ids: Sequence[Any], what: str) -> Table:
+    """A table from rows that have the scores under the metrics' names; empty cells are undefined.
+
+    Raises:
+        ValueError: If an id comes twice, or a score is no number.
+    """
+    table: Table = {}
+    for name, row in zip(map(str, ids), rows, strict=True):
+        if name in table:
+            raise ValueError(f"{what} must have each id once, got {name!r} more than once")
+        table[name] = {metric: _cell(row[metric], f"{what}: {metric} of {name}") for metric in COMPONENTS}
+    return table
+
+
+def _cell(value: Any, place: str) -> float:
+    """A cell of a table; those of CSV are texts."""
+    if isinstance(value, str):
+        try:
+            value = float(value) if value.strip() else None
+        except ValueError:
+            raise ValueError(f"`{place}` must be a number or empty, got {value!r}") from None
+    return component(value, place)
+
+
+def paired_rows(model: Mapping[str, Scores], human: Mapping[str, Scores], *, common: bool = False) -> PairedRows:
+    """Rows of both tables in the order of the first.
+
+    Args:
+        model: Scores of the model's stories by id.
+        human: Scores of the human stories by id.
+        common: Whether to leave out what only one of the tables has.
+
+    Raises:
+        ValueError: If the tables do not have the same ids, or with `common` have none in common.
+    """
+    shared = [name for name in model if name in human]
+    n_left_out = len(model) + len(human) - 2 * len(shared)
+    if not common:
+        missing = next((name for name in model if name not in human), None)
+        if missing is not None:
+            raise ValueError(f"`references` must have a human story for each story of the model, none for {missing!r}")
+        if n_left_out:
+            extra = next(name for name in human if name not in model)
+            raise ValueError(
+                f"`references` must have as many stories as `predictions`, got {len(human)} and {len(model)}; "
+                f"the model has none for {extra!r}"
+            )
+    if not shared:
+        raise ValueError("`predictions` and `references` must have a story in common, got none")
+    return PairedRows(shared, [model[name] for name in shared], [human[name] for name in shared], n_left_out)

@@ -1,0 +1,113 @@
+"""Does the second text of a pair follow the first? Scorers of text pairs behind one small protocol."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+from typing import Protocol
+
+import numpy as np
+
+from vlgauge.encoders.pair_classifier import LoadedScorer
+from vlgauge.encoders.pair_classifier import Pair
+from vlgauge.encoders.pair_classifier import PairProbabilities
+from vlgauge.encoders.pair_classifier import PairTooLong
+from vlgauge.encoders.pair_models import find_pair_model
+from vlgauge.encoders.pool import pool
+from vlgauge.encoders.sentence import resolved_device
+from vlgauge.progress import Progress
+from vlgauge.progress import progress_bar
+from vlgauge.results import named
+
+__all__ = ["GivenScorer", "PairProbabilities", "PairScorer", "PairTooLong", "pair_scorer"]
+
+
+class PairScorer(Protocol):
+    """What rovist_c needs of a classifier of sentence pairs; a test puts a fake here.
+
+    Attributes:
+        identity: Name and digest of the model, for signatures.
+    """
+
+    identity: str
+
+    def probabilities(
+        self,
+        pairs: Sequence[Pair],
+        *,
+        label: int | str = 1,
+        cut: str | None = "longest",
+        batch_size: int = 32,
+        progress: Progress = None,
+    ) -> PairProbabilities:
+        """Probabilities of the pairs.
+
+        Args:
+            pairs: First and second text of each.
+            label: Index or name of the class for "follows".
+            cut: What to cut of a pair that is too long: "longest", tokens from the end of the longer text, or
+                "oldest", tokens from the start of the first; None refuses it.
+            batch_size: Pairs per forward pass.
+            progress: See `vlgauge.progress`.
+
+        Raises:
+            PairTooLong: If a pair is too long and `cut` is None.
+        """
+        ...
+
+
+def pair_scorer(model: Any = None, base: Any = None, *, profile: str = "paper", device: str = "auto") -> PairScorer:
+    """The scorer of a setting: a function as it is, a model on disk from the pool.
+
+    Args:
+        model: See `find_pair_model`; or a function from a list of pairs to their probabilities.
+        base: See `find_pair_model`.
+        profile: "paper" or "embedded".
+        device: ``"auto"``, or a device of torch.
+    """
+    if callable(model):
+        return GivenScorer(model)
+    model, base = (value if value is None else os.fspath(value) for value in (model, base))
+    found = find_pair_model(model, base, profile)
+    device = resolved_device(device)
+    scorer: PairScorer = pool.get(("pair", found.digest, device), lambda: LoadedScorer(found, device))
+    return scorer
+
+
+class GivenScorer:
+    """A function that the user brings; it gets each distinct pair once per call."""
+
+    def __init__(self, function: Callable[[list[Pair]], Any]) -> None:
+        self._function = function
+        self.identity = str(named(function))
+
+    def probabilities(
+        self,
+        pairs: Sequence[Pair],
+        *,
+        label: int | str = 1,
+        cut: str | None = "longest",
+        batch_size: int = 32,
+        progress: Progress = None,
+    ) -> PairProbabilities:
+        """What the function returns, checked.
+
+        Raises:
+            ValueError: If that is not one number in [0, 1] per pair.
+        """
+        distinct = sorted(set(pairs), key=lambda pair: (len(pair[0]) + len(pair[1]), pair))
+        found: dict[Pair, float] = {}
+        with progress_bar(len(distinct), "Scoring sentence pairs", progress) as advance:
+            for start in range(0, len(distinct), batch_size):
+                batch = distinct[start : start + batch_size]
+                values = np.asarray(self._function(batch), dtype=np.float64)
+                if values.shape != (len(batch),) or not ((values >= 0) & (values <= 1)).all():
+                    raise ValueError(
+                        f"`model` must return one probability per pair, got an array of shape {values.shape} for "
+                        f"{len(batch)} pairs, or numbers outside of [0, 1]"
+                    )
+                found.update(zip(batch, values.tolist(), strict=True))
+                advance(len(batch))
+        return PairProbabilities(np.array([found[pair] for pair in pairs]), np.zeros(len(pairs), dtype=bool))

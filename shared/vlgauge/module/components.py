@@ -1,0 +1,61 @@
+"""Base of the metrics that compare stories by scores that other metrics gave them."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import datasets
+
+from vlgauge.module.base import Metric
+from vlgauge.module.columns import Column
+from vlgauge.module.settings import nearest
+
+COMPONENTS = ("groovist", "rovist_c", "rovist_nr")
+
+
+class Components(Column):
+    """The scores of a story by metric; None and NaN both stand for an undefined score."""
+
+    def feature(self) -> Any:
+        """One number per metric."""
+        return {name: datasets.Value("float64") for name in COMPONENTS}
+
+    def store(self, row: Any, place: str) -> dict[str, float]:
+        """The scores as `float`; other keys of the row, such as an id, are left out.
+
+        Raises:
+            ValueError: If the row is no dictionary, lacks a metric, or holds anything but numbers and None.
+        """
+        if not isinstance(row, Mapping):
+            needed = ", ".join(COMPONENTS)
+            raise ValueError(f"`{place}` must be a dictionary of the scores {needed}, got {type(row).__name__}")
+        for name in COMPONENTS:
+            if name not in row:
+                close = nearest(name, map(str, row)) if row else "it is empty"
+                raise ValueError(f"`{place}` must have the score `{name}`, which is missing; {close}")
+        return {name: component(row[name], f"{place}[{name!r}]") for name in COMPONENTS}
+
+
+def component(value: Any, place: str) -> float:
+    """A score as `float`, NaN for None.
+
+    Raises:
+        ValueError: If it is no number, or infinite.
+    """
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise ValueError(f"`{place}` must be a number, NaN or None, got {type(value).__name__}")
+    number = float(value)
+    if math.isinf(number):
+        raise ValueError(f"`{place}` must be finite, NaN or None, got {number}")
+    return number
+
+
+class ComponentMetric(Metric):
+    """Base of the metrics that read the scores of two stories per example: a model's and a human one."""
+
+    columns = (Components("predictions"), Components("references"))
