@@ -150,7 +150,7 @@ def _ground_statement(background: str, rng: np.random.Generator) -> Statement:
 
 
 def _scene_texts(scene: Scene, rng: np.random.Generator) -> Texts:
-    makes: tuple[Make, ...] = (statement, statement, _loose, _phrase)
+    makes: tuple[Make, ...] = (statement, statement, statement, _loose if rng.random() < 0.5 else _phrase)
     return [versions(scene, make, rng) for make in makes]
 
 
