@@ -29,7 +29,7 @@ def test_what_is_located(tmp_path):
 
 
 def test_addresses_stay_as_they_are():
-    cells = ["https://example.org/a.png", "data:image/png;base64,AAAA"]
+    cells = ["https://example.org/a.png", "data:image/png;base64,AAAA", "DATA:image/png;base64,AAAA"]
     assert located({"images": cells}, "rows.jsonl")["images"] == cells
 
 

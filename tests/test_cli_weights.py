@@ -122,6 +122,7 @@ def test_convert_keeps_pac_s_plus_plus_out_of_the_place_of_pac_s(convert, tmp_pa
         ("pac_s", ("--output", "nowhere/a.safetensors"), "nowhere: No such folder"),
         ("pac_s", ("--kind", "custom"), "--output is needed for --kind custom"),
         ("pac_s", ("--backbone", "ViT-B/33"), "`backbone` must be one of"),
+        ("pac_s", ("--base", __file__), "`--base` must be safetensors or a file of torch.save, got "),
         ("pac_s", ("--base", "nowhere.pt"), "give it as --base FILE: `weights` must be an existing file"),
     ],
 )
@@ -265,7 +266,8 @@ def test_list_and_check_need_no_network(capsys, no_sockets, monkeypatch, tmp_pat
     monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path))
     code, out, _ = run(capsys, "prefetch", "--list", "pac_s:laion/ViT-L-14", "rovist", "concreteness")
     assert code == 0
-    for part in ("openClip_ViT-L-14.pth", "albert/albert-large-v1", "r2p_model_epoch2.pth.tar", "no-derivatives"):
+    commit = 'base="albert/albert-large-v1@COMMIT"; COMMIT is told when `vlgauge prefetch rovist_c` has fetched'
+    for part in ("openClip_ViT-L-14.pth", commit, "r2p_model_epoch2.pth.tar", "no-derivatives"):
         assert part in out
     code, out, _ = run(capsys, "prefetch", "--check", "pac_s")
     assert code == 1

@@ -227,6 +227,16 @@ def test_long_texts_can_be_split(load, encoder):
     assert result["ref_clip_s_scores"] == pytest.approx([sum(harmonic) / 4, 5 / 3.5], abs=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:.*have more than 77 tokens")
+def test_split_captions_that_are_like_nothing_are_counted_by_row(load, encoder):
+    metric = load(long_text="split", variant="paper")
+    encoder.texts |= {"east.": EAST, "north.": NORTH, "north?": NORTH, LONG.strip(): WEST}
+    rows = {"images": images(1, 1), "references": [["east"], ["east"]]}
+    with pytest.warns(UserWarning, match="^1 of 2 ref_clip_s are 0 because neither image nor references"):
+        result = metric.compute(predictions=[f"north. north? {LONG}", f"east. north? {LONG}"], **rows)
+    assert result["ref_clip_s_scores"] == pytest.approx([0.0, 5 / 3.5 / 3], abs=1e-6)
+
+
 def test_short_texts_are_never_split(load):
     rows = {"predictions": ["east. north."], "images": images(1)}
     assert load(long_text="split").compute(**rows)["clip_s"] == load().compute(**rows)["clip_s"]

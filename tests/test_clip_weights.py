@@ -6,6 +6,8 @@ import time
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import save_file
 from tiny_clip import IMAGES
 from tiny_clip import TINY
 from tiny_clip import golden_json
@@ -99,6 +101,31 @@ def test_a_given_file_must_be_there(tmp_path):
         clip_encoder(weights=tmp_path / "none.pth")
     with pytest.raises(WeightsNotFound, match="`weights` must be a file for the backbone 'tiny', which is on no Hub"):
         clip_encoder(TINY)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"just words", "`weights` must be safetensors or a file of torch.save, got "),
+        (b"<html>", "`weights` must hold weights, got a web page"),
+        (None, "`weights` must have the tensors of tiny-quickgelu, got others in .*: missing: "),
+    ],
+)
+def test_a_bad_file_is_named_as_the_setting_that_it_was_given_as(tmp_path, content, message):
+    file = tmp_path / "x.safetensors"
+    if content is None:
+        save_file({"visual.proj": torch.zeros(2, 2)}, file)
+    else:
+        file.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        clip_encoder(TINY, weights=file)
+
+
+@pytest.mark.parametrize("name", ["weights", "checkpoint", "feature_cache"])
+def test_what_is_no_path_is_refused(weights, name):
+    settings = {"weights": weights, name: 5}
+    with pytest.raises(TypeError, match=f"`{name}` must be a path, got int"):
+        clip.clip_with_checkpoint(TINY, kind="clip_s", **settings)
 
 
 def test_names_that_files_carry_are_understood(tmp_path, weights):

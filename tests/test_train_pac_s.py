@@ -225,6 +225,10 @@ def test_an_interrupted_training_goes_on_bit_by_bit(train, monkeypatch):
     status, printed, path = train(*SCENES, "--learning-rate", "2e-3", "--resume", out="parts.safetensors")
     assert status == 2
     assert "`--resume` must find a checkpoint of the same data, base and settings, got another one in" in printed
+    checkpoint, content = path.with_suffix(".checkpoint"), path.with_suffix(".checkpoint").read_bytes()
+    checkpoint.write_bytes(content[:99])
+    assert "`--resume` must find a checkpoint, got '" in train(*SCENES, "--resume", out="parts.safetensors")[1]
+    checkpoint.write_bytes(content)
     status, printed, path = train(*SCENES, "--resume", out="parts.safetensors")
     assert status == 0, printed
     assert read_adapter(path).digest == read_adapter(whole).digest

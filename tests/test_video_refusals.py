@@ -97,7 +97,7 @@ def test_other_refusals(unreadable, folder, mp4):
         video_frames(unreadable["sound_only"])
     with pytest.raises(ValueError, match=r"`video` must be a readable video, got 0 bytes \("):
         video_frames(b"")
-    with pytest.raises(ValueError, match=r"`video` must be an existing video file, got '.*gone.mp4'"):
+    with pytest.raises(ValueError, match=r"`video` must be an existing video file, got '.*gone.mp4', which is missing"):
         video_frames(folder / "gone.mp4")
     with pytest.raises(ValueError, match=r"`video` must be a video file, got '.*', which is no regular file"):
         video_frames(folder)

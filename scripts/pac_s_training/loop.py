@@ -189,11 +189,19 @@ class Training:
         """Stand where the checkpoint stands.
 
         Raises:
-            ValueError: If it is of another training.
+            ValueError: If it is of another training, or no checkpoint.
         """
+        from safetensors import SafetensorError
         from safetensors import safe_open
 
-        with safe_open(self._checkpoint, framework="pt") as file:
+        try:
+            opened = safe_open(self._checkpoint, framework="pt")
+        except SafetensorError as error:
+            raise ValueError(
+                f"`--resume` must find a checkpoint, got {str(self._checkpoint)!r}, which cannot be read ({error}); "
+                "delete the file"
+            ) from error
+        with opened as file:
             metadata = file.metadata() or {}
             if (metadata.get("format"), metadata.get("fingerprint")) != (FORMAT, self._fingerprint):
                 raise ValueError(

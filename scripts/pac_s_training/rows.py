@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.images import image_cell
+from vlgauge.images import is_address
 from vlgauge.pictures import ImagePicture
 from vlgauge.pictures import Picture
 
@@ -170,5 +171,5 @@ def _picture(fields: Mapping[str, Any], column: str, folder: Path, place: str) -
         return None
     name = f"{place} {column}"
     # An address must reach the check of the cell as it is.
-    path = value if "://" in value or value.startswith("data:") else str(folder / value)
+    path = value if is_address(value) else str(folder / value)
     return ImagePicture(image_cell(path, name), name)

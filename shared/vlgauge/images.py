@@ -32,6 +32,11 @@ _DEEP_MODES = ("I", "F")
 _ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+://|data:)", re.IGNORECASE)
 
 
+def is_address(text: str) -> bool:
+    """Whether a text is an address such as ``"https://..."`` or ``"data:..."`` rather than a path."""
+    return _ADDRESS.match(text) is not None
+
+
 def is_single_image(value: Any) -> bool:
     """Whether a row is one image rather than a list of images."""
     if isinstance(value, np.ndarray):
@@ -52,7 +57,7 @@ def image_cell(image: Any, place: str) -> dict[str, Any]:
         TypeError: For any other kind of object or array.
     """
     if isinstance(image, (str, os.PathLike)):
-        return {"bytes": None, "path": _existing_file(image, place)}
+        return {"bytes": None, "path": existing_file(image, place)}
     if isinstance(image, (bytes, bytearray)):
         return {"bytes": _not_empty(bytes(image), place), "path": None}
     if isinstance(image, Mapping):
@@ -77,22 +82,33 @@ def _not_empty(data: bytes, place: str) -> bytes:
     return data
 
 
-def _existing_file(path: str | os.PathLike[str], place: str) -> str:
+def existing_file(path: str | os.PathLike[str], place: str, kind: Literal["image", "video"] = "image") -> str:
+    """Absolute path of a regular file.
+
+    Args:
+        path: Path; nothing is opened.
+        place: Where it stands, for messages.
+        kind: What the file should be, for messages.
+
+    Raises:
+        ValueError: For an address, a missing file, a folder, a pipe, a name that is not valid Unicode.
+    """
     text = os.fspath(path)
-    if _ADDRESS.match(text):
+    if is_address(text):
         raise ValueError(f"`{place}` must be a local file, got the address {text[:60]!r}; download it first")
     absolute = Path(text).absolute()
     try:
         mode = absolute.stat().st_mode
     except (OSError, ValueError):
-        raise ValueError(f"`{place}` must be an existing image file, got {text!r}, which is missing") from None
+        raise ValueError(f"`{place}` must be an existing {kind} file, got {text!r}, which is missing") from None
     # Opening a pipe or a device could wait for ever.
     if not stat.S_ISREG(mode):
-        raise ValueError(f"`{place}` must be an image file, got {text!r}, which is no regular file")
+        article = "an" if kind == "image" else "a"
+        raise ValueError(f"`{place}` must be {article} {kind} file, got {text!r}, which is no regular file")
     try:
         str(absolute).encode()
     except UnicodeEncodeError:
-        raise ValueError(f"`{place}` must have a path that is valid Unicode, got {text!r}; pass the bytes") from None
+        raise ValueError(f"`{place}` must have a path that is valid Unicode, got {text!r}; rename it") from None
     return str(absolute)
 
 
@@ -102,7 +118,7 @@ def _mapping_cell(image: Mapping[str, Any], place: str) -> dict[str, Any]:
         return {"bytes": _not_empty(bytes(data), place), "path": None}
     if path is None:
         raise ValueError(f"`{place}` must have `bytes` or `path`, got the keys {sorted(map(str, image))}")
-    return {"bytes": None, "path": _existing_file(path, place)}
+    return {"bytes": None, "path": existing_file(path, place)}
 
 
 def _refuse_deep(mode: str, place: str) -> None:
@@ -117,7 +133,8 @@ def _stored_mode(image: Image.Image) -> str:
     """Mode of the pixels in a file; Pillow opens 16-bit colour as "RGB" and would keep the high bytes only."""
     tiles = getattr(image, "tile", None)
     stored = str(tiles[0].args) if tiles else ""
-    return f"{image.mode};16" if ";16" in stored or "65535" in stored else image.mode
+    deep = ";16" in stored or "65535" in stored
+    return f"{image.mode};16" if deep and not image.mode.startswith(_DEEP_MODES) else image.mode
 
 
 def _pixel_bytes(image: Image.Image, place: str) -> bytes:

@@ -16,12 +16,12 @@ from typing import TypeAlias
 import numpy as np
 from PIL import Image
 
+from vlgauge.images import existing_file
 from vlgauge.pictures import ImagePicture
 from vlgauge.pictures import Picture
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
 from vlgauge.video_cells import checked_segment
-from vlgauge.video_cells import existing_file
 from vlgauge.video_decoder import COMPLETE
 from vlgauge.video_decoder import ChosenFrames
 from vlgauge.video_decoder import Extent
@@ -152,7 +152,7 @@ def video_frames(
         ValueError: If the file is missing or cannot be read, or the segment does not lie in it.
         ImportError: If PyAV is not installed.
     """
-    data = bytes(video) if isinstance(video, (bytes, bytearray)) else existing_file(video, place)
+    data = bytes(video) if isinstance(video, (bytes, bytearray)) else existing_file(video, place, "video")
     pictures, cut_short = _file_frames(data, check_n_frames(n_frames), *checked_segment(start, end, place), place)
     _warn_of_cut(int(cut_short), 1)
     return pictures

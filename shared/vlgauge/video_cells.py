@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 import numbers
 import os
-import re
-import stat
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from vlgauge.images import existing_file
 from vlgauge.images import image_cell
 
 _KEYS = ("path", "start", "end", "frames")
-_ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+://|data:)", re.IGNORECASE)
 
 
 def video_cell(video: Any, place: str) -> dict[str, Any]:
@@ -32,7 +29,7 @@ def video_cell(video: Any, place: str) -> dict[str, Any]:
         TypeError: For any other kind of object.
     """
     if isinstance(video, (str, os.PathLike)):
-        return {"path": existing_file(video, place), "start": None, "end": None, "frames": None}
+        return {"path": existing_file(video, place, "video"), "start": None, "end": None, "frames": None}
     if isinstance(video, Mapping):
         return _mapping_cell(video, place)
     if isinstance(video, np.ndarray) and video.ndim != 4:
@@ -78,24 +75,3 @@ def checked_segment(start: Any, end: Any, place: str) -> tuple[float | None, flo
     if not 0 <= (start or 0) < math.inf or not (start or 0) < (math.inf if end is None else end):
         raise ValueError(f"`{place}` must have 0 <= `start` < `end` in seconds, got {start} and {end}")
     return None if start is None else float(start), None if end is None else float(end)
-
-
-def existing_file(path: str | os.PathLike[str], place: str) -> str:
-    """Absolute path of a regular file.
-
-    Raises:
-        ValueError: For an address, a missing file, a folder, a pipe.
-    """
-    text = os.fspath(path)
-    if _ADDRESS.match(text):
-        raise ValueError(f"`{place}` must be a local file, got the address {text[:60]!r}; download it first")
-    absolute = Path(text).absolute()
-    try:
-        mode = absolute.stat().st_mode
-        str(absolute).encode()
-    except (OSError, ValueError):
-        raise ValueError(f"`{place}` must be an existing video file, got {text!r}") from None
-    # Opening a pipe or a device could wait for ever.
-    if not stat.S_ISREG(mode):
-        raise ValueError(f"`{place}` must be a video file, got {text!r}, which is no regular file")
-    return str(absolute)

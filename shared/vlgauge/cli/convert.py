@@ -40,8 +40,8 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError("--output is needed for --kind custom: only the weights of PAC-S have a place of their own")
     target = checked_output(options.output)
     base = _base(row, options.base)
-    base_sha256 = sha256_of(base)
-    found = convert(options.checkpoint, row, read_state(base, row), base_sha256=base_sha256, kind=options.kind)
+    base_state = read_state(base, row, setting="--base")
+    found = convert(options.checkpoint, row, base_state, base_sha256=sha256_of(base), kind=options.kind)
     if target is None:
         target = paper_place(row, found)
     found.write(target)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from vlgauge.images import is_address
+
 PICTURED = ("images", "videos")
 
 
@@ -27,7 +29,7 @@ def _located(cell: Any, folder: str) -> Any:
     """A path, a list of such cells, or a mapping with ``path`` or ``frames``; the metric judges anything else."""
     if isinstance(cell, str):
         # An address stays as it is, so that the metric refuses it as one.
-        return cell if "://" in cell or cell.startswith("data:") else str(Path(folder) / cell)
+        return cell if is_address(cell) else str(Path(folder) / cell)
     if isinstance(cell, list):
         return [_located(item, folder) for item in cell]
     if isinstance(cell, dict):

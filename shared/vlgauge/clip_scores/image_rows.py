@@ -85,6 +85,8 @@ def score_images(
     p = clip_scores(cosines, w)
     alike = pair_cosines(read, read, (rows.units[rows.pairs[0]], rows.pairs[1]))
     s, best = group_maxima(alike, rows.pairs[0], len(rows.units))
+    # A caption that was split is like nothing if none of its sentences is like anything.
+    unlike = group_means((p == 0) & ((np.maximum(s, 0) if clamp else s) == 0), rows.unit_rows, n) == 1
     with_references = group_means(reference_scores(p, s, clamp=clamp), rows.unit_rows, n)
     details: list[dict[str, Any]] = [
         {"cosine": cosine, "truncated": flag}
@@ -99,7 +101,7 @@ def score_images(
         reference_scores=with_references if rows.has_references else None,
         details=details,
         n_unreadable=int(np.count_nonzero(unreadable[picture_of])),
-        n_unlike=int(np.count_nonzero((p == 0) & ((np.maximum(s, 0) if clamp else s) == 0))),
+        n_unlike=int(np.count_nonzero(unlike)),
     )
 
 

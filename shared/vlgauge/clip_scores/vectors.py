@@ -86,19 +86,14 @@ def too_long(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
 
 def token_texts(ids: Ids) -> list[str]:
     """Each token as text, such as ``["<start_of_text>", "a", "dog", "<end_of_text>"]``."""
-    return [_byte_pairs().decode([token]).strip() for token in ids.tolist()]
+    from vlgauge.encoders.clip_text import byte_pairs
+
+    return [byte_pairs().decode([token]).strip() for token in ids.tolist()]
 
 
 def _surely_fits(text: str) -> bool:
     """Whether a look is enough: ASCII without entities is not longer when cleaned, and no token is a space."""
     return text.isascii() and "&" not in text and len("".join(text.split())) <= CONTEXT - 2
-
-
-@cache
-def _byte_pairs() -> Any:
-    from open_clip.tokenizer import SimpleTokenizer
-
-    return SimpleTokenizer()
 
 
 @cache

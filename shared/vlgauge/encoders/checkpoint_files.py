@@ -9,8 +9,10 @@ import re
 import warnings
 import zipfile
 from collections.abc import Collection
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 # Whole numbers that OpenAI's files carry beside the tensors.
 DROPPED = ("input_resolution", "context_length", "vocab_size")
 
-_ADVICE = "save its tensors alone, torch.save({'state_dict': model.state_dict()}, FILE), and run: vlgauge convert FILE"
+_ADVICE = "save its tensors alone, torch.save({'state_dict': model.state_dict()}, FILE), and give that file"
+# Torch's own text advises the unsafe way of loading; its reason stands between these.
+_TORCH_REASON = re.compile(r"WeightsUnpickler error: (.*?)(?: Check the documentation|$)")
 
 
 def read_tensors(path: str | PathLike[str], *, archives: Collection[str] | None = None) -> dict[str, torch.Tensor]:
@@ -104,6 +108,15 @@ def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
     return kept
 
 
+@contextmanager
+def given_as(setting: str) -> Iterator[None]:
+    """Let messages about a file name the setting that it was given as, where that is not `checkpoint`."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(str(error).replace("`checkpoint`", f"`{setting}`", 1)) from error
+
+
 def openai_archives() -> frozenset[str]:
     """SHA-256 of OpenAI's published archives."""
     return frozenset(row.openai_sha256 for row in TABLE.values() if row.openai_sha256)
@@ -179,5 +192,7 @@ def _read_archive(file: Path, known: Collection[str]) -> dict[str, torch.Tensor]
 
 
 def _broken(file: Path, error: Exception) -> str:
-    why = " ".join(str(error).split())[:200]
+    text = " ".join(str(error).split())
+    reason = _TORCH_REASON.search(text)
+    why = (reason[1] if reason else f"{type(error).__name__}: {text}")[:200]
     return f"`checkpoint` must be safetensors or a file of torch.save, got {str(file)!r}, which fails with: {why}"

@@ -229,6 +229,6 @@ def _equal_but_rounded(values: np.ndarray, base: np.ndarray) -> bool:
 
 def _plain_clip(row: ClipArchitecture, source: str) -> str:
     return (
-        f"`checkpoint` must differ from the weights of {row.name}: these are the CLIP weights; use clip_s, or give the "
-        f"weights of PAC-S in place of {source!r}"
+        f"`checkpoint` must differ from the weights of {row.name}: these are the CLIP weights; use clip_s without "
+        f"`checkpoint`, or give the weights of PAC-S in place of {source!r}"
     )

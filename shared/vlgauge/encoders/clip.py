@@ -59,7 +59,7 @@ def clip_encoder(
     Args:
         backbone: A name of the table such as ``"ViT-B/32"``, or a row of the caller's own; None for ViT-B/32, or for
             the toy CLIP under the embedded profile.
-        weights: File with the weights; None for the one of the Hub at the pinned revision.
+        weights: File with the weights; None for the one of the Hub, at the revision of the table.
         profile: ``"paper"``, or ``"embedded"`` for the toy CLIP, which needs no download.
         device: ``"auto"``: the first of cuda, mps, cpu that is there; or a device of torch.
         dtype: ``"float32"``; ``"bfloat16"`` is faster on some devices and moves scores by up to 3e-3; ``"float16"``
@@ -108,6 +108,8 @@ def clip_with_checkpoint(
         ValueError: If the checkpoint does not belong to the backbone, or is the backbone itself.
         WeightsNotFound: If there is no checkpoint, or an adapter has no backbone.
     """
+    from vlgauge.encoders.adapters import Adapter
+
     check_choice("kind", kind, KINDS)
     check_choice("dtype", dtype, DTYPES)
     if checkpoint is None and kind == "clip_s":
@@ -117,7 +119,7 @@ def clip_with_checkpoint(
     row = _row(backbone, profile)
     if checkpoint is None:
         checkpoint = _default_checkpoint(row, profile)
-    if isinstance(checkpoint, (str, os.PathLike)):
+    if not isinstance(checkpoint, Adapter):
         checkpoint = _existing(checkpoint)
     base: _Weights | None = None
     try:
@@ -131,12 +133,13 @@ def clip_with_checkpoint(
         return _pooled(base, device, dtype, feature_cache), found.adapter
     assert isinstance(checkpoint, Path)
     path = checkpoint
-    whole = _Weights(row, sha256_of(path), lambda: read_state(path, row), found.verified)
+    whole = _Weights(row, sha256_of(path), lambda: read_state(path, row, setting="checkpoint"), found.verified)
     return _pooled(whole, device, dtype, feature_cache), None
 
 
 def _pooled(weights: _Weights, device: str, dtype: str, feature_cache: str | Path | None) -> ClipEncoder:
     """The encoder of resolved weights."""
+    _check_path("feature_cache", feature_cache)
     place = resolved_device(device)
     if dtype == "float16" and not place.startswith("cuda"):
         raise ValueError(f"`dtype` must be 'float32' or 'bfloat16' on {place}, got 'float16'")
@@ -170,6 +173,7 @@ def _row(backbone: str | ClipArchitecture | None, profile: str) -> ClipArchitect
 
 def _resolved(backbone: str | ClipArchitecture | None, weights: str | Path | None, profile: str) -> _Weights:
     row = _row(backbone, profile)
+    _check_path("weights", weights)
     if profile == "paper":
         path = find_weights(row, weights)
         return _Weights(row, sha256_of(path), lambda: read_state(path, row))
@@ -191,7 +195,14 @@ def _default_checkpoint(row: ClipArchitecture, profile: str) -> Path:
     return toy_file("toy_pac_s.safetensors") if profile == "embedded" else paper_adapter(row)
 
 
+def _check_path(name: str, value: object) -> None:
+    """Refuse what is no path; TypeError. None stands for the default."""
+    if value is not None and not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"`{name}` must be a path, got {type(value).__name__}")
+
+
 def _existing(checkpoint: str | os.PathLike[str]) -> Path:
+    _check_path("checkpoint", checkpoint)
     path = Path(checkpoint).expanduser()
     if not path.is_file():
         raise WeightsNotFound(f"`checkpoint` must be an existing file, got {os.fspath(checkpoint)!r}")

@@ -25,7 +25,7 @@ NEEDS_CLIP = 'CLIP needs more packages; run: pip install "vlgauge[clip]"'
 
 
 def find_weights(row: ClipArchitecture, weights: str | Path | None) -> Path:
-    """File with the weights of a backbone: the given one, else the one of the Hub at the pinned revision.
+    """File with the weights of a backbone: the given one, else the one of the Hub, at the revision of the table.
 
     Raises:
         WeightsNotFound: If there is no such file and it cannot be fetched.
@@ -64,20 +64,28 @@ def _hub_file(row: ClipArchitecture) -> Path:
     )
 
 
-def read_state(path: Path, row: ClipArchitecture) -> dict[str, torch.Tensor]:
-    """Tensors of a file of weights by open_clip's names; see `vlgauge.encoders.checkpoints` for what is refused."""
+def read_state(path: Path, row: ClipArchitecture, *, setting: str = "weights") -> dict[str, torch.Tensor]:
+    """Tensors of a file of weights by open_clip's names; see `vlgauge.encoders.checkpoints` for what is refused.
+
+    Args:
+        path: File.
+        row: The architecture.
+        setting: What the file was given as, for messages.
+    """
+    from vlgauge.encoders.checkpoint_files import given_as
     from vlgauge.encoders.checkpoint_names import refuse_other_tensors
     from vlgauge.encoders.checkpoints import clip_state
     from vlgauge.encoders.checkpoints import read_tensors
 
     model = empty_model(row)
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    tensors = read_tensors(path)
-    if hasattr(model, "text"):
-        # The names of another text tower are open_clip's own; there are no others.
-        refuse_other_tensors(tensors, shapes, row.architecture, str(path))
-        return tensors
-    return clip_state(tensors, row, source=str(path), shapes=shapes)
+    with given_as(setting):
+        tensors = read_tensors(path)
+        if hasattr(model, "text"):
+            # The names of another text tower are open_clip's own; there are no others.
+            refuse_other_tensors(tensors, shapes, row.architecture, str(path))
+            return tensors
+        return clip_state(tensors, row, source=str(path), shapes=shapes)
 
 
 def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:

@@ -22,7 +22,7 @@ class ClipTokens:
     """
 
     def __init__(self) -> None:
-        self._tokenizer = _byte_pairs()
+        self._tokenizer = byte_pairs()
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[np.ndarray], np.ndarray]:
         """Ids of each text, shapes ``(n_tokens,)``, int32, and which texts were cut, shape ``(n_texts,)``.
@@ -44,7 +44,7 @@ class ClipTokens:
 
 
 @cache
-def _byte_pairs() -> Any:
+def byte_pairs() -> Any:
     """One tokenizer for the process; it remembers the words that it has split."""
     from open_clip.tokenizer import SimpleTokenizer
 
