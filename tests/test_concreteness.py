@@ -172,6 +172,14 @@ def test_stories_count_not_their_sentences():
     assert idf.fit_idf([["A dog.", "A dog ran."], "The Dog slept."]).df["dog"] == 1
 
 
+@pytest.mark.parametrize("story", [3, None, ["a dog", 3]])
+def test_idf_of_something_else_than_stories(story):
+    with pytest.raises(
+        ValueError, match=r"`idf` must be fitted on stories, each a string or a list of str, got .* as 1"
+    ):
+        idf.fit_idf(["a dog", story])
+
+
 def test_idf_file(tmp_path):
     table = idf.fit_idf(["a dog", "a café"], lowercase=True)
     table.save(tmp_path / "idf.json")

@@ -173,6 +173,7 @@ def test_published_files_are_intersected(tmp_path):
         ("G.json", '{"a": "high"}', "must have a number for story 'a', got 'high'"),
         ("G.json", '{"a": 1e999}', "must be finite, NaN or None, got inf"),
         ("C.csv", "story_id,score\na,1\n", "must have the columns story_id and C_score, got story_id, score"),
+        ("C.csv", "C_score,story_id\n0.5\n", "must have a story_id in every line, got a line without one"),
         ("R.csv", "", "must have the columns story_id and R_score, got none"),
         ("R.csv", "story_id,R_score\na,1\na,2\n", "must have each story once, got 'a' more than once"),
     ],

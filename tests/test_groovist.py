@@ -172,7 +172,7 @@ def test_ablations_change_what_they_name():
         assert score(**wrong, metric=metric)["groovist"] == pytest.approx(values.mean())
     by_idf = load(concreteness="idf", idf=[STORY, ["A red car."]])
     found = details(**wrong, metric=by_idf)["noun_phrases"]
-    assert found[0]["weight"] == pytest.approx((math.log(2) + math.log(2 / 3) + math.log(1)) / 3)
+    assert found[0]["weight"] == pytest.approx((2 * math.log(2 / 3) + math.log(1)) / 3)
 
 
 def test_nouns_as_units():
@@ -204,3 +204,12 @@ def test_analyses():
     assert told["groovist_temporal_misalignment"] == [pytest.approx((1 + 1 / 2) / 2)]
     best = score(metric=load(analysis="temporal_misalignment", theta=1.0, matching="best"))
     assert best["groovist_temporal_misalignment"] == [pytest.approx(0.25)]
+
+
+def test_proportion_counts_noun_phrases_whatever_the_units():
+    shares = [
+        score(phrases=None, metric=load(noun_phrases="embedded", units=units, analysis="np_proportion"))
+        for units in ("noun_phrases", "nouns")
+    ]
+    assert shares[0]["groovist_np_proportion"] == shares[1]["groovist_np_proportion"]
+    assert shares[0]["groovist"] != shares[1]["groovist"]

@@ -149,6 +149,13 @@ def test_data_that_is_refused(data, message):
         score(**data)
 
 
+def test_text_that_is_no_unicode():
+    with pytest.raises(
+        ValueError, match=r"`predictions\[0\], sentence 1` must be valid Unicode, got the lone surrogate"
+    ):
+        score(stories=[["A red dog.", "It \ud800 ran."]], phrases=None, metric=load(noun_phrases="embedded"))
+
+
 def test_placeholders_are_replaced_before_phrases_are_sought():
     story = ["[male] saw a red dog.", "[male0] ran."]
     texts = {

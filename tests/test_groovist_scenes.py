@@ -67,8 +67,20 @@ def test_scenes_theta_is_for_the_toy_only():
     from fake_clip import FakeClip
 
     metric = vlgauge.load("groovist", dataset="scenes", concreteness=None, backbone=FakeClip(), regions="whole")
-    with pytest.raises(ValueError, match="must be fitted with the encoder of this call, got vlgauge-toy-clip@"):
+    with pytest.raises(ValueError, match=r"`dataset` must be left out with this encoder, .* for vlgauge-toy-clip@"):
         metric.compute(predictions=["x"], noun_phrases=[["a"]], images=[scenes.stories(1, 0)[0].images()])
+
+
+def test_scenes_theta_on_the_scale_of_the_paper(stories):
+    images, sentences = [stories[0].images()], [stories[0].sentences]
+    released, paper = (
+        load(variant=variant).compute(predictions=sentences, images=images, return_details=True)
+        for variant in ("released", "paper")
+    )
+    theta = [float(one["groovist_signature"].partition("|theta:")[2].partition("@")[0]) for one in (released, paper)]
+    assert theta[1] == pytest.approx(theta[0] / 2.5)
+    assert min(row["cosine"] for row in released["groovist_details"][0]["noun_phrases"]) > 0
+    assert paper["groovist"] == pytest.approx(released["groovist"] / 2.5)
 
 
 def test_fitting_script(fit_script, tmp_path, monkeypatch):

@@ -93,7 +93,7 @@ def test_given_regions_stay_with_their_images(data):
 
 
 def test_ablations_are_the_settings_of_the_metric(data):
-    load, idf = loader(), fit_idf(data.stories)
+    load, idf = loader(), fit_idf(data.stories, lowercase=True)
     found = study.ablations(load, data, idf, n_random=1)
     assert list(found) == [name for name, *_ in study.ABLATIONS]
     for name, units, weights, penalize in study.ABLATIONS:
@@ -177,6 +177,31 @@ def test_random_pairs_command(run, tmp_path):
     assert "|regions:given|phrases:given|" in out
 
 
+def test_random_pairs_command_normalizes_as_the_metric(run, data, tmp_path):
+    target = tmp_path / "out.json"
+    assert run("random-pairs", "--random", "1", "--set", "normalize=tanh", "--output", str(target))[0] == 0
+    expected = loader(normalize="tanh")().compute(predictions=data.stories, images=data.images)
+    assert json.loads(target.read_text("utf-8"))["own"] == pytest.approx(expected["groovist_scores"], rel=1e-12)
+
+
+def test_idf_of_a_corpus_is_that_of_lower_case(run, data, tmp_path):
+    """Phrases are in lower case, the corpus is not: "A" at the start of a sentence is the word of "a red dog"."""
+    target = tmp_path / "out.json"
+    assert run("ablations", "--random", "1", "--output", str(target))[0] == 0
+    found = json.loads(target.read_text("utf-8"))["variants"]["GROOViST (-C +idf)"]["scores"]["own"]
+    table = fit_idf(data.stories, lowercase=True)
+    metric = loader(concreteness="idf", idf=data.stories)()
+    rows = metric.compute(predictions=data.stories, images=data.images, return_details=True)
+    assert found == pytest.approx(rows["groovist_scores"], rel=1e-12)
+    first = rows["groovist_details"][0]["noun_phrases"][0]
+    assert first["text"] == "a red dog"
+    assert (
+        first["weight"]
+        == pytest.approx(table.mean("a red dog"))
+        == pytest.approx((2 * math.log(4 / 5) + math.log(4 / 2)) / 3)
+    )
+
+
 def test_correlation_command(run, tmp_path):
     code, out, _ = run("correlation", "--ratings", "ratings", "--resamples", "20", "--output", str(tmp_path / "o.json"))
     assert code == 0
@@ -210,11 +235,17 @@ def test_fit_theta_command(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("random-pairs", "--random", "4"), "`n_random` must be from 1 to 3"),
+        (("random-pairs", "--random", "4"), "--random must be from 1 to 3, the number of other stories, got 4"),
+        (("random-pairs", "--random", "0"), "--random must be from 1 to 3, the number of other stories, got 0"),
+        (("ablations", "--random", "-1"), "--random must be from 0 to 3, the number of other stories, got -1"),
+        (("ablations", "--set", "units=nouns"), "--set must leave units out for ablations"),
+        (("ablations", "--set", "normalize=tanh"), "--set must leave normalize out for ablations"),
+        (("ablations", "--set", "concreteness=none"), "--set must leave concreteness out for ablations"),
         (("correlation", "--ratings", "story"), "--ratings must be a column of numbers"),
         (("correlation", "--ratings", "none"), "must have the column 'none'"),
         (("ablations", "--noun-phrases", "phrases"), "--noun-phrases must be left out"),
-        (("fit-theta", "--theta", "nowhere/theta.json"), "must be a file in an existing folder"),
+        (("fit-theta", "--theta", "nowhere/theta.json"), "--theta must be a file in an existing folder"),
+        (("fit-theta", "--theta", "t.json", "--output", "./t.json"), "--output must be another file than that of --t"),
         (("random-pairs", "--random", "2", "--set", "thetas=1"), "thetas"),
     ],
 )

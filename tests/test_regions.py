@@ -169,6 +169,15 @@ def test_detector_looks_at_each_distinct_image_once(monkeypatch):
     assert (len(seen), len(source.known)) == (3, 1)
 
 
+def test_boxes_that_another_thread_forgets_are_used_all_the_same():
+    class Forgetful(dict):
+        def __setitem__(self, key, value):
+            pass
+
+    source = regions.RegionSource("detector", lambda image: ([[0, 0, 5, 5]], [0.5]), known=Forgetful())
+    assert [[region.box for region in of] for of in found(source)] == [[(0, 0, 5, 5)]]
+
+
 def test_detector_without_boxes():
     assert found(lambda image: ([], [])) == [[]]
 
@@ -179,6 +188,8 @@ def test_detector_without_boxes():
         (([[0, 0, 1, 1]], [0.1, 0.2]), r"images\[0\]\[0\] as seen by the detector` must have one score per region"),
         (([[0, 0, math.nan, 1]], None), r"must have finite numbers, got \[0.0, 0.0, nan, 1.0\] in box 0"),
         (([[0, 0, 1, 1]], [math.inf]), "must have finite scores"),
+        ({"boxes": []}, r"must be a function that returns boxes and scores \(or None\), got dict for images\[0\]\[0\]"),
+        (([],), "must be a function that returns boxes and scores"),
     ],
 )
 def test_broken_detector(result, message):

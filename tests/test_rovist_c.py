@@ -280,10 +280,15 @@ def test_bad_settings_are_refused(settings, kind, message):
         load(**settings)
 
 
-@pytest.mark.parametrize("output", [[[0.1]], [0.1, 0.2], [1.5], [math.nan], 0.5])
+@pytest.mark.parametrize("output", [[[0.1]], [0.1, 0.2], [1.5], [math.nan], 0.5, ["high"], None])
 def test_a_function_must_return_probabilities(output):
     with pytest.raises(ValueError, match="`model` must return one probability per pair"):
         load(model=lambda pairs: output).compute(predictions=[["A.", "B."]])
+
+
+def test_a_function_has_no_base():
+    with pytest.raises(ValueError, match="`base` must be left out where `model` is a function, got 'albert'"):
+        load(model=lambda pairs: [0.5] * len(pairs), base="albert").compute(predictions=[["A.", "B."]])
 
 
 def test_stories_without_a_pair_need_no_forward():

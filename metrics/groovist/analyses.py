@@ -30,6 +30,19 @@ def checked_analysis(analysis: Any) -> tuple[str, ...] | None:
     return tuple(names)
 
 
+def check_sentence_image(given: Any, analysis: tuple[str, ...] | None) -> None:
+    """Refuse `sentence_image` where nothing reads it.
+
+    Raises:
+        ValueError: If it is given without the analysis "temporal_misalignment".
+    """
+    if given is not None and "temporal_misalignment" not in (analysis or ()):
+        raise ValueError(
+            "`sentence_image` must be left out without analysis='temporal_misalignment', which alone reads it, got "
+            f"{type(given).__name__}"
+        )
+
+
 def temporal_misalignment(
     sentences: Sequence[Floats], images: Sequence[int], theta: float, *, matching: str = "each"
 ) -> tuple[float, list[float]]:

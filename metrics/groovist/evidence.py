@@ -195,14 +195,16 @@ def given_evidence(entry: Any, phrases: Sequence[str], place: str, *, top_k: int
     missing = [phrase for phrase in phrases if phrase not in entry["text"]]
     if missing:
         raise ValueError(f"`{place}` must have a text vector for each scored phrase, got none for {missing[0]!r}")
-    images = list(entry["images"])
+    images = _rows(entry["images"], f"{place}['images']")
     if not images:
         raise ValueError(f"`{place}` must have the regions of at least one image, got none")
-    given = entry.get("scores") or [None] * len(images)
+    scored = entry.get("scores")
+    given = [None] * len(images) if scored is None else _rows(scored, f"{place}['scores']")
     if len(given) != len(images):
         raise ValueError(f"`{place}` must have one list of scores per image, got {len(given)} for {len(images)}")
     rows, where = [], []
-    for j, (image, scores) in enumerate(zip(images, given, strict=True)):
+    for j, (regions, scores) in enumerate(zip(images, given, strict=True)):
+        image = _rows(regions, f"{place}['images'][{j}]")
         values = checked_scores(scores, len(image), f"{place}['scores'][{j}]")
         best = kept(values, top_k=top_k, min_score=min_score)
         rows += [image[i] for i in best]
@@ -219,6 +221,20 @@ def given_evidence(entry: Any, phrases: Sequence[str], place: str, *, top_k: int
             n_images=len(images),
         ),
     )
+
+
+def _rows(value: Any, place: str) -> list[Any]:
+    """The entries of a list or array.
+
+    Raises:
+        ValueError: If it has none.
+    """
+    try:
+        if not isinstance(value, (str, bytes, Mapping)):
+            return list(value)
+    except TypeError:
+        pass
+    raise ValueError(f"`{place}` must be a list or an array, got {type(value).__name__}")
 
 
 def unit_rows(vectors: Any, place: str, *, width: int | None = None) -> Floats:

@@ -14,6 +14,7 @@ from vlgauge import module  # From: "vlgauge[groovist] @ git+https://github.com/
 from vlgauge import results  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .analyses import MATCHING
+from .analyses import check_sentence_image
 from .analyses import checked_analysis
 from .analyses import misaligned_stories
 from .analyses import n_real_words
@@ -21,6 +22,7 @@ from .analyses import noun_phrase_proportion
 from .details import story_details
 from .evidence import story_evidence
 from .inputs import CONCRETENESS
+from .inputs import GIVEN
 from .inputs import SOURCE_SETTINGS
 from .inputs import UNITS
 from .inputs import UNKNOWN
@@ -192,6 +194,7 @@ class Groovist(module.StoryImageMetric):
         return_details: bool = False,
     ) -> dict[str, Any]:
         """Score the stories."""
+        check_sentence_image(sentence_image, self.analysis)
         split = language.sentence_splitter(self.sentences)
         stories = [language.story_sentences(story, split) for story in predictions]
         groups, phrase_source = sentence_phrases(self, stories, noun_phrases)
@@ -248,8 +251,11 @@ class Groovist(module.StoryImageMetric):
         if "np_proportion" in (self.analysis or ()):
             split = language.sentence_splitter(self.sentences)
             n_words = [sum(n_real_words(language.words(text, split)) for text in story) for story in stories]
-            counts = zip(phrases, n_words, strict=True)
-            extra["np_proportion"] = [noun_phrase_proportion(own.n_extracted, count) for own, count in counts]
+            n_phrases = [own.n_extracted for own in phrases]
+            if self.units == "nouns" and self.made_with["phrases"] != GIVEN:
+                groups, _ = sentence_phrases(self, stories, None, units="noun_phrases")
+                n_phrases = [sum(map(len, of)) for of in groups]
+            extra["np_proportion"] = list(map(noun_phrase_proportion, n_phrases, n_words))
         if "temporal_misalignment" in (self.analysis or ()):
             extra["temporal_misalignment"] = misaligned_stories(self, stories, phrases, scored, sentence_image, theta)
         return extra

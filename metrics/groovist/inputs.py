@@ -14,6 +14,7 @@ from vlgauge.concreteness import standin_table
 from vlgauge.encoders import ImageTextEncoder
 from vlgauge.idf import idf_table
 from vlgauge.language import replace_placeholders
+from vlgauge.module import valid_unicode
 from vlgauge.noun_phrases import checked_source as checked_phrases
 from vlgauge.noun_phrases import given_phrases
 from vlgauge.noun_phrases import phrase_source
@@ -33,7 +34,7 @@ OPENAI_BACKBONE = "ViT-B/32"
 
 
 def checked_sources(metric: Any) -> None:
-    """Check the settings that name where phrases, weights and regions come from; reads a fitted idf, loads no model.
+    """Check the settings that name where phrases, weights and regions come from; reads no file and loads no model.
 
     Raises:
         ValueError: If one of them is not what it should be, or two do not fit.
@@ -55,19 +56,27 @@ def checked_sources(metric: Any) -> None:
         )
 
 
-def sentence_phrases(metric: Any, stories: Sequence[Sequence[str]], given: Any) -> tuple[list[list[list[str]]], str]:
+def sentence_phrases(
+    metric: Any, stories: Sequence[Sequence[str]], given: Any, *, units: str | None = None
+) -> tuple[list[list[list[str]]], str]:
     """Phrases of each sentence of each story, and their source for signatures.
 
     Args:
         metric: The metric, for its settings.
         stories: Sentences of each story.
         given: Lists of the caller, flat or per sentence, used verbatim; None to extract them.
+        units: "noun_phrases" or "nouns"; None for those of the metric.
     """
     if given is not None:
         return given_phrases(given, len(stories)), GIVEN
+    for i, story in enumerate(stories):
+        for k, sentence in enumerate(story):
+            valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # spaCy takes nothing else
     source = phrase_source(metric.noun_phrases, profile=metric.profile)
     flat = [replace_placeholders(sentence, metric.placeholders) for story in stories for sentence in story]
-    found = iter((source.nouns if metric.units == "nouns" else source.noun_phrases)(flat, progress=metric.progress))
+    found = iter(
+        (source.nouns if (units or metric.units) == "nouns" else source.noun_phrases)(flat, progress=metric.progress)
+    )
     return [[next(found) for _ in story] for story in stories], source.identity
 
 
@@ -81,7 +90,7 @@ def phrase_weigher(metric: Any) -> tuple[Callable[[str], float | None], str]:
     if metric.concreteness is None:
         return lambda phrase: 1.0, "none"
     if metric.concreteness == "idf":
-        idf = idf_table(metric.idf)
+        idf = idf_table(metric.idf, lowercase=True)  # phrases are in lower case, the stories of a corpus are not
         return idf.mean, idf.identity
     table = _ratings(metric)
     return PhraseWeights(table, metric.lemmatizer).weight, table.identity

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
 from dataclasses import dataclass
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -102,12 +103,16 @@ def _fitted(content: Mapping[str, Any]) -> FittedTheta | None:
     return FittedTheta(**{name: content[name] for name in names}) if math.isfinite(content["theta"]) else None
 
 
-def scenes_theta(regions: str) -> FittedTheta:
-    """Theta of the drawn scenes for the embedded profile; that of the given source of regions, if it was fitted."""
+def scenes_theta(regions: str, variant: str) -> FittedTheta:
+    """Theta of the drawn scenes for the embedded profile; that of the given source of regions, if it was fitted.
+
+    Fitted with the variant "released"; for "paper" on the scale of the cosine, as with the published ones.
+    """
     folder = files("vlgauge").joinpath("data", "groovist")
     records = [_fitted(record) for record in json.loads(folder.joinpath("theta_scenes.json").read_text("utf-8"))]
     known = {record.regions: record for record in records if record is not None}
-    return known.get(regions) or next(iter(known.values()))
+    found = known.get(regions) or next(iter(known.values()))
+    return found if variant == found.variant else replace(found, theta=found.theta / SCALE, variant=variant)
 
 
 def chosen_theta(metric: Any, is_published_encoder: bool) -> Theta:
@@ -128,7 +133,14 @@ def chosen_theta(metric: Any, is_published_encoder: bool) -> Theta:
     if isinstance(theta, (int, float)):
         return Theta(float(theta), "given")
     if theta is not None or dataset == SCENES:
-        fitted = read_theta(theta) if theta is not None else scenes_theta(metric.made_with["regions"])
+        shipped = theta is None
+        fitted = scenes_theta(metric.made_with["regions"], metric.variant) if shipped else read_theta(theta)
+        if shipped and fitted.encoder != encoder:
+            named = "`theta` must be given" if metric.dataset is None else "`dataset` must be left out"
+            raise ValueError(
+                f"{named} with this encoder, because the theta of {SCENES} holds for {fitted.encoder} only, got "
+                f"{encoder}; fit another with `fit_theta` and give it as `theta`"
+            )
         _check_fitted(fitted, metric)
         digest = hashlib.sha256(json.dumps(asdict(fitted)).encode()).hexdigest()[:8]
         return Theta(fitted.theta, f"{dataset if theta is None else 'fitted'}-{digest}")

@@ -86,7 +86,10 @@ def read_column(path: str | Path, title: str) -> Scores:
         if not {"story_id", title} <= set(titles):
             there = ", ".join(titles) or "none"
             raise ValueError(f"`{path}` must have the columns story_id and {title}, got {there}")
-        return _defined(path, [(row["story_id"].strip(), row[title]) for row in rows])
+        pairs = [((row["story_id"] or "").strip(), row[title]) for row in rows]
+    if any(not name for name, _ in pairs):
+        raise ValueError(f"`{path}` must have a story_id in every line, got a line without one")
+    return _defined(path, pairs)
 
 
 def _defined(path: str | Path, pairs: Iterable[tuple[str, Any]]) -> Scores:

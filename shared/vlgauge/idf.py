@@ -75,24 +75,30 @@ def fit_idf(stories: Sequence[str | Sequence[str]], *, lowercase: bool = False) 
         lowercase: Whether words that differ only in case are the same.
 
     Raises:
-        ValueError: If there is no story.
+        ValueError: If there is no story, or one is something else.
     """
     if isinstance(stories, str) or not len(stories):
         raise ValueError(f"`idf` must be fitted on a list of at least one story, got {stories!r}")
     df: Counter[str] = Counter()
-    for story in stories:
+    for i, story in enumerate(stories):
+        texts = [story] if isinstance(story, str) else story
+        if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
+            raise ValueError(
+                f"`idf` must be fitted on stories, each a string or a list of str, got {story!r:.60} as {i}"
+            )
         sentences = story_sentences(story if isinstance(story, str) else list(story), split_sentences)
         found = {word for sentence in sentences for word in words(sentence)}
         df.update({word.lower() for word in found} if lowercase else found)
     return IdfTable(len(stories), dict(df), lowercase)
 
 
-def idf_table(source: Any) -> IdfTable:
+def idf_table(source: Any, *, lowercase: bool = False) -> IdfTable:
     """The table from what a user gives.
 
     Args:
         source: A table, a JSON file ``{"N", "df", "lowercase"}`` or ``{word: idf}``, such a mapping, or the stories of
             the corpus.
+        lowercase: Whether words of a corpus that differ only in case are the same; a table says so itself.
 
     Raises:
         ValueError: If it is nothing of this, or holds something else than counts.
@@ -110,7 +116,7 @@ def idf_table(source: Any) -> IdfTable:
     if isinstance(source, Mapping):
         return _from_mapping(source)
     if isinstance(source, Sequence):
-        return fit_idf(source)
+        return fit_idf(source, lowercase=lowercase)
     raise ValueError(
         f"`idf` must be a file, a mapping, or the list of the corpus stories, got {type(source).__name__}; "
         "fit one with `vlgauge.idf.fit_idf(stories)`"

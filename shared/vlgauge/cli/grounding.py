@@ -83,14 +83,16 @@ def run_random_pairs(options: argparse.Namespace) -> int:
     from vlgauge.grounding_study import random_pairs
 
     data, _ = _read(options)
+    _check_random(options, len(data.stories), 1)
     metric = loader(options)
     with progress_bar(len(data.stories), "Comparing", _progress(options)) as advance:
         pairs = compared_pairs(metric, data, n_random=options.random, seed=options.seed, advance=advance)
     shown = metric()
     settings: dict[str, Any] = {"weights": None if shown.concreteness is None else "own"}
     settings["penalize"] = shown.penalize
-    own = [one.score(pairs.theta, **settings) for one in pairs.own]
-    random = [[one.score(pairs.theta, **settings) for one in row] for row in pairs.random]
+    shape = math.tanh if shown.normalize == "tanh" else float
+    own = [shape(one.score(pairs.theta, **settings)) for one in pairs.own]
+    random = [[shape(one.score(pairs.theta, **settings)) for one in row] for row in pairs.random]
     result = random_pairs(own, random, seed=options.seed)
     rows = [("own story", result.own), (f"best of {options.random} random stories", result.random)]
     rows += [("difference", result.difference), ("own story wins", result.wins), ("p", result.test.pvalue)]
@@ -131,7 +133,9 @@ def run_ablations(options: argparse.Namespace) -> int:
 
     if options.noun_phrases:
         raise ValueError("--noun-phrases must be left out, because the variants with nouns extract their own units")
+    _check_ablated(settings_by_metric(options.set, [NAME])[NAME])
     data, rows = _read(options)
+    _check_random(options, len(data.stories), 0)
     ratings = _ratings(rows, options.ratings) if options.ratings else None
     idf = _idf(options, data)
     with progress_bar(2 * len(data.stories), "Comparing", _progress(options)) as advance:
@@ -149,7 +153,9 @@ def run_ablations(options: argparse.Namespace) -> int:
 
 def run_fit_theta(options: argparse.Namespace) -> int:
     """Theta of a data set, with the settings of the metric."""
-    check_target(options.theta, options.file)
+    check_target(options.theta, options.file, "--theta")
+    if options.output and Path(options.output).resolve() == Path(options.theta).resolve():
+        raise ValueError(f"--output must be another file than that of --theta, got {options.output!r} for both")
     data, _ = _read(options)
     given = {"images": data.images, "regions": data.regions, "noun_phrases": data.noun_phrases}
     fitted = loader(options)().fit_theta(predictions=data.stories, **given, path=options.theta)
@@ -165,6 +171,24 @@ def loader(options: argparse.Namespace) -> Callable[..., Any]:
     if options.profile:
         common["profile"] = options.profile
     return lambda **more: load_metric(NAME, **common | settings | more)
+
+
+def _check_random(options: argparse.Namespace, n_stories: int, least: int) -> None:
+    if not least <= options.random < n_stories:
+        raise ValueError(
+            f"--random must be from {least} to {n_stories - 1}, the number of other stories, got {options.random}"
+        )
+
+
+def _check_ablated(settings: Mapping[str, Any]) -> None:
+    """Refuse settings that the table of ablations varies itself, or has no place for."""
+    varied = [name for name in ("units", "penalize", "idf", "normalize") if name in settings]
+    if settings.get("concreteness", "brysbaert") in (None, "idf"):
+        varied.append("concreteness")
+    if varied:
+        raise ValueError(
+            f"--set must leave {varied[0]} out for ablations, whose variants decide it, got {settings[varied[0]]!r}"
+        )
 
 
 def _progress(options: argparse.Namespace) -> bool | None:
@@ -201,7 +225,8 @@ def _idf(options: argparse.Namespace, data: Stories) -> IdfTable:
     from vlgauge.idf import fit_idf
     from vlgauge.idf import idf_table
 
-    return idf_table(options.idf) if options.idf else fit_idf(data.stories)
+    # Phrases are in lower case.
+    return idf_table(options.idf) if options.idf else fit_idf(data.stories, lowercase=True)
 
 
 def _agreement(

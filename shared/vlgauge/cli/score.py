@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def check_target(target: str | None, source: str) -> None:
+def check_target(target: str | None, source: str, option: str = "--output") -> None:
     """Refuse a file that cannot be written, before the work is done.
 
     Raises:
@@ -103,9 +103,9 @@ def check_target(target: str | None, source: str) -> None:
     if target is None:
         return
     if not Path(target).absolute().parent.is_dir() or Path(target).is_dir():
-        raise ValueError(f"--output must be a file in an existing folder, got {target!r}")
+        raise ValueError(f"{option} must be a file in an existing folder, got {target!r}")
     if source != "-" and Path(target).resolve() == Path(source).resolve():
-        raise ValueError(f"--output must be another file than FILE, got {target!r} for both")
+        raise ValueError(f"{option} must be another file than FILE, got {target!r} for both")
 
 
 def summary(results: Mapping[str, dict[str, Any]], ids: Sequence[Any], texts: Sequence[Any], limit: int) -> str:

@@ -80,7 +80,8 @@ _ALBERT = HubFiles("albert/albert-large-v1", None, _SETTINGS, ("config.json", "s
 _ROVIST_C = ByHand(
     "checkpoint of RoViST-C",
     f"fetch sop_model_epoch4.pth.tar yourself from the link that its authors give, {AUTHORS_FILE}, and pass its path "
-    'as `model`, with base="albert/albert-large-v1@COMMIT", the commit that is told above',
+    'as `model`, with base="albert/albert-large-v1@COMMIT"; COMMIT is told when `vlgauge prefetch rovist_c` has '
+    "fetched that repository",
 )
 _ROVIST_VG = ByHand(
     "checkpoint of RoViST-VG and word vectors",

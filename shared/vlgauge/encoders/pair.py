@@ -68,6 +68,8 @@ def pair_scorer(model: Any = None, base: Any = None, *, profile: str = "paper", 
         device: ``"auto"``, or a device of torch.
     """
     if callable(model):
+        if base is not None:
+            raise ValueError(f"`base` must be left out where `model` is a function, got {os.fspath(base)!r}")
         return GivenScorer(model)
     model, base = (value if value is None else os.fspath(value) for value in (model, base))
     found = find_pair_model(model, base, profile)
@@ -102,7 +104,14 @@ class GivenScorer:
         with progress_bar(len(distinct), "Scoring sentence pairs", progress) as advance:
             for start in range(0, len(distinct), batch_size):
                 batch = distinct[start : start + batch_size]
-                values = np.asarray(self._function(batch), dtype=np.float64)
+                found_here = self._function(batch)
+                try:
+                    values = np.asarray(found_here, dtype=np.float64)
+                except (TypeError, ValueError):
+                    raise ValueError(
+                        f"`model` must return one probability per pair, got {type(found_here).__name__} that holds "
+                        "something else"
+                    ) from None
                 if values.shape != (len(batch),) or not ((values >= 0) & (values <= 1)).all():
                     raise ValueError(
                         f"`model` must return one probability per pair, got an array of shape {values.shape} for "

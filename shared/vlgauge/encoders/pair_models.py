@@ -69,7 +69,8 @@ def find_pair_model(model: str | None, base: str | None = None, profile: str = "
         if base is None:
             raise ValueError(
                 "`base` is missing: a checkpoint file needs the folder or pinned id of its ALBERT configuration and "
-                "tokenizer (albert-large-v1 for the authors' checkpoint)"
+                "tokenizer (for the authors' checkpoint that of albert/albert-large-v1, which `vlgauge prefetch "
+                "rovist_c` fetches, and tells its commit)"
             )
         return _described(Path(model).name, _folder("base", base, profile, _SETTINGS_FILES), Path(model).resolve())
     if base is not None:

@@ -112,13 +112,15 @@ class RegionSource:
             return crops_of(SharedImage(cell, place, len(boxes)), head, boxes, [None] * len(boxes), place)
         # The detector's look counts as one crop, so that one decoded image serves it and all crops.
         whole = SharedImage(cell, place, top_k + 1)
-        if whole.key not in self.known:
+        before = self.known.get(whole.key)
+        if before is None:
+            before = self._detected(whole, place)
             if len(self.known) >= MOST_KNOWN:
                 self.known.clear()
-            self.known[whole.key] = self._detected(whole, place)
+            self.known[whole.key] = before
         else:
             whole.skip()
-        found, scored = self.known[whole.key]
+        found, scored = before  # another thread may have cleared `known` by now
         scores = [None if math.isnan(score) else score for score in scored.tolist()]
         best = kept(scores, top_k=top_k, min_score=min_score)
         for _ in range(top_k - len(best)):
@@ -130,7 +132,13 @@ class RegionSource:
         assert self.detector is not None
         size = whole.size
         named = f"{place} as seen by the detector"
-        boxes, scored = self.detector(whole.crop((0, 0, *size)))
+        found = self.detector(whole.crop((0, 0, *size)))
+        if not isinstance(found, (tuple, list)) or len(found) != 2:
+            raise ValueError(
+                f"`regions` must be a function that returns boxes and scores (or None), got {type(found).__name__} "
+                f"for {place}"
+            )
+        boxes, scored = found
         raw = checked_boxes(boxes, named)
         scores = checked_scores(scored, len(raw), named)
         pixels = [(pixel_box(box, size), score) for box, score in zip(raw, scores, strict=True)]
