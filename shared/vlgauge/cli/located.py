@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vlgauge.images import is_address
 
 PICTURED = ("images", "videos")
 
@@ -28,6 +27,8 @@ def located(columns: Mapping[str, list[Any] | None], file: str) -> dict[str, lis
 def _located(cell: Any, folder: str) -> Any:
     """A path, a list of such cells, or a mapping with ``path`` or ``frames``; the metric judges anything else."""
     if isinstance(cell, str):
+        from vlgauge.images import is_address  # it imports numpy, which `vlgauge list` does without
+
         # An address stays as it is, so that the metric refuses it as one.
         return cell if is_address(cell) else str(Path(folder) / cell)
     if isinstance(cell, list):
