@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import math
+from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -142,6 +143,7 @@ def told_story(
         "name": example.name,
         "score": score,
         "invented": example.invented,
+        "sum_of": "Sum of the phrases",
         "sum": " ".join(signed(row["contribution"]) for row in rows),
         "pictures": [with_boxes(picture, rows, image) for image, picture in enumerate(pictures)],
         "sentences": marked_sentences(detail["sentences"], rows),
@@ -155,7 +157,10 @@ def effect(row: Mapping[str, Any]) -> str:
 
 
 def with_boxes(picture: Image.Image, rows: Sequence[Mapping[str, Any]], image: int) -> Markup:
-    """A picture, twice as large, with the boxes that phrases found in it and the numbers of these phrases."""
+    """A picture, twice as large, with the boxes that phrases found in it and the numbers of these phrases.
+
+    Each row has ``image``, ``box`` and ``contribution``.
+    """
     large = picture.resize((picture.width * SCALE, picture.height * SCALE), Image.Resampling.LANCZOS)
     pen, font = ImageDraw.Draw(large), ImageFont.load_default(FONT_SIZE)
     corners: dict[tuple[int, ...], int] = {}
@@ -176,7 +181,11 @@ def with_boxes(picture: Image.Image, rows: Sequence[Mapping[str, Any]], image: i
     return Markup("data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii"))
 
 
-def marked_sentences(sentences: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
+def marked_sentences(
+    sentences: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    mark_of: Callable[[Mapping[str, Any]], Mark] | None = None,
+) -> list[list[dict[str, Any]]]:
     """The sentences in pieces; each phrase is marked where it comes first, with its number.
 
     Phrases are in lower case and in the order of the story, so each is looked for behind the last one.
@@ -186,11 +195,11 @@ def marked_sentences(sentences: Sequence[str], rows: Sequence[Mapping[str, Any]]
     for sentence in sentences:
         parts: list[dict[str, Any]] = []
         lower, end = sentence.lower(), 0
-        while left and (start := lower.find(left[0][1]["text"], end)) >= 0:
+        while left and (start := lower.find(left[0][1]["text"].lower(), end)) >= 0:
             number, row = left.pop(0)
             stop = start + len(row["text"])
             parts.append({"piece": MarkedPiece(sentence[end:start]), "number": None})
-            parts.append({"piece": MarkedPiece(sentence[start:stop], phrase_mark(row)), "number": number})
+            parts.append({"piece": MarkedPiece(sentence[start:stop], (mark_of or phrase_mark)(row)), "number": number})
             end = stop
         parts.append({"piece": MarkedPiece(sentence[end:]), "number": None})
         pieces.append(parts)

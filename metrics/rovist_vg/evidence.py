@@ -1,0 +1,134 @@
+"""Nouns and regions of a story as unit vectors, from a checkpoint or from features that the caller gives."""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.regions import Region
+from vlgauge.regions import regions_of
+from vlgauge.regions.sources import per_story
+
+STORIES_AT_ONCE = 16  # their decoded images are in memory together
+FORM = "{'text': {noun: vector}, 'images': [vectors of the regions, one array per image]}"
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the nouns of a story are compared with.
+
+    Attributes:
+        text: Unit vectors of the nouns, shape ``(n_nouns, d)``.
+        regions: Unit vectors of the regions of all images in their order, shape ``(n_regions, d)``.
+        image: Image of each region.
+        place: Place of each region within its image.
+        boxes: Box of each region, or None.
+        n_images: Number of images, those without a region included.
+    """
+
+    text: Floats
+    regions: Floats
+    image: list[int]
+    place: list[int]
+    boxes: list[Any]
+    n_images: int
+
+
+def seen_stories(
+    metric: Any, model: Any, source: Any, text: Sequence[Floats], images: Sequence[Any] | None, regions: Any
+) -> Iterator[Evidence]:
+    """Evidence of each story, made a few stories at a time; crops of several stories form one stream of batches.
+
+    Args:
+        metric: The metric, for its settings.
+        model: The checkpoint.
+        source: Where regions come from if none are given.
+        text: Per story the unit vectors of its nouns.
+        images: Per story the cells of its images, or None.
+        regions: Per-call data, or None.
+    """
+    given = None if regions is None else per_story(regions, len(text), "regions")
+    for start in range(0, len(text), STORIES_AT_ONCE):
+        rows = slice(start, start + STORIES_AT_ONCE)
+        cells = [None if images is None else images[start + i] for i in range(len(text[rows]))]
+        seen = regions_of(
+            cells,
+            source,
+            None if given is None else given[rows],
+            first_story=start,
+            top_k=metric.top_k,
+            min_score=metric.min_score,
+        )
+        yield from _encoded(model, text[rows], seen, metric.batch_size)
+
+
+def _encoded(
+    model: Any, text: Sequence[Floats], stories: Sequence[Sequence[Sequence[Region]]], batch_size: int
+) -> Iterator[Evidence]:
+    flat = [region.picture for story in stories for image in story for region in image]
+    vectors = model.regions(flat, batch_size=batch_size, progress=False) if flat else np.zeros((0, 0))
+    start = 0
+    for own, images in zip(text, stories, strict=True):
+        where = [(j, k, region.box) for j, image in enumerate(images) for k, region in enumerate(image)]
+        yield Evidence(own, vectors[start : start + len(where)], *_columns(where), len(images))
+        start += len(where)
+
+
+def _columns(where: Sequence[tuple[int, int, Any]]) -> tuple[list[int], list[int], list[Any]]:
+    return [j for j, _, _ in where], [k for _, k, _ in where], [box for _, _, box in where]
+
+
+def given_evidence(features: Any, nouns: Sequence[Sequence[str]], top_k: int) -> list[Evidence]:
+    """Evidence of each story from features after the heads, which need not be normalised.
+
+    Raises:
+        ValueError: If a noun or an image lacks its vectors, or they are not finite.
+    """
+    entries = per_story(features, len(nouns), "features")
+    return [
+        _given(entry, own, f"features[{i}]", top_k) for i, (entry, own) in enumerate(zip(entries, nouns, strict=True))
+    ]
+
+
+def _given(entry: Any, nouns: Sequence[str], place: str, top_k: int) -> Evidence:
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("text"), Mapping) or "images" not in entry:
+        raise ValueError(f"`{place}` must be {FORM}, got {type(entry).__name__}")
+    missing = [noun for noun in nouns if noun not in entry["text"]]
+    if missing:
+        raise ValueError(f"`{place}` must have a text vector for each noun, got none for {missing[0]!r}")
+    images = [list(image)[:top_k] for image in entry["images"]]
+    if not images:
+        raise ValueError(f"`{place}` must have the regions of at least one image, got none")
+    where = [(j, k, None) for j, image in enumerate(images) for k in range(len(image))]
+    text = unit_rows([entry["text"][noun] for noun in nouns], f"{place}['text']")
+    rows = unit_rows([row for image in images for row in image], f"{place}['images']")
+    if len(text) and len(rows) and text.shape[1] != rows.shape[1]:
+        raise ValueError(f"`{place}` must have vectors of one width, got {text.shape[1]} and {rows.shape[1]}")
+    return Evidence(text, rows, *_columns(where), len(images))
+
+
+def unit_rows(vectors: Any, place: str) -> Floats:
+    """The vectors divided by their lengths.
+
+    Raises:
+        ValueError: If they are no matrix, are not finite, or one of them is zero.
+    """
+    try:
+        rows = np.asarray(vectors, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"`{place}` must be vectors of one width, got something else") from None
+    if rows.size == 0:
+        return np.zeros((0, 0))
+    if rows.ndim != 2:
+        raise ValueError(f"`{place}` must be vectors of one width, got shape {rows.shape}")
+    lengths = np.linalg.norm(rows, axis=1)
+    if not (np.isfinite(lengths) & (lengths > 0)).all():
+        worst = int(np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))[0])
+        raise ValueError(f"`{place}` must be finite and not zero, got length {lengths[worst]} in row {worst}")
+    unit: Floats = rows / lengths[:, None]
+    return unit

@@ -1,0 +1,102 @@
+"""From the settings to what the formulas need: model, word vectors, weights, regions."""
+
+import math
+from typing import Any
+
+from vlgauge.encoders.grounding import EMBEDDED
+from vlgauge.encoders.grounding import IDF
+from vlgauge.encoders.grounding import VECTORS
+from vlgauge.encoders.grounding import GroundingModel
+from vlgauge.encoders.grounding import grounding_model
+from vlgauge.idf import IdfTable
+from vlgauge.idf import idf_table
+from vlgauge.noun_phrases import checked_source as checked_nouns
+from vlgauge.regions import GIVEN
+from vlgauge.regions import RegionSource
+from vlgauge.regions import checked_source as checked_regions
+from vlgauge.regions import region_source
+from vlgauge.word_vectors import OOV
+from vlgauge.word_vectors import WordVectorFile
+from vlgauge.word_vectors import word_vector_file
+
+SOURCE_SETTINGS = ("checkpoint", "glove_path", "idf", "nouns", "regions", "detector_weights")
+REQUIRED = "required"
+NO_IDF = "none"
+
+__all__ = ["GIVEN", "OOV", "REQUIRED", "SOURCE_SETTINGS"]
+
+
+def checked_sources(metric: Any) -> None:
+    """Check the settings that name where nouns, weights and regions come from; loads nothing.
+
+    Raises:
+        ValueError: If one of them is not what it should be.
+    """
+    checked_nouns(metric.nouns, "nouns")
+    checked_regions(metric.regions)
+    score = metric.min_score
+    if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
+        raise ValueError(f"`min_score` must be a finite number, got {score!r}")
+
+
+def idf_weights(metric: Any) -> tuple[IdfTable | None, str]:
+    """The table of idf weights, None for weights of 1, and its source for signatures.
+
+    Raises:
+        ValueError: If none is given, or it holds something else.
+        OSError: If a file cannot be read.
+    """
+    if metric.idf is None:
+        return None, NO_IDF
+    source = metric.idf
+    if isinstance(source, str) and source == REQUIRED:
+        if metric.profile != "embedded":
+            raise ValueError(
+                "`idf` is missing: give a fitted JSON file, a mapping, or the list of the stories of a corpus "
+                "(Wang et al., 2022, Eq. 1), or idf=None for weights of 1"
+            )
+        source = EMBEDDED / IDF
+    table = idf_table(source)
+    return table, table.identity
+
+
+def trained_model(metric: Any) -> tuple[GroundingModel, WordVectorFile]:
+    """The checkpoint and the word vectors that it was trained with.
+
+    Raises:
+        WeightsNotFound: If one of them is missing.
+        ValueError: If they do not belong together, or are broken.
+    """
+    model = grounding_model(metric.checkpoint, profile=metric.profile, device=metric.device)
+    path = metric.glove_path
+    if path is None and metric.profile == "embedded" and metric.checkpoint is None:
+        path = EMBEDDED / VECTORS
+    if path is None:
+        raise ValueError(
+            "`glove_path` is missing: name the file of word vectors that the checkpoint was trained with; the authors "
+            "take glove.6B.300d.txt of https://nlp.stanford.edu/data/glove.6B.zip"
+        )
+    vectors = word_vector_file(path)
+    wanted = (model.vectors or {}).get("sha256")
+    if wanted not in (None, vectors.sha256):
+        raise ValueError(
+            f"`glove_path` must name the word vectors that {model.identity} was trained with, "
+            f"{(model.vectors or {}).get('file')}@{str(wanted)[:8]}, got {vectors.identity}"
+        )
+    return model, vectors
+
+
+def regions_from(metric: Any, regions: Any, images: Any) -> tuple[RegionSource | Any, str]:
+    """Where regions come from, and its name for signatures.
+
+    Raises:
+        ValueError: If there are neither images nor crops.
+    """
+    if regions is not None:
+        return None, GIVEN
+    if images is None or images[0] is None:
+        raise ValueError("`images` is missing: rovist_vg needs images, or crops as `regions`, or `features`")
+    source = region_source(
+        metric.regions, profile=metric.profile, weights=metric.detector_weights, device=metric.device
+    )
+    return source, source.identity

@@ -1,0 +1,75 @@
+"""The nouns of a story, each with its word vector and its weight."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.idf import IdfTable
+from vlgauge.language import replace_placeholders
+from vlgauge.noun_phrases import given_phrases
+from vlgauge.noun_phrases import phrase_source
+from vlgauge.regions import GIVEN
+from vlgauge.word_vectors import WordVectorFile
+from vlgauge.word_vectors import look_up
+
+
+@dataclass(frozen=True)
+class StoryNouns:
+    """What is scored of a story.
+
+    Attributes:
+        words: Nouns of all sentences; one of k sentences stands k times.
+        idf: Weight of each.
+        seen: Whether the corpus of the weights has it.
+        oov: Whether its word vector is that of another word.
+        skipped: Nouns without a word vector, left out.
+    """
+
+    words: list[str]
+    idf: npt.NDArray[np.float64]
+    seen: list[bool]
+    oov: list[bool]
+    skipped: list[str]
+
+
+def story_nouns(metric: Any, stories: Sequence[Sequence[str]], given: Any, split: Any) -> tuple[list[list[str]], str]:
+    """Nouns of each story, and their source for signatures.
+
+    Args:
+        metric: The metric, for its settings.
+        stories: Sentences of each story.
+        given: Lists of the caller, flat or per sentence, used verbatim; None to extract them.
+        split: How "nltk" splits a sentence again.
+    """
+    if given is not None:
+        lists = given_phrases(given, len(stories), argument="nouns")
+        return [[noun for group in groups for noun in group] for groups in lists], GIVEN
+    source = phrase_source(metric.nouns, profile=metric.profile, argument="nouns", split=split)
+    flat = [replace_placeholders(sentence, metric.placeholders) for story in stories for sentence in story]
+    found = iter(source.nouns(flat, progress=metric.progress))
+    return [[noun for _ in story for noun in next(found)] for story in stories], source.identity
+
+
+def looked_up(
+    stories: Sequence[Sequence[str]], vectors: WordVectorFile, idf: IdfTable | None, oov: str
+) -> tuple[list[StoryNouns], npt.NDArray[np.float32], list[list[int]]]:
+    """Nouns with vectors and weights; the distinct vectors of the call; and per story the row of each noun there."""
+    found = look_up([noun for story in stories for noun in story], vectors, oov)
+    skipped = set(found.skipped)
+    nouns, rows, start = [], [], 0
+    for story in stories:
+        kept = [noun for noun in story if noun not in skipped]
+        end = start + len(kept)
+        nouns.append(weighed(kept, idf, found.oov[start:end], [noun for noun in story if noun in skipped]))
+        rows.append(found.rows[start:end])
+        start = end
+    return nouns, found.vectors, rows
+
+
+def weighed(words: list[str], idf: IdfTable | None, oov: list[bool], skipped: list[str]) -> StoryNouns:
+    """Nouns with their weights, 1 each without a table."""
+    weights = np.array([1.0 if idf is None else idf.value(word) for word in words], dtype=np.float64)
+    return StoryNouns(words, weights, [idf is None or idf.seen(word) for word in words], oov, skipped)

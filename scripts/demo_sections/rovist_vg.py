@@ -1,0 +1,101 @@
+"""RoViST-VG: drawn stories with each noun marked by its likeness to the region that it found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+import vlgauge
+from vlgauge.results import mean_of_defined
+
+from .groovist import N_OPEN
+from .groovist import Example
+from .groovist import drawn_examples
+from .groovist import effect
+from .groovist import marked_sentences
+from .groovist import regions_of
+from .groovist import with_boxes
+from .marked_words import Mark
+from .marked_words import level
+from .marked_words import signed
+from .pages import fragment
+from .section import Say
+from .section import Section
+from .section import Table
+from .section import extreme_positions
+from .section import positions_by_kind
+from .section import shortened
+
+NAME = "rovist_vg"
+STEPS = (0.0, 0.5, 1.5)  # a noun gets a stronger mark if idf times cosine is so much
+
+
+def section(examples: Path, say: Say) -> Section:
+    """Score drawn stories beside their pictures and others, and show what each noun found."""
+    shown = drawn_examples()
+    say(f"Scoring {len(shown)} stories of five drawn pictures")
+    metric: Any = vlgauge.load(NAME, keep_in_memory=True, profile="embedded", device="cpu")
+    drawings = [example.seen.drawings() for example in shown]
+    result = metric.compute(
+        predictions=[example.told.sentences for example in shown],
+        images=[[drawing.image for drawing in story] for story in drawings],
+        regions=[[regions_of(drawing) for drawing in story] for story in drawings],
+        return_details=True,
+    )
+    scores, details = result[f"{NAME}_scores"], result[f"{NAME}_details"]
+    kinds_at = positions_by_kind([example.kind for example in shown])
+    picked = [i for where in kinds_at.values() for i in extreme_positions(where, scores)]
+    say("Drawing the regions that won")
+    stories = {
+        kind: [told_story(shown[i], details[i], scores[i], [d.image for d in drawings[i]]) for i in where]
+        for kind, where in kinds_at.items()
+    }
+    rows = [(shown[i].name, scores[i], shortened(shown[i].told.sentences)) for i in picked]
+    return Section(
+        metric=NAME,
+        signature=result[f"{NAME}_signature"],
+        scores={kind: [scores[i] for i in where] for kind, where in kinds_at.items()},
+        by_kind=kind_table(scores, details, kinds_at),
+        extremes=Table(("example", "score", "story"), rows),
+        body=fragment(NAME, kinds=stories, n_open=N_OPEN),
+    )
+
+
+def kind_table(
+    scores: Sequence[float], details: Sequence[Mapping[str, Any]], kinds_at: Mapping[str, Sequence[int]]
+) -> Table:
+    """Means of each kind."""
+    rows: list[tuple[Any, ...]] = []
+    for kind, where in kinds_at.items():
+        nouns = sum(len(details[i]["nouns"]) for i in where)
+        undefined = sum(math.isnan(scores[i]) for i in where)
+        rows.append((kind, len(where), undefined, nouns, mean_of_defined([scores[i] for i in where])))
+    return Table(("kind", "stories", "undefined", "nouns", "mean score"), rows)
+
+
+def told_story(
+    example: Example, detail: Mapping[str, Any], score: float, pictures: Sequence[Image.Image]
+) -> dict[str, Any]:
+    """What the page shows of a story."""
+    rows = [{**row, "contribution": row["weighted"]} for row in detail["nouns"]]
+    return {
+        "name": example.name,
+        "score": score,
+        "invented": example.invented,
+        "sum_of": "Idf times cosine of the nouns",
+        "sum": " ".join(signed(row["weighted"]) for row in rows),
+        "pictures": [with_boxes(picture, rows, image) for image, picture in enumerate(pictures)],
+        "sentences": marked_sentences(detail["sentences"], rows, noun_mark),
+        "n_images": len(pictures),
+    }
+
+
+def noun_mark(row: Mapping[str, Any]) -> Mark:
+    """Mark of a noun, from its idf and cosine."""
+    note = f"idf {row['idf']:.2f} times cosine {row['cosine']:.3f} in picture {row['image'] + 1}"
+    return Mark(effect(row), max(1, level(row["weighted"], STEPS)), note)

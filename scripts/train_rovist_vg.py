@@ -1,0 +1,217 @@
+"""Train the heads of rovist_vg on pairs of a region and a phrase, by the recipe of RoViST-VG (Wang et al., 2022).
+
+    train_rovist_vg.py OUT --glove glove.6B.300d.txt --flickr30k DIR --images DIR
+    train_rovist_vg.py OUT --glove glove.6B.300d.txt --csv pairs.csv --crops DIR
+    train_rovist_vg.py OUT --scenes 400 --learning-rate 1e-3 --width 64
+
+Flickr30k Entities is a folder with Annotations and Sentences. The CSV has the columns image_id, noun_phrase and bbox,
+its crops are named {image_id}_{bbox}.jpg. All weights of the vision transformer are trained; a CLIP stays as it is, and
+its vectors are made once. OUT gets weights (safetensors), configuration, training.json, training.svg and a card. An
+interrupted run goes on where it stood when it is called again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from region_phrases import drawn
+from region_phrases import loop
+from region_phrases import pairs
+from region_phrases import report
+from region_phrases.held_out import held_out
+from sentence_order.loop import Recipe
+
+from vlgauge.encoders.grounding import IDF
+from vlgauge.encoders.grounding import VECTORS
+from vlgauge.encoders.sentence import resolved_device
+from vlgauge.encoders.toy import TOY_NAME
+from vlgauge.encoders.vision import VIT_NAME
+from vlgauge.idf import fit_idf
+from vlgauge.scenes import stories
+from vlgauge.word_vectors import WordVectorFile
+from vlgauge.word_vectors import mean_vectors
+from vlgauge.word_vectors import word_vector_file
+from vlgauge.word_vectors import write_vectors
+
+SCENES_SEED = 11
+N_TEST_STORIES = 200
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("output", metavar="OUT", type=Path, help="folder for the checkpoint")
+    made.add_argument("--csv", type=Path, metavar="FILE", help="pairs as a table, with --crops")
+    made.add_argument("--crops", type=Path, metavar="DIR", help="folder of the crops of --csv")
+    made.add_argument("--flickr30k", type=Path, metavar="DIR", help="Flickr30k Entities, with --images")
+    made.add_argument("--images", type=Path, metavar="DIR", help="folder of the images of Flickr30k")
+    made.add_argument("--scenes", type=int, metavar="N", default=0, help="so many stories about drawn scenes")
+    made.add_argument("--test", type=int, metavar="N", default=N_TEST_STORIES, help="drawn test stories with --scenes")
+    made.add_argument("--glove", type=Path, metavar="FILE", help="word vectors; with --scenes, small ones are made")
+    made.add_argument("--encoder", metavar="NAME", help=f"a CLIP, frozen, or {VIT_NAME} (default; --scenes: the toy)")
+    made.add_argument("--vit", metavar="PATH", help="file or folder with the weights of the vision transformer")
+    made.add_argument("--width", type=int, default=1024, metavar="D", help="of the common space (default: 1024)")
+    for name, default in asdict(loop.DEFAULTS).items():
+        option = f"--{name.replace('_', '-')}"
+        made.add_argument(option, type=type(default), default=default, metavar="X", help=f"default: {default}")
+    made.add_argument("--device", default="auto", help="of torch (default: auto)")
+    made.add_argument("--half", action="store_true", help="store the weights in float16")
+    made.add_argument("--restart", action="store_true", help="forget an interrupted run in OUT")
+    made.add_argument("--no-plot", action="store_true", help="draw no picture of the losses")
+    made.add_argument("--no-progress", action="store_true", help="never show a bar")
+    made.add_argument("--about", default="", metavar="TEXT", help="a paragraph for the card")
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train; 0, or 2 after an error, which is one line on standard error."""
+    options = parser().parse_args(arguments)
+    try:
+        run(options)
+    except KeyboardInterrupt:
+        sys.stderr.write("train_rovist_vg: interrupted; call it again to go on\n")
+        return 130
+    except (ValueError, OSError, ImportError) as error:
+        sys.stderr.write(f"train_rovist_vg: error: {' '.join(str(error).split())}\n")
+        return 2
+    return 0
+
+
+def read_pairs(options: argparse.Namespace) -> tuple[list[pairs.Pair], str]:
+    """The pairs that the options name, and where they come from.
+
+    Raises:
+        ValueError: If they name none, or an option is missing.
+    """
+    found: list[pairs.Pair] = []
+    names = []
+    if options.csv:
+        found += pairs.read_csv(options.csv, needed(options.crops, "--crops"))
+        names.append(options.csv.name)
+    if options.flickr30k:
+        folders = (options.flickr30k / "Annotations", options.flickr30k / "Sentences")
+        found += pairs.read_flickr30k(*folders, needed(options.images, "--images"))
+        names.append("Flickr30k Entities")
+    if options.scenes:
+        found += drawn.drawn_pairs(options.scenes, SCENES_SEED, "train")
+        names.append(f"{options.scenes} stories about drawn scenes")
+    if not found:
+        raise ValueError("the pairs are missing; pass --csv, --flickr30k or --scenes")
+    return found, ", ".join(names)
+
+
+def needed(value: Any, option: str) -> Any:
+    """The value of an option; ValueError if it was left out."""
+    if value is None:
+        raise ValueError(f"the option {option} is missing")
+    return value
+
+
+def word_vectors(options: argparse.Namespace, found: Sequence[pairs.Pair]) -> WordVectorFile:
+    """The word vectors, made if there are only drawn scenes."""
+    if options.glove is None and options.scenes and not (options.csv or options.flickr30k):
+        options.output.mkdir(parents=True, exist_ok=True)
+        path = options.output / VECTORS
+        write_vectors(path, drawn.indexed_words([pair.phrase for pair in found], options.seed))
+        told = [story.sentences for story in stories(options.scenes, SCENES_SEED, "train")]
+        fit_idf(told).save(options.output / IDF)
+        return word_vector_file(path, argument="--glove")
+    return word_vector_file(needed(options.glove, "--glove"), argument="--glove")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Read, train, measure, write."""
+    recipe = Recipe(**{name: getattr(options, name) for name in asdict(loop.DEFAULTS)})
+    device = resolved_device(options.device)
+    found, corpus = read_pairs(options)
+    vectors = word_vectors(options, found)
+    rows, kept = mean_vectors([pair.phrase for pair in found], vectors)
+    found = [found[i] for i in kept]
+    torch.manual_seed(recipe.seed)
+    images, net, config = image_side(options, found, vectors.width, device)
+    config["word_vectors"] = {"file": vectors.path.name, "sha256": vectors.sha256}
+    sides = loop.split_by_image([pair.image for pair in found], recipe.seed)
+    training, validation = (loop.Side(images, torch.from_numpy(np.asarray(rows)), places) for places in sides)
+    say(f"{corpus}: {len(sides[0])} pairs to train on, {len(sides[1])} to validate with, on {device}")
+    interrupted = options.output / "interrupted"
+    if options.restart:
+        shutil.rmtree(interrupted, ignore_errors=True)
+    start = time.perf_counter()
+    state = loop.train(
+        net,
+        training,
+        validation,
+        recipe,
+        interrupted,
+        device=device,
+        keep=lambda best: report.save_checkpoint(options.output, best, config, half=options.half),
+        say=say,
+        progress=False if options.no_progress else None,
+    )
+    record = {
+        "corpus": corpus,
+        "image_encoder": config["image_encoder"],
+        "word_vectors": vectors.identity,
+        "training_pairs": len(sides[0]),
+        "validation_pairs": len(sides[1]),
+        "minutes": round((time.perf_counter() - start) / 60, 1),
+        "kept_epoch": state.best + 1,
+        "recipe": asdict(recipe),
+        "epochs": state.epochs,
+        "held_out": measured(options, vectors),
+    }
+    report.write_record(options.output, record)
+    report.write_card(options.output, record, options.output.resolve().name, options.about)
+    if not options.no_plot:
+        report.draw(options.output, state)
+    shutil.rmtree(interrupted, ignore_errors=True)
+    say(f"wrote {options.output}")
+
+
+def image_side(
+    options: argparse.Namespace, found: Sequence[pairs.Pair], text_width: int, device: str
+) -> tuple[loop.Images, loop.GroundingNet, dict[str, Any]]:
+    """What feeds the image side, the untrained model, and what the configuration says of it."""
+    name = options.encoder or (TOY_NAME if options.scenes else VIT_NAME)
+    pictures = [pair.picture for pair in found]
+    if name == VIT_NAME:
+        vit = loop.pretrained_vit(options.vit)
+        net = loop.GroundingNet(vit, vit.config.pooler_output_size, text_width, options.width)
+        return loop.Decoded(pictures, vit.config.image_size), net, {"image_encoder": VIT_NAME}
+    from vlgauge.encoders.clip import clip_encoder
+
+    toy = name == TOY_NAME
+    encoder = clip_encoder(None if toy else name, profile="embedded" if toy else "paper", device=device)
+    hidden = encoder.image_hidden(pictures, progress=False if options.no_progress else None)
+    net = loop.GroundingNet(None, hidden.shape[1], text_width, options.width)
+    known = {"image_encoder": name, "image_encoder_sha256": encoder.digest}
+    return loop.Given(torch.from_numpy(hidden)), net, known
+
+
+def measured(options: argparse.Namespace, vectors: WordVectorFile) -> dict[str, float]:
+    """Figures on held-out drawn stories, where the training was on such."""
+    if not options.scenes or not options.test:
+        return {}
+    idf = options.output / IDF
+    found = held_out(options.output, vectors.path, idf if idf.is_file() else None, options.test)
+    for name, share in found.items():
+        say(f"{name}: {100 * share:.1f} %")
+    return found
+
+
+def say(text: str) -> None:
+    """Tell what is being done."""
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
