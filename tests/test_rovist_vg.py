@@ -63,6 +63,16 @@ def text_vectors(files):
     return found
 
 
+def authors_value(case, aggregate, key):
+    """The score of the oracle; for the noun without idf, which the released code refuses, from the formula's parts."""
+    formula = case.get("by_formula", case)
+    if key in formula or "recall" not in formula:
+        return formula.get(key, math.nan)
+    unseen = formula["idf_of_unseen_noun"]
+    weighted = [case["idf"].get(noun, unseen) * c for noun, c in zip(case["nouns"], formula["recall"], strict=True)]
+    return sum(weighted) / (len(weighted) if aggregate == "mean" else 1)
+
+
 @pytest.mark.parametrize("case", GOLDEN["full_scoring_given_features"], ids=lambda case: case["name"])
 def test_whole_scoring_of_the_authors(case):
     weight = np.array(case["W_text"])
@@ -86,7 +96,12 @@ def test_whole_scoring_of_the_authors(case):
                 result = metric.compute(**call)
         else:
             result = metric.compute(**call, return_details=True)
-        expected = case.get("by_formula", case).get(key, math.nan)
+        formula = case.get("by_formula", {})
+        if formula and key not in formula:
+            weights = [case["idf"].get(noun, formula["idf_of_unseen_noun"]) for noun in case["nouns"]]
+            weighted = np.multiply(weights, formula["recall"])
+            formula = {**formula, "vg_sum": weighted.sum(), "vg_mean": weighted.mean()}
+        expected = (formula or case).get(key, math.nan)
         assert result["rovist_vg_scores"] == [pytest.approx(expected, abs=1e-5, nan_ok=True)]
         if not math.isnan(result["rovist_vg"]):
             rows = result["rovist_vg_details"][0]["nouns"]
