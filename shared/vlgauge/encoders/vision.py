@@ -94,7 +94,7 @@ def renamed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     result = {}
     for name, tensor in state.items():
         for pattern, new in _RENAMED:
-            name = re.sub(pattern, new, name)  # type: ignore[arg-type]
+            name = re.sub(pattern, new, name)
         result[name] = tensor
     return result
 
