@@ -32,7 +32,7 @@ def load(name, load_toy, rows_folder):
     if name in ROWS:
         return load_toy(name, cache_dir=str(rows_folder))
     folder = str(catalog.metric_folder(name))
-    metric = evaluate.load(folder, cache_dir=str(rows_folder))
+    metric = evaluate.load(folder, cache_dir=str(rows_folder), profile="embedded")
     if "encoder" in setting_names(type(metric)):
         metric = evaluate.load(folder, cache_dir=str(rows_folder), encoder=fake_encoder)
     return metric
