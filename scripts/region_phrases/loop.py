@@ -176,7 +176,7 @@ def _run_epoch(
     losses = []
     with progress_bar(len(order), f"Epoch {epoch + 1}", progress) as advance:
         for places in side.batches(order, recipe.batch_size):
-            loss = symmetric_loss(*net(side.images[places].to(device), side.vectors[places].to(device)))
+            loss = symmetric_loss(*net(side.images[places.tolist()].to(device), side.vectors[places].to(device)))
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()
@@ -191,7 +191,7 @@ def validation_loss(net: GroundingNet, side: Side, recipe: Recipe, device: str) 
     order = np.random.default_rng([recipe.seed, 2**20]).permutation(len(side.places))
     with torch.no_grad():
         losses = [
-            symmetric_loss(*net(side.images[places].to(device), side.vectors[places].to(device))).item()
+            symmetric_loss(*net(side.images[places.tolist()].to(device), side.vectors[places].to(device))).item()
             for places in side.batches(order, recipe.batch_size)
         ]
     if not losses:
