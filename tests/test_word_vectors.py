@@ -58,8 +58,9 @@ def test_a_word_is_looked_for_once(glove, monkeypatch):
 
 
 def test_one_file_is_opened_once_also_by_threads(glove):
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(glove())) for _ in range(4)]
+    # Written before the threads start: one would read what another is writing.
+    path, found = glove().path, []
+    threads = [threading.Thread(target=lambda: found.append(word_vector_file(path))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
