@@ -236,6 +236,23 @@ def test_clip_is_an_encoder_of_texts(toy_files):
         encoder.encode(["a dog", "dog " * 90])
 
 
+def test_vectors_of_before_the_folder_was_named_are_kept_too(weights, tmp_path):
+    texts = ["a dog", "a cat"]
+    before = clip_encoder(TINY, weights=weights, device="cpu")
+    seen = pictures("edge")
+    before.image_hidden(seen)
+    before.text_hidden(texts)
+    named = clip_encoder(TINY, weights=weights, device="cpu", feature_cache=tmp_path)
+    named.image_hidden(seen)
+    named.text_hidden(texts)
+    del before, named
+    pool.unload()
+    later = clip_encoder(TINY, weights=weights, device="cpu", feature_cache=tmp_path)
+    later.image_hidden(seen)
+    later.text_hidden(texts)
+    assert later.forwards == {}
+
+
 def test_vectors_are_kept_between_processes(weights, tmp_path, monkeypatch):
     folder = tmp_path / "features"
     first = clip_encoder(TINY, weights=weights, device="cpu", feature_cache=folder)

@@ -40,6 +40,17 @@ def test_a_store_sees_what_is_written_after_it_was_opened(tmp_path):
     assert_holds(reader, [0])
 
 
+def test_absent_keys_are_told_without_reading(tmp_path, monkeypatch):
+    store = store_at(tmp_path)
+    keys = [key(number) for number in (5, 1, 3, 2)]
+    assert store.absent(keys) == keys
+    store.put(vectors([1, 2]))
+    store.put(vectors([3]))
+    monkeypatch.setattr(shards.Shard, "read", None)
+    assert store.absent(keys) == [key(5)]
+    assert store.absent([]) == []
+
+
 def test_keys_may_have_zeros_anywhere(tmp_path):
     keys = [bytes(32), b"\1" + bytes(31), bytes(31) + b"\1", b"\xff" * 31 + b"\0", b"\xff" * 32, bytes(16) + b"\7" * 16]
     store = store_at(tmp_path)

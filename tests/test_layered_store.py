@@ -21,6 +21,9 @@ class Disk:
         self.writes += 1
         self.kept.update(values)
 
+    def absent(self, keys):
+        return [key for key in keys if key not in self.kept]
+
 
 def vector(value):
     return np.full(4, value, dtype=np.float32)
@@ -48,6 +51,19 @@ def test_a_call_is_one_write():
     store.flush()
     assert disk.writes == 1
     assert sorted(disk.kept) == [b"a", b"b"]
+
+
+def test_what_was_computed_before_the_folder_was_named_is_written_too():
+    disk, memory = Disk(), MemoryStore()
+    LayeredStore(memory, ("e",), None).put({b"a": vector(1), b"b": vector(2)})
+    disk.kept[b"b"] = vector(2)
+    store = LayeredStore(memory, ("e",), disk)
+    store.get([b"a", b"b"])
+    store.flush()
+    assert (sorted(disk.kept), disk.writes, disk.asked) == ([b"a", b"b"], 1, [])
+    store.get([b"a", b"b"])
+    store.flush()
+    assert disk.writes == 1
 
 
 def test_a_very_large_call_writes_in_between(monkeypatch):

@@ -89,6 +89,14 @@ class DiskStore:
         """
         return self._index.get(keys)
 
+    def absent(self, keys: Sequence[bytes]) -> list[bytes]:
+        """Those keys that are not known; no vector is read.
+
+        Raises:
+            ValueError: If a key is of another length.
+        """
+        return self._index.absent(keys)
+
     def put(self, vectors: Mapping[bytes, np.ndarray]) -> None:
         """Keep vectors, in one shard; those that are not finite are left out.
 

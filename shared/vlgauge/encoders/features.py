@@ -31,6 +31,10 @@ class VectorStore(Protocol):
         """Keep vectors."""
         ...
 
+    def absent(self, keys: Sequence[bytes]) -> list[bytes]:
+        """Those keys that are not known."""
+        ...
+
 
 class MemoryStore:
     """Least recently used vectors by key, bounded in bytes and safe in threads.
@@ -123,6 +127,9 @@ class LayeredStore:
         found: dict[bytes, np.ndarray] = {}
         for key, vector in self._memory.get([(*self._scope, key) for key in keys]).items():
             found[_last(key)] = vector
+        if self._disk is not None and found:
+            # Computed before the folder was named, or for another one.
+            self._wait({key: found[key] for key in self._disk.absent(list(found))})
         missing = [key for key in keys if key not in found]
         if self._disk is not None and missing:
             read = self._disk.get(missing)
@@ -136,16 +143,19 @@ class LayeredStore:
         own = {key: vector.copy() for key, vector in values.items()}
         self._memory.put({(*self._scope, key): vector for key, vector in own.items()})
         if self._disk is not None:
-            self._pending.update(own)
-            self._pending_bytes += sum(vector.nbytes for vector in own.values())
-            if self._pending_bytes > _PENDING_BYTES:
-                self.flush()
+            self._wait(own)
 
     def flush(self) -> None:
         """Write what is new to the disk."""
         if self._disk is not None and self._pending:
             self._disk.put(self._pending)
             self._pending, self._pending_bytes = {}, 0
+
+    def _wait(self, vectors: Mapping[bytes, np.ndarray]) -> None:
+        self._pending.update(vectors)
+        self._pending_bytes += sum(vector.nbytes for vector in vectors.values())
+        if self._pending_bytes > _PENDING_BYTES:
+            self.flush()
 
 
 def _last(key: Any) -> bytes:

@@ -50,6 +50,16 @@ class ShardIndex:
                     self._look_up(missing, found)
         return found
 
+    def absent(self, keys: Sequence[bytes]) -> list[bytes]:
+        """Those keys that no shard has; no vector is read."""
+        wanted = as_keys(keys)
+        there = np.zeros(len(keys), bool)
+        with self._lock:
+            self._list()
+            for shard in self._shards.values():
+                there[shard.find(wanted)[0]] = True
+        return [key for key, known in zip(keys, there, strict=True) if not known]
+
     def _list(self) -> None:
         """Read the index of every shard that is new, forget those that are gone."""
         try:
