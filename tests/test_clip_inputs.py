@@ -143,6 +143,16 @@ def test_animation_is_scored_by_its_first_frame(clip_s):
     assert moving == clip_s.compute(predictions=["a dog"], images=[encoded(first, "GIF")])["clip_s"]
 
 
+def test_many_animations_are_one_warning(clip_s):
+    frames = [Image.new("RGB", (20, 20), (i, 9, 9)) for i in range(13)]
+    still = encoded(frames[0], "PNG")
+    moving = [encoded(frame, "GIF", save_all=True, append_images=[frames[0]]) for frame in frames[1:]]
+    message = r"`images\[1\]` and 11 other images have more than one frame; only the first of each is scored"
+    with pytest.warns(UserWarning, match=message) as told:
+        clip_s.compute(predictions=["a dog"] * 13, images=[still, *moving])
+    assert len(told) == 1
+
+
 @pytest.mark.parametrize("name", ["syn_palette.png", "syn_cmyk.jpg", "syn_rgba.png", "syn_gray.png"])
 def test_forms_of_an_image_agree(clip_s, name):
     path = IMAGES / name

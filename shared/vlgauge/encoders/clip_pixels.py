@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import islice
 from typing import TYPE_CHECKING
 from typing import Any
@@ -140,7 +141,9 @@ def decoded_batches(
     try:
         while True:
             for batch in islice(batches, BATCHES_AHEAD + 1 - len(waiting)):
-                waiting.append([executor.submit(_prepared_or_error, picture, row) for picture in batch])
+                waiting.append(
+                    [executor.submit(copy_context().run, _prepared_or_error, picture, row) for picture in batch]
+                )
             if not waiting:
                 return
             yield [future.result() for future in waiting.popleft()]

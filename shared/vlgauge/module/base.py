@@ -17,6 +17,7 @@ from datasets import Features
 from packaging.version import Version
 
 import vlgauge
+from vlgauge.animations import one_warning_for_animations
 from vlgauge.module.columns import Captions
 from vlgauge.module.columns import Column
 from vlgauge.module.columns import Images
@@ -136,7 +137,8 @@ class Metric(HostedMetric, ABC):
                     self.add_batch(**columns)
                 if self.num_process == 1 and self.writer is None:
                     raise ValueError(self._no_rows())
-                return self._host_compute(options)
+                with one_warning_for_animations():
+                    return self._host_compute(options)
             finally:
                 self._end_round()
 
