@@ -222,6 +222,11 @@ def test_nearest_names_one_or_all(word, known, clause):
     assert nearest(word, known) == clause
 
 
+def test_progress_is_checked():
+    with pytest.raises(ValueError, match=r"^`progress` must be True, False, None or a function"):
+        Tunable(progress="no")
+
+
 def test_setting_names_are_the_keyword_only_parameters():
     class Heir(Tunable):
         def __init__(self, *args, m=1, **host):

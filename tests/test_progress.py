@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from vlgauge import progress
+from vlgauge.progress import checked_progress
 from vlgauge.progress import progress_bar
 
 
@@ -63,3 +64,14 @@ def test_error_of_the_work_passes(setting):
 def test_error_of_the_function_passes():
     with pytest.raises(ZeroDivisionError):
         work(lambda done, total: done / 0)
+
+
+@pytest.mark.parametrize("setting", [True, False, None, print])
+def test_settings_that_are_understood(setting):
+    assert checked_progress(setting) is setting
+
+
+@pytest.mark.parametrize("setting", ["False", 0, 1.0])
+def test_other_settings_are_refused(setting):
+    with pytest.raises(ValueError, match=rf"^`progress` must be True, False, None or a function .*, got {setting!r}$"):
+        checked_progress(setting)

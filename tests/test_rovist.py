@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import vlgauge
+from vlgauge import encoders
 from vlgauge import module
 from vlgauge import scenes
 
@@ -156,13 +157,24 @@ def test_copies_score_the_same(load):
         ({"vg": {"scale": True}}, ValueError, "`vg` must leave `scale` out, which `scale_vg` decides"),
         ({"scale_vg": "yes"}, ValueError, "`scale_vg` must be True or False, got 'yes'"),
         ({"nr": {"m": 2}}, TypeError, "`m` is no setting of rovist_nr"),
-        ({"c": {"context": "all"}}, ValueError, "`context` must be one of 'pair', 'prefix'"),
+        (
+            {"c": {"context": "all"}},
+            ValueError,
+            "`context` must be one of 'pair', 'prefix', got 'all'.*; in rovist this is a setting of the part `c`",
+        ),
         ({"n": 4}, TypeError, "`n` is no setting of rovist"),
     ],
 )
 def test_bad_settings_are_refused(load, settings, kind, message):
     with pytest.raises(kind, match=message):
         load(**settings)
+
+
+def test_missing_weights_of_a_part_say_where_to_name_them(load):
+    metric = load(c={"model": "/no/such/folder"})
+    message = r"`model` must be an existing folder.*; in rovist this is a setting of the part `c`, given as c={\.\.\.}$"
+    with pytest.raises(encoders.WeightsNotFound, match=message):
+        metric.compute(predictions=STORIES, images=PICTURES)
 
 
 def test_numbers_of_stories_and_image_lists_must_agree(load):

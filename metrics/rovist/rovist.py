@@ -1,14 +1,17 @@
 """RoViST: how well grounded, coherent and free of repetition is a visual story?"""
 
 import hashlib
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import evaluate
 
 from vlgauge import catalog  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import module  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.encoders import WeightsNotFound  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 
@@ -78,7 +81,21 @@ def checked_part(name: str, settings: Any) -> dict[str, Any]:
 def loaded_part(name: str, settings: Mapping[str, Any]) -> Any:
     """The metric of a part, from the same installation as the package."""
     # By its own module, as `evaluate.load` is another function while the examples of this script are tested.
-    return evaluate.loading.load(str(catalog.metric_folder(f"rovist_{name}")), **settings)
+    with told_where_to_set(name, ValueError):
+        return evaluate.loading.load(str(catalog.metric_folder(f"rovist_{name}")), **settings)
+
+
+@contextmanager
+def told_where_to_set(name: str, kind: type[Exception]) -> Iterator[None]:
+    """Say in an error of a part, which names a setting, that rovist takes it in the dictionary of that part."""
+    try:
+        yield
+    except kind as error:
+        # A more special error may be made in another way.
+        if type(error) is not kind:
+            raise
+        hint = f"in rovist this is a setting of the part `{name}`, given as {name}={{...}}"
+        raise kind(f"{error}; {hint}") from error
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
@@ -133,7 +150,8 @@ class Rovist(module.StoryImageMetric):
         for name, part in self.parts.items():
             # Not `compute`, which would store the rows again.
             own = {"images": images, **given} if name == "vg" else {}
-            result = part._compute(predictions=predictions, **own, return_details=return_details)
+            with told_where_to_set(name, WeightsNotFound):
+                result = part._compute(predictions=predictions, **own, return_details=return_details)
             extra |= {key.removeprefix("rovist_"): value for key, value in result.items()}
         columns = [extra[f"{name}_scores"] for name in PARTS]
         scores = [overall(*values) for values in zip(*columns, strict=True)]

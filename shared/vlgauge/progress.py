@@ -13,6 +13,19 @@ Progress: TypeAlias = bool | Callable[[int, int], None] | None
 DELAY_SECONDS = 2.0
 
 
+def checked_progress(value: object) -> Progress:
+    """The value, if it says how to show a bar; a text such as ``"False"`` would count as true.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if callable(value):
+        return value
+    raise ValueError(f"`progress` must be True, False, None or a function of (done, total), got {value!r}")
+
+
 @contextmanager
 def progress_bar(total: int, description: str, progress: Progress = None) -> Iterator[Callable[[int], object]]:
     """Context in which calling the yielded function with a number of finished items moves the bar.

@@ -31,6 +31,7 @@ from vlgauge.module.settings import one_of
 from vlgauge.module.settings import refuse_unknown_settings
 from vlgauge.module.settings import setting_names
 from vlgauge.progress import Progress
+from vlgauge.progress import checked_progress
 from vlgauge.results import named
 from vlgauge.results import result_record
 
@@ -87,7 +88,7 @@ class Metric(HostedMetric, ABC):
             hint = f"known are {', '.join(self.configs)}" if self.configs else "leave it out"
             raise ValueError(f"`config_name` is no configuration of {name}, got {config_name!r}; {hint}")
         self.profile = one_of("profile", default_profile() if profile is None else profile, PROFILES)
-        self.progress = progress
+        self.progress = checked_progress(progress)
         super().__init__(*args, **host)
 
     @abstractmethod
