@@ -5,7 +5,9 @@ import re
 import pytest
 from tiny_clip import TINY
 
+from vlgauge.encoders.architectures import CONVERTED_HUB_FILE
 from vlgauge.encoders.architectures import HALF
+from vlgauge.encoders.architectures import HUB_FILE
 from vlgauge.encoders.architectures import OPENAI_MEAN
 from vlgauge.encoders.architectures import OPENAI_STD
 from vlgauge.encoders.architectures import TABLE
@@ -41,7 +43,10 @@ def test_the_table_is_complete():
     ]  # fmt: skip
     for name, row in TABLE.items():
         assert row.repository.startswith("laion/" if name.startswith("laion/") else "timm/")
+        assert (row.revision is None) == (row.sha256 is None) == (name in ("RN101", "RN50x4"))
         assert row.revision is None or re.fullmatch("[0-9a-f]{40}", row.revision)
+        assert row.sha256 is None or re.fullmatch("[0-9a-f]{64}", row.sha256)
+        assert row.files == (CONVERTED_HUB_FILE if name == "laion/ViT-L-14" else HUB_FILE,)
         assert (row.openai_sha256 is None) == name.startswith("laion/")
         assert row.openai_sha256 is None or re.fullmatch("[0-9a-f]{64}", row.openai_sha256)
         assert row.size == (288 if name == "RN50x4" else 224)

@@ -57,45 +57,6 @@ def pictures(case):
 # ----------------------------------------------------------------------------------------------------------------------
 # Files
 # ----------------------------------------------------------------------------------------------------------------------
-def test_missing_weights_are_told_at_once_and_without_network(no_sockets, monkeypatch, tmp_path):
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    seconds = []
-    for _ in range(4):  # the first imports; the others may be disturbed
-        started = time.perf_counter()
-        with pytest.raises(WeightsNotFound) as caught:
-            clip_encoder()
-        seconds.append(time.perf_counter() - started)
-    assert min(seconds) < 0.1
-    message = str(caught.value)
-    for part in (
-        "timm/vit_base_patch32_clip_224.openai",
-        "(revision newest, file open_clip_model.safetensors)",
-        f"is not in {tmp_path}",
-        "an offline switch is set",
-        "vlgauge prefetch clip:ViT-B/32",
-        "pass a file as `weights`",
-        "or profile='embedded'",
-    ):
-        assert part in message
-    assert isinstance(caught.value, FileNotFoundError)
-
-
-def test_a_file_in_the_cache_of_the_hub_is_found(no_sockets, monkeypatch, tmp_path, weights):
-    from huggingface_hub import constants
-
-    revision = "c" * 40
-    folder = tmp_path / "models--timm--vit_base_patch32_clip_224.openai"
-    (folder / "snapshots" / revision).mkdir(parents=True)
-    (folder / "refs").mkdir()
-    (folder / "refs" / "main").write_text(revision)
-    shutil.copy(weights, folder / "snapshots" / revision / "open_clip_model.safetensors")
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(ValueError, match=r"must have the tensors of ViT-B-32-quickgelu, got others in .*safetensors"):
-        clip_encoder()
-
-
 def test_a_given_file_must_be_there(tmp_path):
     with pytest.raises(WeightsNotFound, match=r"`weights` must be an existing file, got .*none\.pth"):
         clip_encoder(weights=tmp_path / "none.pth")

@@ -20,6 +20,8 @@ OPENAI_STD: Colour = (0.26862954, 0.26130258, 0.27577711)
 HALF: Colour = (0.5, 0.5, 0.5)
 
 HUB_FILE = "open_clip_model.safetensors"
+# What a conversion from the older pickles is called.
+CONVERTED_HUB_FILE = "open_clip_pytorch_model.safetensors"
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class ClipArchitecture:
         architecture: Its name in open_clip, which fixes the activation.
         repository: Repository of the weights on the Hub; None if there is none.
         revision: Commit of the repository, 40 hexadecimal digits; None if it is not pinned.
+        files: Names that the weights may have there, the first that exists is taken.
+        sha256: SHA-256 of that file; None if it is not recorded.
         image_width: Width of an image vector before the projection; of a ResNet, of the feature map.
         text_width: Width of a text vector before the projection.
         embed_width: Width of both after it.
@@ -56,6 +60,8 @@ class ClipArchitecture:
     std: Colour = OPENAI_STD
     quick_gelu: bool = True
     revision: str | None = None
+    files: tuple[str, ...] = (HUB_FILE,)
+    sha256: str | None = None
     openai_sha256: str | None = None
     resnet: bool = False
     resize: Literal["crop", "squash"] = "crop"
@@ -63,9 +69,9 @@ class ClipArchitecture:
     config: Mapping[str, Any] | None = field(default=None, hash=False)
 
 
-def _openai(name: str, repository: str, widths: tuple[int, int, int], sha256: str, **more: Any) -> ClipArchitecture:
+def _openai(name: str, repository: str, widths: tuple[int, int, int], digest: str, **more: Any) -> ClipArchitecture:
     architecture = f"{name.replace('/', '-')}-quickgelu"
-    return ClipArchitecture(name, architecture, f"timm/{repository}.openai", *widths, openai_sha256=sha256, **more)
+    return ClipArchitecture(name, architecture, f"timm/{repository}.openai", *widths, openai_sha256=digest, **more)
 
 
 _ROWS = (
@@ -74,24 +80,32 @@ _ROWS = (
         "vit_base_patch32_clip_224",
         (768, 512, 512),
         "40d365715913c9da98579312b702a82c18be219cc2a73407c4526f58eba950af",
+        revision="a6f597a30f7b82c51704746581f9a4e41421e878",
+        sha256="e6d1bd7789aa45192b3bf90570a789b478bae1b74ebcce7eddd908e83a2b7c31",
     ),
     _openai(
         "ViT-B/16",
         "vit_base_patch16_clip_224",
         (768, 512, 512),
         "5806e77cd80f8b59890b7e101eabd078d9fb84e6937f9e85e4ecb61988df416f",
+        revision="977e3dd0ec55ab8da155f2fbeb6b5f54948b6e3d",
+        sha256="4b8699299b1e8997753c64b052ba32031449d5d853f55a039148560ee02b820f",
     ),
     _openai(
         "ViT-L/14",
         "vit_large_patch14_clip_224",
         (1024, 768, 768),
         "b8cca3fd41ae0c99ba7e8951adf17d267cdb84cd88be6f7c2e0eca1737a03836",
+        revision="18d0535469bb561bf468d76c1d73aa35156c922b",
+        sha256="9ce2e8a8ebfff3793d7d375ad6d3c35cb9aebf3de7ace0fc7308accab7cd207e",
     ),
     _openai(
         "RN50",
         "resnet50_clip",
         (2048, 512, 1024),
         "afeb0e10f9e5a86da6080e35cf09123aca3b358a0c3e3b6c78a7b63bc04b6762",
+        revision="ec3d92cf63a5f9d591f0d611b736895966c73076",
+        sha256="da0baa37fb2211eee5729ab69ed587eb10d48f5b7076ceeed01552fc3d4cb4ee",
         resnet=True,
     ),
     _openai(
@@ -110,7 +124,15 @@ _ROWS = (
         size=288,
     ),
     ClipArchitecture(
-        "laion/ViT-B-32", "ViT-B-32", "laion/CLIP-ViT-B-32-laion2B-s34B-b79K", 768, 512, 512, quick_gelu=False
+        "laion/ViT-B-32",
+        "ViT-B-32",
+        "laion/CLIP-ViT-B-32-laion2B-s34B-b79K",
+        768,
+        512,
+        512,
+        quick_gelu=False,
+        revision="1a25a446712ba5ee05982a381eed697ef9b435cf",
+        sha256="ac4f8c4b88af6d963118cbf40ad93176d092abbedfcb752601ae1866352656e6",
     ),
     ClipArchitecture(
         "laion/ViT-L-14",
@@ -122,6 +144,9 @@ _ROWS = (
         mean=HALF,
         std=HALF,
         quick_gelu=False,
+        revision="1627032197142fbe2a7cfec626f4ced3ae60d07a",
+        files=(CONVERTED_HUB_FILE,),
+        sha256="7d129ed747e0ed53e82dfcc140382b51be66b56e6a9bdc3258afd2846e3bb019",
     ),
 )
 TABLE: dict[str, ClipArchitecture] = {row.name: row for row in _ROWS}

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
-from vlgauge.encoders.architectures import HUB_FILE
 from vlgauge.encoders.architectures import ClipArchitecture
 from vlgauge.encoders.clip_text import CONTEXT
 from vlgauge.encoders.clip_text import ClipTokens
@@ -46,21 +45,26 @@ def _hub_file(row: ClipArchitecture) -> Path:
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.errors import LocalEntryNotFoundError
+    from huggingface_hub.errors import RemoteEntryNotFoundError
 
     assert row.repository is not None
-    cached = try_to_load_from_cache(row.repository, HUB_FILE, revision=row.revision)
-    if isinstance(cached, str):
-        return Path(cached)
+    for file in row.files:
+        cached = try_to_load_from_cache(row.repository, file, revision=row.revision)
+        if isinstance(cached, str):
+            return Path(cached)
     why = "an offline switch is set"
-    if not offline():
+    for file in () if offline() else row.files:
         try:
-            return Path(hf_hub_download(row.repository, HUB_FILE, revision=row.revision))
+            return Path(hf_hub_download(row.repository, file, revision=row.revision))
+        except RemoteEntryNotFoundError:
+            why = "the Hub has no such file"
         except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
             why = f"the Hub said {type(error).__name__}"
+            break
     raise WeightsNotFound(
-        f"{row.repository} (revision {row.revision or 'newest'}, file {HUB_FILE}) is not in {constants.HF_HUB_CACHE} "
-        f"and {why}; run on a machine with network: vlgauge prefetch clip:{row.name}, pass a file as `weights`, "
-        "or profile='embedded'"
+        f"{row.repository} (revision {row.revision or 'newest'}, file {' or '.join(row.files)}) is not in "
+        f"{constants.HF_HUB_CACHE} and {why}; run on a machine with network: vlgauge prefetch clip:{row.name}, pass a "
+        "file as `weights`, or profile='embedded'"
     )
 
 

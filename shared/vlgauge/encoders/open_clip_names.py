@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vlgauge.encoders.architectures import CONVERTED_HUB_FILE
 from vlgauge.encoders.architectures import HUB_FILE
 from vlgauge.encoders.architectures import ClipArchitecture
 
@@ -43,12 +44,13 @@ def open_clip_architecture(name: str) -> ClipArchitecture:
 def _row(name: str, architecture: str, config: dict[str, Any], published: dict[str, Any]) -> ClipArchitecture:
     vision, text, embed = config["vision_cfg"], config["text_cfg"], config["embed_dim"]
     repository, _, file = published.get("hf_hub", "").rpartition("/")
+    files = (HUB_FILE, CONVERTED_HUB_FILE)
     resnet = isinstance(vision.get("layers"), (list, tuple))
     size = vision.get("image_size", 224)
     return ClipArchitecture(
         name,
         architecture,
-        repository if repository and file in ("", HUB_FILE) else None,
+        repository if repository and file in ("", *files) else None,
         embed if "timm_model_name" in vision else vision["width"] * 32 if resnet else vision["width"],
         embed if config.get("custom_text") or "hf_model_name" in text else text["width"],
         embed,
@@ -56,6 +58,7 @@ def _row(name: str, architecture: str, config: dict[str, Any], published: dict[s
         mean=tuple(published["mean"]),
         std=tuple(published["std"]),
         quick_gelu=bool(config.get("quick_gelu")),
+        files=files,
         resnet=resnet,
         resize=_RESIZE[published.get("resize_mode") or "shortest"],  # type: ignore[arg-type]
         interpolation=published.get("interpolation") or "bicubic",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from vlgauge.pictures import Picture
 
 VIT_NAME = "google/vit-base-patch16-224-in21k"
+VIT_REVISION = "b4569560a39a0f1af58e3ddaf17facf20ab919b0"
 HEAD_WIDTH = 64  # of every published ViT; the weights do not tell
 
 # Names of transformers 4, and so of the published files, in transformers 5.

@@ -1,0 +1,113 @@
+"""Which file of the Hub holds the weights of a CLIP, and what is said where it cannot be had."""
+
+import shutil
+import time
+
+import httpx2
+import pytest
+from huggingface_hub.errors import LocalEntryNotFoundError
+from huggingface_hub.errors import RemoteEntryNotFoundError
+from tiny_clip import write_tiny
+
+from vlgauge.encoders import WeightsNotFound
+from vlgauge.encoders.architectures import CONVERTED_HUB_FILE
+from vlgauge.encoders.architectures import TABLE
+from vlgauge.encoders.architectures import architecture_of
+from vlgauge.encoders.clip import clip_encoder
+from vlgauge.encoders.clip_model import find_weights
+
+
+def test_missing_weights_are_told_at_once_and_without_network(no_sockets, monkeypatch, tmp_path):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    seconds = []
+    for _ in range(4):  # the first imports; the others may be disturbed
+        started = time.perf_counter()
+        with pytest.raises(WeightsNotFound) as caught:
+            clip_encoder()
+        seconds.append(time.perf_counter() - started)
+    assert min(seconds) < 0.1
+    message = str(caught.value)
+    for part in (
+        "timm/vit_base_patch32_clip_224.openai",
+        f"(revision {TABLE['ViT-B/32'].revision}, file open_clip_model.safetensors)",
+        f"is not in {tmp_path}",
+        "an offline switch is set",
+        "vlgauge prefetch clip:ViT-B/32",
+        "pass a file as `weights`",
+        "or profile='embedded'",
+    ):
+        assert part in message
+    assert isinstance(caught.value, FileNotFoundError)
+
+
+def test_a_file_in_the_cache_of_the_hub_is_found(no_sockets, monkeypatch, tmp_path):
+    from huggingface_hub import constants
+
+    folder = tmp_path / "models--timm--vit_base_patch32_clip_224.openai"
+    snapshot = folder / "snapshots" / TABLE["ViT-B/32"].revision
+    snapshot.mkdir(parents=True)
+    (tmp_path / "tiny").mkdir()
+    shutil.copy(write_tiny(tmp_path / "tiny"), snapshot / "open_clip_model.safetensors")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(ValueError, match=r"must have the tensors of ViT-B-32-quickgelu, got others in .*safetensors"):
+        clip_encoder()
+
+
+class Hub:
+    """Has some files of a repository; anything else is not found, or cannot be asked for."""
+
+    def __init__(self, folder, *files, answers=True):
+        self.folder, self.files, self.answers, self.asked = folder, files, answers, []
+
+    def __call__(self, repository, file, revision):
+        self.asked.append((repository, file, revision))
+        if not self.answers:
+            raise LocalEntryNotFoundError("cannot connect")
+        if file not in self.files:
+            response = httpx2.Response(404, request=httpx2.Request("GET", "https://hub.invalid"))
+            raise RemoteEntryNotFoundError("not there", response=response)
+        (self.folder / file).write_bytes(b"x")
+        return str(self.folder / file)
+
+
+@pytest.fixture
+def asked_hub(monkeypatch, tmp_path):
+    """`asked_hub(*files)`: a hub with those files, which `hf_hub_download` asks."""
+
+    def make(*files, answers=True):
+        hub = Hub(tmp_path, *files, answers=answers)
+        monkeypatch.setattr("huggingface_hub.hf_hub_download", hub)
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+        for switch in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):
+            monkeypatch.delenv(switch, raising=False)
+        return hub
+
+    return make
+
+
+def test_the_file_of_the_table_is_fetched_at_its_revision(asked_hub, tmp_path):
+    row = TABLE["laion/ViT-L-14"]
+    hub = asked_hub(CONVERTED_HUB_FILE)
+    assert find_weights(row, None) == tmp_path / CONVERTED_HUB_FILE
+    assert hub.asked == [(row.repository, "open_clip_pytorch_model.safetensors", row.revision)]
+
+
+def test_a_file_of_open_clip_may_have_its_older_name(asked_hub, tmp_path):
+    row = architecture_of("ViT-B-16:laion2b_s34b_b88k")
+    hub = asked_hub(CONVERTED_HUB_FILE)
+    assert find_weights(row, None) == tmp_path / CONVERTED_HUB_FILE
+    assert [file for _, file, _ in hub.asked] == ["open_clip_model.safetensors", CONVERTED_HUB_FILE]
+
+
+def test_a_hub_without_the_file_or_without_an_answer_is_told(asked_hub):
+    row = architecture_of("ViT-B-16:laion2b_s34b_b88k")
+    hub = asked_hub()
+    with pytest.raises(WeightsNotFound, match="and the Hub has no such file; run"):
+        find_weights(row, None)
+    assert len(hub.asked) == 2
+    hub = asked_hub(answers=False)
+    with pytest.raises(WeightsNotFound, match="and the Hub said LocalEntryNotFoundError; run"):
+        find_weights(row, None)
+    assert len(hub.asked) == 1
