@@ -101,3 +101,32 @@ def run_python():
         return finished.stdout
 
     return run
+
+
+@pytest.fixture
+def story_toy(load_toy, rows_folder):
+    """The toy that reads stories, with its rows on disk."""
+    return load_toy("story_toy", cache_dir=str(rows_folder))
+
+
+@pytest.fixture
+def set_toy(load_toy, rows_folder):
+    """The toy that reads sets of captions."""
+    return load_toy("set_toy", cache_dir=str(rows_folder))
+
+
+@pytest.fixture
+def image_toy(load_toy, rows_folder):
+    """The toy that reads images."""
+    return load_toy("image_toy", cache_dir=str(rows_folder))
+
+
+@pytest.fixture
+def run_demo(monkeypatch):
+    """The script as a module, with the environment put back afterwards."""
+    monkeypatch.syspath_prepend(TESTS.parent / "scripts")
+    for name in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):
+        monkeypatch.setenv(name, "1")
+    import run_demo
+
+    return run_demo

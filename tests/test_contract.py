@@ -3,281 +3,38 @@
 The checks are functions of a folder. Each is run on every metric, and on copies of a toy metric with one fault.
 """
 
-import ast
 import configparser
-import doctest
-import importlib
-import inspect
-import json
-import math
 import re
-import shutil
 import socket
-import zlib
 from pathlib import Path
-from unittest.mock import patch
 
-import evaluate
-import numpy as np
 import pytest
-import yaml
-from datasets import Features
-from evaluate.loading import evaluation_module_factory
-from evaluate.loading import get_imports
-from evaluate.loading import import_main_class
-from packaging.version import Version
+from metric_checks import TOY
+from metric_checks import check_card
+from metric_checks import check_class
+from metric_checks import check_description
+from metric_checks import check_doctests
+from metric_checks import check_facts
+from metric_checks import check_family
+from metric_checks import check_files
+from metric_checks import check_hint
+from metric_checks import check_imports
+from metric_checks import check_names_are_free
+from metric_checks import check_result
+from metric_checks import check_result_depends_on_nothing_else
+from metric_checks import check_settings
+from metric_checks import check_signatures
+from metric_checks import class_of
+from metric_checks import load_afresh
 
-import vlgauge
 from vlgauge import catalog
-from vlgauge import module
-from vlgauge.catalog import MetricFacts
-from vlgauge.module.base import REPOSITORY
-from vlgauge.module.settings import setting_names
 
 ROOT = Path(__file__).resolve().parents[1]
-TOY = Path(__file__).resolve().parent / "toy_metrics" / "story_toy"
 FOLDERS = {name: catalog.metric_folder(name) for name in catalog.metric_names()}
 SETUP = configparser.ConfigParser()
 SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
 
-FAMILIES = [base for base in vars(module).values() if inspect.isclass(base) and "columns" in vars(base)]
-SETS = {
-    "predictions": [["a dog runs", "a dog ran", "the dog runs"], ["a cat", "one cat", "cats"], ["x"]],
-    "references": [["a dog runs", "two dogs", "dogs run fast"], ["a plane", "one jet", "a red plane"], ["y", "z"]],
-}
-PICTURES = [np.full((8, 8, 3), value, dtype=np.uint8) for value in (20, 120, 220)]
-
-
-def parts(groovist, rovist_c, rovist_nr):
-    return {"groovist": groovist, "rovist_c": rovist_c, "rovist_nr": rovist_nr}
-
-
-# One row of each is likely to be undefined.
-ROWS = {
-    "ComponentMetric": {
-        "predictions": [parts(1.0, 0.5, 0.5), parts(0.3, 0.2, 0.9), parts(None, 1.0, 1.0)],
-        "references": [parts(0.5, 0.7, 0.9), parts(1.0, 1.0, 1.0), parts(1.0, 1.0, 1.0)],
-    },
-    "ClipScoreMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
-    "StoryImageMetric": {
-        "predictions": [["A small red circle is here."], ["It ran.", "The big star is blue."], [""]],
-        "images": [[picture] for picture in PICTURES],
-    },
-    "StoryMetric": {"predictions": [["We ran home.", "The dog ran too."], ["One.", "Two, two."], [""]]},
-    "CaptionSetMetric": SETS,
-    "StyleMetric": {
-        "predictions": ["the sea sings", "damn rain", ""],
-        "styles": ["romantic", "angry", "plain"],
-        "references": [["the sea sang", "a song of the sea"], ["damn this rain"], ["rain"]],
-    },
-}
-EMBEDDED = {"profile": "embedded", "device": "cpu"}
-SETTINGS = {
-    "StyleMetric": {"config_name": "demo"},
-    "ClipScoreMetric": EMBEDDED,
-    "StoryImageMetric": EMBEDDED,
-    "rovist_c": EMBEDDED,
-}
-
-FRONT_MATTER = (
-    *("title", "emoji", "colorFrom", "colorTo", "sdk", "sdk_version", "python_version", "app_file", "pinned"),
-    *("short_description", "tags", "models", "datasets", "license"),
-)
-COLOURS = ("red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray")
-HEADINGS = (
-    *("Metric Description", "How to Use", "Inputs", "Output Values", "Values from Popular Papers", "Examples"),
-    *("Limitations and Bias", "Citation", "Further References"),
-)
-
 pytestmark = pytest.mark.usefixtures("no_sockets")
-
-
-def fake_encoder(texts):
-    return np.stack([np.random.default_rng(zlib.crc32(text.encode())).normal(size=6) for text in texts])
-
-
-def class_of(folder):
-    return import_main_class(evaluation_module_factory(str(folder)).module_path)
-
-
-def family_of(cls):
-    return next(base for base in cls.__mro__ if base in FAMILIES)
-
-
-def load(folder, **settings):
-    cls = class_of(folder)
-    if "encoder" in setting_names(cls):
-        settings["encoder"] = fake_encoder
-    common = SETTINGS.get(folder.name, SETTINGS.get(family_of(cls).__name__, {}))
-    return evaluate.load(str(folder), **common, **settings)
-
-
-def kinds(value):
-    """Types of a value and of everything in it."""
-    items = [*value.keys(), *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
-    return {type(value)}.union(*map(kinds, items))
-
-
-# -- the checks -------------------------------------------------------------------------------------------------------
-def check_class(folder):
-    cls = class_of(folder)
-    assert cls.__name__ == "".join(part.capitalize() for part in folder.name.split("_"))
-    assert cls.__module__.rpartition(".")[2] == folder.name
-    assert evaluate.load(str(folder), keep_in_memory=True).name == folder.name
-
-
-def check_imports(folder):
-    script = folder / f"{folder.name}.py"
-    written = set()
-    for node in ast.parse(script.read_text("utf-8")).body:
-        if isinstance(node, ast.Import):
-            assert len(node.names) == 1
-            written.add(("library", node.names[0].name.partition(".")[0]))
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level < 2
-            assert node.module
-            assert not (node.level and "." in node.module)
-            written.add(("internal" if node.level else "library", node.module.partition(".")[0]))
-    seen = get_imports(str(script))
-    assert {(kind, name) for kind, name, *_ in seen} == written
-    assert [source for _, name, source, _ in seen if source != name and name != "vlgauge"] == []
-    for sibling in set(folder.glob("*.py")) - {script}:
-        nodes = [node for node in ast.walk(ast.parse(sibling.read_text("utf-8"))) if isinstance(node, ast.ImportFrom)]
-        assert [node.module for node in nodes if node.level] == []
-
-
-def check_hint(folder):
-    extra = folder.name.replace("_", "-")
-    hint = f'"vlgauge[{extra}] @ git+{REPOSITORY}@v{vlgauge.__version__}"'
-    seen = get_imports(str(folder / f"{folder.name}.py"))
-    assert {source for _, name, source, _ in seen if name == "vlgauge"} == {hint}
-
-
-def check_files(folder):
-    names = {path.name for path in folder.iterdir()} - {"__pycache__"}
-    assert {name for name in names if not name.endswith(".py")} == {"README.md"}
-    assert folder.name + ".py" in names
-
-
-def check_names_are_free(folder):
-    # The folder of a Space comes first on its sys.path.
-    assert [path.stem for path in folder.glob("*.py") if importlib.util.find_spec(path.stem)] == []
-
-
-def check_signatures(folder):
-    cls = class_of(folder)
-    parameters = inspect.signature(cls._compute).parameters
-    assert [p.name for p in parameters.values() if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL)] == []
-    assert {column.name for column in cls.columns} <= set(parameters)
-    assert parameters["return_details"].default is False
-    overridden = [vars(cls)[name] for name in ("add", "add_batch", "compute") if name in vars(cls)]
-    assert [method for method in overridden if not method.__doc__] == []
-
-
-def check_settings(folder):
-    metric = evaluate.load(str(folder), keep_in_memory=True)
-    assert [name for name in setting_names(type(metric)) if not hasattr(metric, name)] == []
-
-
-def check_family(folder):
-    cls = class_of(folder)
-    family = family_of(cls)
-    assert [(type(column), column.name) for column in cls.columns] == [(type(c), c.name) for c in family.columns]
-    expected = Features({column.name: column.feature() for column in family.columns})
-    assert evaluate.load(str(folder), keep_in_memory=True).features == expected
-
-
-def check_description(folder):
-    info = evaluate.load(str(folder), keep_in_memory=True).info
-    texts = (info.description, info.citation, info.inputs_description, info.homepage, info.license)
-    assert all(text.strip() for text in texts)
-    assert info.citation.startswith("@")
-    assert {"Args:", "Returns:", "Examples:"} <= set(info.inputs_description.split("\n"))
-    assert info.reference_urls
-    assert all(address.startswith("https://") for address in info.reference_urls)
-
-
-def check_facts(folder):
-    cls = class_of(folder)
-    with patch.object(catalog, "metrics_root", return_value=folder.parent):
-        facts = catalog.metric_facts(folder.name)
-    assert facts == MetricFacts(folder.name, cls.measures, cls.score_range, cls.higher_is_better, cls.needs)
-    assert cls.measures.endswith("?")
-    assert cls.score_range
-    assert isinstance(cls.higher_is_better, bool)
-    assert set(cls.needs) <= set(catalog.EXTRA_MODULES)
-    assert Version(cls.requires) <= Version(vlgauge.__version__)
-
-
-def check_result(folder):
-    name, columns = folder.name, ROWS[family_of(class_of(folder)).__name__]
-    metric = load(folder, keep_in_memory=True)
-    result = metric.compute(**columns)
-    scores = result[f"{name}_scores"]
-    defined = [score for score in scores if not math.isnan(score)]
-    assert list(result)[:4] == [name, f"{name}_scores", f"{name}_undefined", f"{name}_signature"]
-    assert all(key.startswith(f"{name}_") for key in list(result)[1:])
-    assert len(scores) == len(columns["predictions"])
-    assert defined
-    assert result[name] == pytest.approx(sum(defined) / len(defined))
-    assert result[f"{name}_undefined"] == len(scores) - len(defined)
-    assert result[f"{name}_signature"].startswith(f"{name}|{vlgauge.__version__}|")
-    detailed = metric.compute(**columns, return_details=True)
-    assert detailed.keys() > result.keys()
-    assert all(key.startswith(f"{name}_") for key in list(detailed)[1:])
-    assert kinds(detailed) <= {dict, list, str, int, float, bool, type(None)}
-    assert json.dumps({key: detailed[key] for key in result}) == json.dumps(result)
-
-
-def check_result_depends_on_nothing_else(folder):
-    name, columns = folder.name, ROWS[family_of(class_of(folder)).__name__]
-    expected = load(folder, keep_in_memory=True).compute(**columns)
-    metric = load(folder)
-    np.random.seed(0)  # noqa: NPY002
-    for row in zip(*columns.values(), strict=True):
-        metric.add(**dict(zip(columns, row, strict=True)))
-    assert json.dumps(metric.compute()) == json.dumps(expected)
-    turned = metric.compute(**{column: rows[::-1] for column, rows in columns.items()})
-    assert turned[f"{name}_scores"][::-1] == pytest.approx(expected[f"{name}_scores"], nan_ok=True)
-    for setting in {"batch_size", "chunk_bytes"} & set(setting_names(type(metric))):
-        again = load(folder, keep_in_memory=True, **{setting: 1}).compute(**columns)
-        assert again[f"{name}_signature"] == expected[f"{name}_signature"]
-        assert again[f"{name}_scores"] == pytest.approx(expected[f"{name}_scores"], nan_ok=True)
-    first = metric.compute(**{column: rows[:1] for column, rows in columns.items()})
-    assert first[f"{name}_scores"] == pytest.approx(expected[f"{name}_scores"][:1], nan_ok=True)
-
-
-def check_doctests(folder):
-    script = importlib.import_module(evaluation_module_factory(str(folder)).module_path)
-    real = evaluate.load
-
-    def load_here(path, *arguments, **settings):
-        assert path == f"vlgauge/{folder.name}"
-        return real(str(folder), *arguments, **settings | {"keep_in_memory": True})
-
-    with patch("evaluate.load", load_here):
-        found = doctest.testmod(script, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-    assert found.failed == 0
-    assert found.attempted > 1
-
-
-def check_card(folder):
-    _, front, card = (folder / "README.md").read_text("utf-8").split("---\n", 2)
-    facts = yaml.safe_load(front)
-    assert set(FRONT_MATTER) <= set(facts)
-    assert (facts["sdk"], facts["app_file"], facts["pinned"]) == ("gradio", "app.py", False)
-    assert all(isinstance(facts[key], str) for key in ("sdk_version", "python_version", "license"))
-    assert {facts["colorFrom"], facts["colorTo"]} <= set(COLOURS)
-    assert len(facts["short_description"]) <= 60
-    assert facts["tags"][:2] == ["evaluate", "metric"]
-    prose = re.sub(r"^```.*?^```$", "", card, flags=re.MULTILINE | re.DOTALL)
-    sections = re.split(r"^#+ (.*)$", prose, flags=re.MULTILINE)
-    assert sections[1].startswith("Metric Card for ")
-    assert tuple(heading for heading in sections[3::2] if heading in HEADINGS) == HEADINGS
-    values = sections[sections.index("Output Values") + 1]
-    assert f"{'higher' if class_of(folder).higher_is_better else 'lower'} is better" in values.lower()
-    assert "NaN" in values
-
 
 CHECKS = [
     *(check_class, check_imports, check_hint, check_files, check_names_are_free, check_signatures, check_settings),
@@ -296,37 +53,6 @@ def test_metric(name, check):
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_sound_toy(check):
     check(TOY)
-
-
-LOAD_AFRESH = """
-import importlib.machinery
-import json
-
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        heavy = ("torch", "transformers", "sentence_transformers", "nltk")
-        return importlib.machinery.ModuleSpec(name, self) if name in heavy else None
-
-    def create_module(self, spec):
-        return None
-
-    def exec_module(self, module):
-        raise ImportError(f"a load must not import {module.__name__}")
-
-sys.meta_path.insert(0, Absent())
-import evaluate
-from vlgauge.encoders import pool
-for folder in json.loads(FOLDERS):
-    metric = evaluate.load(folder)
-    assert pool.info() == []
-    print(metric.name)
-"""
-
-
-def load_afresh(run_python, folders, cwd):
-    """Names of the metrics, loaded in a process without caches, network, and heavy packages."""
-    given = f"FOLDERS = {json.dumps([str(folder) for folder in folders])!r}\n"
-    return run_python(given + LOAD_AFRESH, cwd=cwd, HF_HOME=str(cwd / "home")).split()
 
 
 def test_all_load_in_a_fresh_process_without_network_or_heavy_packages(run_python, tmp_path):
@@ -365,126 +91,3 @@ def test_readme_has_a_row_for_the_metric(name):
     found = re.search(row, (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
     assert found
     assert (found[1] == "higher") is class_of(FOLDERS[name]).higher_is_better
-
-
-# -- deliberate faults ------------------------------------------------------------------------------------------------
-CLASS_END = "    def _info(self)"
-MEASURES = "    measures ="
-SCORES = "for counts in letters]"
-IMPORT = "import evaluate\n"
-SIBLING = "from .letters import count_letters"
-FAULTS = {
-    "class of another name": (check_class, "class StoryToy(", "class Storytoy("),
-    "concrete base imported by name": (check_class, IMPORT, IMPORT + "from evaluate import Metric\n"),
-    "comment on an import": (check_imports, IMPORT, "import evaluate  # the host\n"),
-    "comment on the import of a sibling": (check_imports, SIBLING, SIBLING + "  # ours"),
-    "two imports on one line": (check_imports, IMPORT, "import evaluate, json\n"),
-    "import of the folder": (check_imports, SIBLING, "from . import letters\nfrom .letters import count_letters"),
-    "import from above": (check_imports, SIBLING, SIBLING + "\nfrom ..letters import count"),
-    "import from a folder": (check_imports, SIBLING, SIBLING + "\nfrom .letters.all import count"),
-    "import in a text": (check_imports, '"The number of letters', "'''\nimport letters\n'''\"The number of letters"),
-    "quotes in a comment": (check_imports, IMPORT, '# """\n' + IMPORT),
-    "hint of another version": (check_hint, "@v0.1.0", "@v0.0.9"),
-    "hint of another extra": (check_hint, "[story-toy]", "[set-toy]"),
-    "no hint": (check_hint, "  # From:", "  #:"),
-    "any keyword in _compute": (check_signatures, "return_details: bool = False", "return_details=False, **kwargs"),
-    "no return_details": (check_signatures, "return_details: bool = False", "details: bool = False"),
-    "undocumented override": (check_signatures, CLASS_END, f"    def add(self, **row):\n        pass\n\n{CLASS_END}"),
-    "setting that is not kept": (check_settings, "self.weight = weight", "self.factor = weight"),
-    "columns of its own": (
-        check_family,
-        "    measures =",
-        '    columns = (module.Text("predictions"),)\n    measures =',
-    ),
-    "no citation": (check_description, "@misc{toy, title = {A metric for tests}}", ""),
-    "no address": (check_description, '"https://example.org/toy"', ""),
-    "measure that is no literal": (check_facts, 'measures = "How', 'measures = "".strip() + "How'),
-    "measure that is no question": (check_facts, "has a story?", "has a story."),
-    "need that is no extra": (check_facts, MEASURES, f'    needs = ("weights",)\n{MEASURES}'),
-    "for a later package": (check_facts, MEASURES, f'    requires = "9.0"\n{MEASURES}'),
-    "numpy scalar": (check_result, "return self.result(", 'return {"story_toy_n": np.float64(1)} | self.result('),
-    "key without prefix": (check_result, "return self.result(", 'return {"n": 1} | self.result('),
-    "result that is not JSON": (check_result, '{"letters": letters}', '{"letters": set()}'),
-    "score left out": (check_result, SCORES, "for counts in letters if sum(counts)]"),
-    "no details": (check_result, '{"letters": letters} if return_details', "{} if return_details"),
-    "global random numbers": (check_result_depends_on_nothing_else, "self.weight * sum", "np.random.rand() + sum"),
-    "score by position": (
-        check_result_depends_on_nothing_else,
-        "for counts in letters]",
-        "for counts in sorted(letters)]",
-    ),
-    "wrong number in an example": (check_doctests, "    11.0", "    11.5"),
-    "examples without a result": (check_doctests, "    >>> ", "    > "),
-    "example of another metric": (check_doctests, "vlgauge/story_toy", "vlgauge/set_toy"),
-}
-CARD_FAULTS = {
-    "heading missing": ("## Citation\n", ""),
-    "headings in another order": ("## How to Use", "## Inputs"),
-    "wrong direction": ("higher is better", "lower is better"),
-    "undefined not explained": (" (NaN)", ""),
-    "no licence": ("license: apache-2.0\n", ""),
-    "version that is a number": ('"3.11"', "3.11"),
-    "unknown colour": ("colorTo: green", "colorTo: teal"),
-    "long description": ("short_description: The", "short_description: " + "very " * 12 + "The"),
-    "other tags": ("- metric\n", ""),
-}
-BROKEN = (AssertionError, AttributeError, ImportError, KeyError, NotImplementedError, OSError, TypeError, ValueError)
-
-
-@pytest.fixture
-def copied(tmp_path):
-    """A copy of the toy, and a function that puts a fault into one of its files."""
-    folder = Path(shutil.copytree(TOY, tmp_path / TOY.name, ignore=shutil.ignore_patterns("__pycache__")))
-
-    def put(old, new, file=f"{TOY.name}.py"):
-        text = (folder / file).read_text("utf-8")
-        assert old in text
-        (folder / file).write_text(text.replace(old, new), "utf-8")
-        return folder
-
-    return put
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_fault_in_the_script_is_found(copied, fault):
-    check, old, new = FAULTS[fault]
-    folder = copied(old, new)
-    if "np." in new:
-        folder = copied(IMPORT, IMPORT + "import numpy as np\n")
-    with pytest.raises(BROKEN):
-        check(folder)
-
-
-@pytest.mark.parametrize("fault", CARD_FAULTS)
-def test_fault_in_the_card_is_found(copied, fault):
-    with pytest.raises((AssertionError, KeyError)):
-        check_card(copied(*CARD_FAULTS[fault], file="README.md"))
-
-
-def test_sibling_that_imports_a_sibling_is_found(copied):
-    folder = copied("def count", "from .other import x\n\n\ndef count", file="letters.py")
-    with pytest.raises(AssertionError):
-        check_imports(folder)
-
-
-@pytest.mark.parametrize("change", [lambda f: (f / "data.json").touch(), lambda f: (f / "README.md").unlink()])
-def test_data_beside_the_script_and_a_missing_card_are_found(copied, change):
-    folder = copied("", "")
-    change(folder)
-    with pytest.raises(AssertionError):
-        check_files(folder)
-
-
-@pytest.mark.parametrize("name", ["json", "numpy", "torch"])
-def test_name_of_a_library_is_found(copied, name):
-    folder = copied("", "")
-    (folder / f"{name}.py").touch()
-    with pytest.raises(AssertionError):
-        check_names_are_free(folder)
-
-
-@pytest.mark.parametrize("line", ["import socket\n_S = socket.socket()", "import torch"])
-def test_script_that_opens_a_socket_or_imports_torch_is_found(copied, run_python, tmp_path, line):
-    folder = copied(IMPORT, f"{IMPORT}{line}\n")
-    with pytest.raises(AssertionError, match=r"the network is forbidden|dependencies\['torch'\]"):
-        load_afresh(run_python, [folder], tmp_path)
