@@ -8,11 +8,11 @@ import pytest
 
 from vlgauge import word_vectors
 from vlgauge.encoders import WeightsNotFound
-from vlgauge.word_vectors import look_up
-from vlgauge.word_vectors import mean_vectors
+from vlgauge.word_lookup import look_up
+from vlgauge.word_lookup import mean_vectors
+from vlgauge.word_lookup import write_vectors
 from vlgauge.word_vectors import read_rows
 from vlgauge.word_vectors import word_vector_file
-from vlgauge.word_vectors import write_vectors
 
 TEXT = "dog 1 0\ncat 0 2\n. . 7 7\nunk 3 3\ndog 9 9\n"
 
@@ -31,7 +31,7 @@ def glove(tmp_path):
 
 def test_wanted_rows_and_width(glove):
     vectors = glove()
-    found = vectors.rows(["cat", "dog", "bird", "."])
+    found = vectors.rows(["cat", "dog", "bird", ".", "\ud800"])
     assert {word: row.tolist() for word, row in found.items()} == {"cat": [0.0, 2.0], "dog": [1.0, 0.0]}
     assert found["cat"].dtype == np.float32
     assert vectors.width == 2
@@ -168,9 +168,9 @@ def test_against_plain_reading_of_a_larger_file(tmp_path):
 
 def test_first_line(tmp_path):
     file = tmp_path / "small.txt"
-    file.write_bytes(b"\xef\xbb\xbfdog 0.5\ncat 1\n")
+    file.write_bytes(b"\xef\xbb\xbfdog 5\ncat 1\n")
     rows, width = word_vectors.read_rows(file, ["dog", "cat"])
-    assert ({word: row.tolist() for word, row in rows.items()}, width) == ({"dog": [0.5], "cat": [1.0]}, 1)
+    assert ({word: row.tolist() for word, row in rows.items()}, width) == ({"dog": [5.0], "cat": [1.0]}, 1)
 
 
 def test_endless_line(tmp_path):

@@ -6,6 +6,8 @@ import hashlib
 import json
 import math
 import os
+import pickle
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -17,6 +19,8 @@ from typing import Any
 from vlgauge.language import split_sentences
 from vlgauge.language import story_sentences
 from vlgauge.language import words
+
+PICKLES = (".pkl", ".pickle", ".p")
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ def idf_table(source: Any, *, lowercase: bool = False) -> IdfTable:
 
     Args:
         source: A table, a JSON file ``{"N", "df", "lowercase"}`` or ``{word: idf}``, such a mapping, or the stories of
-            the corpus.
+            the corpus. For a pickle see `read_pickled`.
         lowercase: Whether words of a corpus that differ only in case are the same; a table says so itself.
 
     Raises:
@@ -107,12 +111,7 @@ def idf_table(source: Any, *, lowercase: bool = False) -> IdfTable:
     if isinstance(source, IdfTable):
         return source
     if isinstance(source, (str, os.PathLike)):
-        try:
-            source = json.loads(Path(source).read_text(encoding="utf-8"))
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise ValueError(f"`idf` must be a JSON file, got {os.fspath(source)!r} ({error})") from None
-        if not isinstance(source, dict):
-            raise ValueError(f"`idf` must be a file with a JSON object, got a {type(source).__name__}")
+        source = _json_object(Path(source).expanduser())
     if isinstance(source, Mapping):
         return _from_mapping(source)
     if isinstance(source, Sequence):
@@ -121,6 +120,55 @@ def idf_table(source: Any, *, lowercase: bool = False) -> IdfTable:
         f"`idf` must be a file, a mapping, or the list of the corpus stories, got {type(source).__name__}; "
         "fit one with `vlgauge.idf.fit_idf(stories)`"
     )
+
+
+def _json_object(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"`idf` must name an existing JSON file, got {str(file)!r}; `vlgauge.idf.fit_idf(stories).save(path)` "
+            "writes one"
+        )
+    try:
+        content = json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as error:
+        hint = "; `vlgauge.idf.read_pickled(path)` reads a pickle" if file.suffix in PICKLES else ""
+        raise ValueError(f"`idf` must be a JSON file, got {str(file)!r} ({error}){hint}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"`idf` must be a file with a JSON object, got a {type(content).__name__}")
+    return content
+
+
+def read_pickled(path: str | os.PathLike[str]) -> IdfTable:
+    """The table of a pickled ``{word: idf}``, the form in which the authors of RoViST keep theirs; nothing is executed.
+
+    `save` writes it as JSON, which `idf_table` and the metrics read.
+
+    Raises:
+        ValueError: If the pickle has anything but texts and numbers in plain containers, such as a class or a function.
+        FileNotFoundError: If there is no such file.
+    """
+    file = Path(path).expanduser()
+    with file.open("rb") as stream:
+        try:
+            content = _PlainUnpickler(stream).load()
+        except Exception as error:  # a damaged or made-up pickle raises nearly anything
+            raise ValueError(
+                f"`path` must be a pickle of plain texts and numbers, got {str(file)!r} ({error}); nothing in it was "
+                "executed"
+            ) from None
+    if not isinstance(content, dict):
+        raise ValueError(f"`path` must be a pickle of a dictionary, got a {type(content).__name__}")
+    return _from_mapping(content)
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    """Knows no class and no function, and so runs nothing."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+
+    def persistent_load(self, pid: Any) -> Any:
+        raise pickle.UnpicklingError("it asks for an object outside of the file")
 
 
 def _from_mapping(table: Mapping[str, Any]) -> IdfTable:
@@ -143,9 +191,12 @@ def _from_mapping(table: Mapping[str, Any]) -> IdfTable:
 
 def _numbers(table: Mapping[str, Any], minimum: float) -> dict[str, float]:
     for word, value in table.items():
+        if not isinstance(word, str):
+            raise ValueError(f"`idf` must have words as its keys, got {word!r:.60}")
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not number or not math.isfinite(value) or value < minimum:
-            raise ValueError(f"`idf` must have a number for each word, got {value!r} for {word!r}")
+        # A comparison, because the largest whole numbers are no floats.
+        if not number or not max(minimum, -sys.float_info.max) <= value <= sys.float_info.max:
+            raise ValueError(f"`idf` must have a number for each word, got {value!r:.60} for {word!r:.60}")
     if not table:
         raise ValueError("`idf` must have at least one word, got none")
     return dict(table)

@@ -1,29 +1,40 @@
-"""Vectors of words from a text file as GloVe and word2vec write them; only the rows that are asked for are kept."""
+"""Vectors of words from a text file as GloVe and word2vec write them; only the rows that are asked for are kept.
+
+A large file is made into a table that is memory-mapped, at its first use, and never held in memory as a whole.
+"""
 
 from __future__ import annotations
 
 import codecs
 import gzip
 import threading
+import warnings
+import zlib
+from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
-from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
+from vlgauge.encoders.pac_s_weights import cache_folder
 from vlgauge.encoders.pool import pool
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import sha256_of
+from vlgauge.progress import progress_bar
+from vlgauge.word_tables import SUFFIX
+from vlgauge.word_tables import BrokenTable
+from vlgauge.word_tables import WordTable
+from vlgauge.word_tables import open_table
+from vlgauge.word_tables import write_table
 
 UNKNOWN = "unk"
-OOV = ("unk", "lower", "skip")
 LONGEST_LINE = 2**20  # bytes; a file without line breaks is no table
+LARGE = 2**26  # bytes from which a file is made into a table; one pass over a smaller one takes a fraction of a second
 
 
 def read_rows(file: Path, wanted: Collection[str], *, argument: str = "encoder") -> tuple[dict[str, np.ndarray], int]:
@@ -41,8 +52,20 @@ def read_rows(file: Path, wanted: Collection[str], *, argument: str = "encoder")
         ValueError: If a row has another number of values than the first one, a wanted row holds anything but finite
             numbers, or there is no row.
     """
-    names = {word.encode(): word for word in wanted}
+    # Half a surrogate pair is in no file, but may be in a text.
+    names = {word.encode("utf-8", "surrogatepass"): word for word in wanted}
     table: dict[str, np.ndarray] = {}
+    width = 0
+    for number, found, row in _lines(file, argument):
+        width = width or row.count(b" ")
+        word = names.get(found)
+        if word is not None and word not in table:
+            table[word] = _numbers(row, f"line {number} of {file.name}", argument)
+    return table, width
+
+
+def _lines(file: Path, argument: str) -> Iterator[tuple[int, bytes, bytes]]:
+    """Number, word and text of each row; of rows whose words have spaces none."""
     width = 0
     with closing(_opened(file)) as lines:
         for number, line in enumerate(_bounded(lines, file, argument), 1):
@@ -56,12 +79,10 @@ def read_rows(file: Path, wanted: Collection[str], *, argument: str = "encoder")
                     f"`{argument}` must name a file of word vectors of one width, got {count} values after {width} "
                     f"in line {number} of {file.name}"
                 )
-            word = names.get(row[: row.index(b" ")]) if count == width and count else None
-            if word is not None and word not in table:
-                table[word] = _numbers(row, f"line {number} of {file.name}", argument)
+            if count == width and count:
+                yield number, row[: row.index(b" ")], row
     if not width:
         raise ValueError(f"`{argument}` must name a file of word vectors, got none in {file.name}")
-    return table, width
 
 
 def _opened(file: Path) -> IO[bytes]:
@@ -120,12 +141,20 @@ class WordVectorFile:
         self._argument = argument
         self._known: dict[str, np.ndarray | None] = {}
         self._width = 0
+        self._table: WordTable | None = None
+        self._large = path.stat().st_size >= LARGE
         self._reading = threading.Lock()
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the rows that are kept."""
-        return sum(row.nbytes for row in self._known.values() if row is not None)
+        """Bytes of the rows that are kept, and of the index of the table."""
+        rows = sum(row.nbytes for row in self._known.values() if row is not None)
+        return rows + (self._table.n_bytes if self._table else 0)
+
+    @property
+    def table_path(self) -> Path:
+        """Where the table of a large file is kept: in ``VLGAUGE_HOME``, else in ``~/.cache/vlgauge``."""
+        return cache_folder() / "word_vectors" / f"{self.path.name}-{self.sha256[:16]}{SUFFIX}"
 
     @property
     def width(self) -> int:
@@ -144,9 +173,59 @@ class WordVectorFile:
         with self._reading:
             new = {word for word in asked if word not in self._known}
             if new or not self._width:
-                found, self._width = read_rows(self.path, new, argument=self._argument)
+                found, self._width = self._read(new)
                 self._known.update({word: found.get(word) for word in new})
             return {word: row for word in asked if (row := self._known[word]) is not None}
+
+    def _read(self, words: set[str]) -> tuple[dict[str, np.ndarray], int]:
+        try:
+            found = self._mapped(words) if self._large else None
+            if found is None or not all(np.isfinite(row).all() for row in found[0].values()):
+                return read_rows(self.path, words, argument=self._argument)  # it also tells the line that is broken
+            return found
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ValueError(
+                f"`{self._argument}` must name a whole file of word vectors, got {self.path.name}: {error}"
+            ) from error
+
+    def _mapped(self, words: set[str]) -> tuple[dict[str, np.ndarray], int] | None:
+        """Rows of the table, which is made if it is not there or broken; None if it cannot be kept."""
+        try:
+            try:
+                self._table = self._table or open_table(self.table_path, self.sha256)
+                return self._table.rows(words), self._table.shape[1]
+            except FileNotFoundError:
+                pass
+            except BrokenTable as error:
+                warnings.warn(f"{self.table_path} {error}; it is made again", stacklevel=2)
+            self._table = self._converted()
+            return self._table.rows(words), self._table.shape[1]
+        except (OSError, BrokenTable) as error:
+            if isinstance(error, gzip.BadGzipFile):
+                raise
+            warnings.warn(
+                f"the table of {self.path.name} cannot be kept in {self.table_path.parent}, the text is read each "
+                f"time: {error}",
+                stacklevel=2,
+            )
+            self._table, self._large = None, False
+            return None
+
+    def _converted(self) -> WordTable:
+        with progress_bar(self.path.stat().st_size, f"Converting {self.path.name} once") as advance:
+            write_table(self.table_path, self.sha256, _all_rows(self.path, self._argument, advance))
+        return open_table(self.table_path, self.sha256)
+
+
+def _all_rows(file: Path, argument: str, advance: Callable[[int], object]) -> Iterator[tuple[bytes, np.ndarray]]:
+    """Words and vectors; NaN in place of what is no finite numbers, as only who asks for that word is told."""
+    for _, word, row in _lines(file, argument):
+        try:
+            vector = _numbers(row, "", argument)
+        except ValueError:
+            vector = np.full(row.count(b" "), np.nan, dtype=np.float32)
+        yield word, vector
+        advance(len(row) + 1)
 
 
 def word_vector_file(path: str | PathLike[str], *, argument: str = "glove_path") -> WordVectorFile:
@@ -163,86 +242,3 @@ def word_vector_file(path: str | PathLike[str], *, argument: str = "glove_path")
         )
     vectors: WordVectorFile = pool.get(("word-vectors", sha256_of(file)), lambda: WordVectorFile(file, argument))
     return vectors
-
-
-@dataclass(frozen=True)
-class LookedUp:
-    """Words with their vectors.
-
-    Attributes:
-        words: Those that have a vector, in their order, repetitions included.
-        rows: Row of each in `vectors`.
-        vectors: One per distinct word, shape ``(n_distinct, width)``, float32.
-        oov: Whether each stands for a word that the file lacks in this spelling.
-        skipped: Words without a vector, left out.
-    """
-
-    words: list[str]
-    rows: list[int]
-    vectors: np.ndarray
-    oov: list[bool]
-    skipped: list[str]
-
-
-def look_up(words: Sequence[str], vectors: WordVectorFile, oov: str = "unk") -> LookedUp:
-    """Vectors of single words, as RoViST-VG looks them up.
-
-    Args:
-        words: Any words; case counts.
-        vectors: The file.
-        oov: What a word that the file lacks gets: "unk", the vector of the word "unk"; "lower", that of the word in
-            lower case, else of "unk"; "skip", none.
-
-    Raises:
-        ValueError: If `oov` is something else, or the file lacks the word "unk" and it is needed.
-    """
-    if oov not in OOV:
-        raise ValueError(f"`oov` must be one of {', '.join(map(repr, OOV))}, got {oov!r}")
-    lower = {word.lower() for word in words} if oov == "lower" else set()
-    found = vectors.rows([*dict.fromkeys(words), *sorted(lower), UNKNOWN])
-    if oov != "skip" and UNKNOWN not in found:
-        raise ValueError(
-            f'`oov="{oov}"` needs the word {UNKNOWN!r} in the file of word vectors, got none in {vectors.path.name}; '
-            'choose oov="skip", which leaves unknown nouns out'
-        )
-    spelled = {word: _spelling(word, found, oov) for word in dict.fromkeys(words)}
-    distinct = sorted({name for name in spelled.values() if name is not None})
-    row_of = {name: row for row, name in enumerate(distinct)}
-    kept = [word for word in words if spelled[word] is not None]
-    return LookedUp(
-        words=kept,
-        rows=[row_of[name] for word in kept if (name := spelled[word]) is not None],
-        vectors=np.stack([found[name] for name in distinct])
-        if distinct
-        else np.zeros((0, vectors.width), dtype=np.float32),
-        oov=[word not in found for word in kept],
-        skipped=[word for word in words if spelled[word] is None],
-    )
-
-
-def _spelling(word: str, found: dict[str, np.ndarray], oov: str) -> str | None:
-    """The word whose vector stands for this one; None if it is left out."""
-    if word in found:
-        return word
-    if oov == "lower" and word.lower() in found:
-        return word.lower()
-    return None if oov == "skip" else UNKNOWN
-
-
-def mean_vectors(phrases: Sequence[str], vectors: WordVectorFile) -> tuple[np.ndarray, list[int]]:
-    """Mean of the vectors of the known words of each phrase, split at white space, and the phrases that have one.
-
-    Returns:
-        Vectors, shape ``(n_kept, width)``, float32, and the positions of the phrases that they belong to.
-    """
-    found = vectors.rows(word for phrase in phrases for word in phrase.split())
-    kept = [i for i, phrase in enumerate(phrases) if any(word in found for word in phrase.split())]
-    rows = [np.mean([found[word] for word in phrases[i].split() if word in found], axis=0) for i in kept]
-    return (np.stack(rows) if rows else np.zeros((0, vectors.width), dtype=np.float32)), kept
-
-
-def write_vectors(path: Path, table: Iterator[tuple[str, np.ndarray]]) -> None:
-    """Write words and their vectors as text, four digits after the point."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for word, vector in table:
-            file.write(" ".join([word, *(f"{value:.4f}" for value in vector)]) + "\n")
