@@ -2,7 +2,7 @@
 
     train_rovist_vg.py OUT --glove glove.6B.300d.txt --flickr30k DIR --images DIR
     train_rovist_vg.py OUT --glove glove.6B.300d.txt --csv pairs.csv --crops DIR
-    train_rovist_vg.py OUT --scenes 400 --learning-rate 1e-3 --width 64
+    train_rovist_vg.py OUT --scenes 400 --learning-rate 1e-3 --width 16
 
 Flickr30k Entities is a folder with Annotations and Sentences. The CSV has the columns image_id, noun_phrase and bbox,
 its crops are named {image_id}_{bbox}.jpg. All weights of the vision transformer are trained; a CLIP stays as it is, and
@@ -13,9 +13,11 @@ interrupted run goes on where it stood when it is called again.
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import shutil
 import sys
-import time
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -28,7 +30,7 @@ from region_phrases import loop
 from region_phrases import pairs
 from region_phrases import report
 from region_phrases.held_out import held_out
-from sentence_order.loop import Recipe
+from sentence_order.loop import Progressed
 
 from vlgauge.encoders.grounding import IDF
 from vlgauge.encoders.grounding import VECTORS
@@ -37,10 +39,10 @@ from vlgauge.encoders.toy import TOY_NAME
 from vlgauge.encoders.vision import VIT_NAME
 from vlgauge.idf import fit_idf
 from vlgauge.scenes import stories
+from vlgauge.word_lookup import mean_vectors
+from vlgauge.word_lookup import write_vectors
 from vlgauge.word_vectors import WordVectorFile
-from vlgauge.word_vectors import mean_vectors
 from vlgauge.word_vectors import word_vector_file
-from vlgauge.word_vectors import write_vectors
 
 SCENES_SEED = 11
 N_TEST_STORIES = 200
@@ -61,6 +63,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--vit", metavar="PATH", help="file or folder with the weights of the vision transformer")
     made.add_argument("--width", type=int, default=1024, metavar="D", help="of the common space (default: 1024)")
     for name, default in asdict(loop.DEFAULTS).items():
+        if name == "data":
+            continue
         option = f"--{name.replace('_', '-')}"
         made.add_argument(option, type=type(default), default=default, metavar="X", help=f"default: {default}")
     made.add_argument("--device", default="auto", help="of torch (default: auto)")
@@ -130,22 +134,18 @@ def word_vectors(options: argparse.Namespace, found: Sequence[pairs.Pair]) -> Wo
 
 def run(options: argparse.Namespace) -> None:
     """Read, train, measure, write."""
-    recipe = Recipe(**{name: getattr(options, name) for name in asdict(loop.DEFAULTS)})
     device = resolved_device(options.device)
     found, corpus = read_pairs(options)
     vectors = word_vectors(options, found)
-    rows, kept = mean_vectors([pair.phrase for pair in found], vectors)
-    found = [found[i] for i in kept]
-    torch.manual_seed(recipe.seed)
+    found, rows = with_vectors(found, vectors)
+    torch.manual_seed(options.seed)
     images, net, config = image_side(options, found, vectors.width, device)
+    recipe = recipe_of(options, data_digest(found, vectors, config))
     config["word_vectors"] = {"file": vectors.path.name, "sha256": vectors.sha256}
     sides = loop.split_by_image([pair.image for pair in found], recipe.seed)
     training, validation = (loop.Side(images, torch.from_numpy(np.asarray(rows)), places) for places in sides)
     say(f"{corpus}: {len(sides[0])} pairs to train on, {len(sides[1])} to validate with, on {device}")
-    interrupted = options.output / "interrupted"
-    if options.restart:
-        shutil.rmtree(interrupted, ignore_errors=True)
-    start = time.perf_counter()
+    interrupted = state_folder(options)
     state = loop.train(
         net,
         training,
@@ -157,24 +157,60 @@ def run(options: argparse.Namespace) -> None:
         say=say,
         progress=False if options.no_progress else None,
     )
-    record = {
+    about = {
         "corpus": corpus,
         "image_encoder": config["image_encoder"],
         "word_vectors": vectors.identity,
         "training_pairs": len(sides[0]),
         "validation_pairs": len(sides[1]),
-        "minutes": round((time.perf_counter() - start) / 60, 1),
-        "kept_epoch": state.best + 1,
-        "recipe": asdict(recipe),
-        "epochs": state.epochs,
-        "held_out": measured(options, vectors),
     }
+    write_report(options, state, about | {"recipe": asdict(recipe), "held_out": measured(options, vectors)})
+    shutil.rmtree(interrupted, ignore_errors=True)
+    say(f"wrote {options.output}")
+
+
+def with_vectors(found: Sequence[pairs.Pair], vectors: WordVectorFile) -> tuple[list[pairs.Pair], np.ndarray]:
+    """The pairs whose phrases have a word with a vector, and the vectors of the phrases.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    rows, kept = mean_vectors([pair.phrase for pair in found], vectors)
+    if not kept:
+        raise ValueError(f"no phrase has a word in {vectors.path.name}; pass word vectors of this language as --glove")
+    if len(kept) < len(found):
+        say(f"{len(found) - len(kept)} of {len(found)} pairs have no word in {vectors.path.name}: left out")
+    return [found[i] for i in kept], rows
+
+
+def state_folder(options: argparse.Namespace) -> Path:
+    """Folder of the state of an interrupted run, which `--restart` removes."""
+    folder = Path(options.output / "interrupted")
+    if options.restart:
+        shutil.rmtree(folder, ignore_errors=True)
+    return folder
+
+
+def recipe_of(options: argparse.Namespace, data: str) -> loop.GroundingRecipe:
+    """The recipe of the options for those pairs."""
+    chosen = {name: getattr(options, name) for name in asdict(loop.DEFAULTS) if name != "data"}
+    return loop.GroundingRecipe(**chosen, data=data)
+
+
+def data_digest(found: Sequence[pairs.Pair], vectors: WordVectorFile, config: Mapping[str, Any]) -> str:
+    """Sixteen hexadecimal digits for what is trained on; images are told by their names."""
+    told = [vectors.sha256, sorted(config.items()), [(pair.image, pair.picture.place, pair.phrase) for pair in found]]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+
+
+def write_report(options: argparse.Namespace, state: Progressed, about: Mapping[str, Any]) -> None:
+    """Write the record, the card, and the picture of the losses."""
+    minutes = round(sum(epoch["seconds"] for epoch in state.epochs) / 60, 1)
+    record = {**about, "minutes": minutes, "kept_epoch": state.best + 1, "epochs": state.epochs}
     report.write_record(options.output, record)
     report.write_card(options.output, record, options.output.resolve().name, options.about)
     if not options.no_plot:
         report.draw(options.output, state)
-    shutil.rmtree(interrupted, ignore_errors=True)
-    say(f"wrote {options.output}")
 
 
 def image_side(

@@ -172,6 +172,18 @@ def test_no_checkpoint(tmp_path):
         ("[]", "of the format vlgauge-grounding-1, got 'list'"),
         ('{"format": "x"}', "of the format vlgauge-grounding-1, got 'x'"),
         ('{"format": "vlgauge-grounding-1"}', "with 'image_encoder', got format"),
+        (
+            '{"format": "vlgauge-grounding-1", "image_encoder": [], "word_vectors": {}}',
+            r"with a text as 'image_encoder' .* got \[\]",
+        ),
+        (
+            '{"format": "vlgauge-grounding-1", "image_encoder": "x", "word_vectors": ["y"]}',
+            r"an object as 'word_vectors', got 'x' \(None\) and \['y'\]",
+        ),
+        (
+            '{"format": "vlgauge-grounding-1", "image_encoder": "x", "word_vectors": {}, "image_encoder_sha256": 3}',
+            r"got 'x' \(3\)",
+        ),
     ],
 )
 def test_broken_configurations(tmp_path, config, message):
@@ -187,6 +199,7 @@ def test_broken_configurations(tmp_path, config, message):
         ({"text_head.bias": None}, "both heads, got none named 'text_head.bias'"),
         ({"text_head.bias": torch.ones(WIDTH + 1)}, "heads of one width, got the shapes"),
         ({"text_head.bias": torch.full((WIDTH,), torch.nan)}, "finite heads, got NaN"),
+        ({"image_head.weight": torch.ones(WIDTH, 63)}, "an image head for the 64 values .*, got one for 63"),
     ],
 )
 def test_broken_heads(tmp_path, tensors, message):
@@ -199,6 +212,12 @@ def test_files_of_something_else(tmp_path):
     torch.save({"state_dict": {}}, tmp_path / "other.pth")
     with pytest.raises(ValueError, match="must be the authors' file with the key 'model', or a folder of ours"):
         grounding_model(tmp_path / "other.pth")
+    torch.save({"model": {"image_encoder.linear.weight": 3}}, tmp_path / "numbers.pth")
+    with pytest.raises(ValueError, match="`checkpoint` must hold a state dict"):
+        grounding_model(tmp_path / "numbers.pth")
+    write_authors(tmp_path / "more.pth", **{"text_encoder.linear.bias": 3})
+    with pytest.raises(ValueError, match=r"must hold tensors, got int under 'text_encoder\.linear\.bias'"):
+        grounding_model(tmp_path / "more.pth")
     write_authors(tmp_path / "more.pth", extra=torch.ones(1))
     with pytest.raises(ValueError, match="the authors' tensors, got 'extra' beside them"):
         grounding_model(tmp_path / "more.pth")

@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import nullcontext
 from pathlib import Path
 
 import evaluate
@@ -73,42 +74,37 @@ def authors_value(case, aggregate, key):
     return sum(weighted) / (len(weighted) if aggregate == "mean" else 1)
 
 
-@pytest.mark.parametrize("case", GOLDEN["full_scoring_given_features"], ids=lambda case: case["name"])
-def test_whole_scoring_of_the_authors(case):
+def authors_call(case):
+    """Idf table and input of a case of the oracles."""
     weight = np.array(case["W_text"])
     vectors = {word: np.tanh(np.array(row) @ weight).tolist() for word, row in case["glove_toy"].items()}
-    text = {noun: vectors.get(noun, vectors["unk"]) for noun in case["nouns"]}
-    features = [{"text": text, "images": case["region_features"]}]
+    features = {"text": {noun: vectors.get(noun, vectors["unk"]) for noun in case["nouns"]}}
     idf = case["idf"]
     if case["name"] == "idf_missing_noun":
         idf = IdfTable(5, {word: 5 / math.exp(value) - 1 for word, value in case["idf"].items()})
-    for aggregate, key in (("log_sum_exp", "vg"), ("sum", "vg_sum"), ("mean", "vg_mean")):
-        metric = evaluate.load(METRIC, keep_in_memory=True, idf=idf or None, aggregate=aggregate)
-        call = {"predictions": [["A story."]], "nouns": [case["nouns"]], "features": features}
-        if case["name"] == "no_images":
-            with pytest.raises(
-                ValueError, match=r"`features\[0\]` must have the regions of at least one image, got none"
-            ):
-                metric.compute(**call)
-            continue
-        if case["name"] == "image_with_no_boxes":
-            with pytest.warns(UserWarning, match="2 images have no region and were left out"):
-                result = metric.compute(**call)
-        else:
-            result = metric.compute(**call, return_details=True)
-        formula = case.get("by_formula", {})
-        if formula and key not in formula:
-            weights = [case["idf"].get(noun, formula["idf_of_unseen_noun"]) for noun in case["nouns"]]
-            weighted = np.multiply(weights, formula["recall"])
-            formula = {**formula, "vg_sum": weighted.sum(), "vg_mean": weighted.mean()}
-        expected = (formula or case).get(key, math.nan)
-        assert result["rovist_vg_scores"] == [pytest.approx(expected, abs=1e-5, nan_ok=True)]
-        if not math.isnan(result["rovist_vg"]):
-            rows = result["rovist_vg_details"][0]["nouns"]
-            recall = case.get("by_formula", case)["recall"]
-            assert [row["cosine"] for row in rows] == pytest.approx(recall, abs=1e-5)
-            if "best_image" in case:
-                assert [row["image"] for row in rows] == case["best_image"]
+    features["images"] = case["region_features"]
+    return idf or None, {"predictions": [["A story."]], "nouns": [case["nouns"]], "features": [features]}
+
+
+@pytest.mark.parametrize(("aggregate", "key"), [("log_sum_exp", "vg"), ("sum", "vg_sum"), ("mean", "vg_mean")])
+@pytest.mark.parametrize("case", GOLDEN["full_scoring_given_features"], ids=lambda case: case["name"])
+def test_whole_scoring_of_the_authors(case, aggregate, key):
+    idf, call = authors_call(case)
+    metric = evaluate.load(METRIC, keep_in_memory=True, idf=idf, aggregate=aggregate)
+    if case["name"] == "no_images":
+        with pytest.raises(ValueError, match=r"`features\[0\]` must have the regions of at least one image, got none"):
+            metric.compute(**call)
+        return
+    empty = case["name"] == "image_with_no_boxes"
+    with pytest.warns(UserWarning, match="which were left out: 2") if empty else nullcontext():
+        result = metric.compute(**call, return_details=True)
+    expected = authors_value(case, aggregate, key)
+    assert result["rovist_vg_scores"] == [pytest.approx(expected, abs=1e-5, nan_ok=True)]
+    rows = result["rovist_vg_details"][0]["nouns"]
+    assert [row["text"] for row in rows] == case["nouns"]
+    if not math.isnan(expected):
+        assert [row["cosine"] for row in rows] == pytest.approx(case.get("by_formula", case)["recall"], abs=1e-5)
+        assert [row["image"] for row in rows] == case.get("best_image", [row["image"] for row in rows])
 
 
 def test_scores_of_images(load, files, images):
@@ -154,11 +150,19 @@ def test_nouns_of_sentences_are_extracted(load, images):
 
 
 def test_placeholders_are_replaced(load, images):
-    story = [["[male] and [male0] sang."]]
-    for mode, expected in (("released", "male"), ("all", "male")):
+    story = [["She met [organization0] at the lake of [male]."]]
+    for mode, expected in (("released", "organization0"), ("all", "organization")):
         metric = load(nouns="embedded", placeholders=mode)
         details = metric.compute(predictions=story, images=images[:1], return_details=True)["rovist_vg_details"]
         assert expected in [row["text"] for row in details[0]["nouns"]]
+
+
+def test_messages_name_the_story(load, images):
+    regions = [[{"boxes": [[0, 0, 9, 9]]}] for _ in range(18)]
+    regions[17][0]["boxes"] = [[0, 0, 0, 9]]
+    call = {"predictions": [["A dog."]] * 18, "images": [images[1]] * 18, "nouns": [["dog"]] * 18}
+    with pytest.raises(ValueError, match=r"`regions\[17\]\[0\]` must have boxes"):
+        load().compute(**call, regions=regions)
 
 
 def test_one_story_does_not_change_another(load, images):
@@ -179,6 +183,17 @@ def test_boxes_and_crops_are_the_same_regions(load, images):
     assert first == pytest.approx(second, abs=1e-6)
 
 
+def test_the_best_boxes_are_kept(load, images):
+    boxes = [[2, 3, 9, 30], [0, 0, 30, 40], [5, 5, 25, 12]]
+    call = {"predictions": STORIES[1:], "images": images[1:], "nouns": NOUNS[1:]}
+    every = {"boxes": boxes, "scores": [0.4, 0.2, 0.9]}
+    for settings, chosen in (({"top_k": 1}, [2]), ({"top_k": 2}, [2, 0]), ({"min_score": 0.3}, [2, 0])):
+        found = load(**settings).compute(**call, regions=[[every]], return_details=True)
+        expected = load().compute(**call, regions=[[{"boxes": [boxes[i] for i in chosen]}]], return_details=True)
+        assert found["rovist_vg_details"] == expected["rovist_vg_details"]
+        assert found["rovist_vg_details"][0]["nouns"][0]["box"] in [boxes[i] for i in chosen]
+
+
 def test_stories_without_nouns_or_regions_are_undefined(load, images):
     result = load(oov="skip").compute(
         predictions=[["Go!"], [""], ["A bird."], ["A dog."]],
@@ -190,9 +205,15 @@ def test_stories_without_nouns_or_regions_are_undefined(load, images):
     assert result["rovist_vg_undefined"] == 3
     assert result["rovist_vg_details"][2]["skipped"] == ["bird"]
     nothing = [[{"boxes": []}, {"boxes": []}]]
-    with pytest.warns(UserWarning, match="2 images have no region and were left out"):
-        none = load().compute(predictions=[["A dog."]], images=images[:1], nouns=[["dog"]], regions=nothing)
+    with pytest.warns(UserWarning, match="images without a region, which were left out: 2"):
+        none = load().compute(
+            predictions=[["A dog."]], images=images[:1], nouns=[["dog"]], regions=nothing, return_details=True
+        )
     assert math.isnan(none["rovist_vg"])
+    (detail,) = none["rovist_vg_details"]
+    assert detail["images_without_regions"] == [0, 1]
+    lacking = dict.fromkeys(("cosine", "weighted", "image", "region", "box"))
+    assert detail["nouns"] == [{"text": "dog", "idf": 1.0, "seen": True, "oov": False, **lacking}]
 
 
 def test_idf_weights(load, images):
@@ -242,6 +263,8 @@ def test_word_vectors_of_another_training(load, images, files, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"checkpoint": 3}, "`checkpoint` must be the path of a file or folder, or None, got 3"),
+        ({"glove_path": ""}, "`glove_path` must be the path of a file or folder, or None, got ''"),
         ({"oov": "zero"}, "`oov` must be one of 'unk', 'lower', 'skip', got 'zero'"),
         ({"aggregate": "max"}, "`aggregate` must be one of"),
         ({"scale": "False"}, "`scale` must be True or False"),
@@ -255,22 +278,3 @@ def test_word_vectors_of_another_training(load, images, files, tmp_path):
 def test_settings_that_are_none(load, settings, message):
     with pytest.raises(ValueError, match=message):
         load(**settings)
-
-
-@pytest.mark.parametrize(
-    ("features", "message"),
-    [
-        ([], "`features` must have one entry per story, 1 in all, got 0"),
-        ([3], r"`features\[0\]` must be \{'text'"),
-        (
-            [{"text": {}, "images": [[[1.0]]]}],
-            r"`features\[0\]` must have a text vector for each noun, got none for 'dog'",
-        ),
-        ([{"text": {"dog": [math.nan]}, "images": [[[1.0]]]}], r"`features\[0\]\['text'\]` must be finite"),
-        ([{"text": {"dog": [1.0]}, "images": [[[1.0, 2.0]]]}], "must have vectors of one width, got 1 and 2"),
-    ],
-)
-def test_broken_features(features, message):
-    metric = evaluate.load(METRIC, keep_in_memory=True, idf=None)
-    with pytest.raises(ValueError, match=message):
-        metric.compute(predictions=[["A dog."]], nouns=[["dog"]], features=features)

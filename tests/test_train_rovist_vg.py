@@ -1,13 +1,16 @@
 """Training of rovist_vg: readers of pairs, the loss of the authors, the loop, and the files that come out."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from rovist_vg_scripts import command
+from rovist_vg_scripts import loop
+from rovist_vg_scripts import report
+from rovist_vg_scripts import saved
 from safetensors.torch import load_file
 from safetensors.torch import save_file
 from tiny_vit import old_names
@@ -19,44 +22,40 @@ from vlgauge.pictures import ImagePicture
 from vlgauge.word_vectors import word_vector_file
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = HERE.parent / "scripts"
 GOLDEN = json.loads((HERE / "golden" / "rovist_vg.json").read_text("utf-8"))
 GLOVE = "dog 1 0 0\ncat 0 1 0\na 0 0 1\nred 1 1 0\nunk 0 0 0\n"
-XML = """<annotation><filename>7.jpg</filename>
-<object><name>11</name><name>12</name><bndbox><xmin>1</xmin><ymin>2</ymin><xmax>9</xmax><ymax>8</ymax></bndbox></object>
-<object><name>11</name><bndbox><xmin>3</xmin><ymin>3</ymin><xmax>99</xmax><ymax>9</ymax></bndbox></object>
-<object><name>13</name><nobox>1</nobox></object></annotation>"""
 
 
-@pytest.fixture(scope="module")
-def scripts():
-    sys.path.insert(0, str(SCRIPTS))
-    before = set(sys.modules)
-    import train_rovist_vg
-
-    yield train_rovist_vg
-    sys.path.remove(str(SCRIPTS))
-    for name in set(sys.modules) - before:
-        if name.startswith(("region_phrases", "sentence_order", "train_rovist_vg")):
-            del sys.modules[name]
-
-
-@pytest.fixture
-def table(tmp_path):
+def write_table(folder):
     """A CSV with its crops, word vectors, and the weights of a tiny vision transformer."""
     rng = np.random.default_rng(0)
-    (tmp_path / "crops").mkdir()
+    (folder / "crops").mkdir()
     rows = ["image_id,noun_phrase,bbox"]
     for image in range(8):
         for box, phrase in (("[0, 0, 9, 9]", "a dog"), ("[1, 2, 8, 9]", "red cat")):
             crop = Image.fromarray(rng.integers(0, 256, (9, 7, 3), dtype=np.uint8))
-            crop.save(tmp_path / "crops" / f"{image}_{box}.jpg")
+            crop.save(folder / "crops" / f"{image}_{box}.jpg")
             rows += [f'{image},{phrase},"{box}"'] * 2
-    (tmp_path / "pairs.csv").write_text("\n".join(rows))
-    (tmp_path / "glove.txt").write_text(GLOVE)
+    (folder / "pairs.csv").write_text("\n".join(rows))
+    (folder / "glove.txt").write_text(GLOVE)
     vit = {f"vit.{k}": v.contiguous() for k, v in old_names(tiny_vit().state_dict()).items()}
-    save_file(vit | {"classifier.weight": torch.ones(1)}, tmp_path / "vit.safetensors")
-    return tmp_path
+    save_file(vit | {"classifier.weight": torch.ones(1)}, folder / "vit.safetensors")
+    return folder
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write_table(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    """Losses and weights of a training of three epochs."""
+    folder = write_table(tmp_path_factory.mktemp("uninterrupted"))
+    assert command.main(options(folder, "out", "--epochs", 3)) == 0
+    record = json.loads((folder / "out" / "training.json").read_text())
+    losses = [(epoch["training_loss"], epoch["validation_loss"]) for epoch in record["epochs"]]
+    return {"losses": losses, "weights": load_file(folder / "out" / "model.safetensors")}
 
 
 def options(folder, out, *more):
@@ -67,16 +66,16 @@ def options(folder, out, *more):
 
 
 @pytest.mark.parametrize("case", GOLDEN["symmetric_loss"])
-def test_loss_and_gradients_of_the_authors(scripts, case):
+def test_loss_and_gradients_of_the_authors(case):
     image, text = (torch.tensor(case[name], dtype=torch.float64, requires_grad=True) for name in ("image", "text"))
-    loss = sys.modules["region_phrases.loop"].symmetric_loss(image, text)
+    loss = loop.symmetric_loss(image, text)
     loss.backward()
     assert loss.item() == pytest.approx(case["loss"], abs=1e-6)
     assert image.grad.numpy() == pytest.approx(np.array(case["grad_image"]), abs=1e-6)
     assert text.grad.numpy() == pytest.approx(np.array(case["grad_text"]), abs=1e-6)
 
 
-def test_loss_by_plain_loops(scripts):
+def test_loss_by_plain_loops():
     rng = np.random.default_rng(2)
     image, text = np.tanh(rng.normal(size=(2, 4, 3)))
 
@@ -90,79 +89,12 @@ def test_loss_by_plain_loops(scripts):
         columns = softmax([text[j] @ image[i] for j in range(4)])
         of_text -= sum(targets[i, j] * np.log(rows[j]) for j in range(4)) / 4
         of_image -= sum(targets[j, i] * np.log(columns[j]) for j in range(4)) / 4
-    found = sys.modules["region_phrases.loop"].symmetric_loss(torch.from_numpy(image), torch.from_numpy(text))
+    found = loop.symmetric_loss(torch.from_numpy(image), torch.from_numpy(text))
     assert found.item() == pytest.approx((of_text + of_image) / 2, rel=1e-12)
 
 
-def test_pairs_of_a_table(scripts, table):
-    found = sys.modules["region_phrases.pairs"].read_csv(table / "pairs.csv", table / "crops")
-    assert len(found) == 16
-    assert (found[0].image, found[0].phrase, found[0].picture.convert) == ("0", "a dog", "early")
-    assert found[1].picture.open().size == (7, 9)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("image_id,bbox\n1,2\n", "must have the columns image_id, noun_phrase, bbox, got none named 'noun_phrase'"),
-        ('image_id,noun_phrase,bbox\n9,a dog,"[0, 0, 9, 9]"\n', r"got none named '9_\[0, 0, 9, 9\].jpg'"),
-        ('image_id,noun_phrase,bbox\n0,,"[0, 0, 9, 9]"\n', "must have a phrase in each row, got none in pair 1"),
-    ],
-)
-def test_broken_tables(scripts, table, text, message):
-    (table / "pairs.csv").write_text(text)
-    with pytest.raises(ValueError, match=message):
-        sys.modules["region_phrases.pairs"].read_csv(table / "pairs.csv", table / "crops")
-
-
-@pytest.fixture
-def flickr(tmp_path):
-    for name in ("Annotations", "Sentences", "images"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "Annotations" / "7.xml").write_text(XML)
-    (tmp_path / "Sentences" / "7.txt").write_text(
-        "[/EN#11/people Two men] hold [/EN#12/other a ball] near [/EN#13/scene a lake] .\n"
-        "[/EN#11/people Two men] and [/EN#12/other/toys a red ball] .\n"
-    )
-    Image.new("RGB", (20, 10)).save(tmp_path / "images" / "7.jpg")
-    return tmp_path
-
-
-def test_pairs_of_flickr30k_entities(scripts, flickr):
-    read = sys.modules["region_phrases.pairs"].read_flickr30k
-    found = read(flickr / "Annotations", flickr / "Sentences", flickr / "images")
-    assert [(pair.image, pair.phrase, pair.picture.box) for pair in found] == [
-        ("7", "Two men", (1, 2, 9, 8)),
-        ("7", "Two men", (3, 3, 20, 9)),
-        ("7", "a ball", (1, 2, 9, 8)),
-        ("7", "a red ball", (1, 2, 9, 8)),
-    ]
-    assert found[1].picture.open().size == (17, 6)
-    (flickr / "images" / "7.jpg").unlink()
-    with pytest.raises(ValueError, match=r"7.txt must have its image and its annotation, got none named '7.jpg'"):
-        read(flickr / "Annotations", flickr / "Sentences", flickr / "images")
-
-
-def test_pairs_of_drawn_scenes(scripts):
-    drawn = sys.modules["region_phrases.drawn"]
-    found = list(drawn.drawn_pairs(3, 0, "train"))
-    phrases = [pair.phrase for pair in found]
-    assert phrases == [pair.phrase for pair in drawn.drawn_pairs(3, 0, "train")]
-    assert any(phrase.endswith(("background", "backdrop")) for phrase in phrases)
-    assert len({pair.image for pair in found}) == 3
-    assert all(pair.picture.open().size[0] > 4 for pair in found)
-    table = dict(drawn.indexed_words(phrases, 0))
-    assert set(table) == {word for phrase in phrases for word in phrase.split()} | {"unk"}
-    assert table["unk"] == pytest.approx(np.mean([table[word] for word in table if word != "unk"], axis=0))
-    left, top, right, bottom = drawn.widened((10, 10, 20, 30), (25, 64), np.random.default_rng(0))
-    assert 7 <= left <= 10
-    assert 4 <= top <= 10
-    assert 20 <= right <= 23
-    assert 30 <= bottom <= 36
-
-
-def test_training_on_a_table(scripts, table, capsys):
-    assert scripts.main(options(table, "out", "--epochs", 2)) == 0
+def test_training_on_a_table(table, capsys):
+    assert command.main(options(table, "out", "--epochs", 2)) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "pairs.csv: 14 pairs to train on, 2 to validate with, on cpu"
     assert [line.split(":")[0] for line in lines[1:3]] == ["epoch 1", "epoch 2"]
@@ -179,28 +111,88 @@ def test_training_on_a_table(scripts, table, capsys):
     assert not torch.equal(before, after)
 
 
-def test_an_interrupted_training_goes_on(scripts, table, monkeypatch):
-    assert scripts.main(options(table, "whole", "--epochs", 2)) == 0
-    real = scripts.say
+# What the training calls one after the other; the number is of the call in which it is interrupted.
+MOMENTS = [
+    (command, "say", 2),  # after the first epoch
+    (loop, "symmetric_loss", 3),  # in the first epoch
+    (loop, "symmetric_loss", 7),  # in the second
+    (loop, "validation_loss", 2),
+    (loop, "save_state", 1),
+    (loop, "save_state", 2),
+    (saved, "asdict", 4),  # the tensors of the second epoch are written, the record is not
+    (report, "_write", 2),  # the weights of an epoch are written, the configuration is not
+    (command, "measured", 1),  # all epochs are done
+    (report, "write_card", 1),
+]
 
-    def interrupt(text):
-        if text.startswith("epoch 1"):
+
+@pytest.mark.parametrize(
+    ("module", "name", "number"), MOMENTS, ids=lambda value: getattr(value, "__name__", str(value))
+)
+def test_an_interrupted_training_goes_on(table, uninterrupted, monkeypatch, module, name, number):
+    real, calls = getattr(module, name), []
+
+    def interrupted(*args, **kwargs):
+        calls.append(name)
+        if len(calls) == number:
             raise KeyboardInterrupt
-        real(text)
+        return real(*args, **kwargs)
 
-    monkeypatch.setattr(scripts, "say", interrupt)
-    assert scripts.main(options(table, "parts", "--epochs", 2)) == 130
-    monkeypatch.setattr(scripts, "say", real)
-    assert scripts.main(options(table, "parts", "--epochs", 2)) == 0
-    whole, parts = (json.loads((table / name / "training.json").read_text()) for name in ("whole", "parts"))
-    assert [epoch["training_loss"] for epoch in whole["epochs"]] == pytest.approx(
-        [epoch["training_loss"] for epoch in parts["epochs"]], abs=1e-6
-    )
-    assert not (table / "parts" / "interrupted").exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, interrupted)
+        assert command.main(options(table, "out", "--epochs", 3)) == 130
+    assert command.main(options(table, "out", "--epochs", 3)) == 0
+    record = json.loads((table / "out" / "training.json").read_text())
+    losses = [(epoch["training_loss"], epoch["validation_loss"]) for epoch in record["epochs"]]
+    assert losses == uninterrupted["losses"]
+    weights = load_file(table / "out" / "model.safetensors")
+    assert all(torch.equal(weights[name], value) for name, value in uninterrupted["weights"].items())
+    there = {path.name for path in (table / "out").iterdir()}
+    assert there == {"model.safetensors", "config.json", "training.json", "README.md"}
 
 
-def test_training_stops_early_and_keeps_the_best(scripts, tmp_path):
-    loop, recipe = sys.modules["region_phrases.loop"], sys.modules["sentence_order.loop"].Recipe
+def test_an_interrupted_training_goes_on_with_its_own_pairs_only(table, monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "measured", interrupt)
+        assert command.main(options(table, "out", "--epochs", 1)) == 130
+    text = (table / "pairs.csv").read_text()
+    (table / "pairs.csv").write_text(text.replace("red cat", "red dog"))
+    assert command.main(options(table, "out", "--epochs", 1)) == 2
+    assert "must be that of the interrupted run" in capsys.readouterr().err
+    assert command.main(options(table, "out", "--epochs", 1, "--restart")) == 0
+    (table / "pairs.csv").write_text(text)
+    assert command.main(options(table, "out", "--epochs", 1)) == 0
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def test_an_epoch_that_is_interrupted_leaves_the_checkpoint_of_an_earlier_one(table, monkeypatch):
+    assert command.main(options(table, "out", "--epochs", 1)) == 0
+    before = (table / "out" / "model.safetensors").read_bytes()
+    import safetensors.torch
+
+    def half_written(tensors, path):
+        path.write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(safetensors.torch, "save_file", half_written)
+    assert command.main(options(table, "out", "--epochs", 1)) == 130
+    assert (table / "out" / "model.safetensors").read_bytes() == before
+
+
+def test_pairs_without_a_known_word_are_left_out_and_told(table, capsys):
+    text = (table / "pairs.csv").read_text()
+    (table / "pairs.csv").write_text(text.replace("0,a dog", "0,Zebra").replace("red cat", "Red CAT"))
+    assert command.main(options(table, "out", "--epochs", 1)) == 0
+    assert capsys.readouterr().out.startswith("1 of 16 pairs have no word in glove.txt: left out\n")
+    (table / "pairs.csv").write_text(text.replace("a dog", "Zebra").replace("red cat", "Zebra"))
+    assert command.main(options(table, "out", "--epochs", 1)) == 2
+    assert "no phrase has a word in glove.txt" in capsys.readouterr().err
+
+
+def test_training_stops_early_and_keeps_the_best(tmp_path):
     generator = torch.Generator().manual_seed(0)
     images, vectors = (torch.randn(40, width, generator=generator) for width in (6, 3))
     sides = (loop.Side(loop.Given(images), vectors, places) for places in (np.arange(30), np.arange(30, 40)))
@@ -209,7 +201,7 @@ def test_training_stops_early_and_keeps_the_best(scripts, tmp_path):
     state = loop.train(
         net,
         *sides,
-        recipe(learning_rate=0.05, batch_size=10, patience=3),
+        loop.GroundingRecipe(learning_rate=0.05, batch_size=10, patience=3),
         tmp_path,
         device="cpu",
         keep=lambda best: kept.append(best.image_head.weight.detach().clone()),
@@ -223,11 +215,31 @@ def test_training_stops_early_and_keeps_the_best(scripts, tmp_path):
     assert not torch.equal(kept[-1], net.image_head.weight)
 
 
-def test_a_plot_is_drawn(scripts, table):
+def test_the_learning_rate_falls_by_a_twentieth_per_epoch(tmp_path, monkeypatch):
+    rates = []
+
+    class Watched(torch.optim.Adam):
+        def step(self, *args, **kwargs):
+            rates.extend((group["lr"], group["weight_decay"]) for group in self.param_groups)
+            return super().step(*args, **kwargs)
+
+    monkeypatch.setattr(torch.optim, "Adam", Watched)
+    side = loop.Side(loop.Given(torch.ones(4, 6)), torch.ones(4, 3), np.arange(4))
+    recipe = loop.GroundingRecipe(learning_rate=0.1, batch_size=2, epochs=3, patience=5)
+    quiet = {"keep": lambda best: None, "say": lambda text: None, "progress": False}
+    loop.train(loop.GroundingNet(None, 6, 3, 4), side, side, recipe, tmp_path, device="cpu", **quiet)
+    assert rates == [pytest.approx((0.1 * 0.95**epoch, 1e-5)) for epoch in (0, 0, 1, 1, 2, 2)]
+    assert (loop.DEFAULTS.learning_rate, loop.DEFAULTS.batch_size, loop.DEFAULTS.patience) == (5e-5, 64, 3)
+
+
+def test_a_plot_is_drawn(table):
     pytest.importorskip("matplotlib")
     arguments = [text for text in options(table, "out", "--epochs", 1) if text != "--no-plot"]
-    assert scripts.main(arguments) == 0
+    assert command.main(arguments) == 0
     assert (table / "out" / "training.svg").read_text().startswith("<?xml")
+
+
+FILES = ["--csv", "{0}/pairs.csv", "--crops", "{0}/crops", "--glove", "{0}/glove.txt", "--vit", "{0}/vit.safetensors"]
 
 
 @pytest.mark.parametrize(
@@ -237,20 +249,21 @@ def test_a_plot_is_drawn(scripts, table):
         (["--csv", "{0}/pairs.csv"], "the option --crops is missing"),
         (["--flickr30k", "{0}"], "the option --images is missing"),
         (["--csv", "{0}/pairs.csv", "--crops", "{0}/crops"], "the option --glove is missing"),
-        (["--csv", "{0}/pairs.csv", "--crops", "{0}/crops", "--glove", "{0}/none"], "`--glove` must name an existing"),
-        (
-            ["--csv", "{0}/pairs.csv", "--crops", "{0}/crops", "--glove", "{0}/glove.txt", "--vit", "{0}/none"],
-            "`--vit` must be a file or folder",
-        ),
+        ([*FILES, "--glove", "{0}/none"], "`--glove` must name an existing"),
+        ([*FILES, "--vit", "{0}/none"], "`--vit` must be a file or folder"),
+        ([*FILES, "--csv", "{0}/few.csv"], "the validation side must have at least two pairs, got 1; give more images"),
+        ([*FILES, "--batch-size", "1"], "a batch must have at least two pairs to tell apart, got 1"),
     ],
 )
-def test_errors(scripts, table, capsys, arguments, message):
-    assert scripts.main([str(table / "out"), *(text.format(table) for text in arguments)]) == 2
+def test_errors(table, capsys, arguments, message):
+    rows = (table / "pairs.csv").read_text().splitlines()
+    (table / "few.csv").write_text("\n".join([*rows[:5], rows[5]]))
+    assert command.main([str(table / "out"), *(text.format(table) for text in arguments)]) == 2
     assert capsys.readouterr().err.startswith(f"train_rovist_vg: error: {message}")
 
 
-def test_pairs_of_one_image_cannot_be_split(scripts):
-    split = sys.modules["region_phrases.loop"].split_by_image
+def test_pairs_of_one_image_cannot_be_split():
+    split = loop.split_by_image
     with pytest.raises(ValueError, match="must be of at least two images, got 1"):
         split(["a", "a"], 0)
     names = [f"i{k % 20}" for k in range(100)]

@@ -11,10 +11,12 @@ import numpy.typing as npt
 
 from vlgauge.regions import Region
 from vlgauge.regions import regions_of
+from vlgauge.regions.boxes import checked_scores
+from vlgauge.regions.boxes import kept
 from vlgauge.regions.sources import per_story
 
 STORIES_AT_ONCE = 16  # their decoded images are in memory together
-FORM = "{'text': {noun: vector}, 'images': [vectors of the regions, one array per image]}"
+FORM = "{'text': {noun: vector}, 'images': [array of the regions, one per image]}"
 Floats = npt.NDArray[np.float64]
 
 
@@ -83,33 +85,74 @@ def _columns(where: Sequence[tuple[int, int, Any]]) -> tuple[list[int], list[int
     return [j for j, _, _ in where], [k for _, k, _ in where], [box for _, _, box in where]
 
 
-def given_evidence(features: Any, nouns: Sequence[Sequence[str]], top_k: int) -> list[Evidence]:
+def given_evidence(features: Any, nouns: Sequence[Sequence[str]], *, top_k: int, min_score: float) -> list[Evidence]:
     """Evidence of each story from features after the heads, which need not be normalised.
 
+    Args:
+        features: Per story ``{"text": {noun: vector}, "images": [array per image], "scores": [list per image]}``;
+            ``scores`` may be absent.
+        nouns: Nouns of each story.
+        top_k: Largest number of regions of an image.
+        min_score: Regions with a lower score are left out.
+
     Raises:
-        ValueError: If a noun or an image lacks its vectors, or they are not finite.
+        ValueError: If a noun or an image lacks its vectors, or they are not finite, zero, or of several widths.
     """
     entries = per_story(features, len(nouns), "features")
-    return [
-        _given(entry, own, f"features[{i}]", top_k) for i, (entry, own) in enumerate(zip(entries, nouns, strict=True))
-    ]
+    each = enumerate(zip(entries, nouns, strict=True))
+    return [_given(entry, own, f"features[{i}]", top_k, min_score) for i, (entry, own) in each]
 
 
-def _given(entry: Any, nouns: Sequence[str], place: str, top_k: int) -> Evidence:
+def _given(entry: Any, nouns: Sequence[str], place: str, top_k: int, min_score: float) -> Evidence:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("text"), Mapping) or "images" not in entry:
         raise ValueError(f"`{place}` must be {FORM}, got {type(entry).__name__}")
     missing = [noun for noun in nouns if noun not in entry["text"]]
     if missing:
         raise ValueError(f"`{place}` must have a text vector for each noun, got none for {missing[0]!r}")
-    images = [list(image)[:top_k] for image in entry["images"]]
+    text = {noun: unit_rows([entry["text"][noun]], f"{place}['text'][{noun!r}]") for noun in dict.fromkeys(nouns)}
+    images = entries_of(entry["images"], f"{place}['images']")
     if not images:
         raise ValueError(f"`{place}` must have the regions of at least one image, got none")
-    where = [(j, k, None) for j, image in enumerate(images) for k in range(len(image))]
-    text = unit_rows([entry["text"][noun] for noun in nouns], f"{place}['text']")
-    rows = unit_rows([row for image in images for row in image], f"{place}['images']")
-    if len(text) and len(rows) and text.shape[1] != rows.shape[1]:
-        raise ValueError(f"`{place}` must have vectors of one width, got {text.shape[1]} and {rows.shape[1]}")
-    return Evidence(text, rows, *_columns(where), len(images))
+    scored = [None] * len(images) if entry.get("scores") is None else entries_of(entry["scores"], f"{place}['scores']")
+    if len(scored) != len(images):
+        raise ValueError(f"`{place}` must have one list of scores per image, got {len(scored)} for {len(images)}")
+    rows = []
+    for j, (image, scores) in enumerate(zip(images, scored, strict=True)):
+        regions = unit_rows(entries_of(image, f"{place}['images'][{j}]"), f"{place}['images'][{j}]")
+        values = checked_scores(scores, len(regions), f"{place}['scores'][{j}]")
+        rows.append(regions[kept(values, top_k=top_k, min_score=min_score)])
+    where = [(j, k, None) for j, image in enumerate(rows) for k in range(len(image))]
+    own = one_width([text[noun] for noun in nouns], rows, place)
+    return Evidence(*own, *_columns(where), len(images))
+
+
+def one_width(text: Sequence[Floats], images: Sequence[Floats], place: str) -> tuple[Floats, Floats]:
+    """The rows of all nouns, and those of all images.
+
+    Raises:
+        ValueError: If they have several widths.
+    """
+    parts = [part for part in (*text, *images) if len(part)]
+    widths = list(dict.fromkeys(part.shape[1] for part in parts))
+    if len(widths) > 1:
+        raise ValueError(f"`{place}` must have vectors of one width, got {widths[0]} and {widths[1]}")
+    nothing = np.zeros((0, widths[0] if widths else 0))
+    text, images = ([nothing, *(part for part in side if len(part))] for side in (text, images))
+    return np.concatenate(text), np.concatenate(images)
+
+
+def entries_of(value: Any, place: str) -> list[Any]:
+    """The entries of a list or an array.
+
+    Raises:
+        ValueError: If it is neither.
+    """
+    try:
+        if not isinstance(value, (str, bytes, Mapping)):
+            return list(value)
+    except TypeError:
+        pass
+    raise ValueError(f"`{place}` must be a list or an array, got {type(value).__name__}")
 
 
 def unit_rows(vectors: Any, place: str) -> Floats:
@@ -120,15 +163,18 @@ def unit_rows(vectors: Any, place: str) -> Floats:
     """
     try:
         rows = np.asarray(vectors, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"`{place}` must be vectors of one width, got something else") from None
+    except (TypeError, ValueError, RuntimeError):  # of a tensor that has a gradient, or is on another device
+        raise ValueError(f"`{place}` must be vectors of numbers, of one width, got something else") from None
     if rows.size == 0:
         return np.zeros((0, 0))
     if rows.ndim != 2:
         raise ValueError(f"`{place}` must be vectors of one width, got shape {rows.shape}")
-    lengths = np.linalg.norm(rows, axis=1)
-    if not (np.isfinite(lengths) & (lengths > 0)).all():
-        worst = int(np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))[0])
-        raise ValueError(f"`{place}` must be finite and not zero, got length {lengths[worst]} in row {worst}")
-    unit: Floats = rows / lengths[:, None]
+    largest = np.abs(rows).max(axis=1)
+    usable = np.isfinite(largest) & (largest > 0)
+    if not usable.all():
+        worst = int(np.flatnonzero(~usable)[0])
+        raise ValueError(f"`{place}` must be finite and not zero, got {rows[worst][:4].tolist()} in row {worst}")
+    # Squares of very large or small numbers leave the range of floats.
+    scaled = rows / largest[:, None]
+    unit: Floats = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
     return unit

@@ -1,6 +1,7 @@
 """From the settings to what the formulas need: model, word vectors, weights, regions."""
 
 import math
+import os
 from typing import Any
 
 from vlgauge.encoders.grounding import EMBEDDED
@@ -15,7 +16,7 @@ from vlgauge.regions import GIVEN
 from vlgauge.regions import RegionSource
 from vlgauge.regions import checked_source as checked_regions
 from vlgauge.regions import region_source
-from vlgauge.word_vectors import OOV
+from vlgauge.word_lookup import OOV
 from vlgauge.word_vectors import WordVectorFile
 from vlgauge.word_vectors import word_vector_file
 
@@ -32,6 +33,10 @@ def checked_sources(metric: Any) -> None:
     Raises:
         ValueError: If one of them is not what it should be.
     """
+    for name in ("checkpoint", "glove_path"):
+        value = getattr(metric, name)
+        if value is not None and (not isinstance(value, (str, os.PathLike)) or value == ""):
+            raise ValueError(f"`{name}` must be the path of a file or folder, or None, got {value!r}")
     checked_nouns(metric.nouns, "nouns")
     checked_regions(metric.regions)
     score = metric.min_score

@@ -12,8 +12,8 @@ from vlgauge.language import replace_placeholders
 from vlgauge.noun_phrases import given_phrases
 from vlgauge.noun_phrases import phrase_source
 from vlgauge.regions import GIVEN
+from vlgauge.word_lookup import look_up
 from vlgauge.word_vectors import WordVectorFile
-from vlgauge.word_vectors import look_up
 
 
 @dataclass(frozen=True)

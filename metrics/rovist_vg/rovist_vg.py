@@ -58,7 +58,8 @@ Args:
     nouns: per story a list of nouns, or one such list per sentence, used verbatim; by default extracted.
     regions: per story, per image {"boxes": [[x1, y1, x2, y2], ...], "scores": [...]} or a list of crops; by default
         found by the source of the setting `regions`.
-    features: per story {"text": {noun: vector}, "images": [array of its regions per image]} instead of a checkpoint.
+    features: per story {"text": {noun: vector}, "images": [array of its regions per image]} instead of a checkpoint;
+        "scores", one list per image, are those of the regions.
     return_details: whether to add idf, cosine, image and region of each noun, and what was left out.
 
 Returns:
@@ -153,7 +154,7 @@ class RovistVg(module.StoryImageMetric):
                     details.append(_details(sentences, found, seen, rows))
                 advance(1)
         if without:
-            warnings.warn(f"{without} images have no region and were left out", stacklevel=5)
+            warnings.warn(f"images without a region, which were left out: {without}", stacklevel=5)
         made_with |= {"nouns": noun_source, "idf": idf_source}
         return self.result(scores, made_with=made_with, **({"details": details} if return_details else {}))
 
@@ -166,7 +167,7 @@ class RovistVg(module.StoryImageMetric):
                 raise ValueError("`regions` must be left out where `features` are given, got both")
             own = [weighed(words, idf, [False] * len(words), []) for words in named]
             made_with = dict.fromkeys(("checkpoint", "vectors", "regions"), GIVEN)
-            return own, iter(given_evidence(features, named, self.top_k)), made_with
+            return own, iter(given_evidence(features, named, top_k=self.top_k, min_score=self.min_score)), made_with
         source, region_source = regions_from(self, regions, images)
         model, vectors = trained_model(self)
         own, distinct, rows = looked_up(named, vectors, idf, self.oov)
@@ -177,25 +178,28 @@ class RovistVg(module.StoryImageMetric):
     def _scored(self, nouns: StoryNouns, seen: Evidence) -> tuple[float, list[dict[str, Any]]]:
         """Score of a story, NaN without a noun or a region, and what each noun brings to it."""
         if not nouns.words or not len(seen.regions):
-            return math.nan, []
+            return math.nan, [noun_row(nouns, k, seen, None, None) for k in range(len(nouns.words))]
         cosines = seen.text @ seen.regions.T
         best = best_regions(cosines)
         highest = cosines[range(len(best)), best]
-        rows = [
-            {
-                "text": word,
-                "idf": float(nouns.idf[k]),
-                "seen": nouns.seen[k],
-                "oov": nouns.oov[k],
-                "cosine": float(highest[k]),
-                "weighted": float(nouns.idf[k] * highest[k]),
-                "image": seen.image[best[k]],
-                "region": seen.place[best[k]],
-                "box": None if seen.boxes[best[k]] is None else list(seen.boxes[best[k]]),
-            }
-            for k, word in enumerate(nouns.words)
-        ]
+        rows = [noun_row(nouns, k, seen, int(best[k]), float(highest[k])) for k in range(len(best))]
         return grounding_score(highest, nouns.idf, self.aggregate), rows
+
+
+def noun_row(nouns: StoryNouns, k: int, seen: Evidence, best: int | None, cosine: float | None) -> dict[str, Any]:
+    """What `return_details` shows of a noun; None for what a story without any region does not have."""
+    box = None if best is None else seen.boxes[best]
+    return {
+        "text": nouns.words[k],
+        "idf": float(nouns.idf[k]),
+        "seen": nouns.seen[k],
+        "oov": nouns.oov[k],
+        "cosine": cosine,
+        "weighted": None if cosine is None else float(nouns.idf[k] * cosine),
+        "image": None if best is None else seen.image[best],
+        "region": None if best is None else seen.place[best],
+        "box": None if box is None else list(box),
+    }
 
 
 def _details(sentences: list[str], nouns: StoryNouns, seen: Evidence, rows: list[dict[str, Any]]) -> dict[str, Any]:

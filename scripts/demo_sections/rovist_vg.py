@@ -32,7 +32,7 @@ from .section import positions_by_kind
 from .section import shortened
 
 NAME = "rovist_vg"
-STEPS = (0.0, 0.5, 1.5)  # a noun gets a stronger mark if idf times cosine is so much
+STEPS = (0.0, 0.4, 0.8)  # a noun gets a stronger mark if idf times cosine is so much
 
 
 def section(examples: Path, say: Say) -> Section:

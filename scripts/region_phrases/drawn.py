@@ -26,13 +26,14 @@ from .pairs import Pair
 
 WIDTH = 48
 MARGIN = 0.3  # of the sides of a box that may be seen around it
+N_VIEWS = 2  # of an object, so that the pairs are mostly of objects
 
 
 def drawn_pairs(n_stories: int, seed: int, split: str) -> Iterator[Pair]:
     """Regions of drawn stories with phrases that are true of them.
 
-    An object, seen with some of its surroundings, gets its full phrase, one that leaves words out, and its noun; the
-    whole picture gets its background.
+    Each view of an object, with some of its surroundings, gets a phrase that may leave words out, and its noun, which
+    is all that is scored; the whole picture gets its background.
     """
     rng = np.random.default_rng([seed, 1])
     for story in stories(n_stories, seed, split):
@@ -48,17 +49,17 @@ def _pairs_of(story: SceneStory, rng: np.random.Generator) -> Iterator[Pair]:
         ground = background_phrase(scene.background, rng)
         said = [(phrase, whole) for phrase in (ground, ground.split()[-1])]
         for thing, box in zip(scene.objects, drawing.boxes, strict=True):
-            seen = widened(box, drawing.image.size, rng)
-            said += [(phrase, seen) for phrase in phrases_of(thing, rng)]
+            for _ in range(N_VIEWS):
+                seen = widened(box, drawing.image.size, rng)
+                said += [(phrase, seen) for phrase in phrases_of(thing, rng)]
         for phrase, box in said:
             yield Pair(story.key, CropPicture(SharedImage(cell, scene.key, 1), box, scene.key), phrase)
 
 
 def phrases_of(thing: Thing, rng: np.random.Generator) -> list[str]:
-    """Such as "a small red circle", "a red disc", "circle"."""
-    complete = Mention(thing.shape, thing.colour, thing.size)
+    """Such as "a red disc" and "circle"."""
     partial = noun_phrase(mention_of(thing, rng, complete=False), rng)
-    return [noun_phrase(complete, rng), partial, noun_phrase(Mention(thing.shape), rng).split()[-1]]
+    return [partial, noun_phrase(Mention(thing.shape), rng).split()[-1]]
 
 
 def widened(box: Box, size: tuple[int, int], rng: np.random.Generator) -> Box:

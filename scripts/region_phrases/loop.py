@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from sentence_order.loop import save_state
 from vlgauge.encoders.checkpoint_files import read_tensors
 from vlgauge.encoders.clip_pixels import decoded_batches
 from vlgauge.encoders.vision import VIT_NAME
+from vlgauge.encoders.vision import VIT_REVISION
 from vlgauge.encoders.vision import build_vit
 from vlgauge.encoders.vision import pixel_values
 from vlgauge.encoders.vision import vit_row
@@ -31,7 +33,20 @@ from vlgauge.progress import progress_bar
 from .loss import symmetric_loss
 
 SHARE_OF_TRAINING = 0.85
-DEFAULTS = Recipe(learning_rate=5e-5, batch_size=64, patience=3)
+
+
+@dataclass(frozen=True)
+class GroundingRecipe(Recipe):
+    """How to train, and on what: an interrupted run goes on with the same pairs only.
+
+    Attributes:
+        data: Digest of pairs, word vectors and image encoder.
+    """
+
+    data: str = ""
+
+
+DEFAULTS = GroundingRecipe(learning_rate=5e-5, batch_size=64, patience=3)
 
 
 class GroundingNet(torch.nn.Module):
@@ -146,20 +161,27 @@ def train(
         keep: Called with the model after each epoch that is the best so far.
         say: Called with a line per epoch.
         progress: See `vlgauge.progress`.
+
+    Raises:
+        ValueError: If a side or a batch has fewer than two pairs, or the interrupted run is of another recipe.
     """
+    if recipe.batch_size < 2:
+        raise ValueError(f"a batch must have at least two pairs to tell apart, got {recipe.batch_size}")
+    for name, side in (("training", training), ("validation", validation)):
+        if len(side.places) < 2:
+            raise ValueError(f"the {name} side must have at least two pairs, got {len(side.places)}; give more images")
     net.to(device)
     optimizer = torch.optim.Adam(net.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
     torch.manual_seed(recipe.seed)
     state = resumed(folder, net, optimizer, recipe)
     while not state.finished(recipe):
-        epoch = len(state.epochs)
+        epoch, start = len(state.epochs), time.perf_counter()
         for group in optimizer.param_groups:
             group["lr"] = recipe.learning_rate * recipe.decay**epoch
         trained = _run_epoch(net, training, optimizer, recipe, epoch, device, progress)
         loss = validation_loss(net, validation, recipe, device)
-        state.epochs.append({"training_loss": trained, "validation_loss": loss})
-        if state.best < 0 or loss < state.epochs[state.best]["validation_loss"]:
-            state.best = epoch
+        seconds = round(time.perf_counter() - start, 1)
+        if state.add({"training_loss": trained, "validation_loss": loss, "seconds": seconds}):
             keep(net)
         save_state(folder, net, optimizer, state, recipe)
         say(f"epoch {epoch + 1}: training loss {trained:.4f}, validation loss {loss:.4f}")
@@ -194,8 +216,6 @@ def validation_loss(net: GroundingNet, side: Side, recipe: Recipe, device: str) 
             symmetric_loss(*net(side.images[places.tolist()].to(device), side.vectors[places].to(device))).item()
             for places in side.batches(order, recipe.batch_size)
         ]
-    if not losses:
-        raise ValueError("the validation side must have at least two pairs; give more images")
     return float(np.mean(losses))
 
 
@@ -210,7 +230,7 @@ def pretrained_vit(path: str | None) -> Any:
         ValueError: If it is no vision transformer.
     """
     if path is None:
-        folder = hub_folder(VIT_NAME, None, ("model.safetensors",), "or give its folder as --vit")
+        folder = hub_folder(VIT_NAME, VIT_REVISION, ("model.safetensors",), "or give its folder as --vit")
     else:
         folder = Path(path).expanduser()
     file = folder / "model.safetensors" if folder.is_dir() else folder

@@ -56,7 +56,9 @@ def save_checkpoint(folder: Path, net: Any, config: Mapping[str, Any], *, half: 
         name: (value.half() if half else value.float()).detach().cpu().contiguous()
         for name, value in net.state_dict().items()
     }
-    save_file(tensors, folder / WEIGHTS)
+    # An interruption must leave the checkpoint of an earlier epoch whole.
+    save_file(tensors, folder / f"{WEIGHTS}.new")
+    (folder / f"{WEIGHTS}.new").replace(folder / WEIGHTS)
     widths = {
         "image_width": net.image_head.in_features,
         "text_width": net.text_head.in_features,
@@ -118,4 +120,6 @@ def _shown(value: Any) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)

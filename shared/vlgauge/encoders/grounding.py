@@ -186,7 +186,8 @@ def _read_folder(folder: Path, device: str) -> GroundingModel:
     tensors = read_tensors(folder / WEIGHTS)
     heads = _heads(tensors, HEADS, folder)
     image = {name.removeprefix("image_encoder."): t for name, t in tensors.items() if name not in HEADS}
-    encoder = _frozen_encoder(config, image, device) if config["image_encoder"] != VIT_NAME else _vit(image, device)
+    own = config["image_encoder"] == VIT_NAME
+    encoder = _vit(image, heads, device) if own else _frozen_encoder(config, image, device)
     identity = f"{config.get('name', folder.resolve().name)}@{sha256_of(folder / WEIGHTS)[:8]}"
     return GroundingModel(heads, encoder, identity, config["word_vectors"])
 
@@ -207,6 +208,13 @@ def read_config(path: Path) -> dict[str, Any]:
     for key in ("image_encoder", "word_vectors"):
         if key not in config:
             raise ValueError(f"`checkpoint` must have a {CONFIG} with {key!r}, got {', '.join(sorted(config))}")
+    vectors, digest = config["word_vectors"], config.get("image_encoder_sha256")
+    named = isinstance(config["image_encoder"], str) and isinstance(digest, (str, type(None)))
+    if not named or not isinstance(vectors, (dict, type(None))):
+        raise ValueError(
+            f"`checkpoint` must have a {CONFIG} with a text as 'image_encoder' and an object as 'word_vectors', got "
+            f"{config['image_encoder']!r:.40} ({digest!r:.20}) and {vectors!r:.40}"
+        )
     return config
 
 
@@ -229,20 +237,29 @@ def _frozen_encoder(config: Mapping[str, Any], image: Mapping[str, Any], device:
     return encoder
 
 
-def _vit(image: Mapping[str, torch.Tensor], device: str) -> ImageEncoder:
+def _vit(image: Mapping[str, torch.Tensor], heads: Heads, device: str) -> ImageEncoder:
     from vlgauge.encoders.vision import VisionEncoder
     from vlgauge.encoders.vision import build_vit
 
-    return VisionEncoder(build_vit(image), device)
+    vit = build_vit(image)
+    pooled, taken = vit.config.pooler_output_size, heads.image_weight.shape[1]
+    if pooled != taken:
+        raise ValueError(
+            f"`checkpoint` must hold an image head for the {pooled} values of its transformer, got one for {taken}"
+        )
+    return VisionEncoder(vit, device)
 
 
 def _read_authors(file: Path, device: str) -> GroundingModel:
     """The authors' checkpoint: {epoch, model, valid_loss, train_loss}."""
     from vlgauge.encoders.checkpoint_files import read_torch_object
+    from vlgauge.encoders.checkpoint_files import state_dict_in
 
     content = read_torch_object(file)
     state = content.get("model") if isinstance(content, Mapping) else None
-    if not isinstance(state, Mapping):
+    if isinstance(state, Mapping):
+        state = state_dict_in(state, file)
+    else:
         raise ValueError(
             f"`checkpoint` must be the authors' file with the key 'model', or a folder of ours, got {str(file)!r} with "
             f"{', '.join(map(str, content))[:100] if isinstance(content, Mapping) else type(content).__name__}"
@@ -255,7 +272,7 @@ def _read_authors(file: Path, device: str) -> GroundingModel:
             f"`checkpoint` must hold the authors' tensors, got {surplus[0]!r} beside them in {str(file)!r}"
         )
     image = {name.removeprefix(_IMAGE): tensor for name, tensor in state.items() if name.startswith(_IMAGE)}
-    return GroundingModel(heads, _vit(image, device), f"{file.name}@{sha256_of(file)[:8]}", None)
+    return GroundingModel(heads, _vit(image, heads, device), f"{file.name}@{sha256_of(file)[:8]}", None)
 
 
 def _heads(tensors: Mapping[str, torch.Tensor], names: Sequence[str], source: Path) -> Heads:
