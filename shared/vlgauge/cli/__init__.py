@@ -35,6 +35,7 @@ def build_parser() -> argparse.ArgumentParser:
     from vlgauge.cli import info
     from vlgauge.cli import listing
     from vlgauge.cli import prefetch
+    from vlgauge.cli import protocol
     from vlgauge.cli import score
     from vlgauge.cli import sensitivity
     from vlgauge.cli import style
@@ -42,7 +43,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = OneLineParser(prog="vlgauge", description="Metrics for generated captions and visual stories.")
     parser.add_argument("--version", action="version", version=f"vlgauge {vlgauge.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (listing, score, sensitivity, style, grounding, distance, prefetch, convert, cache, info):
+    for command in (listing, score, sensitivity, style, grounding, distance, protocol, prefetch, convert, cache, info):
         command.add_parser(commands)
     return parser
 

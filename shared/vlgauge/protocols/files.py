@@ -1,0 +1,159 @@
+"""Finding and reading the files of a data set that a user brings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from pathlib import PurePosixPath
+from typing import Any
+from typing import TypeAlias
+
+FilePath: TypeAlias = str | PathLike[str]
+
+_KINDS = {str: "a text", list: "a list", dict: "an object", bool: "true or false", int: "a number", float: "a number"}
+
+VIDEO_ENDINGS = (".mp4", ".mkv", ".webm", ".avi")
+
+
+def tidy(text: str) -> str:
+    """The text with single spaces between its words."""
+    return " ".join(text.split())
+
+
+def one_file(files: Sequence[FilePath], name: str) -> Path:
+    """The file of a data set that has one: the given file, whatever it is called, or that name in a given folder.
+
+    Raises:
+        ValueError: If there is not one path, or the folder has no such file.
+    """
+    if len(files) == 1 and not Path(files[0]).is_dir():
+        return Path(files[0])
+    return named_files(files, [name])[name]
+
+
+def named_files(files: Sequence[FilePath], names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Path]:
+    """The files of a data set by their published names, from a list of files and folders that hold them.
+
+    Args:
+        files: Files and folders.
+        names: Names that must be there.
+        optional: Names that may be.
+
+    Raises:
+        ValueError: If one is missing, or a file has another name.
+    """
+    found: dict[str, Path] = {}
+    for path in map(Path, files):
+        if path.is_dir():
+            found |= {name: path / name for name in (*names, *optional) if (path / name).is_file()}
+        elif path.name in (*names, *optional):
+            found[path.name] = path
+        else:
+            known = ", ".join((*names, *optional))
+            raise ValueError(f"DATA must be {known}, or folders that hold them, got {str(path)!r}")
+    missing = [name for name in names if name not in found]
+    if missing:
+        given = ", ".join(map(str, files)) or "nothing"
+        raise ValueError(f"DATA must have {', '.join(names)}, got {given} without {', '.join(missing)}")
+    return found
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file, which may have NaN in the place of numbers.
+
+    Raises:
+        ValueError: If it holds something else.
+        OSError: If it cannot be read.
+    """
+    try:
+        content = json.loads(path.read_text("utf-8-sig"))
+    except ValueError as error:
+        raise ValueError(f"`{path}` must hold JSON, got text that fails with: {error}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"`{path}` must hold a JSON object, got {type(content).__name__}")
+    return content
+
+
+def entry(record: Any, key: str, kind: type | tuple[type, ...], place: str) -> Any:
+    """A value of a record that must be there and of that kind.
+
+    Raises:
+        ValueError: If it is not; the message names the place.
+    """
+    if not isinstance(record, Mapping) or key not in record:
+        there = ", ".join(map(str, record)) if isinstance(record, Mapping) else type(record).__name__
+        raise ValueError(f"{place} must have {key!r}, got {there or 'nothing'}")
+    if not isinstance(record[key], kind) or (isinstance(record[key], bool) and kind is not bool):
+        wanted = dict.fromkeys(_KINDS[one] for one in (kind if isinstance(kind, tuple) else (kind,)))
+        raise ValueError(f"{place} must have {' or '.join(wanted)} as {key!r}, got {type(record[key]).__name__}")
+    return record[key]
+
+
+def texts(values: Any, place: str) -> list[str]:
+    """Texts with single spaces between their words.
+
+    Raises:
+        ValueError: If it is no list of texts.
+    """
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError(f"{place} must be a list of texts, got something else")
+    return [tidy(value) for value in values]
+
+
+def columns_of(
+    predictions: list[str], references: list[list[str]], count: int | None, **seen: list[Any]
+) -> dict[str, list[Any]]:
+    """Columns as metrics take them.
+
+    Args:
+        predictions: Captions.
+        references: All references of each row.
+        count: How many of them a row has, the first ones; None for all, 0 for no such column.
+        **seen: Column of images or videos.
+
+    Raises:
+        ValueError: If the number is negative, or there is no row.
+    """
+    if not predictions:
+        raise ValueError("DATA must have at least one row, got none")
+    if count is not None and count < 0:
+        raise ValueError(f"`references` must be a number of references per row, 0 for none, got {count}")
+    columns: dict[str, list[Any]] = {"predictions": predictions, **seen}
+    return columns if count == 0 else {**columns, "references": [row[:count] for row in references]}
+
+
+class Folder:
+    """A folder of pictures or videos, in which the names of a data set are looked up.
+
+    Args:
+        path: The folder; None for that of the data.
+        data: A file of the data set.
+    """
+
+    def __init__(self, path: FilePath | None, data: Path) -> None:
+        if path is not None and not Path(path).is_dir():
+            raise ValueError(f"the folder of images or videos must exist, got {str(path)!r}")
+        self.path = data.absolute().parent if path is None else Path(path).absolute()
+        self._found: dict[str, str] = {}
+
+    def image(self, name: str, endings: Sequence[str] = ("",)) -> str:
+        """Path of a picture: its name, below subfolders or not, in the folder; the first that exists, if any does.
+
+        Args:
+            name: File name, path or address; of the last two the end counts where nothing lies at their whole length.
+            endings: What may follow the name.
+        """
+        if name not in self._found:
+            parts = [part for part in PurePosixPath(name).parts if part not in ("/", "..")]
+            if not parts:
+                raise ValueError(f"an image or video of the data set must have a name, got {name!r}")
+            tries = [self.path / f"{stem}{ending}" for stem in ("/".join(parts), parts[-1]) for ending in endings]
+            self._found[name] = str(next((path for path in tries if path.is_file()), tries[len(endings)]))
+        return self._found[name]
+
+    def video(self, name: str) -> str:
+        """Path of a video by its id."""
+        return self.image(name, VIDEO_ENDINGS)

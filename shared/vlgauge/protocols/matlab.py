@@ -1,0 +1,222 @@
+"""Reading MATLAB files that strangers made, of version 5 to 7: cells, structures, texts and numbers, within bounds.
+
+The reader of scipy is no choice here: one changed byte in the type of a text lets it crash the process.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from typing import Literal
+
+import numpy as np
+
+MAX_BYTES = 2**31
+
+_HEADER_BYTES, _MAX_DEPTH = 128, 16
+_MATRIX, _COMPRESSED = 14, 15
+_CELL, _STRUCTURE, _TEXT, _NUMBERS = 1, 2, 4, range(6, 16)
+_NUMBER_TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+_CODECS = {1: "latin1", 2: "latin1", 4: "utf-16", 16: "utf-8", 17: "utf-16"}
+
+Order = Literal["big", "little"]
+
+_TAGS = {"big": struct.Struct(">II").unpack_from, "little": struct.Struct("<II").unpack_from}
+
+
+def read_matlab(path: Path, names: Sequence[str], limit: int = MAX_BYTES) -> dict[str, list[Any]]:
+    """Variables of a MATLAB file, each flat, column by column.
+
+    Numbers are floats, texts are strings, cell arrays are lists, structures are tuples of their fields. Other variables
+    are passed over.
+
+    Args:
+        path: File.
+        names: Names of the variables.
+        limit: Most bytes that the file may have, before and after it is unpacked.
+
+    Raises:
+        ValueError: If one is missing or of another kind, or the file is too large, of another version, or broken.
+        OSError: If it cannot be read.
+    """
+    if path.stat().st_size > limit:
+        raise ValueError(f"`{path}` must have at most {limit:,} bytes, got {path.stat().st_size:,}")
+    data = path.read_bytes()
+    if data[124:128] in (b"\x00\x02IM", b"\x02\x00MI"):
+        raise ValueError(f"`{path}` must be a MATLAB file of version 7 at most, got 7.3; save it with -v7")
+    if len(data) < _HEADER_BYTES or data[126:128] not in (b"IM", b"MI"):
+        raise ValueError(f"`{path}` must be a MATLAB file of version 5 to 7, got something else")
+    order: Order = "little" if data[126:128] == b"IM" else "big"
+    found: dict[str, list[Any]] = {}
+    there = []
+    try:
+        for body in _variables(memoryview(data)[_HEADER_BYTES:], order, limit):
+            matrix = _Matrix(body, order)
+            there.append(matrix.name)
+            if matrix.name in names:
+                value = matrix.value()
+                found[matrix.name] = value if isinstance(value, list) else [value]
+    except (ValueError, zlib.error) as error:
+        raise ValueError(f"`{path}` must be a MATLAB file, got one that fails with: {error}") from None
+    for name in names:
+        if name not in found:
+            raise ValueError(f"`{path}` must have the variable {name!r}, got {', '.join(there) or 'none'}")
+    return found
+
+
+def _variables(data: memoryview, order: Order, limit: int) -> Iterator[memoryview]:
+    """Bytes of the matrices of a file, unpacked."""
+    parts, total = _Parts(data, order, padded=False), len(data)
+    while parts.place < len(data):
+        kind, body = parts.take()
+        if kind == _COMPRESSED:
+            unpacked = zlib.decompressobj().decompress(body, limit + 1 - total)
+            total += len(unpacked)
+            if total > limit:
+                raise ValueError(f"more than {limit:,} bytes when it is unpacked")
+            kind, body = _Parts(memoryview(unpacked), order).take()
+        if kind == _MATRIX:
+            yield body
+
+
+class _Parts:
+    """Parts of a file, one after the other: a type, a length, bytes."""
+
+    __slots__ = ("data", "order", "padded", "place")
+
+    def __init__(self, data: memoryview, order: Order, *, padded: bool = True) -> None:
+        self.data, self.order, self.padded, self.place = data, order, padded, 0
+
+    def take(self) -> tuple[int, memoryview]:
+        """Type and bytes of the next part."""
+        start = self.place
+        if start + 8 > len(self.data):
+            raise ValueError("it is cut short")
+        word, size = _TAGS[self.order](self.data, start)
+        if word >> 16:  # up to four bytes have their length beside the type
+            self.place = start + 8
+            return word & 0xFFFF, self.data[start + 4 : start + 4 + min(word >> 16, 4)]
+        end = start + 8 + size
+        if end > len(self.data):
+            raise ValueError("it is cut short")
+        self.place = end + (-size % 8 if self.padded else 0)
+        return word, self.data[start + 8 : end]
+
+
+class _Matrix:
+    """An array of MATLAB: its name and, when asked, what it holds."""
+
+    __slots__ = ("depth", "kind", "name", "order", "parts", "shape")
+
+    def __init__(self, body: memoryview, order: Order, depth: int = 0) -> None:
+        if depth > _MAX_DEPTH:
+            raise ValueError(f"more than {_MAX_DEPTH} arrays within each other")
+        self.order, self.depth, self.parts = order, depth, _Parts(body, order)
+        flags = int.from_bytes(self.parts.take()[1][:4], order)
+        self.kind = flags & 0xFF
+        shape = self.parts.take()[1]
+        self.shape = [int.from_bytes(shape[i : i + 4], order) for i in range(0, len(shape), 4)]
+        if len(self.shape) < 2:
+            raise ValueError("an array without a shape")
+        self.name = bytes(self.parts.take()[1]).decode("latin1")
+
+    def value(self) -> Any:
+        """A text, or a list of numbers, of cells, or of structures."""
+        n = math.prod(self.shape)
+        readers: dict[int, Callable[[int], Any]] = {_CELL: self._cells, _STRUCTURE: self._structures, _TEXT: self._text}
+        if self.kind in readers:
+            return readers[self.kind](n)
+        if self.kind in _NUMBERS:
+            return self._numbers(n)
+        raise ValueError(f"an array of class {self.kind}, which is none of cells, structures, texts and numbers")
+
+    def _member(self) -> Any:
+        kind, body = self.parts.take()
+        if kind != _MATRIX:
+            raise ValueError(f"a part of type {kind} in the place of an array")
+        return _Matrix(body, self.order, self.depth + 1).value() if len(body) else []
+
+    def _cells(self, n: int) -> list[Any]:
+        return [self._member() for _ in range(n)]
+
+    def _structures(self, n: int) -> list[tuple[Any, ...]]:
+        length = int.from_bytes(self.parts.take()[1], self.order)
+        names = len(self.parts.take()[1])
+        if not 0 < length <= names:
+            raise ValueError("a structure without fields")
+        return [tuple(self._member() for _ in range(names // length)) for _ in range(n)]
+
+    def _text(self, n: int) -> str | list[str]:
+        kind, body = self.parts.take()
+        codec = _CODECS.get(kind)
+        if codec is None:
+            raise ValueError(f"a text of type {kind}")
+        if codec == "utf-16":
+            codec += "-le" if self.order == "little" else "-be"
+        text = bytes(body).decode(codec)
+        if n == 0 or self.shape[0] == 1:
+            return text
+        if len(text) != n:
+            raise ValueError(f"{len(text)} characters in the place of {n}")
+        return [text[row :: self.shape[0]] for row in range(self.shape[0])]
+
+    def _numbers(self, n: int) -> list[float]:
+        kind, body = self.parts.take()
+        if kind not in _NUMBER_TYPES:
+            raise ValueError(f"numbers of type {kind}")
+        sign = "<" if self.order == "little" else ">"
+        values: list[float] = np.frombuffer(body, dtype=sign + _NUMBER_TYPES[kind]).astype(np.float64).tolist()
+        if len(values) != n:
+            raise ValueError(f"{len(values)} numbers in the place of {n}")
+        return values
+
+
+def members(value: Any) -> list[Any]:
+    """The fields of a structure in their order, or the members of a cell array."""
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], tuple):
+        value = value[0]
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def text_of(value: Any, place: str) -> str:
+    """A text out of the cells around it, with single spaces between its words.
+
+    Raises:
+        ValueError: If there is no single text.
+    """
+    inner = _inner(value)
+    if inner == []:
+        return ""
+    if not isinstance(inner, str):
+        raise ValueError(f"{place} must be a text, got {_kind(inner)}")
+    return " ".join(inner.split())
+
+
+def number_of(value: Any, place: str) -> float:
+    """A number out of the cells around it.
+
+    Raises:
+        ValueError: If there is no single number.
+    """
+    inner = _inner(value)
+    if not isinstance(inner, float):
+        raise ValueError(f"{place} must be a number, got {_kind(inner)}")
+    return inner
+
+
+def _inner(value: Any) -> Any:
+    """What lists of one member hold in the end."""
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return value
+
+
+def _kind(value: Any) -> str:
+    names = {str: "a text", float: "a number", tuple: "a structure"}
+    return f"{len(value)} of them" if isinstance(value, list) else names.get(type(value), type(value).__name__)

@@ -1,0 +1,161 @@
+"""Reading pickles that strangers made: lists, dictionaries, texts, numbers and numpy arrays; nothing is executed."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+MAX_BYTES = 2**30
+
+# Kind and size of the elements of an array: bool, integers, floats, texts, bytes; "O" for objects.
+_ELEMENTS = re.compile(r"\??|b1|[iu][1248]|f[248]|[US]\d{1,6}|O8?")
+
+
+def read_pickle(path: Path) -> Any:
+    """What a pickle holds, if that is made of lists, tuples, dictionaries, texts, numbers and numpy arrays.
+
+    Args:
+        path: File of at most `MAX_BYTES`.
+
+    Raises:
+        ValueError: If it asks for anything else, which is named and not looked up, or is cut short or no pickle.
+        OSError: If it cannot be read.
+    """
+    if path.stat().st_size > MAX_BYTES:
+        raise ValueError(f"`{path}` must have at most {MAX_BYTES:,} bytes, got {path.stat().st_size:,}")
+    reader = _Reader(io.BytesIO(path.read_bytes()))
+    try:
+        return _unwrapped(reader.load())
+    except Exception as error:
+        # The unpickler trusts its input: a cut or made-up file raises nearly anything.
+        if reader.refused:
+            raise ValueError(
+                f"`{path}` must hold nothing but lists, dictionaries, texts, numbers and numpy arrays, got a pickle "
+                f"that asks for {reader.refused}; nothing in it was executed"
+            ) from None
+        raise ValueError(f"`{path}` must be a whole pickle, got a file that fails with: {error}") from None
+
+
+class _Elements:
+    """The type of the elements of an array, as it is written: a code such as "f8", and an order of bytes."""
+
+    __slots__ = ("code", "order")
+
+    def __init__(self, code: Any) -> None:
+        if not isinstance(code, str) or not _ELEMENTS.fullmatch(code):
+            raise pickle.UnpicklingError(f"an array of elements {code!r}")
+        self.code, self.order = code, "="
+
+    def __setstate__(self, state: Any) -> None:
+        if state[1] in ("<", ">"):
+            self.order = state[1]
+
+    def array(self, data: Any, shape: Any, *, by_columns: bool = False) -> npt.NDArray[Any]:
+        """The array of bytes, or of a list of objects; numpy refuses those that do not fill the shape."""
+        wanted = list if self.code.startswith("O") else (bytes, bytearray)
+        if not isinstance(data, wanted):
+            raise pickle.UnpicklingError(f"an array made of {type(data).__name__}")
+        if wanted is not list:
+            found = np.frombuffer(bytes(data), dtype=np.dtype(self.order + self.code))
+            # numpy would make texts of numbers that are no characters.
+            if self.code.startswith("U") and found.size and found.view(f"{self.order}u4").max() > sys.maxunicode:
+                raise pickle.UnpicklingError("an array of texts with numbers that are no characters")
+            return found.reshape(shape, order="F" if by_columns else "C")
+        objects = np.empty(len(data), dtype=object)
+        for place, value in enumerate(data):
+            objects[place] = _unwrapped(value)
+        return objects.reshape(shape)
+
+
+class _Array:
+    """An array that is being read."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value: npt.NDArray[Any] = np.empty(0)
+
+    def __setstate__(self, state: Any) -> None:
+        _, shape, elements, by_columns, data = state
+        self.value = elements.array(data, shape, by_columns=bool(by_columns))
+
+
+class _Reader(pickle.Unpickler):
+    """An unpickler that knows stand-ins for what builds an array, and nothing else.
+
+    The functions of numpy themselves will not do: a made-up type of elements has them take bytes for addresses. The
+    stand-ins are bound methods, whose attributes a pickle cannot set.
+    """
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.refused = ""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """The stand-in for that function or class."""
+        known = {
+            ("numpy", "ndarray"): "an array",  # handed to _reconstruct, never called
+            ("numpy", "dtype"): self._elements,
+            ("numpy._core.multiarray", "_reconstruct"): self._array,
+            ("numpy._core.multiarray", "scalar"): self._scalar,
+            ("numpy._core.numeric", "_frombuffer"): self._from_buffer,
+            ("_codecs", "encode"): self._latin,
+            ("__builtin__", "bytes"): self._no_bytes,
+        }
+        # numpy.core is numpy before its version 2.
+        place = (module.replace("numpy.core.", "numpy._core."), name)
+        if place not in known:
+            self.refused = f"{module}.{name}"
+            raise pickle.UnpicklingError(self.refused)
+        return known[place]
+
+    def persistent_load(self, pid: Any) -> Any:
+        """Refuse what lies outside the file."""
+        self.refused = "an object outside the file"
+        raise pickle.UnpicklingError(self.refused)
+
+    def _elements(self, code: Any, *_: Any) -> _Elements:
+        return _Elements(code)
+
+    def _array(self, *_: Any) -> _Array:
+        return _Array()
+
+    def _from_buffer(self, data: Any, elements: _Elements, shape: Any, order: Any, *_: Any) -> npt.NDArray[Any]:
+        return elements.array(data, shape, by_columns=order == "F")
+
+    def _scalar(self, elements: _Elements, data: Any) -> Any:
+        return elements.array(data, ()).item()
+
+    def _latin(self, text: str, encoding: str) -> bytes:
+        """How the old protocols write the bytes of an array."""
+        if encoding != "latin1":
+            raise pickle.UnpicklingError(f"encoding {encoding!r}")
+        return text.encode("latin1")
+
+    def _no_bytes(self) -> bytes:
+        """How they write the bytes of an empty array."""
+        return b""
+
+
+def _unwrapped(value: Any) -> Any:
+    """The value with arrays in the place of those that were being read.
+
+    Raises:
+        UnpicklingError: If a part of an array stands where data should.
+    """
+    if isinstance(value, _Array):
+        return value.value
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_unwrapped, value))
+    if isinstance(value, dict):
+        return {key: _unwrapped(item) for key, item in value.items()}
+    if isinstance(value, _Elements) or callable(value):
+        raise pickle.UnpicklingError("a part of an array in the place of data")
+    return value
