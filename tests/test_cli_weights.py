@@ -1,5 +1,6 @@
 """`vlgauge convert` and `vlgauge prefetch`."""
 
+import dataclasses
 import hashlib
 
 import pytest
@@ -14,6 +15,7 @@ from tiny_clip import tiny_state
 from vlgauge.catalog import metric_names
 from vlgauge.cli import main
 from vlgauge.encoders.adapters import safetensors_metadata
+from vlgauge.encoders.architectures import CONVERTED_HUB_FILE
 from vlgauge.encoders.architectures import HUB_FILE
 from vlgauge.encoders.architectures import TABLE
 from vlgauge.encoders.assets import assets_of
@@ -39,8 +41,15 @@ def weights(tmp_path_factory):
     heads = rand_clip().to_torch(rand_clip().make_adapter("tiny", 0, 0.8))
     lora = rand_clip().to_torch(rand_clip().make_lora("tiny"))
     changed = {"ln_final.bias": base["ln_final.bias"] + 0.25, "logit_scale": torch.tensor(1.0)}
+    slight = {**heads, "ln_final.bias": base["ln_final.bias"] + 2.0**-12}
     save_file(base, folder / "base.safetensors")
-    for name, extra in (("pac_s", heads), ("other", {**heads, **changed}), ("lora", lora), ("clip", {})):
+    for name, extra in (
+        ("pac_s", heads),
+        ("other", {**heads, **changed}),
+        ("lora", lora),
+        ("clip", {}),
+        ("slight", slight),
+    ):
         torch.save({"state_dict": {**base, **extra}}, folder / f"{name}.pth")
     return folder, base, heads
 
@@ -103,6 +112,21 @@ def test_convert_writes_a_whole_clip_if_the_backbone_differs(convert, tmp_path, 
         load_checkpoint(path, TABLE["ViT-B/32"], None)
 
 
+def test_a_backbone_that_differs_slightly_is_another(convert, tmp_path):
+    code, out, _ = convert("slight", "-o", tmp_path / "slight.safetensors")
+    assert code == 0
+    assert "ln_final.bias    0.000" in out
+    assert "whole CLIP, because more than the projections differs" in out
+
+
+def test_convert_takes_a_folder(convert, weights):
+    folder = weights[0] / "folder.pth"
+    folder.mkdir()
+    assert "error: `CHECKPOINT` must be a file, or a folder with one of" in convert("folder")[2]
+    (folder / "pytorch_model.bin").write_bytes((weights[0] / "pac_s.pth").read_bytes())
+    assert convert("folder")[1] == convert("pac_s")[1]
+
+
 def test_convert_keeps_pac_s_plus_plus_out_of_the_place_of_pac_s(convert, tmp_path):
     code, _, err = convert("lora")
     assert code == 2
@@ -123,7 +147,7 @@ def test_convert_keeps_pac_s_plus_plus_out_of_the_place_of_pac_s(convert, tmp_pa
         ("pac_s", ("--kind", "custom"), "--output is needed for --kind custom"),
         ("pac_s", ("--backbone", "ViT-B/33"), "`backbone` must be one of"),
         ("pac_s", ("--base", __file__), "`--base` must be safetensors or a file of torch.save, got "),
-        ("pac_s", ("--base", "nowhere.pt"), "give it as --base FILE: `weights` must be an existing file"),
+        ("pac_s", ("--base", "nowhere.pt"), "error: `--base` must be an existing file, got 'nowhere.pt'"),
     ],
 )
 def test_wrong_conversions_end_with_one_line(convert, tmp_path, monkeypatch, name, options, message):
@@ -179,6 +203,7 @@ def hub(tmp_path, monkeypatch):
     """A hub that answers; its files may be changed before a call."""
     fake = FakeHub(tmp_path / "hub", {HUB_FILE: b"weights" * 300_000})
     monkeypatch.setattr("huggingface_hub.snapshot_download", fake)
+    monkeypatch.setitem(TABLE, "ViT-B/32", dataclasses.replace(TABLE["ViT-B/32"], sha256=None))
     monkeypatch.setattr("vlgauge.encoders.assets.find_spec", lambda name: None)
     for switch in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):
         monkeypatch.delenv(switch)
@@ -207,6 +232,18 @@ def test_prefetch_refuses_files_that_are_not_what_was_announced(capsys, hub):
     assert f"must have the SHA-256 {blob.name[:16]}, got {hashlib.sha256(b'altered').hexdigest()[:16]}" in err
 
 
+def test_prefetch_knows_the_digests_of_the_table(capsys, hub):
+    code, _, err = run(capsys, "prefetch", "clip:ViT-B/16")
+    assert code == 2
+    assert "open_clip_model.safetensors must have the SHA-256 4b8699299b1e8997, got " in err
+
+
+def test_prefetch_takes_either_name_of_a_file_that_is_not_in_the_table(capsys, hub):
+    hub.files = {CONVERTED_HUB_FILE: b"weights"}
+    assert run(capsys, "prefetch", "clip:ViT-B-16:laion2b_s34b_b88k")[0] == 0
+    assert hub.calls[0][2] == (HUB_FILE, CONVERTED_HUB_FILE)
+
+
 def test_prefetch_knows_the_digest_of_minilm(capsys, hub):
     hub.files = {"modules.json": b"[]", "model.safetensors": b"others"}
     code, _, err = run(capsys, "prefetch", "mmd_bert")
@@ -222,7 +259,9 @@ def test_prefetch_misses_files_that_are_needed(capsys, hub):
     assert f"some/model (revision {'d' * 40}) lacks modules.json in" in err
 
 
-def test_prefetch_tells_what_is_left_to_do_by_hand(capsys, hub, tmp_path):
+def test_prefetch_tells_what_is_left_to_do_by_hand(capsys, hub, tmp_path, monkeypatch):
+    monkeypatch.setattr("vlgauge.encoders.assets.fetch_published", lambda name: tmp_path / name)
+    (tmp_path / "fasterrcnn_resnet50_fpn_v2").write_bytes(b"x")
     code, out, _ = run(capsys, "prefetch", "pac_s", "groovist")
     assert code == 0
     assert len(hub.calls) == 2  # the same backbone, once
@@ -234,6 +273,7 @@ def test_prefetch_tells_what_is_left_to_do_by_hand(capsys, hub, tmp_path):
         "ratings of concreteness: by hand: licence first: ",
         "https://doi.org/10.3758/s13428-013-0403-5",
         "python -m spacy download en_core_web_trf",
+        "detector fasterrcnn_resnet50_fpn_v2 of torchvision",
     ):
         assert part in out
     place = tmp_path / "home" / "adapters" / "pac_s-ViT-B-32-quickgelu.safetensors"
@@ -247,7 +287,7 @@ def test_prefetch_without_network_is_one_line(capsys, monkeypatch, tmp_path, no_
     code, _, err = run(capsys, "prefetch", "clip:laion/ViT-L-14")
     assert code == 2
     assert err.count("\n") == 1
-    for part in ("laion/CLIP-ViT-L-14-laion2B-s32B-b82K", HUB_FILE, "an offline switch is set"):
+    for part in ("laion/CLIP-ViT-L-14-laion2B-s32B-b82K", CONVERTED_HUB_FILE, "an offline switch is set"):
         assert part in err
 
 

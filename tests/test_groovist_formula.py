@@ -125,16 +125,25 @@ GOOD = {"text": {"a dog": [1.0, 0.0]}, "images": [[[1.0, 0.0]]]}
         (GOOD | {"text": {"a cat": [1.0, 0.0]}}, r"a text vector for each scored phrase, got none for 'a dog'"),
         (
             GOOD | {"text": {"a dog": [math.nan, 1.0]}},
-            r"\['text'\]` must be finite .* length nan in row 0",
+            r"\['text'\]` must be finite .* length nan for 'a dog'",
         ),
         (
             GOOD | {"images": [[[1.0, 0.0], [0.0, 0.0]]]},
-            r"\['images'\]` must be finite .* length 0.0 in row 1",
+            r"\['images'\]\[0\]` must be finite .* length 0.0 for row 1",
         ),
         (GOOD | {"images": [[[1.0, 0.0, 0.0]]]}, r"vectors of one length for phrases and regions, got shape \(1, 3\)"),
         (GOOD | {"images": [[[1.0], [1.0, 2.0]]]}, "vectors of one length"),
         (GOOD | {"text": {"a dog": ["x", "y"]}}, r"\['text'\]` must be vectors of one length, got something else"),
         (GOOD | {"scores": [[0.1, 0.2]]}, r"\['scores'\]\[0\]` must have one score per region, got shape \(2,\) for 1"),
+        (
+            GOOD | {"images": [[[1, 0]], [[math.inf, 1], [1, 0], [2, 0]]], "scores": [[0.5], [0.7, 0.8, 0.9]]},
+            r"\['images'\]\[1\]` must be finite .* length inf for row 0",
+        ),
+        (
+            GOOD | {"images": [[[1, 0]], [[1, 0, 0]]]},
+            r"\['images'\]\[1\]` must be vectors of one length for",
+        ),
+        (GOOD | {"images": []}, r"must have the regions of at least one image, got none"),
         (GOOD | {"images": None}, r"\['images'\]` must be a list or an array, got NoneType"),
         (GOOD | {"images": [3]}, r"\['images'\]\[0\]` must be a list or an array, got int"),
         (GOOD | {"scores": 0.5}, r"\['scores'\]` must be a list or an array, got float"),

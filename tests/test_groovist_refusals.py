@@ -112,11 +112,35 @@ def test_published_theta(monkeypatch):
         ({"matching": "all"}, "`matching` must be one of 'each', 'best'"),
         ({"reverse": "yes"}, "`reverse` must be True or False"),
         ({"batch_size": 0}, "`batch_size` must be a whole number"),
+        (
+            {"dataset": "VIST"},
+            "`dataset` must be left out where `theta` is given, which takes its place, got 'VIST' and 1",
+        ),
+        ({"concreteness_path": 5}, "`concreteness_path` must be the path of a file, got 5"),
+        ({"detector_weights": 3}, "`detector_weights` must be a file, or one of the Hub with its commit, got 3"),
+        ({"detector_weights": "w.pth"}, "must be left out unless `regions` is a detector by name, .* regions='whole'"),
+        ({"detector_weights": "w.pth", "regions": max}, "must be left out unless .* got 'w.pth' with regions=custom"),
     ],
 )
 def test_settings_that_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         load(**settings)
+
+
+@pytest.mark.parametrize("path", ["nowhere.json", "."])
+@pytest.mark.parametrize(
+    ("name", "more", "advice"),
+    [
+        ("concreteness_path", {"concreteness": "brysbaert"}, "`vlgauge prefetch concreteness` tells how to obtain"),
+        ("theta", {}, "`fit_theta.*` writes one"),
+        ("idf", {"concreteness": "idf"}, "writes one"),
+    ],
+)
+def test_files_that_are_not_there_name_their_setting(tmp_path, monkeypatch, path, name, more, advice):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match=f"`{name}` must .* existing .*, got '{path}'; .*{advice}") as caught:
+        score(metric=load(**{name: path, **more}))
+    assert "\n" not in str(caught.value)
 
 
 def test_missing_concreteness_names_both_ways():
@@ -213,6 +237,12 @@ def test_empty_phrase_counts_with_weight_one():
 def test_pipeline_that_is_not_installed():
     with pytest.raises(FileNotFoundError, match="run: python -m spacy download en_core_web_trf"):
         score(phrases=None)
+
+
+def test_features_for_other_images():
+    features = [{"text": {"a red dog": [1, 0]}, "images": [[[1, 0]]]}]
+    with pytest.raises(ValueError, match=r"`features\[0\]` must have one array of regions per image, got 1 for 2"):
+        score(phrases=[["a red dog"]], features=features)
 
 
 def test_encoder_with_broken_features():

@@ -1,41 +1,21 @@
-"""The experiments of GROOViST: random pairs, ablations, agreement with ratings, and their commands."""
+"""The experiments of GROOViST: random pairs, ablations, agreement with ratings."""
 
-import json
 import math
-import re
 
 import numpy as np
 import pytest
-from fake_clip import FakeClip
-from PIL import Image
+from coloured_study import NAMES
+from coloured_study import coloured_stories
+from coloured_study import loader
 
-import vlgauge
-from vlgauge import cli
 from vlgauge import grounding_study as study
-from vlgauge.cli import grounding
 from vlgauge.idf import fit_idf
 from vlgauge.rating_agreement import agreement
-
-COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "yellow": (255, 255, 0)}
-NAMES = list(COLOURS)
-
-
-def loader(**common):
-    """Loads groovist with an encoder of colours, as the command does."""
-    settings = {"theta": 0.3, "regions": "whole", "concreteness": "standin", "noun_phrases": "embedded"}
-    metric = settings | {"backbone": FakeClip()} | common
-
-    def load(**more):
-        return vlgauge.load("groovist", keep_in_memory=True, **metric | more)
-
-    return load
 
 
 @pytest.fixture
 def data():
-    stories = [[f"A {name} dog ran.", f"He saw the {name} tree."] for name in NAMES]
-    images = [[Image.new("RGB", (6, 6), COLOURS[name])] * 2 for name in NAMES]
-    return study.Stories(stories, images)
+    return coloured_stories()
 
 
 # -- random pairs -----------------------------------------------------------------------------------------------------
@@ -64,6 +44,7 @@ def test_best_of_the_random_ones_counts():
     assert (found.own, found.random) == (pytest.approx(0.6), pytest.approx(0.35))
     assert found.difference == pytest.approx(0.25)
     assert found.test.n_items == 2
+    assert study.random_pairs([0.5, 0.5], [[0.5], [0.4]]).wins == 0.5  # no win over an equal one
     nothing = study.random_pairs([math.nan], [[1.0]])
     assert (nothing.n, math.isnan(nothing.own)) == (0, True)
 
@@ -127,7 +108,12 @@ def test_agreement_is_that_of_scipy_and_seeded():
     assert (found.tau_c, found.pvalue) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
     assert found == agreement(scores, ratings, resamples=300, seed=1)
     assert found.low < found.tau_c < found.high
-    assert found.high - found.low < 0.5
+    drawn = np.random.default_rng(1)
+    rows = [drawn.integers(0, 60, 60) for _ in range(300)]
+    taus = [kendalltau(scores[row], ratings[row], variant="c").statistic for row in rows]
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(taus, [0.025, 0.975])))
+    wide = agreement(scores, ratings, resamples=300, seed=1, level=0.5)
+    assert (wide.low, wide.high) == pytest.approx(tuple(np.quantile(taus, [0.25, 0.75])))
 
 
 def test_what_has_no_agreement():
@@ -136,120 +122,3 @@ def test_what_has_no_agreement():
     assert math.isnan(agreement([0.1, 0.2], [3, 3]).tau_c)
     with pytest.raises(ValueError, match="`ratings` must have one rating per score"):
         agreement([0.1, 0.2], [3])
-
-
-# -- commands ---------------------------------------------------------------------------------------------------------
-@pytest.fixture
-def run(data, monkeypatch, tmp_path, capsys):
-    """`run(experiment, *options)`: its code, output and error, on a file of the stories."""
-    rows = []
-    for i, (story, images) in enumerate(zip(data.stories, data.images, strict=True)):
-        images[0].save(tmp_path / f"{i}.png")
-        cells = {
-            "story": story,
-            "images": [str(tmp_path / f"{i}.png")] * 2,
-            "ratings": [i + 1, i],
-            "rating": str(i + 1),
-        }
-        rows.append(cells | {"regions": [{"boxes": [[0, 0, 3, 3]]}] * 2, "phrases": [[f"a {NAMES[i]} dog"], []]})
-    file = tmp_path / "stories.jsonl"
-    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    load = loader()
-    monkeypatch.setattr(grounding, "load_metric", lambda name, **more: load(**more))
-
-    def command(experiment, *options):
-        code = cli.main(["grounding", experiment, str(file), "--predictions", "story", "--no-progress", *options])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return command
-
-
-def test_random_pairs_command(run, tmp_path):
-    code, out, _ = run("random-pairs", "--random", "2", "--output", str(tmp_path / "out.json"))
-    assert code == 0
-    assert "groovist, 4 image sequences" in out
-    assert ["own story wins", "1.0000"] in [re.split("  +", line) for line in out.splitlines()]
-    record = json.loads((tmp_path / "out.json").read_text("utf-8"))
-    assert len(record["random"][0]) == 2
-    assert record["summary"]["n"] == 4
-    code, out, _ = run("random-pairs", "--random", "1", "--regions", "regions", "--noun-phrases", "phrases")
-    assert "|regions:given|phrases:given|" in out
-
-
-def test_random_pairs_command_normalizes_as_the_metric(run, data, tmp_path):
-    target = tmp_path / "out.json"
-    assert run("random-pairs", "--random", "1", "--set", "normalize=tanh", "--output", str(target))[0] == 0
-    expected = loader(normalize="tanh")().compute(predictions=data.stories, images=data.images)
-    assert json.loads(target.read_text("utf-8"))["own"] == pytest.approx(expected["groovist_scores"], rel=1e-12)
-
-
-def test_idf_of_a_corpus_is_that_of_lower_case(run, data, tmp_path):
-    """Phrases are in lower case, the corpus is not: "A" at the start of a sentence is the word of "a red dog"."""
-    target = tmp_path / "out.json"
-    assert run("ablations", "--random", "1", "--output", str(target))[0] == 0
-    found = json.loads(target.read_text("utf-8"))["variants"]["GROOViST (-C +idf)"]["scores"]["own"]
-    table = fit_idf(data.stories, lowercase=True)
-    metric = loader(concreteness="idf", idf=data.stories)()
-    rows = metric.compute(predictions=data.stories, images=data.images, return_details=True)
-    assert found == pytest.approx(rows["groovist_scores"], rel=1e-12)
-    first = rows["groovist_details"][0]["noun_phrases"][0]
-    assert first["text"] == "a red dog"
-    assert (
-        first["weight"]
-        == pytest.approx(table.mean("a red dog"))
-        == pytest.approx((2 * math.log(4 / 5) + math.log(4 / 2)) / 3)
-    )
-
-
-def test_correlation_command(run, tmp_path):
-    code, out, _ = run("correlation", "--ratings", "ratings", "--resamples", "20", "--output", str(tmp_path / "o.json"))
-    assert code == 0
-    assert "P >= 0.2325, rating >= 3.0" in out
-    record = json.loads((tmp_path / "o.json").read_text("utf-8"))
-    assert record["agreement"]["all stories"]["n"] == 4
-    assert len(record["T"]) == len(record["P"]) == 4
-    assert run("correlation", "--ratings", "rating", "--resamples", "0")[0] == 0
-
-
-def test_ablations_command(run, tmp_path):
-    code, out, _ = run("ablations", "--random", "1", "--ratings", "rating", "--resamples", "5")
-    assert code == 0
-    assert [line.split("  ")[0] for line in out.splitlines()[2:]] == [name for name, *_ in study.ABLATIONS]
-    fit_idf(["a dog"]).save(tmp_path / "idf.json")
-    code, out, _ = run("ablations", "--random", "1", "--idf", str(tmp_path / "idf.json"))
-    assert code == 0
-
-
-def test_fit_theta_command(run, tmp_path):
-    path = tmp_path / "theta.json"
-    code, out, _ = run("fit-theta", "--theta", str(path))
-    assert code == 0
-    fitted = json.loads(path.read_text("utf-8"))
-    assert f"{fitted['theta']:.4f}" in out
-    assert fitted["n_stories"] == 4
-    code, out, _ = run("random-pairs", "--random", "1", "--set", f"theta={path}")
-    assert f"theta:{fitted['theta']}@fitted-" in out
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("random-pairs", "--random", "4"), "--random must be from 1 to 3, the number of other stories, got 4"),
-        (("random-pairs", "--random", "0"), "--random must be from 1 to 3, the number of other stories, got 0"),
-        (("ablations", "--random", "-1"), "--random must be from 0 to 3, the number of other stories, got -1"),
-        (("ablations", "--set", "units=nouns"), "--set must leave units out for ablations"),
-        (("ablations", "--set", "normalize=tanh"), "--set must leave normalize out for ablations"),
-        (("ablations", "--set", "concreteness=none"), "--set must leave concreteness out for ablations"),
-        (("correlation", "--ratings", "story"), "--ratings must be a column of numbers"),
-        (("correlation", "--ratings", "none"), "must have the column 'none'"),
-        (("ablations", "--noun-phrases", "phrases"), "--noun-phrases must be left out"),
-        (("fit-theta", "--theta", "nowhere/theta.json"), "--theta must be a file in an existing folder"),
-        (("fit-theta", "--theta", "t.json", "--output", "./t.json"), "--output must be another file than that of --t"),
-        (("random-pairs", "--random", "2", "--set", "thetas=1"), "thetas"),
-    ],
-)
-def test_commands_that_are_refused(run, options, message):
-    code, _, error = run(*options)
-    assert (code, error.count("\n")) == (2, 1)
-    assert message in error

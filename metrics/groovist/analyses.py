@@ -126,7 +126,7 @@ def misaligned_stories(
         if images is None:
             found.append(math.nan)
             continue
-        row = {phrase: k for k, phrase in reversed(list(enumerate(own_phrases.kept)))}
+        row = {phrase: k for k, phrase in enumerate(own_phrases.kept)}
         tables = [story.per_image[[row[phrase] for phrase in group]] for group in groups]
         found.append(temporal_misalignment(tables, images, theta, matching=metric.matching)[0])
     return found

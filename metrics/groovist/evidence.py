@@ -107,9 +107,7 @@ def story_evidence(
     """
     limits = {"top_k": metric.top_k, "min_score": metric.min_score}
     if sources.encoder is None:
-        entries = per_story(features, len(phrases), "features")
-        each = enumerate(zip(entries, phrases, strict=True))
-        return set(), (given_evidence(entry, own, f"features[{i}]", **limits) for i, (entry, own) in each)
+        return set(), _all_given(per_story(features, len(phrases), "features"), phrases, images, limits)
     encoder = sources.encoder
     given = None if regions is None else per_story(regions, len(phrases), "regions")
     text = encoded_phrases(encoder, phrases, batch_size=metric.batch_size, progress=metric.progress)
@@ -176,6 +174,19 @@ def _evidence(text: Floats, rows: Floats, images: Sequence[Sequence[Region]]) ->
     return Evidence(text, rows, spots)
 
 
+def _all_given(
+    features: Sequence[Any], phrases: Sequence[Sequence[str]], images: Sequence[Any] | None, limits: Mapping[str, Any]
+) -> Iterator[Evidence]:
+    for i, (entry, own) in enumerate(zip(features, phrases, strict=True)):
+        found = given_evidence(entry, own, f"features[{i}]", **limits)
+        n_images = found.spots.n_images
+        if images is not None and images[i] is not None and len(images[i]) != n_images:
+            raise ValueError(
+                f"`features[{i}]` must have one array of regions per image, got {n_images} for {len(images[i])} images"
+            )
+        yield found
+
+
 def given_evidence(entry: Any, phrases: Sequence[str], place: str, *, top_k: int, min_score: float) -> Evidence:
     """Evidence of one story from features.
 
@@ -202,17 +213,21 @@ def given_evidence(entry: Any, phrases: Sequence[str], place: str, *, top_k: int
     given = [None] * len(images) if scored is None else _rows(scored, f"{place}['scores']")
     if len(given) != len(images):
         raise ValueError(f"`{place}` must have one list of scores per image, got {len(given)} for {len(images)}")
-    rows, where = [], []
+    text = unit_rows([entry["text"][phrase] for phrase in phrases], f"{place}['text']", names=phrases)
+    width = text.shape[1] if phrases else None
+    rows: list[Floats] = []
+    where = []
     for j, (regions, scores) in enumerate(zip(images, given, strict=True)):
         image = _rows(regions, f"{place}['images'][{j}]")
         values = checked_scores(scores, len(image), f"{place}['scores'][{j}]")
         best = kept(values, top_k=top_k, min_score=min_score)
-        rows += [image[i] for i in best]
+        if best:
+            rows.append(unit_rows([image[i] for i in best], f"{place}['images'][{j}]", width=width, names=best))
+            width = rows[-1].shape[1]
         where += [(j, k, values[i]) for k, i in enumerate(best)]
-    text = unit_rows([entry["text"][phrase] for phrase in phrases], f"{place}['text']")
     return Evidence(
         text=text,
-        regions=unit_rows(rows, f"{place}['images']", width=text.shape[1] if phrases else None),
+        regions=np.concatenate(rows) if rows else np.zeros((0, width or 0)),
         spots=Spots(
             image=[j for j, _, _ in where],
             place=[k for _, k, _ in where],
@@ -237,8 +252,14 @@ def _rows(value: Any, place: str) -> list[Any]:
     raise ValueError(f"`{place}` must be a list or an array, got {type(value).__name__}")
 
 
-def unit_rows(vectors: Any, place: str, *, width: int | None = None) -> Floats:
+def unit_rows(vectors: Any, place: str, *, width: int | None = None, names: Sequence[Any] | None = None) -> Floats:
     """The vectors divided by their lengths, in float64.
+
+    Args:
+        vectors: shape ``(n, d)``.
+        place: Where they stand, for messages.
+        width: d, if it is known.
+        names: What each is called, for messages; by default its number.
 
     Raises:
         ValueError: If they are no matrix of ``width`` columns, are not finite, or one of them is zero.
@@ -254,8 +275,8 @@ def unit_rows(vectors: Any, place: str, *, width: int | None = None) -> Floats:
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     if not (np.isfinite(lengths) & (lengths > 0)).all():
         worst = int(np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))[0])
-        raise ValueError(
-            f"`{place}` must be finite and not zero, got a vector of length {lengths[worst]} in row {worst}"
-        )
+        name = worst if names is None else names[worst]
+        which = repr(name) if isinstance(name, str) else f"row {name}"
+        raise ValueError(f"`{place}` must be finite and not zero, got a vector of length {lengths[worst]} for {which}")
     unit: Floats = rows / lengths[:, None]
     return unit

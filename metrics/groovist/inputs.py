@@ -1,9 +1,11 @@
 """From the settings to what the formulas need: phrases, weights, encoder, regions."""
 
 import math
+import os
 from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
 from vlgauge.concreteness import UNKNOWN_WEIGHT
@@ -21,6 +23,7 @@ from vlgauge.noun_phrases import phrase_source
 from vlgauge.regions import GIVEN
 from vlgauge.regions import RegionSource
 from vlgauge.regions import checked_source as checked_regions
+from vlgauge.regions import checked_weights
 from vlgauge.regions import region_source
 
 SOURCE_SETTINGS = (
@@ -41,6 +44,7 @@ def checked_sources(metric: Any) -> None:
     """
     checked_phrases(metric.noun_phrases)
     checked_regions(metric.regions)
+    checked_weights(metric.detector_weights, metric.regions)
     score = metric.min_score
     if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
         raise ValueError(f"`min_score` must be a finite number, got {score!r}")
@@ -49,6 +53,13 @@ def checked_sources(metric: Any) -> None:
             "`idf` must be given with concreteness='idf', and only then: a fitted file, or the stories of the corpus; "
             f"got {type(metric.idf).__name__} with concreteness={metric.concreteness!r}"
         )
+    if metric.theta is not None and metric.dataset is not None:
+        raise ValueError(
+            f"`dataset` must be left out where `theta` is given, which takes its place, got {metric.dataset!r} and "
+            f"{metric.theta!r}"
+        )
+    if not isinstance(metric.concreteness_path, (str, os.PathLike, NoneType)):
+        raise ValueError(f"`concreteness_path` must be the path of a file, got {metric.concreteness_path!r}")
     if metric.concreteness_path is not None and metric.concreteness != "brysbaert":
         raise ValueError(
             f"`concreteness_path` must be left out with concreteness={metric.concreteness!r}, got "

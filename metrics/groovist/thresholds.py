@@ -80,10 +80,16 @@ def read_theta(path: str | os.PathLike[str]) -> FittedTheta:
 
     Raises:
         ValueError: If it is no such file.
-        OSError: If it cannot be read.
+        FileNotFoundError: If there is none.
     """
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"`theta` must be a finite number or an existing file of a fitted one, got {os.fspath(path)!r}; "
+            "`fit_theta(..., path=...)` writes one"
+        )
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"`theta` must be a file of a fitted theta, got {os.fspath(path)!r} ({error})") from None
     fitted = _fitted(content) if isinstance(content, Mapping) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from collections.abc import Iterable
@@ -80,13 +81,16 @@ def read_grounding(path: str | Path) -> Scores:
 
 def read_column(path: str | Path, title: str) -> Scores:
     """A score by ``story_id`` from a CSV file with these two columns."""
-    with Path(path).open(encoding="utf-8-sig", newline="") as file:
-        rows = csv.DictReader(file, skipinitialspace=True)
-        titles = rows.fieldnames or []
-        if not {"story_id", title} <= set(titles):
-            there = ", ".join(titles) or "none"
-            raise ValueError(f"`{path}` must have the columns story_id and {title}, got {there}")
-        pairs = [((row["story_id"] or "").strip(), row[title]) for row in rows]
+    try:
+        text = Path(path).read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"`{path}` must be UTF-8 text, got bytes that are not ({error.reason})") from None
+    rows = csv.DictReader(io.StringIO(text), skipinitialspace=True)
+    titles = rows.fieldnames or []
+    if not {"story_id", title} <= set(titles):
+        there = ", ".join(titles) or "none"
+        raise ValueError(f"`{path}` must have the columns story_id and {title}, got {there}")
+    pairs = [((row["story_id"] or "").strip(), row[title]) for row in rows]
     if any(not name for name, _ in pairs):
         raise ValueError(f"`{path}` must have a story_id in every line, got a line without one")
     return _defined(path, pairs)

@@ -57,10 +57,15 @@ def read_concreteness(path: str | os.PathLike[str], name: str = "brysbaert") -> 
 
     Raises:
         ValueError: If a column is missing, a rating is no number, or a word has two.
-        OSError: If the file cannot be read.
+        FileNotFoundError: If there is no such file.
     """
-    data = Path(path).read_bytes()
-    shown = os.fspath(path)
+    file, shown = Path(path).expanduser(), os.fspath(path)
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"`concreteness_path` must be an existing file, got {shown!r}; `vlgauge prefetch concreteness` tells how "
+            "to obtain the ratings"
+        )
+    data = file.read_bytes()
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

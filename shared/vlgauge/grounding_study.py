@@ -1,6 +1,8 @@
 """The experiments of GROOViST on any stories: random pairs, agreement with ratings, ablations (Surikuchi et al., 2023).
 
-Every pair of a story and an image sequence is compared once; all ablations come from the cosines of that comparison.
+Every pair of a story and an image sequence is compared once per kind of phrase; all ablations come from the cosines of
+these comparisons. An encoder with a memory sees each crop and each text once; where the vectors of a data set do not
+fit in it, the setting `feature_cache` of groovist keeps them on the disk.
 """
 
 from __future__ import annotations
@@ -217,10 +219,12 @@ class PairedScores:
     Attributes:
         own: Of each story beside its own images.
         random: Per image sequence those of the random stories.
+        signature: Of the metric for these units, with its own weights and the penalty.
     """
 
     own: list[float]
     random: list[list[float]]
+    signature: str
 
 
 def ablations(
@@ -254,5 +258,6 @@ def ablations(
         found[name] = PairedScores(
             own=[one.score(pairs.theta, **settings) for one in pairs.own],
             random=[[one.score(pairs.theta, **settings) for one in row] for row in pairs.random],
+            signature=pairs.signature,
         )
     return found

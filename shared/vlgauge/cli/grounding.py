@@ -97,6 +97,7 @@ def run_random_pairs(options: argparse.Namespace) -> int:
     rows = [("own story", result.own), (f"best of {options.random} random stories", result.random)]
     rows += [("difference", result.difference), ("own story wins", result.wins), ("p", result.test.pvalue)]
     print(to_table([f"{NAME}, {result.n} image sequences", "value"], rows))
+    _print_left_out(len(own) - result.n, "a score")
     print(f"\n{pairs.signature}")
     _write(options, {"summary": result, "own": own, "random": random, "signature": pairs.signature})
     return 0
@@ -111,19 +112,28 @@ def run_correlation(options: argparse.Namespace) -> int:
     result = metric.compute(predictions=data.stories, **given)
     scores = result[f"{NAME}_scores"]
     t, p = result[f"{NAME}_temporal_misalignment"], result[f"{NAME}_np_proportion"]
-    well = [rating >= HIGH_RATING for rating in ratings]
-    parts: dict[str, list[bool]] = {
-        "all stories": [True] * len(scores),
-        f"T >= {HIGH_T}": [value >= HIGH_T for value in t],
-        f"T < {HIGH_T}": [value < HIGH_T for value in t],
-        f"P >= {HIGH_P}, rating >= {HIGH_RATING}": [v >= HIGH_P and w for v, w in zip(p, well, strict=True)],
-        f"P < {HIGH_P}, rating >= {HIGH_RATING}": [v < HIGH_P and w for v, w in zip(p, well, strict=True)],
-    }
+    parts = parts_of_data(t, p, ratings)
     found = {name: _agreement(scores, ratings, options, chosen) for name, chosen in parts.items()}
     _print_agreements(f"{NAME} with {options.ratings}", found)
+    _print_left_out(found["all stories"].n_dropped, "a score or a rating")
     print(f"\n{result[f'{NAME}_signature']}")
     _write(options, {"agreement": found, "scores": scores, "T": t, "P": p, "signature": result[f"{NAME}_signature"]})
     return 0
+
+
+def parts_of_data(
+    misalignment: Sequence[float], proportion: Sequence[float], ratings: Sequence[float]
+) -> dict[str, list[bool]]:
+    """Which stories belong to each part of Figure 3 of the paper; P is looked at in well rated stories only."""
+    well = [rating >= HIGH_RATING for rating in ratings]
+    rated = list(zip(proportion, well, strict=True))
+    return {
+        "all stories": [True] * len(ratings),
+        f"T >= {HIGH_T}": [t >= HIGH_T for t in misalignment],
+        f"T < {HIGH_T}": [t < HIGH_T for t in misalignment],
+        f"P >= {HIGH_P}, rating >= {HIGH_RATING}": [p >= HIGH_P and w for p, w in rated],
+        f"P < {HIGH_P}, rating >= {HIGH_RATING}": [p < HIGH_P and w for p, w in rated],
+    }
 
 
 def run_ablations(options: argparse.Namespace) -> int:
@@ -140,13 +150,19 @@ def run_ablations(options: argparse.Namespace) -> int:
     idf = _idf(options, data)
     with progress_bar(2 * len(data.stories), "Comparing", _progress(options)) as advance:
         variants = ablations(loader(options), data, idf, n_random=options.random, seed=options.seed, advance=advance)
-    table, record = [], {}
+    table, record, left_out = [], {}, 0
+    titles = ["variant", "own", "random", "difference", "own wins"]
+    titles += [] if ratings is None else ["tau-c", "95 % from", "to"]
     for name, scores in variants.items():
         pairs = random_pairs(scores.own, scores.random, seed=options.seed)
         found = None if ratings is None else _agreement(scores.own, ratings, options)
-        table.append([name, pairs.own, pairs.random, pairs.difference, pairs.wins, found and found.tau_c])
+        interval = [] if found is None else [found.tau_c, found.low, found.high]
+        left_out = 0 if found is None else max(left_out, found.n_dropped)
+        table.append([name, pairs.own, pairs.random, pairs.difference, pairs.wins, *interval])
         record[name] = {"pairs": pairs, "agreement": found, "scores": scores}
-    print(to_table(["variant", "own", "random", "difference", "own wins", "tau-c"], table))
+    print(to_table(titles, table))
+    _print_left_out(left_out, "a score or a rating")
+    print(f"\n{variants['GROOViST'].signature}")
     _write(options, {"variants": record})
     return 0
 
@@ -174,6 +190,8 @@ def loader(options: argparse.Namespace) -> Callable[..., Any]:
 
 
 def _check_random(options: argparse.Namespace, n_stories: int, least: int) -> None:
+    if n_stories <= least:
+        raise ValueError(f"FILE must have at least {least + 1} stories for random pairs, got {n_stories}")
     if not least <= options.random < n_stories:
         raise ValueError(
             f"--random must be from {least} to {n_stories - 1}, the number of other stories, got {options.random}"
@@ -199,6 +217,9 @@ def _read(options: argparse.Namespace) -> tuple[Stories, Rows]:
     from vlgauge.grounding_study import Stories
 
     check_target(options.output, options.file)
+    for name in ("seed", "resamples"):
+        if getattr(options, name, 0) < 0:
+            raise ValueError(f"--{name} must be a whole number of at least 0, got {getattr(options, name)}")
     rows = read_rows(options.file, options.input_format)
     columns = {name: getattr(options, name) for name in ("predictions", "images", "regions", "noun_phrases")}
     cells = {name: take_column(rows, title) if title else None for name, title in columns.items()}
@@ -216,7 +237,9 @@ def _ratings(rows: Rows, title: str) -> list[float]:
         try:
             given = [float(value) for value in values if value not in (None, "")]
         except (TypeError, ValueError):
-            raise ValueError(f"--ratings must be a column of numbers, got {cell!r} in row {number}") from None
+            given = [math.inf]
+        if any(map(math.isinf, given)) or any(isinstance(value, bool) for value in values):
+            raise ValueError(f"--ratings must be a column of finite numbers, got {cell!r} in row {number}")
         ratings.append(math.fsum(given) / len(given) if given else math.nan)
     return ratings
 
@@ -243,6 +266,11 @@ def _agreement(
 def _print_agreements(title: str, found: Mapping[str, Any]) -> None:
     rows = [[name, one.n, one.tau_c, one.low, one.high, one.pvalue] for name, one in found.items()]
     print(to_table([title, "stories", "tau-c", "95 % from", "to", "p"], rows))
+
+
+def _print_left_out(count: int, lacking: str) -> None:
+    if count:
+        print(f"\nleft out for lack of {lacking}: {count}")
 
 
 def _write(options: argparse.Namespace, record: Mapping[str, Any]) -> None:

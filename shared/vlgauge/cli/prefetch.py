@@ -11,6 +11,7 @@ from vlgauge.results import to_table
 if TYPE_CHECKING:
     from vlgauge.encoders.assets import Asset
     from vlgauge.encoders.assets import ByHand
+    from vlgauge.encoders.assets import Download
     from vlgauge.encoders.assets import HubFiles
 
 _COLUMNS = ["file", "size", "sha256", "compared"]
@@ -24,7 +25,8 @@ def add_parser(commands: Any) -> None:
         "names",
         nargs="+",
         metavar="NAME",
-        help="metric (pac_s, groovist, ...), all, or encoder (clip:ViT-B/32, sentence:ID, pair:ID, vision:ID)",
+        help="metric (pac_s, groovist, ...), all, or encoder (clip:ViT-B/32, sentence:ID, pair:ID, vision:ID, "
+        "detector:NAME)",
     )
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--list", action="store_true", help="tell what would be fetched, without network")
@@ -94,13 +96,14 @@ def _is_fetched(files: HubFiles) -> bool:
     )
 
 
-def _is_done(step: ByHand) -> bool | None:
+def _is_done(step: ByHand | Download) -> bool | None:
     return None if step.is_there is None else step.is_there()
 
 
 def fetch(assets: list[Asset]) -> int:
-    """Fetch and check the files, then say what is left to do by hand."""
+    """Fetch and check the files of the Hub, say what is left to do by hand, then fetch what is on no Hub."""
     from vlgauge.encoders.assets import ByHand
+    from vlgauge.encoders.assets import Download
     from vlgauge.encoders.assets import HubFiles
 
     for asset in assets:
@@ -108,7 +111,10 @@ def fetch(assets: list[Asset]) -> int:
             _fetch(asset)
     for asset in assets:
         if isinstance(asset, ByHand):
-            print(f"{asset.what}: {'there' if _is_done(asset) else f'by hand: {asset.steps}'}")
+            print(f"{asset.what}: {'there' if _is_done(asset) else f'by hand: {asset.steps}'}", flush=True)
+    for asset in assets:
+        if isinstance(asset, Download):
+            _download(asset)
     return 0
 
 
@@ -127,6 +133,15 @@ def _fetch(files: HubFiles) -> None:
     ]
     print(to_table(_COLUMNS, rows))
     print(f"{files.repository}@{folder.name} is complete; with HF_HUB_OFFLINE=1 no network is used", flush=True)
+
+
+def _download(file: Download) -> None:
+    from vlgauge.encoders.weights import sha256_of
+
+    print(file.what, flush=True)
+    path = file.fetch()
+    row = [path.name, megabytes(path.stat().st_size), sha256_of(path)[:16], "as its name tells"]
+    print(to_table(_COLUMNS, [row]), flush=True)
 
 
 def megabytes(n_bytes: int) -> str:

@@ -7,17 +7,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 from importlib.util import find_spec
+from pathlib import Path
 
 from vlgauge.catalog import metric_names
-from vlgauge.encoders.architectures import HUB_FILE
 from vlgauge.encoders.architectures import TABLE
 from vlgauge.encoders.architectures import architecture_of
+from vlgauge.encoders.detector_weights import DETECTORS
+from vlgauge.encoders.detector_weights import fetch_published
+from vlgauge.encoders.detector_weights import hub_file
+from vlgauge.encoders.detector_weights import published_file
 from vlgauge.encoders.pac_s_weights import manual_step
 from vlgauge.encoders.pac_s_weights import paper_adapter_path
 from vlgauge.encoders.pair_models import AUTHORS_FILE
 from vlgauge.encoders.sentence import MINILM
 from vlgauge.encoders.sentence import MINILM_REVISION
 from vlgauge.encoders.sentence import MINILM_SHA256
+from vlgauge.encoders.vision import VIT_NAME
+from vlgauge.encoders.vision import VIT_REVISION
 
 _SETTINGS = ("*.json", "*.txt", "*.model")
 
@@ -56,7 +62,24 @@ class ByHand:
     is_there: Callable[[], bool] | None = None
 
 
-Asset = HubFiles | ByHand
+@dataclass(frozen=True)
+class Download:
+    """A file that is on no Hub, and is fetched from where its makers have it.
+
+    Attributes:
+        what: Its name.
+        steps: What becomes of it.
+        is_there: Whether it was fetched; None where that cannot be told.
+        fetch: Fetches and checks it, and gives its path.
+    """
+
+    what: str
+    steps: str
+    is_there: Callable[[], bool | None]
+    fetch: Callable[[], Path]
+
+
+Asset = HubFiles | ByHand | Download
 
 _CONCRETENESS = ByHand(
     "ratings of concreteness",
@@ -69,11 +92,6 @@ _PIPELINE = ByHand(
     "spaCy pipeline en_core_web_trf",
     'python -m spacy download en_core_web_trf; or noun_phrases="embedded"',
     lambda: find_spec("en_core_web_trf") is not None,
-)
-_DETECTOR = ByHand(
-    "object detector of torchvision",
-    'python -c "from torchvision.models.detection import fasterrcnn_resnet50_fpn_v2 as d; '
-    'd(weights=\'COCO_V1\')"; or pass regions="grid", or boxes',
 )
 # The authors' checkpoint has the weights; this is what surrounds them.
 _ALBERT = HubFiles("albert/albert-large-v1", None, _SETTINGS, ("config.json", "spiece.model"))
@@ -95,7 +113,8 @@ def clip_files(backbone: str) -> HubFiles:
     row = architecture_of(backbone)
     if row.repository is None:
         raise ValueError(f"`name` must be a backbone that is on the Hub, got {backbone!r}")
-    return HubFiles(row.repository, row.revision, (HUB_FILE,), (HUB_FILE,))
+    known = {row.files[0]: row.sha256} if row.sha256 else {}
+    return HubFiles(row.repository, row.revision, row.files, row.files if len(row.files) == 1 else (), known)
 
 
 def sentence_files(name: str) -> HubFiles | ByHand:
@@ -130,13 +149,33 @@ def vision_files(name: str) -> HubFiles:
     return HubFiles(repository, revision or None, files, files[:2])
 
 
+def detector_files(name: str) -> HubFiles | Download:
+    """The weights of a detector: torchvision's own by its name, or ``owner/name/FILE@commit`` of the Hub."""
+    address = hub_file(name)
+    if address is not None:
+        return HubFiles(address.repository, address.revision, (address.file,), (address.file,))
+    if name not in DETECTORS:
+        raise ValueError(
+            f"`name` must be one of {', '.join(DETECTORS)}, or a file of the Hub (owner/name/FILE@<40 hexadecimal "
+            f"digits>), got {name!r}"
+        )
+
+    def is_there() -> bool | None:
+        return published_file(name).path.is_file() if find_spec("torchvision") is not None else None
+
+    steps = "from torchvision's server to torch's folder of checkpoints; or regions=\"grid\", or boxes"
+    return Download(f"detector {name} of torchvision", steps, is_there, lambda: fetch_published(name))
+
+
 _FAMILIES: dict[str, Callable[[str], Asset]] = {
     "clip": clip_files,
+    "detector": detector_files,
     "sentence": sentence_files,
     "pair": pair_files,
     "vision": vision_files,
 }
 _CLIP = "clip:ViT-B/32"
+_DETECTOR = "detector:fasterrcnn_resnet50_fpn_v2"
 _ROVIST_PARTS = ("rovist_vg", "rovist_c")
 # Metrics that need nothing are not here.
 _METRICS: dict[str, tuple[str | Asset, ...]] = {
@@ -145,7 +184,7 @@ _METRICS: dict[str, tuple[str | Asset, ...]] = {
     "mmd_bert": (f"sentence:{MINILM}",),
     "frechet_bert": (f"sentence:{MINILM}",),
     "rovist_c": (_ALBERT, _ROVIST_C),
-    "rovist_vg": ("vision:google/vit-base-patch16-224-in21k", _PIPELINE, _DETECTOR, _ROVIST_VG),
+    "rovist_vg": (f"vision:{VIT_NAME}@{VIT_REVISION}", _PIPELINE, _DETECTOR, _ROVIST_VG),
 }
 
 
@@ -154,7 +193,8 @@ def assets_of(name: str) -> list[Asset]:
 
     Args:
         name: A metric, ``pac_s:BACKBONE``, "concreteness", or an encoder: ``clip:ViT-B/32``, ``sentence:ID``,
-            ``pair:ID``, ``vision:ID``, an id with ``@commit`` at its end where it is to be pinned.
+            ``pair:ID``, ``vision:ID``, an id with ``@commit`` at its end where it is to be pinned, or a detector:
+            ``detector:NAME`` of torchvision, ``detector:owner/name/FILE@commit`` of the Hub.
 
     Raises:
         ValueError: If there is no such metric or encoder; lists what there is.
@@ -175,5 +215,5 @@ def assets_of(name: str) -> list[Asset]:
     known = ", ".join(sorted({*metric_names(), *_METRICS, "rovist", "pac_s", "concreteness"}))
     raise ValueError(
         f"NAME must be one of {known}, or clip:NAME, pac_s:NAME (names {', '.join(TABLE)}), sentence:ID, pair:ID, "
-        f"vision:ID, got {name!r}"
+        f"vision:ID, detector:NAME, got {name!r}"
     )

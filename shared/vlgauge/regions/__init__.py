@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from collections.abc import Sequence
+from types import NoneType
 from typing import Any
 
 from vlgauge.module.columns import listed
@@ -28,6 +30,7 @@ __all__ = [
     "RegionSource",
     "arranged",
     "checked_source",
+    "checked_weights",
     "read_authors_regions",
     "read_regions",
     "region_source",
@@ -56,6 +59,23 @@ def checked_source(regions: Any) -> Any:
     return regions
 
 
+def checked_weights(weights: Any, regions: Any) -> Any:
+    """The setting `detector_weights` of a metric, if a detector by name would read it; looks at no file.
+
+    Raises:
+        ValueError: If it is neither None nor a path, or the source of regions has no use for it.
+    """
+    if not isinstance(weights, (str, os.PathLike, NoneType)):
+        raise ValueError(f"`detector_weights` must be a file, or one of the Hub with its commit, got {weights!r}")
+    if weights is not None and (callable(regions) or regions in PLAIN):
+        shown = named(regions) if callable(regions) else repr(regions)
+        raise ValueError(
+            f"`detector_weights` must be left out unless `regions` is a detector by name, got {os.fspath(weights)!r} "
+            f"with regions={shown}"
+        )
+    return weights
+
+
 def region_source(
     regions: str | Callable[..., Any] | None = None,
     *,
@@ -68,9 +88,10 @@ def region_source(
     Args:
         regions: ``"whole"`` (the image itself), ``"grid"`` (the image itself, then 3 x 3 cells), the name of a
             torchvision detector, a function ``image -> (boxes, scores)``, or None: the detector of the paper's kind
-            under profile "paper", the grid under "embedded".
+            under profile "paper" or where `weights` are given, the grid under "embedded".
         profile: Profile of the metric.
-        weights: File of the detector's weights; None for torchvision's own, where they are on this machine.
+        weights: File of the detector's weights, or ``owner/name/FILE@<commit>`` of the Hub; None for torchvision's
+            own, where they are on this machine.
         device: Device of the detector.
 
     Raises:
@@ -79,7 +100,7 @@ def region_source(
     """
     chosen = checked_source(regions)
     if chosen is None:
-        chosen = DEFAULT_DETECTOR if profile == "paper" else "grid"
+        chosen = DEFAULT_DETECTOR if profile == "paper" or weights is not None else "grid"
     if callable(chosen):
         return RegionSource(str(named(chosen)), chosen)
     if chosen in PLAIN:
@@ -89,7 +110,7 @@ def region_source(
             f"`regions` must be {', '.join(map(repr, PLAIN))}, a function, or a detector with its own weights file "
             f"under profile 'embedded', which ships no detector, got {chosen!r}"
         )
-    found = detector(chosen, weights=weights, device=device)
+    found = detector(chosen, weights=weights, device=device, profile=profile)
     return RegionSource(found.identity, found, known=found.known)
 
 

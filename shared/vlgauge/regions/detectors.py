@@ -1,33 +1,37 @@
-"""Object detectors of torchvision by name, from a file on this machine; built once per process."""
+"""Object detectors of torchvision by name, built once per process."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any
 
 from PIL import Image
 
+from vlgauge.encoders.checkpoint_files import given_as
+from vlgauge.encoders.detector_weights import DETECTORS
+from vlgauge.encoders.detector_weights import check_torchvision
+from vlgauge.encoders.detector_weights import find_weights
+from vlgauge.encoders.detector_weights import read_state
 from vlgauge.encoders.pool import pool
-from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import sha256_of
 
-# Those of torchvision that were trained on COCO and return boxes with scores.
-DETECTORS = (
-    "fasterrcnn_mobilenet_v3_large_320_fpn",
-    "fasterrcnn_mobilenet_v3_large_fpn",
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["DETECTORS", "TorchvisionDetector", "detector"]
+
+# Their published weights were trained with frozen norms without an epsilon, and torchvision sets it to zero for them.
+_WITHOUT_EPSILON = (
     "fasterrcnn_resnet50_fpn",
-    "fasterrcnn_resnet50_fpn_v2",
-    "fcos_resnet50_fpn",
     "keypointrcnn_resnet50_fpn",
     "maskrcnn_resnet50_fpn",
-    "maskrcnn_resnet50_fpn_v2",
     "retinanet_resnet50_fpn",
-    "retinanet_resnet50_fpn_v2",
-    "ssd300_vgg16",
-    "ssdlite320_mobilenet_v3_large",
 )
-ALTERNATIVES = '`regions="grid"` or "whole", a function of an image, or boxes or crops given to `compute`'
+_COUNTER = ".num_batches_tracked"  # of norms that learn; frozen ones have none
+_CLASSES = "roi_heads.box_predictor.cls_score.bias"
 
 
 class TorchvisionDetector:
@@ -44,18 +48,10 @@ class TorchvisionDetector:
     """
 
     def __init__(self, name: str, path: Path, device: str) -> None:
-        from torchvision.models import get_model
-
         self.identity = f"{name}@{sha256_of(path)[:8]}"
         self.n_bytes = path.stat().st_size
-        state = _state(path, name)
-        model = get_model(name, weights=None, weights_backbone=None)
-        try:
-            model.load_state_dict(state, strict=True)
-        except RuntimeError as error:
-            raise ValueError(f"`detector_weights` must be weights of {name}, got {str(path)!r} ({error})") from None
         self.known: dict[bytes, tuple[Any, Any]] = {}
-        self._model = model.eval().requires_grad_(False).to(device)
+        self._model = _built(name, path).eval().requires_grad_(False).to(device)
         self._device = device
 
     def __call__(self, image: Image.Image) -> tuple[Any, Any]:
@@ -73,82 +69,59 @@ class TorchvisionDetector:
         return found["boxes"].float().cpu().numpy(), found["scores"].float().cpu().numpy()
 
 
-def detector(name: str, *, weights: Any = None, device: str = "auto") -> TorchvisionDetector:
+def detector(
+    name: str, *, weights: str | os.PathLike[str] | None = None, device: str = "auto", profile: str = "paper"
+) -> TorchvisionDetector:
     """The detector of that name, from the pool.
 
     Args:
         name: One of `DETECTORS`.
-        weights: File of its weights (safetensors, or tensors only in a file of torch); None for torchvision's own in
-            torch's folder of checkpoints, whose digest must be that of its name. Nothing is downloaded.
+        weights: File of its weights (safetensors, or tensors only in a file of torch), or one of the Hub, see
+            `vlgauge.encoders.detector_weights`; None for torchvision's own in torch's folder of checkpoints, whose
+            digest must be that of its name, and which are not downloaded.
         device: ``"auto"``, or a device of torch.
+        profile: Profile of the metric; under "embedded" nothing is fetched.
 
     Raises:
         ImportError: If torch or torchvision is missing.
-        WeightsNotFound: If the weights are not on this machine.
+        WeightsNotFound: If the weights are not on this machine and cannot be fetched.
         ValueError: If they are those of another model.
     """
-    try:
-        import torch  # noqa: F401
-        import torchvision  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"`regions={name!r}` needs torchvision, which cannot be imported here ({error}); run pip install "
-            f'"vlgauge[clip]" (torch and torchvision of one build), or give {ALTERNATIVES}'
-        ) from error
+    check_torchvision(name)
     from vlgauge.encoders.sentence import resolved_device
 
-    path = _published_file(name) if weights is None else Path(weights)
-    if not path.is_file():
-        raise WeightsNotFound(f"`detector_weights` must be an existing file, got {str(path)!r}")
+    path = find_weights(name, weights, profile=profile)
     place = resolved_device(device)
     key = ("detector", name, sha256_of(path), place)
     found: TorchvisionDetector = pool.get(key, lambda: TorchvisionDetector(name, path, place))
     return found
 
 
-def _published_file(name: str) -> Path:
-    """Torchvision's own weights in torch's folder, if they are there and unchanged."""
+def _built(name: str, path: Path) -> torch.nn.Module:
+    """The module with the tensors of a file, none missing and none more.
+
+    Raises:
+        ValueError: If they are others; lists them.
+    """
     import torch
-    from torchvision.models import get_model_weights
+    from torchvision.models import get_model
 
-    chosen = getattr(get_model_weights(name), "COCO_V1", None) or get_model_weights(name).DEFAULT
-    file = chosen.url.rpartition("/")[2]
-    folder = Path(torch.hub.get_dir()) / "checkpoints"
-    path = folder / file
-    if not path.is_file():
-        raise WeightsNotFound(
-            f"`regions={name!r}` needs the file {file}, which is not in {folder}; fetch it on a machine with network: "
-            f'python -c "from torchvision.models import get_model_weights as w; '
-            f"w('{name}').{chosen.name}.get_state_dict(check_hash=True)\", name another copy as `detector_weights`, "
-            f"or give {ALTERNATIVES}"
-        )
-    expected = path.stem.rpartition("-")[2]
-    if not sha256_of(path).startswith(expected):
-        raise ValueError(
-            f"{path} must have a SHA-256 that starts with {expected}, got {sha256_of(path)[:8]}; fetch it again"
-        )
-    return path
+    from vlgauge.encoders.checkpoint_names import refuse_other_tensors
 
-
-def _state(path: Path, name: str) -> dict[str, Any]:
-    """Tensors of a file; no file is run."""
-    import pickle
-
-    import torch
-
-    if path.suffix == ".safetensors":
-        from safetensors.torch import load_file
-
-        return load_file(path)
-    try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        why = str(error).splitlines()[0]
-        raise ValueError(
-            f"`detector_weights` must be a file of tensors only, got {str(path)!r} ({why}); save the state_dict of "
-            f"{name} as safetensors"
-        ) from None
-    state = state.get("model", state) if isinstance(state, dict) else state
-    if not isinstance(state, dict) or not all(isinstance(value, torch.Tensor) for value in state.values()):
-        raise ValueError(f"`detector_weights` must hold the state_dict of {name}, got something else in {str(path)!r}")
-    return state
+    state = read_state(path)
+    classes = state.get(_CLASSES)
+    options = {} if classes is None or classes.ndim != 1 else {"num_classes": len(classes)}
+    with torch.random.fork_rng(devices=[]):  # building draws weights, which the file then replaces
+        model: torch.nn.Module = get_model(name, weights=None, weights_backbone=None, **options)
+    own = model.state_dict()
+    counters = {key: value for key, value in own.items() if key.endswith(_COUNTER)}
+    frozen = not counters.keys() & state.keys()
+    state = counters | state if frozen else state
+    with given_as("detector_weights"):
+        refuse_other_tensors(state, {key: tuple(value.shape) for key, value in own.items()}, name, str(path))
+    model.load_state_dict(state, strict=True)
+    if name in _WITHOUT_EPSILON and frozen:
+        for module in model.modules():
+            if isinstance(module, torch.nn.BatchNorm2d):
+                module.eps = 0.0
+    return model

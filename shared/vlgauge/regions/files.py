@@ -37,7 +37,7 @@ def read_authors_regions(
         OSError: If the table cannot be read.
     """
     shown = os.fspath(table)
-    rows = csv.DictReader(io.StringIO(Path(table).read_text("utf-8-sig"), newline=""))
+    rows = csv.DictReader(io.StringIO(_text(table, "table"), newline=""))
     missing = set(AUTHORS_COLUMNS) - {"object", "image_name"} - set(rows.fieldnames or ())
     if missing:
         raise ValueError(f"`table` must have the columns {', '.join(AUTHORS_COLUMNS)}, {shown!r} lacks {missing}")
@@ -66,19 +66,22 @@ def read_regions(path: str | os.PathLike[str]) -> Entries:
         ValueError: If the file has another form.
         OSError: If it cannot be read.
     """
-    shown, text = os.fspath(path), Path(path).read_text("utf-8-sig")
+    shown, text = os.fspath(path), _text(path, "path")
     try:
         if Path(path).suffix == ".jsonl":
             lines = [json.loads(line) for line in text.split("\n") if line.strip()]
-            content: Any = {str(line["image"]): line for line in lines}
+            pairs = [(str(line["image"]), line) for line in lines]
         else:
             content = json.loads(text)
+            pairs = list(content.items()) if isinstance(content, Mapping) else [("", None)]
     except (json.JSONDecodeError, TypeError, KeyError) as error:
         raise ValueError(f"`path` must be a JSON file of regions, got {shown!r} ({error!r})") from None
     entries: Entries = {}
-    for image, entry in content.items() if isinstance(content, Mapping) else [("", None)]:
+    for image, entry in pairs:
         if not isinstance(entry, Mapping) or "boxes" not in entry:
             raise ValueError(f"`path` must map each image to its `boxes`, got {shown!r} with {image!r}: {entry!r:.40}")
+        if image in entries:
+            raise ValueError(f"`path` must have each image once, got {shown!r} with {image!r} again")
         entries[image] = {key: entry[key] for key in ("boxes", "scores") if entry.get(key) is not None}
     return entries
 
@@ -98,6 +101,13 @@ def arranged(entries: Mapping[str, Any], stories: Sequence[Sequence[Any]]) -> li
             if str(image) not in entries:
                 raise ValueError(f"`entries` must have every image of the stories, got none for {image!r} [{i}][{j}]")
     return [[entries[str(image)] for image in story] for story in stories]
+
+
+def _text(path: str | os.PathLike[str], argument: str) -> str:
+    try:
+        return Path(path).read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"`{argument}` must be UTF-8 text, got {os.fspath(path)!r} ({error.reason})") from None
 
 
 def _score(text: str | None, place: str) -> float:
