@@ -220,10 +220,14 @@ def scene_trees(n: int, seed: int) -> list[Tree]:
     for kind in rng.choice(len(KINDS), size=n, p=[share for _, share in KINDS]):
         sentence = Sentence(rng)
         KINDS[int(kind)][0](sentence)
-        tree = sentence.tree
-        if rng.random() < 0.5:
-            tree.words[0] = tree.words[0].capitalize()
-        for place in range(1, len(tree.words)):
-            tree.spaces[place - 1] = tree.words[place] not in (",", ".")
-        trees.append(tree)
+        trees.append(spelled(sentence.tree, rng))
     return trees
+
+
+def spelled(tree: Tree, rng: np.random.Generator) -> Tree:
+    """The tree with the spaces of a sentence; every second one begins with a capital."""
+    if rng.random() < 0.5:
+        tree.words[0] = tree.words[0].capitalize()
+    for place in range(1, len(tree.words)):
+        tree.spaces[place - 1] = tree.words[place] not in (",", ".")
+    return tree

@@ -264,3 +264,15 @@ def _renamed(tree: Tree, token: int) -> str:
     if label == "nmod:desc":
         return "compound" if token < tree.heads[token] else "nmod"
     return RENAMED.get(label, label)
+
+
+def find_split(folder: Path, split: str) -> list[Tree]:
+    """The rebuilt trees of one split.
+
+    Raises:
+        FileNotFoundError: If the folder does not have it.
+    """
+    for name in (f"{split}.conllu", f"{split}.conllu.gz", f"en_ewt-ud-{split}.conllu"):
+        if (folder / name).is_file():
+            return [rebuilt(tree) for tree in read_trees(folder / name)]
+    raise FileNotFoundError(f"`folder` must hold {split}.conllu of UD English EWT, got {str(folder)!r}")

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import spacy
 from english_scenes import scene_trees
+from english_stories import story_trees
 from english_trees import Tree
-from english_trees import read_trees
-from english_trees import rebuilt
+from english_trees import find_split
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -45,18 +45,6 @@ WIDTH = 96
 ALSO_RIGHT = frozenset({"a picture", "the left", "the right", "that", "this", "all"})
 ROWS = {"NORM": 3000, "PREFIX": 800, "SUFFIX": 1600, "SHAPE": 400}
 BATCH_WORDS = (200, 1000)  # in the first epoch and from the last third on
-
-
-def find_split(folder: Path, split: str) -> list[Tree]:
-    """The rebuilt trees of one split.
-
-    Raises:
-        FileNotFoundError: If the folder does not have it.
-    """
-    for name in (f"{split}.conllu", f"{split}.conllu.gz", f"en_ewt-ud-{split}.conllu"):
-        if (folder / name).is_file():
-            return [rebuilt(tree) for tree in read_trees(folder / name)]
-    raise FileNotFoundError(f"`folder` must hold {split}.conllu of UD English EWT, got {str(folder)!r}")
 
 
 def gold_doc(nlp: Language, tree: Tree) -> Doc:
@@ -224,6 +212,7 @@ def measured(nlp: Language, test: Sequence[Tree], n_scenes: int) -> dict[str, di
         "test": evaluate_pipeline(nlp, test),
         "test_lower_case": evaluate_pipeline(nlp, in_lower_case(test)),
         "scenes": {"noun_phrases_exact": scene_accuracy(nlp, n_scenes)},
+        "told": {"noun_phrases_exact": told_accuracy(nlp, 2 * n_scenes)},
     }
     return {name: {key: round(value, 4) for key, value in scores.items()} for name, scores in found.items()}
 
@@ -237,6 +226,13 @@ def scene_accuracy(nlp: Language, n: int, seed: int = 7) -> float:
         chunks = [chunk.text.lower() for chunk in doc.noun_chunks]
         right += [chunk for chunk in chunks if chunk not in ALSO_RIGHT] == phrases
     return right / len(pairs)
+
+
+def told_accuracy(nlp: Language, n: int, seed: int = 7) -> float:
+    """Share of other sentences of the grammar of `english_stories` whose noun phrases are all right."""
+    gold = [gold_doc(nlp, tree) for tree in story_trees(n, seed)]
+    docs = nlp.pipe(doc.text for doc in gold)
+    return sum(chunk_spans(doc) == chunk_spans(true) for doc, true in zip(docs, gold, strict=True)) / n
 
 
 def scene_sentences(n: int, seed: int, split: str) -> list[tuple[str, list[str]]]:
@@ -271,16 +267,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", metavar="DIR", type=Path, help="folder with train, dev and test of UD English EWT")
     parser.add_argument("--evaluate", action="store_true", help="measure the pipeline in --target, train nothing")
     parser.add_argument("--target", type=Path, default=FOLDER, help="folder to write to (default: that of the package)")
-    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scenes", type=int, default=800, help="sentences made by the grammar of english_scenes")
+    parser.add_argument("--told", type=int, default=500, help="sentences made by the grammar of english_stories")
     parser.add_argument("--limit", type=int, help="read only so many trees of each split")
     options = parser.parse_args(arguments)
     test = find_split(options.folder, "test")[: options.limit]
     n_scenes = min(500, options.limit or 500)
     if not options.evaluate:
         trees, dev = (find_split(options.folder, split)[: options.limit] for split in ("train", "dev"))
-        made = scene_trees(options.scenes, options.seed)
+        made = [*scene_trees(options.scenes, options.seed), *story_trees(options.told, options.seed)]
         nlp = train([*trees, *made], dev, epochs=options.epochs, seed=options.seed)
         trained = {"epochs": options.epochs, "seed": options.seed, "trees": len(trees), "made_by_grammar": len(made)}
         trained["spacy"] = spacy.__version__

@@ -302,11 +302,31 @@ def test_nltk_data_is_missing(monkeypatch, tmp_path):
 
 
 def test_embedded_nouns_beside_those_of_nltk(embedded):
-    """Measured: F1 of 90 %. Both err: NLTK takes "passing" and "slept" for nouns, and "home" is a matter of taste."""
-    common = total = 0
-    for _, story in stories_tagged_by_nltk():
+    """Counted, as the card of the pipeline has it; both err, and "home" is a matter of taste."""
+    missing, more, n = Counter(), Counter(), 0
+    stories = stories_tagged_by_nltk()
+    for _, story in stories:
         sentences = [" ".join(word for word, _ in sentence) for sentence in story["pos_tags"]]
         for ours, theirs in zip(embedded.nouns(sentences), story["nouns_per_sentence_sorted"], strict=True):
-            common += 2 * (Counter(ours) & Counter(theirs)).total()
-            total += len(ours) + len(theirs)
-    assert common / total > 0.85
+            missing += Counter(theirs) - Counter(ours)
+            more += Counter(ours) - Counter(theirs)
+            n += len(theirs)
+    often = {"home": 9, "slept": 3, "hello": 2, "]": 2}
+    once = ("passing", "Run", "[", "male", "blue", "wait", "Wow", "outside")
+    assert missing == Counter(often) + Counter(once)
+    assert more == Counter(["female", "met", "someday", "No", "one", "table", "asleep"])
+    assert n == 156
+    card = (english.FOLDER / "README.md").read_text("utf-8").replace("\n", " ")
+    assert f"{len(stories)} handmade stories, whose {n} nouns" in card
+    assert f"not all right either: {missing.total()} of them are missing" in card
+    assert f"and {more.total()} are new" in card
+
+
+def test_what_was_done_in_the_past_is_no_noun(embedded):
+    verbs = ["sang", "slept", "swam", "leapt", "rode", "hid", "shone", "wept", "laughed", "jumped", "waved", "ate"]
+    subjects = ["A bird", "The boy", "The children", "A small dog", "My grandmother", "They"]
+    sentences = [(subject, f"{subject} {verb}{end}") for subject in subjects for verb in verbs for end in (".", "")]
+    texts = [text for _, text in sentences]
+    assert embedded.noun_phrases(texts) == [[subject.lower()] for subject, _ in sentences]
+    nouns = {noun for found in embedded.nouns(texts) for noun in found}
+    assert nouns == {"bird", "boy", "children", "dog", "grandmother"}

@@ -104,15 +104,17 @@ year NN NOUN 2 obl:unmarked
 
 @pytest.fixture(scope="module")
 def scripts():
-    """The three modules of the training."""
+    """The modules of the training."""
     sys.path.insert(0, str(SCRIPTS))
     import english_scenes
+    import english_stories
     import english_trees
     import train_english
 
-    yield {"trees": english_trees, "scenes": english_scenes, "train": train_english}
+    modules = {"trees": english_trees, "scenes": english_scenes, "stories": english_stories, "train": train_english}
+    yield modules
     sys.path.remove(str(SCRIPTS))
-    for name in ("english_scenes", "english_trees", "train_english"):
+    for name in ("english_scenes", "english_stories", "english_trees", "train_english"):
         del sys.modules[name]
 
 
@@ -287,6 +289,25 @@ def test_sentences_of_the_grammar(scripts):
         }
 
 
+def test_sentences_as_stories_are_told(scripts):
+    trees = scripts["stories"].story_trees(400, 3)
+    assert trees == scripts["stories"].story_trees(400, 3) != scripts["stories"].story_trees(400, 4)
+    verbs = {word for tree in trees for word, tag in zip(tree.words, tree.tags, strict=True) if tag == "VBD"}
+    assert (
+        {"sang", "leapt", "threw", "laughed"} <= verbs <= {*scripts["stories"].ALONE, *scripts["stories"].WITH_OBJECT}
+    )
+    for tree in trees:
+        assert is_tree(tree)
+        assert tree.tags[tree.labels.index("ROOT")] == "VBD"
+        assert all(tree.tags)
+        assert all(tree.parts)
+        doc = scripts["train"].gold_doc(BLANK, tree)
+        assert " ," not in doc.text
+        covered = {i for chunk in doc.noun_chunks for i in range(chunk.start, chunk.end)}
+        within = ("DET", "NOUN", "PROPN", "PRON", "ADJ", "NUM")
+        assert covered == {i for i, part in enumerate(tree.parts) if part in within}
+
+
 def test_variations_keep_the_tree(scripts, rebuild):
     tree, _ = rebuild(IN_THE_HOUSE)
     rng = np.random.default_rng(1)
@@ -318,7 +339,9 @@ def tiny_treebank(tmp_path_factory):
 
 
 def run(scripts, *arguments):
-    return scripts["train"].main([*map(str, arguments), "--epochs", "2", "--scenes", "20", "--limit", "7"])
+    return scripts["train"].main(
+        [*map(str, arguments), "--epochs", "2", "--scenes", "20", "--told", "10", "--limit", "7"]
+    )
 
 
 def test_training_writes_a_pipeline_and_repeats_itself(scripts, tiny_treebank, tmp_path, capsys, monkeypatch):
@@ -334,14 +357,14 @@ def test_training_writes_a_pipeline_and_repeats_itself(scripts, tiny_treebank, t
         "epochs": 2,
         "seed": 0,
         "trees": 7,
-        "made_by_grammar": 20,
+        "made_by_grammar": 30,
         "spacy": "",
     }
     assert english_pipeline(tmp_path / "a").pipe_names == ["tok2vec", "tagger", "morphologizer", "parser"]
     capsys.readouterr()
     assert run(scripts, tiny_treebank, "--evaluate", "--target", tmp_path / "a") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in lines] == ["test", "test_lower_case", "scenes"]
+    assert [line.split(":")[0] for line in lines] == ["test", "test_lower_case", "scenes", "told"]
     told = {part.split()[0]: float(part.split()[1]) for part in lines[0].split(":")[1].split(", ")}
     assert told == pytest.approx({key: 100 * value for key, value in records[0]["accuracy"]["test"].items()})
 
@@ -364,7 +387,8 @@ def test_the_shipped_pipeline_is_as_good_as_its_card_says(scripts, shared_folder
     assert found["noun_chunks_f"] == pytest.approx(stated["noun_chunks_f"], abs=0.03)
 
 
-def test_phrases_of_drawn_scenes(scripts):
+def test_phrases_of_drawn_scenes_and_of_told_stories(scripts):
     from vlgauge.english import english_pipeline
 
     assert scripts["train"].scene_accuracy(english_pipeline(), n=100) >= 0.97
+    assert scripts["train"].told_accuracy(english_pipeline(), n=200) >= 0.97
