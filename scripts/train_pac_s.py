@@ -121,9 +121,11 @@ def trained(options: argparse.Namespace, material: Material, encoder: ClipEncode
         training.resume()
     standing = training.run(lambda lines: write_log(options.out.with_suffix(".log.jsonl"), lines))
     if standing.best_iteration == 0:
+        # There is nothing to go on from; the log stays.
+        checkpoint_of(options.out).unlink(missing_ok=True)
         raise ValueError(
             f"`--learning-rate` must let the validation loss fall below that of the base ({standing.first_loss:.6f}), "
-            f"got no fall in {standing.iteration} iterations; nothing is written"
+            f"got no fall in {standing.iteration} iterations; no weights are written"
         )
     return learner, standing, print_of_all
 
@@ -214,6 +216,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, ImportError, FileNotFoundError) as error:
         print(f"train_pac_s: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        there = checkpoint_of(options.out).is_file()
+        advice = "repeat the command with --resume to go on" if there else "nothing was kept yet"
+        print(f"train_pac_s: interrupted; {advice}", file=sys.stderr)
+        return 130
     metadata["comparison"] = json.dumps([asdict(comparison) for comparison in found])
     write_weights(options.out, learner, metadata)
     shown = {name: value for name, value in facts.items() if name != "command"}

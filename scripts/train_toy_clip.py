@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import sys
 import time
 from pathlib import Path
@@ -94,11 +95,32 @@ def write(folder: Path, tensors: dict[str, torch.Tensor], training: dict[str, An
     (folder / RECORD).write_text(json.dumps(record, indent=1) + "\n", "utf-8")
 
 
+def check_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """End with a message if a training cannot work, or would replace the shipped toy by another one."""
+    for name, least in (("scenes", 2), ("steps", 1), ("batch", 2), ("threads", 1)):
+        if getattr(options, name) < least:
+            parser.error(f"`--{name}` must be at least {least}, got {getattr(options, name)}")
+    if not 0 < options.rate < math.inf:
+        parser.error(f"`--rate` must be a positive number, got {options.rate}")
+    if options.folder is not None:
+        if not (options.folder if options.evaluate else options.folder.parent).is_dir():
+            parser.error(f"`--folder` must be a folder or lie in one, got {str(options.folder)!r}")
+        return
+    other = [name for name in ("scenes", "steps", "batch", "rate", "seed") if _is_other(parser, options, name)]
+    if other and not options.evaluate:
+        parser.error(f"`--folder` must be given with --{other[0]}, or the shipped toy would be replaced by another one")
+
+
+def _is_other(parser: argparse.ArgumentParser, options: argparse.Namespace, name: str) -> bool:
+    """Whether an option is not the one that the shipped toy was trained with."""
+    return bool(getattr(options, name) != parser.get_default(name))
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Train and write, or evaluate."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--evaluate", action="store_true", help="only print the figures of the files in the folder")
-    parser.add_argument("--folder", metavar="DIR", type=Path, default=toy_file().parent, help="folder of the two files")
+    parser.add_argument("--folder", metavar="DIR", type=Path, help="of the two files (default: the package's)")
     parser.add_argument("--scenes", metavar="N", type=int, default=20_000, help="scenes to draw (default: %(default)s)")
     parser.add_argument("--steps", metavar="N", type=int, default=6_000, help="steps (default: %(default)s)")
     parser.add_argument("--batch", metavar="N", type=int, default=128, help="pictures per step (default: %(default)s)")
@@ -106,6 +128,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of everything (default: %(default)s)")
     parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads of torch (default: %(default)s)")
     options = parser.parse_args(arguments)
+    check_options(parser, options)
+    options.folder = options.folder or toy_file().parent
     torch.set_num_threads(options.threads)
     if not options.evaluate:
         write(options.folder, *trained(options))

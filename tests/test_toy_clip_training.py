@@ -223,3 +223,26 @@ def test_training_gives_both_files_and_the_same_ones_again(monkeypatch, tmp_path
     capsys.readouterr()
     assert train_toy_clip.main(["--evaluate", "--folder", str(tmp_path / "one"), "--threads", str(threads)]) == 0
     assert capsys.readouterr().out.startswith("mean cosine of right pairs")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--steps", "0"], "`--steps` must be at least 1, got 0"),
+        (["--batch", "1"], "`--batch` must be at least 2, got 1"),
+        (["--rate", "nan"], "`--rate` must be a positive number, got nan"),
+        (["--folder", "no/where"], "`--folder` must be a folder or lie in one, got 'no/where'"),
+        (["--folder", "nowhere", "--evaluate"], "`--folder` must be a folder or lie in one, got 'nowhere'"),
+        (["--steps", "6001"], "`--folder` must be given with --steps, or the shipped toy would be replaced by another"),
+        (["--seed", "1", "--threads", "2"], "`--folder` must be given with --seed, or the shipped toy would be"),
+    ],
+)
+def test_options_that_cannot_work_or_would_replace_the_shipped_toy(options, message, capsys, monkeypatch, tmp_path):
+    import train_toy_clip
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(train_toy_clip, "trained", lambda options: pytest.fail("it trains"))
+    with pytest.raises(SystemExit) as caught:
+        train_toy_clip.main(options)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err

@@ -19,7 +19,6 @@ from pac_s_scripts import command
 from pac_s_scripts import drawn
 from pac_s_scripts import evaluation
 from pac_s_scripts import losses
-from pac_s_scripts import rows
 
 from vlgauge.encoders import architectures
 from vlgauge.encoders.adapters import heads_digest
@@ -215,8 +214,9 @@ def test_an_interrupted_training_goes_on_bit_by_bit(train, monkeypatch):
 
     written = command.write_log
     monkeypatch.setattr(command, "write_log", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        train(*SCENES, out="parts.safetensors")
+    status, printed, path = train(*SCENES, out="parts.safetensors")
+    assert (status, path.exists()) == (130, False)
+    assert printed.endswith("train_pac_s: interrupted; repeat the command with --resume to go on\n")
     monkeypatch.setattr(command, "write_log", written)
     status, printed, path = train(*SCENES, out="parts.safetensors")
     assert status == 2
@@ -236,6 +236,14 @@ def test_an_interrupted_training_goes_on_bit_by_bit(train, monkeypatch):
     assert "--resume" not in read_adapter(path).metadata["command"]
 
 
+def test_an_interruption_before_the_first_checkpoint_keeps_nothing(train, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "write_log", interrupted)
+    assert train(*SCENES)[:2] == (130, "train_pac_s: interrupted; nothing was kept yet\n")
+
+
 def test_training_stops_when_the_validation_loss_no_longer_falls(train):
     """With a large rate the loss rises after a while; the weights are those of its lowest point."""
     status, printed, path = train(
@@ -251,30 +259,7 @@ def test_training_stops_when_the_validation_loss_no_longer_falls(train):
     assert read_adapter(train(*options, out="best.safetensors")[2]).digest == trained.digest
 
 
-# -- rows and accuracies -----------------------------------------------------------------------------------------------
-def test_changed_scenes_stand_beside_each_scene():
-    found = drawn.scene_rows(20, 0, "train", variants=3)
-    contents = [row.image.place for row in found]
-    assert len(set(contents)) == len(contents) > 50
-    assert {row.group for row in found} == {str(number) for number in range(20)}
-    of_one = [row for row in found if row.group == "4"]
-    assert 2 <= len(of_one) <= 4
-    words = [set(row.caption.split()) for row in of_one]
-    assert all(len(words[0] ^ other) <= 6 for other in words[1:])
-    assert len({row.image.key for row in of_one}) == len(of_one)
-    assert drawn.scene_rows(20, 0, "train")[4].caption == of_one[0].caption
-    assert all(row.group is None for row in drawn.scene_rows(20, 0, "train"))
-
-
-def test_accuracies_by_hand():
-    foils = [rows.Foil(drawn.ScenePicture(s, 0), "a", "b", k) for s in drawn.scenes(2, 0) for k in ("x", "y")]
-    before, after = np.array([0.1, 0.0, -0.1, 0.2]), np.array([0.1, 0.1, 0.1, -0.2])
-    found = evaluation.comparisons(foils, before, after)
-    shares = {entry.kind: (entry.n_pairs, entry.n_images, entry.before, entry.after) for entry in found}
-    assert shares == {"all": (4, 2, 0.5, 0.75), "x": (2, 2, 0.5, 1.0), "y": (2, 2, 0.5, 0.5)}
-    assert (found[0].gain, found[0].low, found[0].high) == (0.25, 0.0, 0.5)
-
-
+# -- what is shipped -------------------------------------------------------------------------------------------------
 def test_the_shipped_adapter_belongs_to_the_shipped_toy_and_is_better():
     encoder, adapter = clip_with_checkpoint(profile="embedded", device="cpu")
     assert adapter.metadata["base_weights"] == encoder.digest

@@ -47,6 +47,14 @@ def test_options_are_refused(options, message, train):
     assert not path.exists()
 
 
+def test_a_training_without_a_fall_can_be_repeated_at_once(train):
+    scenes = ("--scenes", 40, "--test-scenes", 2, "--max-iterations", 10)
+    status, printed, path = train(*scenes, "--learning-rate", 0)
+    assert (status, path.exists()) == (2, False)
+    assert "no fall in 10 iterations; no weights are written" in printed
+    assert train(*scenes)[0] == 0
+
+
 GOOD = {"image": "0.png", "caption": "a circle"}
 
 

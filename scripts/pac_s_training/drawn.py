@@ -71,19 +71,21 @@ def _row(scene: Scene, seed: int, place: int, group: str | None) -> Row:
     return Row(drawings[0], caption, drawings[1], paraphrase, group)
 
 
-def scene_foils(n: int, seed: int) -> list[Foil]:
+def scene_foils(n: int, seed: int, draws: int = 1) -> list[Foil]:
     """For every test scene one pair per kind of error: the caption, and the same wording with one fact changed.
 
     Args:
         n: Number of scenes of the test split, whose contents occur in no other.
         seed: Chooses scenes, wordings and changes.
+        draws: How often each scene is drawn, worded and changed.
     """
     foils = []
-    for number, scene in enumerate(scenes(n, seed, "test")):
-        own = 1_000_003 * seed + number
+    for place, scene in enumerate(scenes(n, seed, "test") * draws):
+        draw, number = divmod(place, n)
+        own = 1_000_003 * (seed + draw) + number
         picture, right = ScenePicture(scene, own), captions(scene, own)[0]
         for kind in FOIL_KINDS:
             other = changed(scene, kind, own)
             if other is not None:
-                foils.append(Foil(picture, right, captions(other, own)[0], kind))
+                foils.append(Foil(picture, right, captions(other, own)[0], kind, scene.key))
     return foils

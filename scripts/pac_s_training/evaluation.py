@@ -27,7 +27,7 @@ class Comparison:
     Attributes:
         kind: What is wrong in the wrong captions; "all" for all pairs.
         n_pairs: Number of pairs.
-        n_images: Number of images, which the bootstrap resamples.
+        n_images: Number of images, or of scenes that were drawn several times, which the bootstrap resamples.
         before: Accuracy of the base.
         after: Accuracy of the trained weights.
         low: Lower end of the 95 % interval of after - before.
@@ -69,7 +69,7 @@ def comparisons(foils: Sequence[Foil], before: Floats, after: Floats, seed: int 
         seed: Of the bootstrap.
     """
     kinds = np.array([foil.kind for foil in foils])
-    groups = np.array([foil.image.key.hex() for foil in foils])
+    groups = np.array([foil.group or foil.image.key.hex() for foil in foils])
     distinct = list(dict.fromkeys(kinds.tolist()))
     found = [_comparison("all", groups, before, after, seed)] if len(distinct) > 1 else []
     for kind in distinct:

@@ -33,6 +33,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     rows.add_argument("--validation", type=Path, metavar="FILE", help="default: 5 %% of the images of --train")
     rows.add_argument("--test", type=Path, metavar="FILE", help="pairs to compare with: image, caption, foil")
     rows.add_argument("--test-scenes", type=int, default=1_024, metavar="N", help="(default: %(default)s)")
+    rows.add_argument("--test-draws", type=int, default=1, metavar="N", help="drawings of each of --test-scenes (1)")
     rows.add_argument("--variants", type=int, default=0, metavar="N", help="changed scenes beside each of --scenes (0)")
     rows.add_argument("--image-folder", type=Path, metavar="DIR", help="of relative paths (default: that of the file)")
     for name, default in asdict(Columns()).items():
@@ -90,7 +91,7 @@ def check_options(options: argparse.Namespace) -> None:
         "encode_batch_size": 1,
         "lora": 1,
     }
-    for name, minimum in {**least, "scenes": 2, "test_scenes": 2}.items():
+    for name, minimum in {**least, "scenes": 2, "test_scenes": 2, "test_draws": 1}.items():
         value = getattr(options, name)
         if value is not None and value < minimum:
             raise ValueError(f"`--{name.replace('_', '-')}` must be at least {minimum}, got {value}")
@@ -139,7 +140,7 @@ def columns_of(options: argparse.Namespace) -> Columns:
 def test_pairs(options: argparse.Namespace, material: Material) -> list[Foil]:
     """Pairs of right and wrong captions for the comparison before/after."""
     if options.scenes is not None:
-        return scene_foils(options.test_scenes, options.seed)
+        return scene_foils(options.test_scenes, options.seed, options.test_draws)
     if options.test is not None:
         return read_foils(options.test, columns_of(options), options.image_folder)
     return other_captions(material, options.seed)

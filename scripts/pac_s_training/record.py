@@ -28,7 +28,8 @@ and 3). These are not the weights of the paper: base, data and everything that t
 ## Before and after
 
 Share of pairs in which the right caption scores above the wrong one, behind the prompt "A photo depicts "; ties count
-as wrong. The interval is the 95 % percentile bootstrap of the difference, resampled by image.
+as wrong. The interval is the 95 % percentile bootstrap of the difference, resampled by image
+or, of drawings, by scene.
 
 | wrong caption | pairs | images | before | after | difference | 95 % interval |
 |---|--:|--:|--:|--:|--:|---|
@@ -57,7 +58,7 @@ def write_card(
 def comparison_line(comparison: Comparison) -> str:
     """Row of the table in the card."""
     c = comparison
-    shares = f"{100 * c.before:.1f} % | {100 * c.after:.1f} % | {100 * c.gain:+.1f}"
+    shares = f"{100 * c.before:.2f} % | {100 * c.after:.2f} % | {100 * c.gain:+.2f}"
     return f"| {c.kind} | {c.n_pairs} | {c.n_images} | {shares} | {100 * c.low:+.2f} to {100 * c.high:+.2f} |"
 
 

@@ -44,12 +44,14 @@ class Foil:
         right: The caption that should score higher.
         wrong: The other.
         kind: What is wrong with it.
+        group: Pairs of one group are not independent; None for those of one image.
     """
 
     image: Picture
     right: str
     wrong: str
     kind: str
+    group: str | None = None
 
 
 @dataclass(frozen=True)
