@@ -41,6 +41,18 @@ def write_video(path, n_frames=30, codec=None, picture=None, sound=False):
     return path
 
 
+def write_shifted(source, path, seconds):
+    """The same pictures some seconds later; or earlier, so that the first ones are trimmed but still in the file."""
+    with av.open(str(source)) as old, av.open(str(path), "w", options={"avoid_negative_ts": "disabled"}) as new:
+        stream = old.streams.video[0]
+        copied, offset = new.add_stream_from_template(stream), round(seconds / stream.time_base)
+        for packet in old.demux(stream):
+            if packet.dts is not None:
+                packet.pts, packet.dts, packet.stream = packet.pts + offset, packet.dts + offset, copied
+                new.mux(packet)
+    return path
+
+
 def write_silence(container, stream, seconds):
     for start in range(0, int(16_000 * seconds), 1_152):
         frame = av.AudioFrame.from_ndarray(np.zeros((1, 1_152), np.int16), format="s16", layout="mono")

@@ -95,7 +95,7 @@ def test_the_digest_is_of_names_shapes_and_float32_values(heads):
     assert heads_digest({**heads, "ln_final.bias": torch.ones(3)}) == digest
     assert heads_digest({name: array.astype(np.float64) for name, array in arrays.items()}) == digest
     assert heads_digest({name: array.T for name, array in arrays.items()}) != digest
-    assert heads_digest({**arrays, "visual.proj": arrays["visual.proj"] + 1e-6}) != digest
+    assert heads_digest({**arrays, "visual.proj": arrays["visual.proj"] * np.float32(1 + 1e-6)}) != digest
     assert heads_digest({"visual.proj": arrays["visual.proj"]}) != digest
 
 

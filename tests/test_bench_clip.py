@@ -33,3 +33,10 @@ def test_a_wrong_number_is_told(bench, capsys, monkeypatch):
     right = bench.ours
     monkeypatch.setattr(bench, "ours", lambda rows, encoder: right(rows, encoder) + 2e-6)
     assert bench.main(["--smoke", "--device", "cpu"]) == 1
+
+
+def test_short_work_takes_cpu_time(bench):
+    (wall, cpu), total = bench.timed(lambda: sum(range(20_000)))
+    assert total == 199_990_000
+    assert cpu > 0
+    assert 0 < wall < 10

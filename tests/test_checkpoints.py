@@ -229,6 +229,10 @@ def adding(name, tensor):
         ),
         (adding("visual.bias", torch.zeros(2)), "got others in 'file': not known: visual.bias$"),
         (adding("ema.logit_scale", torch.ones(1)), "not known: ema.logit_scale$"),
+        (
+            lambda state: {**without("visual.proj")(state), "module.visual.proj": state["visual.proj"]},
+            "missing: visual",
+        ),
         (adding("visual.proj", torch.zeros(128, 16)), r"visual.proj \(128, 16\) in place of \(128, 32\)$"),
         (adding("visual.proj", torch.ones(128, 32, dtype=torch.int8)), "not plain floats: visual.proj$"),
         (adding("visual.proj", torch.ones(128, 32).to_sparse()), "not plain floats: visual.proj$"),

@@ -1,5 +1,7 @@
 """Which file of the Hub holds the weights of a CLIP, and what is said where it cannot be had."""
 
+import dataclasses
+import hashlib
 import shutil
 import time
 
@@ -7,6 +9,7 @@ import httpx2
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 from huggingface_hub.errors import RemoteEntryNotFoundError
+from tiny_clip import TINY
 from tiny_clip import write_tiny
 
 from vlgauge.encoders import WeightsNotFound
@@ -14,7 +17,9 @@ from vlgauge.encoders.architectures import CONVERTED_HUB_FILE
 from vlgauge.encoders.architectures import TABLE
 from vlgauge.encoders.architectures import architecture_of
 from vlgauge.encoders.clip import clip_encoder
+from vlgauge.encoders.clip import clip_with_checkpoint
 from vlgauge.encoders.clip_model import find_weights
+from vlgauge.encoders.weights import sha256_of
 
 
 def test_missing_weights_are_told_at_once_and_without_network(no_sockets, monkeypatch, tmp_path):
@@ -51,8 +56,13 @@ def test_a_file_in_the_cache_of_the_hub_is_found(no_sockets, monkeypatch, tmp_pa
     (tmp_path / "tiny").mkdir()
     shutil.copy(write_tiny(tmp_path / "tiny"), snapshot / "open_clip_model.safetensors")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(ValueError, match=r"must have the tensors of ViT-B-32-quickgelu, got others in .*safetensors"):
+    with pytest.raises(
+        ValueError, match=r"must have the sha256 e6d1bd7789aa4519, got .*; delete the file and run: vlg"
+    ):
         clip_encoder()
+    row = dataclasses.replace(TABLE["ViT-B/32"], sha256=None)
+    with pytest.raises(ValueError, match=r"must have the tensors of ViT-B-32-quickgelu, got others in .*safetensors"):
+        clip_encoder(row)
 
 
 class Hub:
@@ -88,7 +98,8 @@ def asked_hub(monkeypatch, tmp_path):
 
 
 def test_the_file_of_the_table_is_fetched_at_its_revision(asked_hub, tmp_path):
-    row = TABLE["laion/ViT-L-14"]
+    digest = hashlib.sha256(b"x").hexdigest()
+    row = dataclasses.replace(TABLE["laion/ViT-L-14"], sha256=digest)
     hub = asked_hub(CONVERTED_HUB_FILE)
     assert find_weights(row, None) == tmp_path / CONVERTED_HUB_FILE
     assert hub.asked == [(row.repository, "open_clip_pytorch_model.safetensors", row.revision)]
@@ -111,3 +122,36 @@ def test_a_hub_without_the_file_or_without_an_answer_is_told(asked_hub):
     with pytest.raises(WeightsNotFound, match="and the Hub said LocalEntryNotFoundError; run"):
         find_weights(row, None)
     assert len(hub.asked) == 1
+
+
+# -- folders ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "names", [("open_clip_model.safetensors", "model.safetensors"), ("model.safetensors", "pytorch_model.bin")]
+)
+def test_a_folder_of_the_hub_stands_for_the_first_file_with_weights(tmp_path, names):
+    for name in (*names, "config.json", "optimizer.safetensors"):
+        (tmp_path / name).touch()
+    assert find_weights(TABLE["ViT-B/32"], str(tmp_path)) == tmp_path / names[0]
+
+
+@pytest.mark.parametrize("setting", ["weights", "checkpoint"])
+def test_a_folder_without_weights_is_told(tmp_path, setting):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "weights.safetensors").touch()
+    given = {"weights": write_tiny(tmp_path), setting: tmp_path / "folder"}
+    message = f"`{setting}` must be a file, or a folder with one of open_clip_model.safetensors, .*, got the folder '"
+    with pytest.raises(WeightsNotFound, match=message):
+        clip_with_checkpoint(TINY, kind="clip_s", device="cpu", **given)
+
+
+def test_folders_give_what_their_files_give(tmp_path):
+    base = write_tiny(tmp_path)
+    for name, seed, suffix in (("base", 0, ".safetensors"), ("other", 3, ".pth")):
+        (tmp_path / name).mkdir()
+        target = "model.safetensors" if suffix == ".safetensors" else "pytorch_model.bin"
+        write_tiny(tmp_path / name, seed, suffix=suffix).rename(tmp_path / name / target)
+    given = {"kind": "pac_s", "device": "cpu"}
+    whole, head = clip_with_checkpoint(TINY, tmp_path / "other", weights=tmp_path / "base", **given)
+    file = tmp_path / "other" / "pytorch_model.bin"
+    assert (whole.digest, head) == (sha256_of(file), None)
+    assert clip_encoder(TINY, weights=tmp_path / "base", device="cpu").digest == sha256_of(base)

@@ -101,11 +101,13 @@ def test_a_checkpoint_with_another_backbone_is_an_encoder_of_its_own(tmp_path, w
     np.testing.assert_allclose(pac_s(encoder, None, "edge"), wanted, rtol=0, atol=1e-5)
 
 
-def test_a_whole_checkpoint_without_its_backbone_is_unverified(tmp_path, monkeypatch, adapter):
+def test_a_whole_checkpoint_without_its_backbone_is_unverified(tmp_path, weights, adapter):
     path = write_tiny(tmp_path, 3, 0.3, suffix=".pth")
     with pytest.warns(UserWarning, match="nothing tells whether .* differs from plain CLIP"):
         encoder, head = clip_with_checkpoint(TINY, path, device="cpu")
     assert (head, encoder.verified) == (None, False)
+    encoder, head = clip_with_checkpoint(TINY, path, weights=weights, device="cpu")
+    assert (head, encoder.verified) == (None, True)
     with pytest.raises(WeightsNotFound, match="`weights` must be a file for the backbone 'tiny'"):
         clip_with_checkpoint(TINY, adapter, device="cpu")
     with pytest.raises(WeightsNotFound, match="`weights` must be an existing file"):

@@ -229,7 +229,8 @@ def test_one_unreadable_frame_makes_its_video_undefined(load):
 
 
 def test_video_without_frames(load):
-    result = load(config="video").compute(predictions=["a dog"], videos=[[]])
+    with pytest.warns(UserWarning, match="1 of 1 videos have no frames; their scores are undefined"):
+        result = load(config="video").compute(predictions=["a dog"], videos=[[]])
     assert math.isnan(result["clip_s"])
 
 

@@ -116,7 +116,8 @@ WORDS = ["dog", "supercalifragilistic", "a-b", "!?", "3.14", "'s", "&amp;", "&lt
 def test_a_look_at_the_characters_never_misses_a_long_text(seed):
     rng = np.random.default_rng(seed)
     texts = [" ".join(rng.choice(WORDS[: rng.integers(1, 14)], size=rng.integers(0, 60))) for _ in range(60)]
-    texts += ["a" * n for n in (74, 75, 76, 77)] + ["a " * n for n in (74, 75, 76, 77)] + ["x&" * 30, "\x1b[0m" * 20]
+    texts += ["a" * n for n in (74, 75, 76, 77)] + ["a " * n for n in (74, 75, 76, 77)]
+    texts += ["x&" * 30, "\x1b[0m" * 20, "犬" * 30]
     cut = ClipTokens()(texts)[1]
     assert np.array_equal(too_long(texts), cut)
     assert 5 < cut.sum() < len(texts) - 5

@@ -165,9 +165,14 @@ def test_caption_that_is_like_nothing(clip_s):
 
 
 def test_vector_without_length_is_undefined(clip_s):
-    result = clip_s.compute(
-        predictions=["nothing", "east"], images=images(1, 1), references=[["east"], ["nothing", "east"]]
-    )
+    with pytest.warns(UserWarning, match="undefined") as caught:
+        result = clip_s.compute(
+            predictions=["nothing", "east"], images=images(1, 1), references=[["east"], ["nothing", "east"]]
+        )
+    assert [str(warning.message) for warning in caught] == [
+        "1 of 2 clip_s are undefined: a vector has no length, or score and similarity cancel",
+        "1 of 2 ref_clip_s alone are undefined: a vector has no length, or score and similarity cancel",
+    ]
     assert result["clip_s_scores"] == pytest.approx([math.nan, 2.5], nan_ok=True)
     assert result["ref_clip_s_scores"] == pytest.approx([math.nan, math.nan], nan_ok=True)
     assert (result["clip_s_undefined"], result["ref_clip_s_undefined"]) == (1, 2)

@@ -161,10 +161,14 @@ def test_frames_go_through_the_encoder_once(clip_s, encoder):
 @pytest.mark.parametrize("rows", [1, 3])
 def test_video_without_frames_is_undefined(clip_s, rows):
     videos = [[], clip(1), clip(2)][:rows]
-    result = clip_s.compute(predictions=["a dog"] * rows, videos=videos, references=[["dogs"]] * rows)
+    message = f"^1 of {rows} videos have no frames; their scores are undefined$"
+    with pytest.warns(UserWarning, match=message) as caught:
+        result = clip_s.compute(predictions=["a dog"] * rows, videos=videos, references=[["dogs"]] * rows)
+    assert len(caught) == 1
     assert np.isnan(result["clip_s_scores"]).tolist() == [True, False, False][:rows]
     assert np.isnan(result["ref_clip_s_scores"]).tolist() == [True, False, False][:rows]
-    detailed = clip_s.compute(predictions=["a dog"] * rows, videos=videos, return_details=True)
+    with pytest.warns(UserWarning, match=message):
+        detailed = clip_s.compute(predictions=["a dog"] * rows, videos=videos, return_details=True)
     assert detailed["clip_s_details"][0]["frames"] == detailed["clip_s_details"][0]["tokens"] == []
 
 
@@ -203,7 +207,8 @@ def test_defaults_of_the_variants(load):
 
 
 def test_words_that_all_weigh_nothing_leave_it_undefined(load):
-    result = load(idf="candidates").compute(predictions=["a dog"], videos=[clip(1)])
+    with pytest.warns(UserWarning, match="^1 of 1 clip_s are undefined: no word weighs anything, P [+] R is 0, or a"):
+        result = load(idf="candidates").compute(predictions=["a dog"], videos=[clip(1)])
     assert math.isnan(result["clip_s"])
 
 
@@ -220,6 +225,15 @@ def test_details(clip_s):
     assert (note["frames"], note["truncated"], note["best_reference"]) == ([0, 1], False, 1)
     for part in ("precision", "recall", "fine", "coarse"):
         assert note[f"reference_{part}"] == pytest.approx(1.0, abs=1e-5)
+
+
+def test_details_where_no_row_has_references(clip_s):
+    rows = {"predictions": ["a dog"] * 2, "videos": [clip(1), clip(2)], "references": [[], []]}
+    result = clip_s.compute(**rows, return_details=True)
+    assert result["ref_clip_s_undefined"] == 2
+    for note in result["clip_s_details"]:
+        assert note["best_reference"] is None
+        assert math.isnan(note["reference_fine"])
 
 
 def test_long_captions_split(load, clip_s):
@@ -264,4 +278,5 @@ def test_images_are_no_videos(clip_s):
 
 
 def test_frames_that_cancel_are_undefined(clip_s):
-    assert math.isnan(clip_s.compute(predictions=["a dog"], videos=[clip(1, 3)])["clip_s"])
+    with pytest.warns(UserWarning, match="^1 of 1 clip_s are undefined: .* or a vector has no length$"):
+        assert math.isnan(clip_s.compute(predictions=["a dog"], videos=[clip(1, 3)])["clip_s"])

@@ -53,6 +53,7 @@ def test_signature(load):
         ({"dtype": "bfloat16"}, "dtype:bfloat16"),
         ({"weights": "file"}, "base:local@00000000"),
         ({"checkpoint": "file"}, "base:checkpoint@00000000"),
+        ({"checkpoint": "file", "profile": "embedded"}, "base:checkpoint@00000000"),
         ({"profile": "embedded"}, "profile:embedded"),
     ],
 )

@@ -142,6 +142,12 @@ def test_bad_files_are_refused(tmp_path, name, data, message):
 
 
 # -- the setting ------------------------------------------------------------------------------------------------------
+def test_a_table_of_broken_json_is_refused(tmp_path):
+    (tmp_path / "x.json").write_text("{")
+    with pytest.raises(ValueError, match=r"`idf` must be a file of valid JSON, got .* in line 1"):
+        read_idf(tmp_path / "x.json")
+
+
 def test_rows_of_the_call():
     references, candidates = ["a cat", "a dog"], ["a dog runs"]
     for value, source, name in [
@@ -152,7 +158,8 @@ def test_rows_of_the_call():
         idf = resolved(value, candidates, references)
         assert idf.weights == fitted(source).weights
         assert idf.name == name
-    assert resolved("auto", candidates).weights == fitted(candidates).weights
+    for nothing in (None, []):
+        assert resolved("auto", candidates, nothing).weights == fitted(candidates).weights
     assert resolved(None) is resolved(False) is None
     assert resolved(SENTENCES).name == "list"
     assert resolved(sentence for sentence in SENTENCES).weights == fitted().weights

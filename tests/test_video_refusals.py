@@ -9,6 +9,8 @@ import pytest
 from PIL import Image
 from small_videos import indices
 from small_videos import levels
+from small_videos import noisy
+from small_videos import write_shifted
 from small_videos import write_silence
 from small_videos import write_video
 
@@ -54,6 +56,33 @@ def test_a_cut_file_is_sampled_as_far_as_it_goes(name, folder):
         video_frames(half, start=3.4)
 
 
+@pytest.mark.parametrize(("codec", "seconds", "first"), [("mpeg4", -1.0, 10), ("libx264", -0.7, 7)])
+def test_a_trimmed_file_is_not_cut_short(codec, seconds, first, folder):
+    """Trimming without encoding anew leaves pictures in the file that no player shows."""
+    trimmed = write_shifted(write_video(folder / "long.mp4", codec=codec), folder / "trimmed.mp4", seconds)
+    pictures = video_frames(trimmed, n_frames="all")
+    assert indices(pictures) == list(range(30 - first))
+    assert levels(pictures) == list(range(first, 30))
+    assert levels(video_frames(trimmed, n_frames=1, start=1.05)) == [first + 10]
+
+
+@pytest.mark.parametrize("name", ["mp4", "webm"])
+def test_pictures_may_begin_late(name, folder):
+    late = write_shifted(write_video(folder / f"early.{name}"), folder / f"late.{name}", 5.0)
+    pictures = video_frames(late)
+    assert indices(pictures) == levels(pictures) == sampled(0, 30, 10)
+    assert levels(video_frames(late, n_frames="all", start=0.55, end=1.05)) == [5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize(("packets", "is_short"), [(31, False), (60, True)])
+def test_packets_without_a_picture(packets, is_short, mp4, monkeypatch, recwarn):
+    monkeypatch.setattr(video_decoder.VideoSource, "extent", lambda self: video_decoder.Extent(packets, True, 3.0))
+    assert levels(video_frames(mp4.read_bytes() + b"\0" * packets, n_frames=3)) == [0, 14, 29]
+    assert [str(warning.message) for warning in recwarn] == [
+        "1 of 1 videos ended before they should; frames are spread over what could be decoded"
+    ] * is_short
+
+
 def test_a_damaged_file_is_sampled_as_far_as_it_decodes(folder):
     data = bytearray(write_video(folder / "sound.mp4", codec="libx264").read_bytes())
     data[len(data) // 2 - 2000 : len(data) // 2] = b"\xff" * 2000
@@ -90,6 +119,19 @@ def test_what_is_no_video_is_refused(name, unreadable):
     assert video_pictures(cells, on_error="nan") == [None]
     with pytest.raises(ValueError, match=r"`clips\[0\]` must be a readable video"):
         video_pictures(cells, name="clips")
+
+
+def test_the_cover_of_a_record_is_no_video(folder):
+    path = folder / "song.mp4"
+    with av.open(str(path), "w") as container:
+        sound, cover = container.add_stream("mp2", rate=16_000), container.add_stream("mjpeg", rate=1)
+        cover.width, cover.height, cover.pix_fmt = 64, 48, "yuvj420p"
+        cover.disposition = av.stream.Disposition.attached_pic
+        write_silence(container, sound, 0.5)
+        container.mux(cover.encode(av.VideoFrame.from_ndarray(noisy(0), format="rgb24")))
+        container.mux(cover.encode())
+    with pytest.raises(ValueError, match=r"`video` must be a video with pictures, got '.*song.mp4', which has none"):
+        video_frames(path)
 
 
 def test_other_refusals(unreadable, folder, mp4):

@@ -116,11 +116,12 @@ class VideoSource:
                         if packet.pts is not None:
                             ends.append(float((packet.pts + (packet.duration or 0)) * packet.time_base))
             start = float((stream.start_time or 0) * stream.time_base)
-            stated, stated_frames = _stated_seconds(container, stream), stream.frames
+            stated, stated_frames = _stated_seconds(container, stream, start), stream.frames
         reached = max(ends) - start if ends else None
-        whole = count >= COMPLETE * stated_frames and (
-            stated is None or reached is None or reached >= COMPLETE * stated
-        )
+        whole = count >= COMPLETE * stated_frames
+        if stated is not None and reached is not None:
+            # The stated number of frames counts those that a file was trimmed of, too.
+            whole = reached >= COMPLETE * stated
         return Extent(count, whole, stated if whole and stated else reached)
 
     def frames(self) -> Iterator[tuple[int, Any]]:
@@ -261,15 +262,15 @@ class ChosenFrames:
             return upright_pixels(frame, self.source.place)
 
 
-def _stated_seconds(container: Any, stream: Any) -> float | None:
-    """Duration of the picture stream as the file states it."""
+def _stated_seconds(container: Any, stream: Any, start: float) -> float | None:
+    """Duration of the picture stream, whose first picture comes at `start`, as the file states it."""
     if stream.duration:
         return float(stream.duration * stream.time_base)
-    # Matroska states it in a tag per stream, "00:00:06.000000000".
+    # Matroska states its end in a tag per stream, "00:00:06.000000000".
     parts = stream.metadata.get("DURATION", "").split(":")
     if len(parts) == 3:
         try:
-            return 3600 * int(parts[0]) + 60 * int(parts[1]) + float(parts[2])
+            return 3600 * int(parts[0]) + 60 * int(parts[1]) + float(parts[2]) - start
         except ValueError:
             pass
     # The longest stream decides over this one, so it says nothing where there is sound as well.

@@ -20,7 +20,7 @@ def add_parser(commands: Any) -> None:
     """Add the subcommand."""
     words = "convert a CLIP checkpoint, such as that of PAC-S, to a small file, after comparing it with its base"
     parser = commands.add_parser("convert", help=words, description=f"{words.capitalize()}.")
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="the file as it was released")
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="the file as it was released, or a folder with it")
     parser.add_argument("--backbone", metavar="NAME", required=True, help="such as ViT-B/32")
     parser.add_argument("--base", metavar="FILE", help="weights of the backbone (default: those of the Hub)")
     parser.add_argument("--kind", choices=KINDS, default="pac_s", help="what the weights are (default: pac_s)")
@@ -31,6 +31,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compare, write, and tell what differs."""
     from vlgauge.encoders.architectures import architecture_of
+    from vlgauge.encoders.clip_model import given_file
     from vlgauge.encoders.clip_model import read_state
     from vlgauge.encoders.conversion import convert
     from vlgauge.encoders.weights import sha256_of
@@ -41,7 +42,10 @@ def run(options: argparse.Namespace) -> int:
     target = checked_output(options.output)
     base = _base(row, options.base)
     base_state = read_state(base, row, setting="--base")
-    found = convert(options.checkpoint, row, base_state, base_sha256=sha256_of(base), kind=options.kind)
+    checkpoint = Path(options.checkpoint)
+    if checkpoint.is_dir():
+        checkpoint = given_file(checkpoint, "CHECKPOINT")
+    found = convert(checkpoint, row, base_state, base_sha256=sha256_of(base), kind=options.kind)
     if target is None:
         target = paper_place(row, found)
     found.write(target)
@@ -62,8 +66,10 @@ def _base(row: ClipArchitecture, base: str | None) -> Path:
     from vlgauge.encoders.clip_model import find_weights
     from vlgauge.encoders.weights import WeightsNotFound
 
+    if base is not None:
+        return find_weights(row, base, setting="--base")
     try:
-        return find_weights(row, base)
+        return find_weights(row, None)
     except WeightsNotFound as error:
         raise WeightsNotFound(f"the base cannot be compared with, give it as --base FILE: {error}") from error
 

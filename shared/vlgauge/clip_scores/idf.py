@@ -117,7 +117,7 @@ def read_idf(path: str | Path) -> Idf:
     Raises:
         ValueError: If the file is not one, or its weights are not those it was saved with.
     """
-    return _saved(json.loads(_text(Path(path))), Path(path))
+    return _saved(_json(_text(Path(path))), Path(path))
 
 
 def checked_idf(value: Any) -> Any:
@@ -160,7 +160,7 @@ def resolved_idf(value: Any, *, candidates: Sequence[str], references: Sequence[
     if isinstance(value, Idf):
         return value
     if value == "auto":
-        value = "candidates" if references is None else "references"
+        value = "references" if references else "candidates"
     if value == "candidates":
         return corpus_idf(candidates, value)
     if value == "references":
@@ -177,10 +177,7 @@ def _read_corpus(path: Path) -> Idf:
     text = _text(path)
     if path.suffix.lower() != ".json":
         return corpus_idf([line for line in text.splitlines() if line.strip()], path.stem)
-    try:
-        content = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"`idf` must be a file of valid JSON, got {error.msg} in line {error.lineno}") from None
+    content = _json(text)
     if isinstance(content, dict) and content.get("format") == FORMAT:
         return _saved(content, path)
     lists = list(content.values()) if isinstance(content, dict) else [content]
@@ -189,6 +186,13 @@ def _read_corpus(path: Path) -> Idf:
             f"`idf` must be a JSON list of sentences, or lists of sentences by key, got something else in {str(path)!r}"
         )
     return corpus_idf([sentence for part in lists for sentence in part], path.stem)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"`idf` must be a file of valid JSON, got {error.msg} in line {error.lineno}") from None
 
 
 def _saved(record: Any, path: Path) -> Idf:

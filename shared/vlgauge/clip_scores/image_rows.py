@@ -32,6 +32,7 @@ class Scored:
         details: One dictionary per row.
         n_unreadable: Rows whose image or video could not be read.
         n_unlike: Rows whose reference score is 0 because neither the image nor a reference is like the caption.
+        n_empty: Rows whose video has no frames.
     """
 
     scores: Floats
@@ -39,6 +40,7 @@ class Scored:
     details: list[dict[str, Any]]
     n_unreadable: int
     n_unlike: int = 0
+    n_empty: int = 0
 
 
 def distinct_images(images: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[list[ImagePicture], Positions]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from vlgauge.clip_scores.image import Positions
 from vlgauge.clip_scores.long_text import IsLong
@@ -43,6 +44,13 @@ class TextRows:
     def truncated(self) -> list[bool]:
         """Whether each candidate is too long to be encoded as a whole."""
         return self.pieces.is_long[: self.n_rows].tolist()
+
+    @property
+    def referenced(self) -> npt.NDArray[np.bool_]:
+        """Which rows have at least one reference, shape ``(n_rows,)``."""
+        found = np.zeros(self.n_rows, dtype=bool)
+        found[self.unit_rows[self.pairs[0]]] = True
+        return found
 
     @property
     def n_long(self) -> int:

@@ -72,6 +72,7 @@ def score_videos(
         reference_scores=references,
         details=notes,
         n_unreadable=unreadable,
+        n_empty=sum(video is not None and not video for video in videos),
     )
 
 

@@ -17,6 +17,7 @@ from vlgauge.encoders.clip_forward import DTYPES
 from vlgauge.encoders.clip_forward import ClipTowers
 from vlgauge.encoders.clip_model import build_model
 from vlgauge.encoders.clip_model import find_weights
+from vlgauge.encoders.clip_model import given_file
 from vlgauge.encoders.clip_model import read_state
 from vlgauge.encoders.pool import pool
 from vlgauge.encoders.sentence import resolved_device
@@ -59,7 +60,8 @@ def clip_encoder(
     Args:
         backbone: A name of the table such as ``"ViT-B/32"``, or a row of the caller's own; None for ViT-B/32, or for
             the toy CLIP under the embedded profile.
-        weights: File with the weights; None for the one of the Hub, at the revision of the table.
+        weights: File with the weights, or folder with one of `vlgauge.encoders.clip_model.FOLDER_FILES`; None for the
+            one of the Hub, at the revision of the table.
         profile: ``"paper"``, or ``"embedded"`` for the toy CLIP, which needs no download.
         device: ``"auto"``: the first of cuda, mps, cpu that is there; or a device of torch.
         dtype: ``"float32"``; ``"bfloat16"`` is faster on some devices and moves scores by up to 3e-3; ``"float16"``
@@ -95,8 +97,8 @@ def clip_with_checkpoint(
 
     Args:
         backbone: See `clip_encoder`.
-        checkpoint: Adapter, or file with one or with a whole CLIP; None for the converted one in the user's cache,
-            or for the toy's under the embedded profile.
+        checkpoint: Adapter, or file with one or with a whole CLIP, or folder as for `weights`; None for the converted
+            one in the user's cache, or for the toy's under the embedded profile.
         kind: ``"pac_s"`` must have a checkpoint; ``"clip_s"`` is the plain backbone if none is given.
         weights: See `clip_encoder`.
         profile: See `clip_encoder`.
@@ -203,10 +205,7 @@ def _check_path(name: str, value: object) -> None:
 
 def _existing(checkpoint: str | os.PathLike[str]) -> Path:
     _check_path("checkpoint", checkpoint)
-    path = Path(checkpoint).expanduser()
-    if not path.is_file():
-        raise WeightsNotFound(f"`checkpoint` must be an existing file, got {os.fspath(checkpoint)!r}")
-    return path
+    return given_file(checkpoint, "checkpoint")
 
 
 def _is_whole(checkpoint: Path | Adapter) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from collections.abc import Mapping
 from contextlib import contextmanager
@@ -10,33 +11,74 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
+from vlgauge.encoders.architectures import CONVERTED_HUB_FILE
+from vlgauge.encoders.architectures import HUB_FILE
 from vlgauge.encoders.architectures import ClipArchitecture
 from vlgauge.encoders.clip_text import CONTEXT
 from vlgauge.encoders.clip_text import ClipTokens
 from vlgauge.encoders.clip_text import ForeignTokens
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import offline
+from vlgauge.encoders.weights import sha256_of
 
 if TYPE_CHECKING:
     import torch
 
+# What the weights are called in a folder that was copied from the Hub or saved by a library; the first that is there.
+FOLDER_FILES = (
+    HUB_FILE,
+    CONVERTED_HUB_FILE,
+    "model.safetensors",
+    "open_clip_pytorch_model.bin",
+    "pytorch_model.bin",
+)
+
 NEEDS_CLIP = 'CLIP needs more packages; run: pip install "vlgauge[clip]"'
 
 
-def find_weights(row: ClipArchitecture, weights: str | Path | None) -> Path:
+def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: str = "weights") -> Path:
     """File with the weights of a backbone: the given one, else the one of the Hub, at the revision of the table.
+
+    Args:
+        row: The backbone.
+        weights: File, or folder with one of `FOLDER_FILES`; None for the Hub.
+        setting: What it was given as, for messages.
 
     Raises:
         WeightsNotFound: If there is no such file and it cannot be fetched.
+        ValueError: If the file of the Hub is not the one that the table records.
     """
     if weights is not None:
-        path = Path(weights).expanduser()
-        if not path.is_file():
-            raise WeightsNotFound(f"`weights` must be an existing file, got {str(weights)!r}")
-        return path
+        return given_file(weights, setting)
     if row.repository is None:
         raise WeightsNotFound(f"`weights` must be a file for the backbone {row.name!r}, which is on no Hub, got None")
-    return _hub_file(row)
+    path = _hub_file(row)
+    if row.sha256 and sha256_of(path) != row.sha256:
+        raise ValueError(
+            f"the weights of {row.name} must have the sha256 {row.sha256[:16]}, got {sha256_of(path)[:16]} in "
+            f"{str(path)!r}; delete the file and run: vlgauge prefetch clip:{row.name}"
+        )
+    return path
+
+
+def given_file(path: str | os.PathLike[str], setting: str) -> Path:
+    """The file that a setting names, or the one with weights in the folder that it names.
+
+    Raises:
+        WeightsNotFound: If there is none.
+    """
+    file = Path(path).expanduser()
+    if file.is_dir():
+        found = next((file / name for name in FOLDER_FILES if (file / name).is_file()), None)
+        if found is None:
+            raise WeightsNotFound(
+                f"`{setting}` must be a file, or a folder with one of {', '.join(FOLDER_FILES)}, got the folder "
+                f"{os.fspath(path)!r} without"
+            )
+        return found
+    if not file.is_file():
+        raise WeightsNotFound(f"`{setting}` must be an existing file, got {os.fspath(path)!r}")
+    return file
 
 
 def _hub_file(row: ClipArchitecture) -> Path:

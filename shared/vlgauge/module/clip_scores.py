@@ -11,6 +11,8 @@ from typing import ClassVar
 from typing import Literal
 from urllib.parse import quote
 
+import numpy as np
+
 from vlgauge.clip_scores.idf import resolved_idf
 from vlgauge.clip_scores.image_rows import Scored
 from vlgauge.clip_scores.image_rows import score_images
@@ -41,6 +43,12 @@ from vlgauge.video import DEFAULT_FRAMES
 from vlgauge.video import video_pictures
 
 PROMPT = "A photo depicts "
+
+# Why a score is undefined whose image or video is there.
+UNDEFINED = {
+    "image": "a vector has no length, or score and similarity cancel",
+    "video": "no word weighs anything, P + R is 0, or a vector has no length",
+}
 
 
 class ClipScoreMetric(Metric):
@@ -226,10 +234,10 @@ class ClipScoreMetric(Metric):
     def _weights_fields(self, encoder: Any, adapter: Any) -> dict[str, str]:
         """Where the backbone came from, with its digest, and the digest of projections other than its own."""
         row, is_whole = encoder.row, self.checkpoint is not None and adapter is None
-        if self.profile == "embedded":
-            source = "toy"
-        elif is_whole:
+        if is_whole:
             source = "checkpoint"
+        elif self.profile == "embedded":
+            source = "toy"
         elif row.openai_sha256 and (self.weights is None or encoder.digest == row.openai_sha256):
             source = "openai"
         else:
@@ -242,10 +250,18 @@ class ClipScoreMetric(Metric):
         """One warning per kind of trouble, with the number of cases."""
         n_texts, n = rows.pieces.n_owners, rows.n_rows
         handled = "scored sentence by sentence" if self.long_text == "split" else "cut"
+        undefined, alone = np.isnan(scored.scores), np.zeros(n, dtype=bool)
+        if scored.reference_scores is not None:
+            alone = np.isnan(scored.reference_scores) & rows.referenced & ~undefined
+        n_left = np.count_nonzero(undefined) - scored.n_unreadable - scored.n_empty
+        why = UNDEFINED[self.config_name]
         troubles = {
             f"of {n_texts} captions and references are empty and were scored as such": rows.n_blank,
             f"of {n_texts} captions and references have more than {CONTEXT} tokens and were {handled}": rows.n_long,
             f"of {n} {self.config_name}s could not be read; their scores are undefined": scored.n_unreadable,
+            f"of {n} videos have no frames; their scores are undefined": scored.n_empty,
+            f"of {n} {self.name} are undefined: {why}": n_left,
+            f"of {n} ref_{self.name} alone are undefined: {why}": np.count_nonzero(alone),
             f"of {n} ref_{self.name} are 0 because neither image nor references are like the caption": scored.n_unlike,
         }
         for text, count in troubles.items():
