@@ -244,6 +244,24 @@ def test_prefetch_takes_either_name_of_a_file_that_is_not_in_the_table(capsys, h
     assert hub.calls[0][2] == (HUB_FILE, CONVERTED_HUB_FILE)
 
 
+def test_one_of_two_names_of_a_file_is_enough(capsys, hub, monkeypatch):
+    have = set()
+    monkeypatch.setattr(
+        "huggingface_hub.try_to_load_from_cache", lambda repository, name, revision: "file" if name in have else None
+    )
+    assert run(capsys, "prefetch", "--check", "clip:ViT-B-16:laion2b_s34b_b88k")[:1] == (1,)
+    have.add(CONVERTED_HUB_FILE)
+    assert run(capsys, "prefetch", "--check", "clip:ViT-B-16:laion2b_s34b_b88k")[:1] == (0,)
+
+
+def test_steps_by_hand_are_told_before_the_network_fails(capsys, hub, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    code, out, err = run(capsys, "prefetch", "pac_s")
+    assert code == 2
+    assert "weights of PAC-S for ViT-B/32: by hand" in out
+    assert err.count("\n") == 1
+
+
 def test_prefetch_knows_the_digest_of_minilm(capsys, hub):
     hub.files = {"modules.json": b"[]", "model.safetensors": b"others"}
     code, _, err = run(capsys, "prefetch", "mmd_bert")

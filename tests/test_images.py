@@ -13,6 +13,7 @@ from image_samples import in_mode
 from image_samples import pixels
 from PIL import Image
 
+from vlgauge.images import MAX_PIXELS
 from vlgauge.images import image_cell
 from vlgauge.images import is_single_image
 from vlgauge.images import open_image
@@ -85,6 +86,16 @@ def test_array_that_is_a_view_is_its_pixels():
 def test_other_arrays_are_refused(array, got):
     with pytest.raises(TypeError, match=r"`x` must be a uint8 array of shape \(height, width\) or .*, got " + got):
         image_cell(array, "x")
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Image.new("1", (10_000, 9_000)), lambda: np.broadcast_to(np.uint8(0), (9_000, 10_000))]
+)
+def test_pictures_of_too_many_pixels_are_refused_before_they_are_copied(make, monkeypatch):
+    monkeypatch.setattr(Image.Image, "save", None)
+    monkeypatch.setattr(Image, "fromarray", None)
+    with pytest.raises(ValueError, match=rf"^`x` must have at most {MAX_PIXELS} pixels, got 10000 x 9000$"):
+        image_cell(make(), "x")
 
 
 def test_array_without_pixels_is_refused():

@@ -76,6 +76,7 @@ def image_cell(image: Any, place: str, *, allow_urls: bool = False) -> dict[str,
             )
         if image.size == 0:
             raise ValueError(f"`{place}` must have at least one pixel, got an array of shape {image.shape}")
+        _refuse_large(image.shape[1], image.shape[0], place)
         image = Image.fromarray(image)
     if isinstance(image, Image.Image):
         return {"bytes": _pixel_bytes(image, place), "path": None}
@@ -127,6 +128,11 @@ def _mapping_cell(image: Mapping[str, Any], place: str) -> dict[str, Any]:
     return {"bytes": None, "path": existing_file(path, place)}
 
 
+def _refuse_large(width: int, height: int, place: str, max_pixels: int = MAX_PIXELS, where: str = "") -> None:
+    if width * height > max_pixels:
+        raise ValueError(f"`{place}` must have at most {max_pixels} pixels, got {width} x {height}{where}")
+
+
 def _refuse_deep(mode: str, place: str) -> None:
     if mode.startswith(_DEEP_MODES) or mode.endswith(";16"):
         raise ValueError(
@@ -145,6 +151,7 @@ def _stored_mode(image: Image.Image) -> str:
 
 def _pixel_bytes(image: Image.Image, place: str) -> bytes:
     """Lossless bytes of the pixels as they are now, turned upright if the image carries an orientation tag."""
+    _refuse_large(*image.size, place)
     _refuse_deep(_stored_mode(image), place)
     buffer = io.BytesIO()
     with _unreadable_refused(place, "a PIL image"):
@@ -182,8 +189,7 @@ def open_image(
         image = Image.open(io.BytesIO(data) if data else str(path), formats=FORMATS)
     with image:
         width, height = image.size
-        if width * height > max_pixels:
-            raise ValueError(f"`{place}` must have at most {max_pixels} pixels, got {width} x {height} in {shown}")
+        _refuse_large(width, height, place, max_pixels, f" in {shown}")
         _refuse_deep(_stored_mode(image), place)
         with _unreadable_refused(place, shown):
             animated = getattr(image, "is_animated", False)

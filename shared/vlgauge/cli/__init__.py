@@ -5,7 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
+from collections.abc import Iterator
 from collections.abc import Sequence
+from contextlib import contextmanager
+from typing import Any
 from typing import NoReturn
 
 import vlgauge
@@ -63,7 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     options = build_parser().parse_args(arguments)
     try:
-        code: int = options.run(options)
+        with plain_warnings(options.command):
+            code: int = options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader, such as `head`, has seen enough; keep Python from complaining when it closes the pipe.
@@ -78,6 +83,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"vlgauge {options.command}: error: {one_line(error)}\n")
         return 2
     return code
+
+
+@contextmanager
+def plain_warnings(command: str) -> Iterator[None]:
+    """Show what the user should know as one line, without the line of code that it comes from."""
+
+    def show(message: Any, category: type[Warning], *where: Any, **named: Any) -> None:
+        if issubclass(category, UserWarning):
+            sys.stderr.write(f"vlgauge {command}: warning: {' '.join(str(message).split())}\n")
+        else:
+            usual(message, category, *where, **named)
+
+    with warnings.catch_warnings():
+        usual: Any = warnings.showwarning
+        warnings.showwarning = show
+        yield
 
 
 def one_line(error: Exception) -> str:

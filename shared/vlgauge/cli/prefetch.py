@@ -90,10 +90,9 @@ def check(assets: list[Asset]) -> int:
 def _is_fetched(files: HubFiles) -> bool:
     from huggingface_hub import try_to_load_from_cache
 
-    return all(
-        isinstance(try_to_load_from_cache(files.repository, name, revision=files.revision), str)
-        for name in files.required
-    )
+    names = files.required or files.patterns
+    there = [isinstance(try_to_load_from_cache(files.repository, name, revision=files.revision), str) for name in names]
+    return all(there) if files.required else any(there)
 
 
 def _is_done(step: ByHand | Download) -> bool | None:
@@ -101,17 +100,17 @@ def _is_done(step: ByHand | Download) -> bool | None:
 
 
 def fetch(assets: list[Asset]) -> int:
-    """Fetch and check the files of the Hub, say what is left to do by hand, then fetch what is on no Hub."""
+    """Say what is to be done by hand, then fetch and check the files, first those of the Hub."""
     from vlgauge.encoders.assets import ByHand
     from vlgauge.encoders.assets import Download
     from vlgauge.encoders.assets import HubFiles
 
     for asset in assets:
-        if isinstance(asset, HubFiles):
-            _fetch(asset)
-    for asset in assets:
         if isinstance(asset, ByHand):
             print(f"{asset.what}: {'there' if _is_done(asset) else f'by hand: {asset.steps}'}", flush=True)
+    for asset in assets:
+        if isinstance(asset, HubFiles):
+            _fetch(asset)
     for asset in assets:
         if isinstance(asset, Download):
             _download(asset)

@@ -36,7 +36,7 @@ class HubFiles:
         repository: Its id.
         revision: Commit; None for the newest, whose commit is told after the download.
         patterns: Names of the files, with wildcards; nothing else is fetched.
-        required: Files without which the rest is no use.
+        required: Files without which the rest is no use; none if one of the patterns is enough.
         sha256: Digests that are recorded here, by file.
     """
 
