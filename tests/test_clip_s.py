@@ -276,8 +276,10 @@ def test_one_image_per_caption(clip_s, row):
 
 
 def test_videos_are_no_images(clip_s):
-    with pytest.raises(ValueError, match="`images` is missing: clip_s needs `predictions` and `images`"):
+    with pytest.raises(ValueError, match=r'`images` is missing: clip_s looks at images here, .*config_name="video"'):
         clip_s.compute(predictions=["east"], videos=[images(1)])
+    with pytest.raises(ValueError, match="`images` is missing: clip_s needs `predictions` and `images`"):
+        clip_s.compute(predictions=["east"])
 
 
 def test_no_rows(clip_s):

@@ -98,3 +98,11 @@ def test_settings_that_change_no_number_are_not_in_the_signature(load, tmp_path)
 def test_bad_settings_are_refused(name, settings, message):
     with pytest.raises(ValueError, match=re.escape(message.replace("clip_s", name))):
         vlgauge.load(name, **settings)
+
+
+@pytest.mark.parametrize(("config", "given", "own"), [("image", "videos", "images"), ("video", "images", "videos")])
+def test_rows_of_the_other_configuration_say_how_to_load_it(load, config, given, own):
+    other = given.removesuffix("s")
+    message = f'^`{own}` is missing: clip_s looks at {own} here, got `{given}`; load it with config_name="{other}"$'
+    with pytest.raises(ValueError, match=message):
+        load(config=config).compute(predictions=["a dog"], **{given: [["x"]]})

@@ -271,6 +271,7 @@ def test_word_vectors_of_another_training(load, images, files, tmp_path):
         ({"nouns": 3}, 'must be the name of a spaCy pipeline, a spacy.Language or "embedded", "nltk", got int'),
         ({"placeholders": "some"}, "`placeholders` must be one of"),
         ({"top_k": 0}, "`top_k` must be a whole number of at least 1"),
+        ({"detector_weights": "w.pth", "regions": "grid"}, "must be left out unless `regions` is a detector by name"),
         ({"min_score": math.nan}, "`min_score` must be a finite number, got nan"),
         ({"regions": "boxes"}, "`regions` must be one of"),
     ],

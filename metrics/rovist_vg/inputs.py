@@ -15,6 +15,7 @@ from vlgauge.noun_phrases import checked_source as checked_nouns
 from vlgauge.regions import GIVEN
 from vlgauge.regions import RegionSource
 from vlgauge.regions import checked_source as checked_regions
+from vlgauge.regions import checked_weights
 from vlgauge.regions import region_source
 from vlgauge.word_lookup import OOV
 from vlgauge.word_vectors import WordVectorFile
@@ -39,6 +40,7 @@ def checked_sources(metric: Any) -> None:
             raise ValueError(f"`{name}` must be the path of a file or folder, or None, got {value!r}")
     checked_nouns(metric.nouns, "nouns")
     checked_regions(metric.regions)
+    checked_weights(metric.detector_weights, metric.regions)
     score = metric.min_score
     if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
         raise ValueError(f"`min_score` must be a finite number, got {score!r}")

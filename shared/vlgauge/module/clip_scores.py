@@ -172,6 +172,16 @@ class ClipScoreMetric(Metric):
         """None of the settings as they stand: `score_rows` adds what they led to, in the order of the signature."""
         return {}
 
+    def _sort_keywords(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        own, other = ("videos", "images") if self.config_name == "video" else ("images", "videos")
+        if given.get(own) is None and given.get(other) is not None:
+            config = other.removesuffix("s")
+            raise ValueError(
+                f"`{own}` is missing: {self.name} looks at {own} here, got `{other}`; load it with "
+                f'config_name="{config}"'
+            )
+        return super()._sort_keywords(given)
+
     def _look_at_videos(self) -> None:
         """Take videos instead of images, in this instance."""
         predictions, _, references = self.columns
