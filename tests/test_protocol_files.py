@@ -8,8 +8,8 @@ import pickle
 import numpy as np
 import pytest
 
-from vlgauge.protocols import pickles
-from vlgauge.protocols.pickles import read_pickle
+from vlgauge import pickles
+from vlgauge.pickles import read_pickle
 
 
 def written(folder, data):

@@ -150,4 +150,6 @@ def pickling(script):
 def test_nothing_is_unpickled():
     scripts = [*(ROOT / "shared" / "vlgauge").rglob("*.py"), *(ROOT / "metrics").rglob("*.py")]
     assert len(scripts) > 20
-    assert {name for script in scripts for name in pickling(script)} <= {"UnpicklingError"}
+    found = {(name, script.name) for script in scripts for name in pickling(script)}
+    # The one reader of pickles knows no class and no function; see test_protocol_files.py.
+    assert found <= {("UnpicklingError", script.name) for script in scripts} | {("Unpickler", "pickles.py")}

@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import os
-import pickle
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from typing import Any
 from vlgauge.language import split_sentences
 from vlgauge.language import story_sentences
 from vlgauge.language import words
+from vlgauge.pickles import read_pickle
 
 PICKLES = (".pkl", ".pickle", ".p")
 
@@ -144,31 +144,13 @@ def read_pickled(path: str | os.PathLike[str]) -> IdfTable:
     `save` writes it as JSON, which `idf_table` and the metrics read.
 
     Raises:
-        ValueError: If the pickle has anything but texts and numbers in plain containers, such as a class or a function.
+        ValueError: If the pickle asks for a class or a function, is damaged, or has anything but words and numbers.
         FileNotFoundError: If there is no such file.
     """
-    file = Path(path).expanduser()
-    with file.open("rb") as stream:
-        try:
-            content = _PlainUnpickler(stream).load()
-        except Exception as error:  # a damaged or made-up pickle raises nearly anything
-            raise ValueError(
-                f"`path` must be a pickle of plain texts and numbers, got {str(file)!r} ({error}); nothing in it was "
-                "executed"
-            ) from None
+    content = read_pickle(Path(path).expanduser())
     if not isinstance(content, dict):
         raise ValueError(f"`path` must be a pickle of a dictionary, got a {type(content).__name__}")
     return _from_mapping(content)
-
-
-class _PlainUnpickler(pickle.Unpickler):
-    """Knows no class and no function, and so runs nothing."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}")
-
-    def persistent_load(self, pid: Any) -> Any:
-        raise pickle.UnpicklingError("it asks for an object outside of the file")
 
 
 def _from_mapping(table: Mapping[str, Any]) -> IdfTable:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.pickles import read_pickle
 from vlgauge.protocols.files import FilePath
 from vlgauge.protocols.files import Folder
 from vlgauge.protocols.files import columns_of
 from vlgauge.protocols.files import named_files
 from vlgauge.protocols.files import texts
-from vlgauge.protocols.pickles import read_pickle
 from vlgauge.protocols.ratings import RatedCaptions
 from vlgauge.protocols.ratings import annotator_figures
 
