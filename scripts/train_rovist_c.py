@@ -24,6 +24,8 @@ from sentence_order import loop
 from sentence_order import models
 from sentence_order import pairs
 from sentence_order import report
+from training_options import add_run_options
+from training_options import exit_code
 
 from vlgauge.encoders.pair_classifier import longest_input
 from vlgauge.encoders.sentence import resolved_device
@@ -61,30 +63,14 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--test", metavar="FILE", help="held-out stories (jsonl); drawn ones with --scenes")
     made.add_argument("--base", metavar="MODEL", default=models.BASE, help=f"folder or Hub id (default: {models.BASE})")
     made.add_argument("--fresh", action="store_true", help="a small new model with a tokenizer of its own instead")
-    for name, default in asdict(DEFAULTS).items():
-        option = f"--{name.replace('_', '-')}"
-        made.add_argument(option, type=type(default), default=default, metavar="X", help=f"default: {default}")
-    made.add_argument("--device", default="auto", help="of torch (default: auto)")
-    made.add_argument("--half", action="store_true", help="store the weights in float16")
-    made.add_argument("--restart", action="store_true", help="forget an interrupted run in OUT")
-    made.add_argument("--no-plot", action="store_true", help="draw no picture of the losses")
-    made.add_argument("--no-progress", action="store_true", help="never show a bar")
-    made.add_argument("--about", default="", metavar="TEXT", help="a paragraph for the card")
+    add_run_options(made, asdict(DEFAULTS))
     return made
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train; 0, or 2 after an error, which is one line on standard error."""
     options = parser().parse_args(arguments)
-    try:
-        run(options)
-    except KeyboardInterrupt:
-        sys.stderr.write("train_rovist_c: interrupted; call it again to go on\n")
-        return 130
-    except (ValueError, OSError, ImportError) as error:
-        sys.stderr.write(f"train_rovist_c: error: {' '.join(str(error).split())}\n")
-        return 2
-    return 0
+    return exit_code("train_rovist_c", lambda: run(options))
 
 
 def read_corpus(options: argparse.Namespace) -> Corpus:

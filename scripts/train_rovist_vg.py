@@ -31,6 +31,9 @@ from region_phrases import pairs
 from region_phrases import report
 from region_phrases.held_out import held_out
 from sentence_order.loop import Progressed
+from sentence_order.report import draw
+from training_options import add_run_options
+from training_options import exit_code
 
 from vlgauge.encoders.grounding import IDF
 from vlgauge.encoders.grounding import VECTORS
@@ -62,32 +65,14 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--encoder", metavar="NAME", help=f"a CLIP, frozen, or {VIT_NAME} (default; --scenes: the toy)")
     made.add_argument("--vit", metavar="PATH", help="file or folder with the weights of the vision transformer")
     made.add_argument("--width", type=int, default=1024, metavar="D", help="of the common space (default: 1024)")
-    for name, default in asdict(loop.DEFAULTS).items():
-        if name == "data":
-            continue
-        option = f"--{name.replace('_', '-')}"
-        made.add_argument(option, type=type(default), default=default, metavar="X", help=f"default: {default}")
-    made.add_argument("--device", default="auto", help="of torch (default: auto)")
-    made.add_argument("--half", action="store_true", help="store the weights in float16")
-    made.add_argument("--restart", action="store_true", help="forget an interrupted run in OUT")
-    made.add_argument("--no-plot", action="store_true", help="draw no picture of the losses")
-    made.add_argument("--no-progress", action="store_true", help="never show a bar")
-    made.add_argument("--about", default="", metavar="TEXT", help="a paragraph for the card")
+    add_run_options(made, {name: value for name, value in asdict(loop.DEFAULTS).items() if name != "data"})
     return made
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train; 0, or 2 after an error, which is one line on standard error."""
     options = parser().parse_args(arguments)
-    try:
-        run(options)
-    except KeyboardInterrupt:
-        sys.stderr.write("train_rovist_vg: interrupted; call it again to go on\n")
-        return 130
-    except (ValueError, OSError, ImportError) as error:
-        sys.stderr.write(f"train_rovist_vg: error: {' '.join(str(error).split())}\n")
-        return 2
-    return 0
+    return exit_code("train_rovist_vg", lambda: run(options))
 
 
 def read_pairs(options: argparse.Namespace) -> tuple[list[pairs.Pair], str]:
@@ -210,7 +195,7 @@ def write_report(options: argparse.Namespace, state: Progressed, about: Mapping[
     report.write_record(options.output, record)
     report.write_card(options.output, record, options.output.resolve().name, options.about)
     if not options.no_plot:
-        report.draw(options.output, state)
+        draw(options.output, state, ["loss"])
 
 
 def image_side(

@@ -26,7 +26,7 @@ from vlgauge import catalog
 from vlgauge import module
 from vlgauge.catalog import MetricFacts
 from vlgauge.module.base import REPOSITORY
-from vlgauge.module.settings import setting_names
+from vlgauge.settings import setting_names
 
 TOY = Path(__file__).resolve().parent / "toy_metrics" / "story_toy"
 FAMILIES = [base for base in vars(module).values() if inspect.isclass(base) and "columns" in vars(base)]

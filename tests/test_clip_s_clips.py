@@ -273,7 +273,10 @@ def test_references_that_the_weights_need(load):
 
 
 def test_images_are_no_videos(clip_s):
-    with pytest.raises(ValueError, match="`videos` is missing: clip_s needs `predictions` and `videos`"):
+    with pytest.raises(
+        ValueError,
+        match='`videos` is missing: clip_s looks at videos here, got `images`; load it with config_name="image"',
+    ):
         clip_s.compute(predictions=["a dog"], images=clip(1))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from vlgauge import catalog
 from vlgauge import module
-from vlgauge.module.settings import setting_names
+from vlgauge.settings import setting_names
 
 STORIES = {"predictions": [["One two.", "Three four."], ["Five.", "Five."], [""]]}
 SETS = {"predictions": [["a dog", "a cat"], ["x", "y"]], "references": [["a dog", "two dogs"], ["p", "q"]]}

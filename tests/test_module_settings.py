@@ -6,8 +6,8 @@ import pytest
 import vlgauge
 from vlgauge import module
 from vlgauge.module.base import named
-from vlgauge.module.settings import nearest
-from vlgauge.module.settings import setting_names
+from vlgauge.settings import nearest
+from vlgauge.settings import setting_names
 
 
 class Tunable(module.StoryMetric):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.encoders.toy import TOY_NAME
-from vlgauge.module.settings import setting_names
+from vlgauge.settings import setting_names
 
 # The mean phrase score of each data set, on the scale of 2.5 times the cosine of OpenAI's CLIP ViT-B/32.
 PUBLISHED = {"VIST": 0.6159241924121119, "AESOP": 0.5949957337433985, "VWP": 0.6193549522736276}

@@ -7,14 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sentence_order.loop import Progressed
-
 from vlgauge.encoders.grounding import CONFIG
 from vlgauge.encoders.grounding import FORMAT
 from vlgauge.encoders.grounding import WEIGHTS
 
 RECORD = "training.json"
-PICTURE = "training.svg"
 
 _CARD = """\
 # {name}
@@ -89,30 +86,6 @@ def write_card(folder: Path, record: Mapping[str, Any], name: str, about: str = 
         epochs="\n".join(rows),
     )
     _write(folder / "README.md", text)
-
-
-def draw(folder: Path, state: Progressed) -> Path:
-    """The losses over the epochs as a picture.
-
-    Raises:
-        ImportError: If matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import MaxNLocator
-    except ImportError as error:
-        raise ImportError('the plot needs matplotlib; run: pip install "vlgauge[demo]"') from error
-    figure = Figure(figsize=(5, 3.6), layout="constrained")
-    axes = figure.subplots()
-    numbers = range(1, len(state.epochs) + 1)
-    for side, line in (("training", "o-"), ("validation", "s--")):
-        axes.plot(numbers, [epoch[f"{side}_loss"] for epoch in state.epochs], line, label=side)
-    axes.axvline(state.best + 1, color="gray", linestyle=":", label="kept")
-    axes.set(xlabel="epoch", ylabel="loss")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.legend()
-    figure.savefig(folder / PICTURE, metadata={"Date": None})
-    return folder / PICTURE
 
 
 def _shown(value: Any) -> str:

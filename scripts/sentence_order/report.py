@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +98,13 @@ def write_card(folder: Path, record: Mapping[str, Any], about: str = "") -> None
     _write(folder / "README.md", text)
 
 
-def draw(folder: Path, state: Progressed) -> Path:
-    """Loss and accuracy over the epochs as a picture.
+def draw(folder: Path, state: Progressed, quantities: Sequence[str] = ("loss", "accuracy")) -> Path:
+    """What changed over the epochs as a picture.
+
+    Args:
+        folder: Where it goes.
+        state: Of the training.
+        quantities: What is drawn, each in its own plot: "loss" for the values "training_loss" and "validation_loss".
 
     Raises:
         ImportError: If matplotlib is not installed.
@@ -108,16 +114,16 @@ def draw(folder: Path, state: Progressed) -> Path:
         from matplotlib.ticker import MaxNLocator
     except ImportError as error:
         raise ImportError('the plot needs matplotlib; run: pip install "vlgauge[demo]"') from error
-    figure = Figure(figsize=(8, 3.6), layout="constrained")
+    figure = Figure(figsize=(4 * len(quantities), 3.6), layout="constrained")
     numbers = range(1, len(state.epochs) + 1)
-    for axes, what in zip(figure.subplots(1, 2), ("loss", "accuracy"), strict=True):
+    for axes, what in zip(figure.subplots(1, len(quantities), squeeze=False)[0], quantities, strict=True):
         for side, line in (("training", "o-"), ("validation", "s--")):
             axes.plot(numbers, [epoch[f"{side}_{what}"] for epoch in state.epochs], line, label=side)
         axes.axvline(state.best + 1, color="gray", linestyle=":", label="kept")
         axes.set(xlabel="epoch", ylabel=what)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend()
-    figure.savefig(folder / PICTURE)
+    figure.savefig(folder / PICTURE, metadata={"Date": None})
     return folder / PICTURE
 
 

@@ -89,8 +89,8 @@ def _owners(name: str, names: Sequence[str]) -> list[str]:
     """The metrics that have a setting; a single metric is taken at its word, as its own message is better."""
     if len(names) == 1 or name in NOT_SETTINGS:
         return list(names)
-    from vlgauge.module.settings import nearest
-    from vlgauge.module.settings import setting_names
+    from vlgauge.settings import nearest
+    from vlgauge.settings import setting_names
 
     known = {metric: setting_names(type(load_metric(metric))) for metric in names}
     owners = [metric for metric, its in known.items() if name in its]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from vlgauge.encoders.architectures import ClipArchitecture
 from vlgauge.encoders.architectures import architecture_of
-from vlgauge.encoders.choices import check_choice
 from vlgauge.encoders.clip_features import ClipEncoder
 from vlgauge.encoders.clip_forward import DTYPES
 from vlgauge.encoders.clip_forward import ClipTowers
@@ -23,6 +22,7 @@ from vlgauge.encoders.pool import pool
 from vlgauge.encoders.sentence import resolved_device
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import sha256_of
+from vlgauge.settings import one_of
 
 if TYPE_CHECKING:
     import torch
@@ -74,7 +74,7 @@ def clip_encoder(
         WeightsNotFound: If the weights are not on this machine and cannot be fetched.
         ImportError: If a package is missing.
     """
-    check_choice("dtype", dtype, DTYPES)
+    one_of("dtype", dtype, DTYPES)
     return _pooled(_resolved(backbone, weights, profile), device, dtype, feature_cache)
 
 
@@ -112,8 +112,8 @@ def clip_with_checkpoint(
     """
     from vlgauge.encoders.adapters import Adapter
 
-    check_choice("kind", kind, KINDS)
-    check_choice("dtype", dtype, DTYPES)
+    one_of("kind", kind, KINDS)
+    one_of("dtype", dtype, DTYPES)
     if checkpoint is None and kind == "clip_s":
         return clip_encoder(
             backbone, weights=weights, profile=profile, device=device, dtype=dtype, feature_cache=feature_cache
@@ -160,7 +160,7 @@ def _row(backbone: str | ClipArchitecture | None, profile: str) -> ClipArchitect
     from vlgauge.encoders import toy
 
     name = backbone.name if isinstance(backbone, ClipArchitecture) else backbone
-    check_choice("profile", profile, PROFILES)
+    one_of("profile", profile, PROFILES)
     if profile == "embedded":
         if name not in (None, toy.TOY_NAME):
             raise ValueError(

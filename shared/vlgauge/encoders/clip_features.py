@@ -17,8 +17,6 @@ from typing import Literal
 import numpy as np
 
 from vlgauge.encoders import TextHidden
-from vlgauge.encoders.choices import check_batch_size
-from vlgauge.encoders.choices import check_choice
 from vlgauge.encoders.clip_forward import ClipTowers
 from vlgauge.encoders.clip_forward import HalvedBatches
 from vlgauge.encoders.clip_model import tokens_of
@@ -36,6 +34,8 @@ from vlgauge.encoders.features import LayeredStore
 from vlgauge.encoders.features import process_memory
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
+from vlgauge.settings import one_of
+from vlgauge.settings import whole_number
 
 if TYPE_CHECKING:
     import torch
@@ -112,8 +112,8 @@ class ClipEncoder:
         Raises:
             ValueError: If a picture cannot be read, unless `on_error` says otherwise.
         """
-        check_choice("on_error", on_error, ("raise", "nan"))
-        check_batch_size(batch_size)
+        one_of("on_error", on_error, ("raise", "nan"))
+        whole_number("batch_size", batch_size, 1)
         head = adapter.attention_pool if adapter is not None and self.row.resnet else None
         stores = {convert: self._image_store(convert, adapter if head else None) for convert in ("early", "late")}
         ids, distinct = distinct_pictures(pictures, on_error)
@@ -161,7 +161,7 @@ class ClipEncoder:
             raise ValueError(
                 f"`tokens` must be False with {self.architecture}, whose text tower gives no token vectors"
             )
-        check_batch_size(batch_size)
+        whole_number("batch_size", batch_size, 1)
         ids, truncated = self._tokens([prompt + text for text in texts])
         keys = {row.tobytes(): hashlib.sha256(row.tobytes()).digest() for row in ids}
         store = self._store("text", {"tokens": "clip-77"})
@@ -195,7 +195,7 @@ class ClipEncoder:
         Raises:
             ValueError: If the rows do not have the width of that side.
         """
-        check_choice("side", side, ("image", "text"))
+        one_of("side", side, ("image", "text"))
         rows = np.asarray(hidden, dtype=np.float32)
         if rows.ndim != 2 or rows.shape[1] != self._width(side):
             raise ValueError(f"`hidden` must have the shape (n, {self._width(side)}), got {rows.shape}")

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from vlgauge.encoders.architectures import ClipArchitecture
-from vlgauge.encoders.choices import check_batch_size
 from vlgauge.encoders.clip_pixels import batched
 from vlgauge.encoders.clip_pixels import decoded_batches
 from vlgauge.encoders.clip_pixels import distinct_pictures
@@ -24,6 +23,7 @@ from vlgauge.encoders.features import LayeredStore
 from vlgauge.encoders.features import process_memory
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
+from vlgauge.settings import whole_number
 
 if TYPE_CHECKING:
     import torch
@@ -152,7 +152,7 @@ class VisionEncoder:
         Raises:
             ValueError: If a picture cannot be read.
         """
-        check_batch_size(batch_size)
+        whole_number("batch_size", batch_size, 1)
         ids, distinct = distinct_pictures(pictures, "raise")
         stores = {kind: self._store(kind) for kind in ("early", "late")}
         rows = {

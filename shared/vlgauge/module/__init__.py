@@ -19,12 +19,12 @@ from vlgauge.module.components import ComponentMetric
 from vlgauge.module.components import Components
 from vlgauge.module.sets import CaptionSetMetric
 from vlgauge.module.sets import CaptionVectorMetric
-from vlgauge.module.settings import one_of
-from vlgauge.module.settings import true_or_false
-from vlgauge.module.settings import whole_number
 from vlgauge.module.styles import References
 from vlgauge.module.styles import StyleMetric
 from vlgauge.progress import progress_bar
+from vlgauge.settings import one_of
+from vlgauge.settings import true_or_false
+from vlgauge.settings import whole_number
 
 __all__ = [
     "CaptionSetMetric",

@@ -26,14 +26,14 @@ from vlgauge.module.columns import Text
 from vlgauge.module.columns import rows_of
 from vlgauge.module.host import HostedMetric
 from vlgauge.module.host import lock_of
-from vlgauge.module.settings import nearest
-from vlgauge.module.settings import one_of
-from vlgauge.module.settings import refuse_unknown_settings
-from vlgauge.module.settings import setting_names
 from vlgauge.progress import Progress
 from vlgauge.progress import checked_progress
 from vlgauge.results import named
 from vlgauge.results import result_record
+from vlgauge.settings import nearest
+from vlgauge.settings import one_of
+from vlgauge.settings import refuse_unknown_settings
+from vlgauge.settings import setting_names
 
 REPOSITORY = "https://github.com/vlgauge/vlgauge"
 

@@ -32,13 +32,13 @@ from vlgauge.module.clip_settings import checked_variant
 from vlgauge.module.clip_settings import checked_w
 from vlgauge.module.clip_settings import checked_word_weights
 from vlgauge.module.columns import Text
-from vlgauge.module.settings import one_of
-from vlgauge.module.settings import true_or_false
-from vlgauge.module.settings import whole_number
 from vlgauge.module.styles import References
 from vlgauge.module.videos import OneImage
 from vlgauge.module.videos import Videos
 from vlgauge.results import result_record
+from vlgauge.settings import one_of
+from vlgauge.settings import true_or_false
+from vlgauge.settings import whole_number
 from vlgauge.video import DEFAULT_FRAMES
 from vlgauge.video import video_pictures
 

@@ -7,7 +7,7 @@ import numbers
 from typing import Any
 
 from vlgauge.clip_scores.idf import checked_idf
-from vlgauge.module.settings import one_of
+from vlgauge.settings import one_of
 from vlgauge.video import FrameCount
 from vlgauge.video import check_n_frames
 

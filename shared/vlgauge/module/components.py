@@ -11,7 +11,7 @@ import datasets
 
 from vlgauge.module.base import Metric
 from vlgauge.module.columns import Column
-from vlgauge.module.settings import nearest
+from vlgauge.settings import nearest
 
 COMPONENTS = ("groovist", "rovist_c", "rovist_nr")
 

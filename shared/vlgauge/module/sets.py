@@ -27,8 +27,8 @@ from vlgauge.module.set_statistics import Details
 from vlgauge.module.set_statistics import GroupScores
 from vlgauge.module.set_statistics import GroupStatistics
 from vlgauge.module.set_statistics import joined
-from vlgauge.module.settings import one_of
-from vlgauge.module.settings import whole_number
+from vlgauge.settings import one_of
+from vlgauge.settings import whole_number
 
 # Settings that only the permutation test reads.
 _TEST_SETTINGS = ("pvalue", "max_partitions", "permutations", "seed")

@@ -9,8 +9,6 @@ from typing import Any
 from vlgauge.module.base import Metric
 from vlgauge.module.columns import Captions
 from vlgauge.module.columns import Text
-from vlgauge.module.settings import one_of
-from vlgauge.module.settings import true_or_false
 from vlgauge.ngrams.counting import MAX_ORDER
 from vlgauge.ngrams.frequencies import VARIANTS
 from vlgauge.ngrams.sources import FORMS
@@ -19,6 +17,8 @@ from vlgauge.ngrams.sources import checked_source
 from vlgauge.ngrams.sources import named_table
 from vlgauge.ngrams.sources import resolved
 from vlgauge.ngrams.table import StyleTable
+from vlgauge.settings import one_of
+from vlgauge.settings import true_or_false
 
 
 class References(Captions):

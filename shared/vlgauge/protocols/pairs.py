@@ -13,7 +13,6 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.module.settings import one_of
 from vlgauge.progress import Progress
 from vlgauge.protocols.evaluation import RESAMPLES
 from vlgauge.protocols.evaluation import Evaluation
@@ -23,6 +22,7 @@ from vlgauge.protocols.evaluation import check_resampling
 from vlgauge.protocols.evaluation import checked_scores
 from vlgauge.protocols.evaluation import grouped_intervals
 from vlgauge.protocols.evaluation import task_signature
+from vlgauge.settings import one_of
 from vlgauge.statistics import bootstrap_interval
 
 VOTE_TIES = ("half", "random")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vlgauge.module.settings import one_of
+from vlgauge.settings import one_of
 
 MISSING = ("error", "nan")
 SEEN = ("images", "videos")

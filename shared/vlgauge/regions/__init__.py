@@ -9,7 +9,6 @@ from types import NoneType
 from typing import Any
 
 from vlgauge.module.columns import listed
-from vlgauge.module.settings import nearest
 from vlgauge.regions.detectors import DETECTORS
 from vlgauge.regions.detectors import detector
 from vlgauge.regions.files import arranged
@@ -22,6 +21,7 @@ from vlgauge.regions.sources import Region
 from vlgauge.regions.sources import RegionSource
 from vlgauge.regions.sources import given_regions
 from vlgauge.results import named
+from vlgauge.settings import nearest
 
 __all__ = [
     "DETECTORS",

@@ -26,10 +26,13 @@ HOST_KEYWORDS = (
 def nearest(word: str, known: Iterable[str]) -> str:
     """Clause that names the nearest known word, or all of them: "did you mean `n`?"."""
     known = sorted(known)
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    if close:
-        return f"did you mean `{close[0]}`?"
-    return f"known are {', '.join(known) or 'none'}"
+    return meant(word, known) or f"known are {', '.join(known) or 'none'}"
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """Clause that names the nearest known word, "did you mean `n`?"; empty if none is near."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"did you mean `{close[0]}`?" if close else ""
 
 
 def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
@@ -39,8 +42,10 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
         ValueError: If it is not; the message lists the choices.
     """
     if not isinstance(value, str) or value not in choices:
-        hint = f"; {nearest(value, choices)}" if isinstance(value, str) else ""
-        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, choices))}, got {value!r}{hint}")
+        hint = meant(value, choices) if isinstance(value, str) else ""
+        raise ValueError(
+            f"`{name}` must be one of {', '.join(map(repr, choices))}, got {value!r}{hint and '; ' + hint}"
+        )
     return value
 
 

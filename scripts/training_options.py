@@ -1,0 +1,35 @@
+"""What the training scripts share: the options of a run, and how it ends."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
+
+
+def add_run_options(parser: argparse.ArgumentParser, recipe: Mapping[str, Any]) -> None:
+    """Add an option for each number of the recipe, and those about the run."""
+    for name, default in recipe.items():
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, type=type(default), default=default, metavar="X", help=f"default: {default}")
+    parser.add_argument("--device", default="auto", help="of torch (default: auto)")
+    parser.add_argument("--half", action="store_true", help="store the weights in float16")
+    parser.add_argument("--restart", action="store_true", help="forget an interrupted run in OUT")
+    parser.add_argument("--no-plot", action="store_true", help="draw no picture of the losses")
+    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+    parser.add_argument("--about", default="", metavar="TEXT", help="a paragraph for the card")
+
+
+def exit_code(name: str, run: Callable[[], object]) -> int:
+    """Run a training: 0, or 2 after an error and 130 after an interruption, which are one line on standard error."""
+    try:
+        run()
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{name}: interrupted; call it again to go on\n")
+        return 130
+    except (ValueError, OSError, ImportError) as error:
+        sys.stderr.write(f"{name}: error: {' '.join(str(error).split())}\n")
+        return 2
+    return 0
