@@ -192,35 +192,24 @@ def compared(options: argparse.Namespace, foils: Sequence[Foil], encoder: ClipEn
     return comparisons(foils, margins(encoder, None, foils), margins(after, adapter, foils), options.seed)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def run(options: argparse.Namespace, given: Sequence[str]) -> None:
     """Train, compare, write."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    options = parser(__doc__).parse_args(given)
-    try:
-        check_options(options)
-        encoder = clip_encoder(
-            options.backbone,
-            weights=options.weights,
-            profile=options.profile,
-            device=options.device,
-            feature_cache=options.feature_cache,
-        )
-        material = material_of(*training_rows(options))
-        foils = test_pairs(options, material)
-        learner, standing, digest = trained(options, material, encoder)
-        command = shlex.join(["python", "scripts/train_pac_s.py", *(arg for arg in given if arg != "--resume")])
-        facts = record_of(options, command, learner, standing, encoder)
-        metadata = {"kind": "pac_s", "w": "2.0", "training_sha256": digest, **facts}
-        write_weights(options.out, learner, metadata)
-        found = compared(options, foils, encoder)
-    except (ValueError, ImportError, FileNotFoundError) as error:
-        print(f"train_pac_s: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        there = checkpoint_of(options.out).is_file()
-        advice = "repeat the command with --resume to go on" if there else "nothing was kept yet"
-        print(f"train_pac_s: interrupted; {advice}", file=sys.stderr)
-        return 130
+    check_options(options)
+    encoder = clip_encoder(
+        options.backbone,
+        weights=options.weights,
+        profile=options.profile,
+        device=options.device,
+        feature_cache=options.feature_cache,
+    )
+    material = material_of(*training_rows(options))
+    foils = test_pairs(options, material)
+    learner, standing, digest = trained(options, material, encoder)
+    command = shlex.join(["python", "scripts/train_pac_s.py", *(arg for arg in given if arg != "--resume")])
+    facts = record_of(options, command, learner, standing, encoder)
+    metadata = {"kind": "pac_s", "w": "2.0", "training_sha256": digest, **facts}
+    write_weights(options.out, learner, metadata)
+    found = compared(options, foils, encoder)
     metadata["comparison"] = json.dumps([asdict(comparison) for comparison in found])
     write_weights(options.out, learner, metadata)
     shown = {name: value for name, value in facts.items() if name != "command"}
@@ -230,6 +219,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     checkpoint_of(options.out).unlink(missing_ok=True)
     print(f"{options.out}: {facts['iterations']}; validation loss {facts['validation_loss']}")
     print("\n".join(map(comparison_line, found)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train; 0, or 2 after an error and 130 after an interruption, which are one line on standard error."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = parser(__doc__).parse_args(given)
+    try:
+        run(options, given)
+    except (ValueError, ImportError, OSError) as error:
+        print(f"train_pac_s: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        there = checkpoint_of(options.out).is_file()
+        advice = "repeat the command with --resume to go on" if there else "nothing was kept yet"
+        print(f"train_pac_s: interrupted; {advice}", file=sys.stderr)
+        return 130
     return 0
 
 
