@@ -28,6 +28,7 @@ from training_options import add_run_options
 from training_options import exit_code
 
 from vlgauge.encoders.pair_classifier import longest_input
+from vlgauge.encoders.pair_classifier import takes_segments
 from vlgauge.encoders.sentence import resolved_device
 
 DEFAULTS = loop.Recipe()
@@ -153,7 +154,8 @@ def finish(
 
 def encoded_stories(tokenizer: Any, model: Any, stories: corpora.Stories) -> pairs.Encoded:
     """The samples of the stories as the model takes them."""
-    return pairs.encoded(tokenizer, pairs.samples(stories), longest_input(tokenizer, model.config))
+    maximum = longest_input(tokenizer, model.config)
+    return pairs.encoded(tokenizer, pairs.samples(stories), maximum, segments=takes_segments(model))
 
 
 def measured(

@@ -2,18 +2,15 @@
 
 import json
 import re
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file
 
 import vlgauge
-from vlgauge import scenes
-from vlgauge.encoders.pair import pair_scorer
-from vlgauge.encoders.pair_models import EMBEDDED
 
 ROOT = Path(__file__).resolve().parents[1]
 NO_WORDS = {"hidden_size": 16, "embedding_size": 8, "num_hidden_layers": 1, "intermediate_size": 16}
@@ -232,6 +229,20 @@ def test_a_published_base_gets_a_new_head(script, corpus, tmp_path):
     assert (record["base"], record["recipe"]["learning_rate"]) == ("base", 1e-5)
 
 
+def test_a_base_without_segments(script, corpus, tmp_path):
+    made = tmp_path / "made"
+    assert script.main([str(made), *options(corpus, "--epochs", "1")]) == 0
+    tokenizer = transformers.AutoTokenizer.from_pretrained(str(made))
+    config = transformers.DistilBertConfig(vocab_size=len(tokenizer), dim=32, hidden_dim=32, n_layers=1, n_heads=2)
+    base, tuned = tmp_path / "base", tmp_path / "tuned"
+    transformers.DistilBertForSequenceClassification(config).save_pretrained(str(base))
+    tokenizer.save_pretrained(str(base))
+    settings = ["--jsonl", str(corpus), "--epochs", "1", "--device", "cpu", "--no-progress", "--no-plot"]
+    assert script.main([str(tuned), "--base", str(base), *settings]) == 0
+    metric = vlgauge.load("rovist_c", model=str(tuned), device="cpu", keep_in_memory=True)
+    assert 0 <= metric.compute(predictions=[["A dog ran.", "It stopped."]])["rovist_c"] <= 1
+
+
 def test_the_picture(script, tmp_path):
     epochs = [{f"{side}_{what}": 0.5 for side in ("training", "validation") for what in ("loss", "accuracy")}] * 3
     path = script.report.draw(tmp_path, script.loop.Progressed(epochs, 1))
@@ -252,49 +263,3 @@ def test_errors_are_one_line(script, capsys, monkeypatch, tmp_path, arguments, m
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert re.search(message, err)
-
-
-# -- the shipped model ------------------------------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def held_out():
-    return [story.sentences for story in scenes.stories(300, seed=77, split="test")]
-
-
-def test_the_shipped_model_is_small_safe_and_has_its_record():
-    files = {path.name: path.stat().st_size for path in EMBEDDED.iterdir()}
-    assert sum(files.values()) < 2 * 2**20
-    assert {
-        "model.safetensors",
-        "config.json",
-        "tokenizer.json",
-        "tokenizer_config.json",
-        "training.json",
-    } <= files.keys()
-    record = json.loads((EMBEDDED / "training.json").read_text())
-    assert record["test_ordered_above_swapped"] > 0.97
-    assert "README.md" in files
-
-
-def test_the_shipped_model_knows_the_order_of_held_out_stories(held_out, no_sockets):
-    pairs = [pair for story in held_out for pair in pairwise(story)]
-    scorer = pair_scorer(profile="embedded")
-    forth = scorer.probabilities(pairs).values
-    back = scorer.probabilities([(b, a) for a, b in pairs]).values
-    assert (forth > back).mean() > 0.97
-
-
-def test_the_shipped_model_prefers_stories_in_order(held_out):
-    metric = vlgauge.load("rovist_c", profile="embedded", keep_in_memory=True)
-    rng = np.random.default_rng(0)
-    shuffled = [[story[i] for i in rng.permutation(5)] for story in held_out]
-    changed = [i for i, story in enumerate(held_out) if shuffled[i] != story]
-    good = metric.compute(predictions=held_out)["rovist_c_scores"]
-    bad = metric.compute(predictions=shuffled)["rovist_c_scores"]
-    assert np.mean([good[i] > bad[i] for i in changed]) > 0.97
-    assert np.mean(good) > 0.9
-
-
-def test_the_shipped_model_takes_any_text():
-    metric = vlgauge.load("rovist_c", profile="embedded", keep_in_memory=True)
-    result = metric.compute(predictions=[["Zoë 😀 \u2028 wept.", "[CLS] [PAD] <s>"], ["x" * 100, "y."]])
-    assert result["rovist_c_undefined"] == 0

@@ -63,19 +63,19 @@ class Encoded:
 
     Attributes:
         ids: Token ids of each sample.
-        segments: Segment ids of each sample.
+        segments: Segment ids of each sample; None for a model that takes none.
         labels: shape ``(n,)``.
     """
 
     ids: list[list[int]]
-    segments: list[list[int]]
+    segments: list[list[int]] | None
     labels: Ints
 
     def __len__(self) -> int:
         return len(self.ids)
 
 
-def encoded(tokenizer: Any, kept: Sequence[Sample], maximum: int) -> Encoded:
+def encoded(tokenizer: Any, kept: Sequence[Sample], maximum: int, *, segments: bool = True) -> Encoded:
     """Token and segment ids of the samples, the longer text cut first where a pair exceeds ``maximum`` tokens."""
     if not kept:
         raise ValueError("`stories` must have a pair of different neighbouring sentences, got none")
@@ -87,7 +87,8 @@ def encoded(tokenizer: Any, kept: Sequence[Sample], maximum: int) -> Encoded:
         return_token_type_ids=True,
         verbose=False,
     )
-    return Encoded(found["input_ids"], found["token_type_ids"], np.array([sample.label for sample in kept]))
+    labels = np.array([sample.label for sample in kept])
+    return Encoded(found["input_ids"], found["token_type_ids"] if segments else None, labels)
 
 
 def batches(data: Encoded, size: int, order: Ints, pad: int) -> Iterator[dict[str, Ints]]:
@@ -97,14 +98,16 @@ def batches(data: Encoded, size: int, order: Ints, pad: int) -> Iterator[dict[st
         longest = max(len(data.ids[row]) for row in rows)
         batch = {
             "input_ids": np.full((len(rows), longest), pad, dtype=np.int64),
-            "token_type_ids": np.zeros((len(rows), longest), dtype=np.int64),
             "attention_mask": np.zeros((len(rows), longest), dtype=np.int64),
             "labels": data.labels[rows],
         }
+        if data.segments is not None:
+            batch["token_type_ids"] = np.zeros((len(rows), longest), dtype=np.int64)
         for i, row in enumerate(rows):
             length = len(data.ids[row])
             batch["input_ids"][i, :length] = data.ids[row]
-            batch["token_type_ids"][i, :length] = data.segments[row]
+            if data.segments is not None:
+                batch["token_type_ids"][i, :length] = data.segments[row]
             batch["attention_mask"][i, :length] = 1
         yield batch
 

@@ -83,8 +83,7 @@ class LoadedScorer:
         self._tokenizer, model = load_pair_model(found)
         self._model, self._device = model.to(device), device
         self.maximum = longest_input(self._tokenizer, model.config)
-        # Segment ids of a model that was made without them are all equal, or not taken at all.
-        self._segments = int(getattr(model.config, "type_vocab_size", 2) or 0) > 1 and _takes_segments(model)
+        self._segments = takes_segments(model)
         # Fast tokenizers change their own state while they cut ("Already borrowed").
         self._lock = threading.Lock()
 
@@ -202,8 +201,10 @@ def longest_input(tokenizer: Any, config: Any) -> int:
     return min(allowed)
 
 
-def _takes_segments(model: Any) -> bool:
-    return "token_type_ids" in inspect.signature(model.forward).parameters
+def takes_segments(model: Any) -> bool:
+    """Whether a model is told which sentence a token is of; one made without gets equal ids, or takes none at all."""
+    kinds = int(getattr(model.config, "type_vocab_size", 2) or 0)
+    return kinds > 1 and "token_type_ids" in inspect.signature(model.forward).parameters
 
 
 def _key(encoded: Encoded) -> bytes:
