@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.statistics import grouped_intervals
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -58,7 +60,13 @@ def agreement(
     dropped = int(len(first) - np.count_nonzero(both))
     first, second = first[both], second[both]
     tau, pvalue = _tau_c(first, second)
-    low, high = _interval(first, second, level, resamples, seed) if not math.isnan(tau) else (math.nan, math.nan)
+    ((low, high),) = grouped_intervals(
+        lambda drawn: [_tau_c(first[drawn], second[drawn])[0]],
+        range(len(first)),
+        level=level,
+        resamples=0 if math.isnan(tau) else resamples,
+        seed=seed,
+    )
     return Agreement(tau, pvalue, low, high, len(first), dropped)
 
 
@@ -69,17 +77,3 @@ def _tau_c(scores: npt.NDArray[np.float64], ratings: npt.NDArray[np.float64]) ->
         return math.nan, math.nan
     found = kendalltau(scores, ratings, variant="c")
     return float(found.statistic), float(found.pvalue)
-
-
-def _interval(
-    scores: npt.NDArray[np.float64], ratings: npt.NDArray[np.float64], level: float, resamples: int, seed: int
-) -> tuple[float, float]:
-    """Percentile interval; samples in which all ratings or scores are equal have no value and are left out."""
-    rng = np.random.default_rng(seed)
-    drawn = (rng.integers(0, len(scores), len(scores)) for _ in range(resamples))
-    found = np.array([_tau_c(scores[rows], ratings[rows])[0] for rows in drawn])
-    found = found[~np.isnan(found)]
-    if not len(found):
-        return math.nan, math.nan
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)

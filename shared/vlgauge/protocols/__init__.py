@@ -14,7 +14,6 @@ from vlgauge.protocols.corpora import read_corpus
 from vlgauge.protocols.evaluation import Evaluation
 from vlgauge.protocols.evaluation import Figure
 from vlgauge.protocols.evaluation import Task
-from vlgauge.protocols.evaluation import grouped_intervals
 from vlgauge.protocols.flickr8k import read_flickr8k_cf
 from vlgauge.protocols.flickr8k import read_flickr8k_expert
 from vlgauge.protocols.foil import read_foil
@@ -27,6 +26,7 @@ from vlgauge.protocols.scoring import Scores
 from vlgauge.protocols.scoring import metric_scores
 from vlgauge.protocols.scoring import read_scores
 from vlgauge.protocols.vatex_eval import read_vatex_eval
+from vlgauge.statistics import grouped_intervals
 
 PROTOCOLS: dict[str, Callable[..., Task]] = {
     "flickr8k_expert": read_flickr8k_expert,

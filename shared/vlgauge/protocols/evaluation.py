@@ -1,9 +1,7 @@
-"""What every protocol gives back, and intervals that resample images: rows of one image depend on each other."""
+"""What every protocol gives back."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +14,10 @@ import numpy.typing as npt
 
 import vlgauge
 from vlgauge.progress import Progress
-from vlgauge.progress import progress_bar
+from vlgauge.statistics import RESAMPLES
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
-
-RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
@@ -113,79 +109,3 @@ def checked_scores(scores: Sequence[float], n_rows: int) -> Floats:
         return np.asarray(scores, dtype=np.float64).reshape(n_rows)
     except (TypeError, ValueError):
         raise TypeError("`scores` must be numbers, NaN or None where one is undefined, got something else") from None
-
-
-def check_resampling(level: float, resamples: int) -> None:
-    """Refuse values that no interval can have.
-
-    Raises:
-        ValueError: If ``level`` does not lie between 0 and 1, or ``resamples`` is negative.
-    """
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"`level` must lie between 0 and 1, got {level}")
-    if resamples < 0:
-        raise ValueError(f"`resamples` must be at least 0, which is for no interval, got {resamples}")
-
-
-def grouped_intervals(
-    statistic: Callable[[Ints], Sequence[float]],
-    groups: Sequence[object],
-    *,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    progress: Progress = False,
-) -> list[tuple[float, float]]:
-    """Percentile bootstrap intervals of statistics that are no means, drawing groups of rows with replacement.
-
-    For means `vlgauge.statistics.bootstrap_interval` is faster. Samples in which a statistic is undefined, such as a
-    correlation of ratings that are all equal, are left out of its interval.
-
-    Args:
-        statistic: From row indices, repeated as they were drawn, to one or more numbers.
-        groups: Label per row; rows of one label, such as the captions of one image, are drawn together.
-        level: Coverage of the intervals.
-        resamples: Number of samples; 0 for no interval.
-        seed: Of the samples.
-        progress: As in `progress_bar`.
-
-    Returns:
-        Low and high end per statistic; NaN without samples, or with fewer than two groups.
-
-    Raises:
-        ValueError: If ``level`` or ``resamples`` is out of range.
-    """
-    check_resampling(level, resamples)
-    order, starts, counts = _rows_by_group(groups)
-    n_statistics = len(statistic(np.arange(len(groups))))
-    if resamples == 0 or len(counts) < 2:
-        return [(math.nan, math.nan)] * n_statistics
-    rng = np.random.default_rng(seed)
-    samples = np.empty((resamples, n_statistics))
-    with progress_bar(resamples, "Resampling", progress) as advance:
-        for i in range(resamples):
-            drawn = rng.integers(0, len(counts), len(counts))
-            samples[i] = statistic(order[_places(starts[drawn], counts[drawn])])
-            advance(1)
-    return [_percentiles(column[~np.isnan(column)], level) for column in samples.T]
-
-
-def _rows_by_group(groups: Sequence[object]) -> tuple[Ints, Ints, Ints]:
-    """Row indices sorted by group, and where the rows of each group start and how many they are."""
-    place: dict[object, int] = {}
-    labels = np.array([place.setdefault(group, len(place)) for group in groups], dtype=np.intp)
-    counts = np.bincount(labels, minlength=len(place))
-    return np.argsort(labels, kind="stable"), np.cumsum(counts) - counts, counts
-
-
-def _places(starts: Ints, counts: Ints) -> Ints:
-    """The ranges start, ..., start + count - 1, one after the other."""
-    before = np.cumsum(counts) - counts
-    return np.repeat(starts - before, counts) + np.arange(counts.sum())
-
-
-def _percentiles(values: Floats, level: float) -> tuple[float, float]:
-    if not len(values):
-        return math.nan, math.nan
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)

@@ -14,16 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.progress import Progress
-from vlgauge.protocols.evaluation import RESAMPLES
 from vlgauge.protocols.evaluation import Evaluation
 from vlgauge.protocols.evaluation import Figure
 from vlgauge.protocols.evaluation import Floats
-from vlgauge.protocols.evaluation import check_resampling
 from vlgauge.protocols.evaluation import checked_scores
-from vlgauge.protocols.evaluation import grouped_intervals
 from vlgauge.protocols.evaluation import task_signature
 from vlgauge.settings import one_of
+from vlgauge.statistics import RESAMPLES
 from vlgauge.statistics import bootstrap_interval
+from vlgauge.statistics import check_resampling
+from vlgauge.statistics import grouped_intervals
 
 VOTE_TIES = ("half", "random")
 SCORE_TIES = ("wrong", "half", "second")

@@ -15,14 +15,14 @@ from typing import Literal
 import numpy as np
 
 from vlgauge.progress import Progress
-from vlgauge.protocols.evaluation import RESAMPLES
 from vlgauge.protocols.evaluation import Evaluation
 from vlgauge.protocols.evaluation import Figure
 from vlgauge.protocols.evaluation import Floats
 from vlgauge.protocols.evaluation import Ints
 from vlgauge.protocols.evaluation import checked_scores
-from vlgauge.protocols.evaluation import grouped_intervals
 from vlgauge.protocols.evaluation import task_signature
+from vlgauge.statistics import RESAMPLES
+from vlgauge.statistics import grouped_intervals
 
 
 def kendall(scores: Floats, ratings: Floats, variant: Literal["b", "c"]) -> float:

@@ -13,9 +13,13 @@ from vlgauge.statistics.permutation import harmonic_mean_pvalue
 from vlgauge.statistics.permutation import mean_log_pvalue
 from vlgauge.statistics.permutation import partitions
 from vlgauge.statistics.permutation import permutation_pvalues
+from vlgauge.statistics.resampling import RESAMPLES
+from vlgauge.statistics.resampling import check_resampling
+from vlgauge.statistics.resampling import grouped_intervals
 
 __all__ = [
     "PVALUE_MODES",
+    "RESAMPLES",
     "Interval",
     "PairedTest",
     "Partitions",
@@ -23,6 +27,8 @@ __all__ = [
     "bootstrap_interval",
     "calibrated_harmonic_pvalue",
     "check_partition_count",
+    "check_resampling",
+    "grouped_intervals",
     "harmonic_mean_pvalue",
     "mean_log_pvalue",
     "paired_test",
