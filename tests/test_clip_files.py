@@ -71,15 +71,15 @@ class Hub:
     def __init__(self, folder, *files, answers=True):
         self.folder, self.files, self.answers, self.asked = folder, files, answers, []
 
-    def __call__(self, repository, file, revision):
-        self.asked.append((repository, file, revision))
+    def __call__(self, repository, filename, revision):
+        self.asked.append((repository, filename, revision))
         if not self.answers:
             raise LocalEntryNotFoundError("cannot connect")
-        if file not in self.files:
+        if filename not in self.files:
             response = httpx2.Response(404, request=httpx2.Request("GET", "https://hub.invalid"))
             raise RemoteEntryNotFoundError("not there", response=response)
-        (self.folder / file).write_bytes(b"x")
-        return str(self.folder / file)
+        (self.folder / filename).write_bytes(b"x")
+        return str(self.folder / filename)
 
 
 @pytest.fixture

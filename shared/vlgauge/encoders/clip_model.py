@@ -18,7 +18,7 @@ from vlgauge.encoders.clip_text import CONTEXT
 from vlgauge.encoders.clip_text import ClipTokens
 from vlgauge.encoders.clip_text import ForeignTokens
 from vlgauge.encoders.weights import WeightsNotFound
-from vlgauge.encoders.weights import offline
+from vlgauge.encoders.weights import hub_file_at
 from vlgauge.encoders.weights import sha256_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,16 @@ def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: 
         return given_file(weights, setting)
     if row.repository is None:
         raise WeightsNotFound(f"`weights` must be a file for the backbone {row.name!r}, which is on no Hub, got None")
-    path = _hub_file(row)
+    path = hub_file_at(
+        row.repository,
+        row.files,
+        row.revision,
+        lambda folder, why: (
+            f"{row.repository} (revision {row.revision or 'newest'}, file {' or '.join(row.files)}) is not in {folder} "
+            f"and {why}; run on a machine with network: vlgauge prefetch clip:{row.name}, pass a file as `weights`, or "
+            "profile='embedded'"
+        ),
+    )
     if row.sha256 and sha256_of(path) != row.sha256:
         raise ValueError(
             f"the weights of {row.name} must have the sha256 {row.sha256[:16]}, got {sha256_of(path)[:16]} in "
@@ -79,35 +88,6 @@ def given_file(path: str | os.PathLike[str], setting: str) -> Path:
     if not file.is_file():
         raise WeightsNotFound(f"`{setting}` must be an existing file, got {os.fspath(path)!r}")
     return file
-
-
-def _hub_file(row: ClipArchitecture) -> Path:
-    from huggingface_hub import constants
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.errors import HfHubHTTPError
-    from huggingface_hub.errors import LocalEntryNotFoundError
-    from huggingface_hub.errors import RemoteEntryNotFoundError
-
-    assert row.repository is not None
-    for file in row.files:
-        cached = try_to_load_from_cache(row.repository, file, revision=row.revision)
-        if isinstance(cached, str):
-            return Path(cached)
-    why = "an offline switch is set"
-    for file in () if offline() else row.files:
-        try:
-            return Path(hf_hub_download(row.repository, file, revision=row.revision))
-        except RemoteEntryNotFoundError:
-            why = "the Hub has no such file"
-        except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-            why = f"the Hub said {type(error).__name__}"
-            break
-    raise WeightsNotFound(
-        f"{row.repository} (revision {row.revision or 'newest'}, file {' or '.join(row.files)}) is not in "
-        f"{constants.HF_HUB_CACHE} and {why}; run on a machine with network: vlgauge prefetch clip:{row.name}, pass a "
-        "file as `weights`, or profile='embedded'"
-    )
 
 
 def read_state(path: Path, row: ClipArchitecture, *, setting: str = "weights") -> dict[str, torch.Tensor]:

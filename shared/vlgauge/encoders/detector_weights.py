@@ -16,6 +16,7 @@ from vlgauge.encoders.checkpoint_files import read_tensors
 from vlgauge.encoders.checkpoint_files import read_torch_object
 from vlgauge.encoders.checkpoint_files import state_dict_in
 from vlgauge.encoders.weights import WeightsNotFound
+from vlgauge.encoders.weights import hub_file_at
 from vlgauge.encoders.weights import offline
 from vlgauge.encoders.weights import sha256_of
 
@@ -136,26 +137,16 @@ def find_weights(name: str, weights: str | os.PathLike[str] | None, *, profile: 
 
 
 def _from_hub(address: HubFile) -> Path:
-    from huggingface_hub import constants
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.errors import HfHubHTTPError
-    from huggingface_hub.errors import HFValidationError
-
-    why = "an offline switch is set"
-    try:
-        cached = try_to_load_from_cache(address.repository, filename=address.file, revision=address.revision)
-        if isinstance(cached, str):
-            return Path(cached)
-        if not offline():
-            return Path(hf_hub_download(address.repository, filename=address.file, revision=address.revision))
-    except (HfHubHTTPError, HFValidationError, OSError) as error:
-        why = f"the Hub said {type(error).__name__}"
-    raise WeightsNotFound(
-        f"`detector_weights` needs {address.file} of {address.repository} (revision {address.revision}), which is not "
-        f"in {constants.HF_HUB_CACHE}, and {why}; run on a machine with network: vlgauge prefetch "
-        f"detector:{address.repository}/{address.file}@{address.revision}, name a file on this machine, or give "
-        f"{ALTERNATIVES}"
+    repository, file, revision = address.repository, address.file, address.revision
+    return hub_file_at(
+        repository,
+        [file],
+        revision,
+        lambda folder, why: (
+            f"`detector_weights` needs {file} of {repository} (revision {revision}), which is not in {folder}, and "
+            f"{why}; run on a machine with network: vlgauge prefetch detector:{repository}/{file}@{revision}, name a "
+            f"file on this machine, or give {ALTERNATIVES}"
+        ),
     )
 
 

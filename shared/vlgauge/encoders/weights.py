@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+from collections.abc import Callable
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,6 +35,43 @@ def sha256_of(path: Path) -> str:
         with _DIGESTS_LOCK:
             _DIGESTS[key] = known
     return known
+
+
+def hub_file_at(
+    repository: str, files: Sequence[str], revision: str | None, missing: Callable[[str, str], str]
+) -> Path:
+    """One file of a Hub repository, fetched unless it is there or an offline switch is set.
+
+    Args:
+        repository: Its id.
+        files: Names that the file may have; the first that exists is taken.
+        revision: Commit; None for the newest.
+        missing: Message of the error, from the folder that was searched and the reason.
+
+    Raises:
+        WeightsNotFound: If the file cannot be had.
+    """
+    from huggingface_hub import constants
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.errors import RemoteEntryNotFoundError
+
+    why = "an offline switch is set"
+    try:
+        for file in files:
+            cached = try_to_load_from_cache(repository, filename=file, revision=revision)
+            if isinstance(cached, str):
+                return Path(cached)
+        for file in () if offline() else files:
+            try:
+                return Path(hf_hub_download(repository, filename=file, revision=revision))
+            except RemoteEntryNotFoundError:
+                why = "the Hub has no such file"
+    except (HfHubHTTPError, HFValidationError, OSError) as error:
+        why = f"the Hub said {type(error).__name__}"
+    raise WeightsNotFound(missing(constants.HF_HUB_CACHE, why))
 
 
 def hub_folder(repository: str, revision: str | None, patterns: Sequence[str], metric_hint: str) -> Path:
