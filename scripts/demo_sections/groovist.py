@@ -34,6 +34,7 @@ from .section import Table
 from .section import extreme_positions
 from .section import positions_by_kind
 from .section import shortened
+from .told_stories import picture_columns
 
 NAME = "groovist"
 N_STORIES, SEED = 6, 20
@@ -65,32 +66,40 @@ class Example:
 
 def section(examples: Path, say: Say) -> Section:
     """Score drawn stories beside their pictures and others, and show what each phrase found."""
+    return grounded_section(NAME, say, told_story, kind_table)
+
+
+def grounded_section(name: str, say: Say, told: Callable[..., dict[str, Any]], table: Callable[..., Table]) -> Section:
+    """The section of a metric that looks for parts of a story in its pictures.
+
+    Args:
+        name: The metric.
+        say: Prints a line.
+        told: What the page shows of a story, from the example, its details, its score and its pictures.
+        table: Means of each kind, from the examples, their scores, their details and the positions of each kind.
+    """
     shown = drawn_examples()
     say(f"Scoring {len(shown)} stories of five drawn pictures")
-    metric: Any = vlgauge.load(NAME, keep_in_memory=True, profile="embedded", device="cpu")
-    drawings = [example.seen.drawings() for example in shown]
-    result = metric.compute(
-        predictions=[example.told.sentences for example in shown],
-        images=[[drawing.image for drawing in story] for story in drawings],
-        regions=[[regions_of(drawing) for drawing in story] for story in drawings],
-        return_details=True,
-    )
-    scores, details = result[f"{NAME}_scores"], result[f"{NAME}_details"]
+    metric: Any = vlgauge.load(name, keep_in_memory=True, profile="embedded", device="cpu")
+    columns = picture_columns(shown)
+    sentences = [example.told.sentences for example in shown]
+    result = metric.compute(predictions=sentences, **columns, return_details=True)
+    scores, details = result[f"{name}_scores"], result[f"{name}_details"]
     kinds_at = positions_by_kind([example.kind for example in shown])
     picked = [i for where in kinds_at.values() for i in extreme_positions(where, scores)]
     say("Drawing the regions that won")
     stories = {
-        kind: [told_story(shown[i], details[i], scores[i], [d.image for d in drawings[i]]) for i in where]
+        kind: [told(shown[i], details[i], scores[i], columns["images"][i]) for i in where]
         for kind, where in kinds_at.items()
     }
     rows = [(shown[i].name, scores[i], shortened(shown[i].told.sentences)) for i in picked]
     return Section(
-        metric=NAME,
-        signature=result[f"{NAME}_signature"],
+        metric=name,
+        signature=result[f"{name}_signature"],
         scores={kind: [scores[i] for i in where] for kind, where in kinds_at.items()},
-        by_kind=kind_table(shown, scores, details, kinds_at),
+        by_kind=table(shown, scores, details, kinds_at),
         extremes=Table(("example", "score", "story"), rows),
-        body=fragment(NAME, kinds=stories, n_open=N_OPEN),
+        body=fragment(name, kinds=stories, n_open=N_OPEN),
     )
 
 
@@ -104,11 +113,6 @@ def drawn_examples() -> list[Example]:
     for i, story in enumerate(stories):
         found.append(Example(f"story-{i + 1}-other", OTHER, stories[(i + 1) % len(stories)], story))
     return found
-
-
-def regions_of(drawing: scenes.Drawing) -> dict[str, Any]:
-    """The objects of a picture, and all of it."""
-    return {"boxes": [*drawing.boxes, (0, 0, *drawing.image.size)]}
 
 
 def kind_table(

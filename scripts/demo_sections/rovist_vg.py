@@ -10,26 +10,19 @@ from typing import Any
 
 from PIL import Image
 
-import vlgauge
 from vlgauge.results import mean_of_defined
 
-from .groovist import N_OPEN
 from .groovist import Example
-from .groovist import drawn_examples
 from .groovist import effect
+from .groovist import grounded_section
 from .groovist import marked_sentences
-from .groovist import regions_of
 from .groovist import with_boxes
 from .marked_words import Mark
 from .marked_words import level
 from .marked_words import signed
-from .pages import fragment
 from .section import Say
 from .section import Section
 from .section import Table
-from .section import extreme_positions
-from .section import positions_by_kind
-from .section import shortened
 
 NAME = "rovist_vg"
 STEPS = (0.0, 0.4, 0.8)  # a noun gets a stronger mark if idf times cosine is so much
@@ -37,37 +30,14 @@ STEPS = (0.0, 0.4, 0.8)  # a noun gets a stronger mark if idf times cosine is so
 
 def section(examples: Path, say: Say) -> Section:
     """Score drawn stories beside their pictures and others, and show what each noun found."""
-    shown = drawn_examples()
-    say(f"Scoring {len(shown)} stories of five drawn pictures")
-    metric: Any = vlgauge.load(NAME, keep_in_memory=True, profile="embedded", device="cpu")
-    drawings = [example.seen.drawings() for example in shown]
-    result = metric.compute(
-        predictions=[example.told.sentences for example in shown],
-        images=[[drawing.image for drawing in story] for story in drawings],
-        regions=[[regions_of(drawing) for drawing in story] for story in drawings],
-        return_details=True,
-    )
-    scores, details = result[f"{NAME}_scores"], result[f"{NAME}_details"]
-    kinds_at = positions_by_kind([example.kind for example in shown])
-    picked = [i for where in kinds_at.values() for i in extreme_positions(where, scores)]
-    say("Drawing the regions that won")
-    stories = {
-        kind: [told_story(shown[i], details[i], scores[i], [d.image for d in drawings[i]]) for i in where]
-        for kind, where in kinds_at.items()
-    }
-    rows = [(shown[i].name, scores[i], shortened(shown[i].told.sentences)) for i in picked]
-    return Section(
-        metric=NAME,
-        signature=result[f"{NAME}_signature"],
-        scores={kind: [scores[i] for i in where] for kind, where in kinds_at.items()},
-        by_kind=kind_table(scores, details, kinds_at),
-        extremes=Table(("example", "score", "story"), rows),
-        body=fragment(NAME, kinds=stories, n_open=N_OPEN),
-    )
+    return grounded_section(NAME, say, told_story, kind_table)
 
 
 def kind_table(
-    scores: Sequence[float], details: Sequence[Mapping[str, Any]], kinds_at: Mapping[str, Sequence[int]]
+    shown: Sequence[Example],  # who else makes such a table looks at them
+    scores: Sequence[float],
+    details: Sequence[Mapping[str, Any]],
+    kinds_at: Mapping[str, Sequence[int]],
 ) -> Table:
     """Means of each kind."""
     rows: list[tuple[Any, ...]] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -59,7 +60,16 @@ def repeated(sentences: Sequence[str]) -> list[str]:
     return [sentences[place] for place in (0, 0, 2, 2, 4)]
 
 
-def picture_columns(stories: Sequence[Told]) -> dict[str, Any]:
+class Pictured(Protocol):
+    """What stands beside the pictures of a drawn story."""
+
+    @property
+    def seen(self) -> scenes.SceneStory:
+        """Whose pictures they are."""
+        ...
+
+
+def picture_columns(stories: Sequence[Pictured]) -> dict[str, Any]:
     """Columns ``images`` and ``regions``: the five pictures of each story, each with its objects and its whole."""
     drawings = [story.seen.drawings() for story in stories]
     return {
