@@ -15,6 +15,9 @@ from vlgauge.regions import Region
 from vlgauge.regions import regions_of
 from vlgauge.regions.boxes import checked_scores
 from vlgauge.regions.boxes import kept
+from vlgauge.regions.features import check_features
+from vlgauge.regions.features import entries_of
+from vlgauge.regions.features import images_of
 from vlgauge.regions.sources import per_story
 
 STORIES_AT_ONCE = 16  # their decoded images are in memory together
@@ -201,24 +204,14 @@ def given_evidence(entry: Any, phrases: Sequence[str], place: str, *, top_k: int
     Raises:
         ValueError: If a phrase or an image lacks its vectors, or they are not finite.
     """
-    if not isinstance(entry, Mapping) or not isinstance(entry.get("text"), Mapping) or "images" not in entry:
-        raise ValueError(f"`{place}` must be {FEATURES}, got {type(entry).__name__}")
-    missing = [phrase for phrase in phrases if phrase not in entry["text"]]
-    if missing:
-        raise ValueError(f"`{place}` must have a text vector for each scored phrase, got none for {missing[0]!r}")
-    images = _rows(entry["images"], f"{place}['images']")
-    if not images:
-        raise ValueError(f"`{place}` must have the regions of at least one image, got none")
-    scored = entry.get("scores")
-    given = [None] * len(images) if scored is None else _rows(scored, f"{place}['scores']")
-    if len(given) != len(images):
-        raise ValueError(f"`{place}` must have one list of scores per image, got {len(given)} for {len(images)}")
+    check_features(entry, phrases, place, form=FEATURES, unit="scored phrase")
+    images = images_of(entry, place)
     text = unit_rows([entry["text"][phrase] for phrase in phrases], f"{place}['text']", names=phrases)
     width = text.shape[1] if phrases else None
     rows: list[Floats] = []
     where = []
-    for j, (regions, scores) in enumerate(zip(images, given, strict=True)):
-        image = _rows(regions, f"{place}['images'][{j}]")
+    for j, (regions, scores) in enumerate(images):
+        image = entries_of(regions, f"{place}['images'][{j}]")
         values = checked_scores(scores, len(image), f"{place}['scores'][{j}]")
         best = kept(values, top_k=top_k, min_score=min_score)
         if best:
@@ -236,20 +229,6 @@ def given_evidence(entry: Any, phrases: Sequence[str], place: str, *, top_k: int
             n_images=len(images),
         ),
     )
-
-
-def _rows(value: Any, place: str) -> list[Any]:
-    """The entries of a list or array.
-
-    Raises:
-        ValueError: If it has none.
-    """
-    try:
-        if not isinstance(value, (str, bytes, Mapping)):
-            return list(value)
-    except TypeError:
-        pass
-    raise ValueError(f"`{place}` must be a list or an array, got {type(value).__name__}")
 
 
 def unit_rows(vectors: Any, place: str, *, width: int | None = None, names: Sequence[Any] | None = None) -> Floats:

@@ -1,7 +1,6 @@
 """Nouns and regions of a story as unit vectors, from a checkpoint or from features that the caller gives."""
 
 from collections.abc import Iterator
-from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,9 @@ from vlgauge.regions import Region
 from vlgauge.regions import regions_of
 from vlgauge.regions.boxes import checked_scores
 from vlgauge.regions.boxes import kept
+from vlgauge.regions.features import check_features
+from vlgauge.regions.features import entries_of
+from vlgauge.regions.features import images_of
 from vlgauge.regions.sources import per_story
 
 STORIES_AT_ONCE = 16  # their decoded images are in memory together
@@ -104,20 +106,11 @@ def given_evidence(features: Any, nouns: Sequence[Sequence[str]], *, top_k: int,
 
 
 def _given(entry: Any, nouns: Sequence[str], place: str, top_k: int, min_score: float) -> Evidence:
-    if not isinstance(entry, Mapping) or not isinstance(entry.get("text"), Mapping) or "images" not in entry:
-        raise ValueError(f"`{place}` must be {FORM}, got {type(entry).__name__}")
-    missing = [noun for noun in nouns if noun not in entry["text"]]
-    if missing:
-        raise ValueError(f"`{place}` must have a text vector for each noun, got none for {missing[0]!r}")
+    check_features(entry, nouns, place, form=FORM, unit="noun")
     text = {noun: unit_rows([entry["text"][noun]], f"{place}['text'][{noun!r}]") for noun in dict.fromkeys(nouns)}
-    images = entries_of(entry["images"], f"{place}['images']")
-    if not images:
-        raise ValueError(f"`{place}` must have the regions of at least one image, got none")
-    scored = [None] * len(images) if entry.get("scores") is None else entries_of(entry["scores"], f"{place}['scores']")
-    if len(scored) != len(images):
-        raise ValueError(f"`{place}` must have one list of scores per image, got {len(scored)} for {len(images)}")
+    images = images_of(entry, place)
     rows = []
-    for j, (image, scores) in enumerate(zip(images, scored, strict=True)):
+    for j, (image, scores) in enumerate(images):
         regions = unit_rows(entries_of(image, f"{place}['images'][{j}]"), f"{place}['images'][{j}]")
         values = checked_scores(scores, len(regions), f"{place}['scores'][{j}]")
         rows.append(regions[kept(values, top_k=top_k, min_score=min_score)])
@@ -139,20 +132,6 @@ def one_width(text: Sequence[Floats], images: Sequence[Floats], place: str) -> t
     nothing = np.zeros((0, widths[0] if widths else 0))
     text, images = ([nothing, *(part for part in side if len(part))] for side in (text, images))
     return np.concatenate(text), np.concatenate(images)
-
-
-def entries_of(value: Any, place: str) -> list[Any]:
-    """The entries of a list or an array.
-
-    Raises:
-        ValueError: If it is neither.
-    """
-    try:
-        if not isinstance(value, (str, bytes, Mapping)):
-            return list(value)
-    except TypeError:
-        pass
-    raise ValueError(f"`{place}` must be a list or an array, got {type(value).__name__}")
 
 
 def unit_rows(vectors: Any, place: str) -> Floats:
