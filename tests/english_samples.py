@@ -1,13 +1,11 @@
 """Small trees written for these tests, and the scripts that rebuild them."""
 
-import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
+from script_modules import scripts_on_path
 
 spacy = pytest.importorskip("spacy")
-SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
 BLANK = spacy.blank("en")
 # Written for these tests: word, tag, part, head, label.
 IN_THE_HOUSE = """
@@ -78,17 +76,13 @@ year NN NOUN 2 obl:unmarked
 @contextmanager
 def training_scripts():
     """The modules of the training."""
-    sys.path.insert(0, str(SCRIPTS))
-    import english_scenes
-    import english_stories
-    import english_trees
-    import train_english
+    with scripts_on_path("english_scenes", "english_stories", "english_trees", "train_english"):
+        import english_scenes
+        import english_stories
+        import english_trees
+        import train_english
 
-    modules = {"trees": english_trees, "scenes": english_scenes, "stories": english_stories, "train": train_english}
-    yield modules
-    sys.path.remove(str(SCRIPTS))
-    for name in ("english_scenes", "english_stories", "english_trees", "train_english"):
-        del sys.modules[name]
+        yield {"trees": english_trees, "scenes": english_scenes, "stories": english_stories, "train": train_english}
 
 
 def rebuilt(scripts, rows):

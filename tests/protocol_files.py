@@ -172,3 +172,13 @@ FLEUR = {
     "MM": [{"image": "VOC2012/JPEGImages/4.jpg", "captions": ["a", "b"], "label": 1, "references": list("pqrst")}],
     "HC": [{"image": "1.jpg", "captions": ["c", "d"], "label": 0, "references": list("uvwxy")}],
 }
+
+
+def write_pictures(folder):
+    """A folder of empty files named like images and videos."""
+    for name in ("Flickr8k_Dataset/1.jpg", "2.jpg", "COCO_val2014_000000000007.jpg", "2008_1.jpg", "2008_2.jpg"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    for name in ("v1.mp4", "v2.webm", "v_a.mkv"):
+        (folder / name).touch()
+    return folder

@@ -17,14 +17,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def pictures(tmp_path):
-    """A folder of empty files named like images and videos."""
-    found = tmp_path / "pictures"
-    for name in ("Flickr8k_Dataset/1.jpg", "2.jpg", "COCO_val2014_000000000007.jpg", "2008_1.jpg", "2008_2.jpg"):
-        (found / name).parent.mkdir(parents=True, exist_ok=True)
-        (found / name).touch()
-    for name in ("v1.mp4", "v2.webm", "v_a.mkv"):
-        (found / name).touch()
-    return found
+    return made.write_pictures(tmp_path / "pictures")
 
 
 # -- ActivityNet-FOIL -------------------------------------------------------------------------------------------------

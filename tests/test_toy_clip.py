@@ -1,27 +1,20 @@
 """The toy CLIP: its file, and what it knows of scenes that it has not seen."""
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from script_modules import scripts_on_path
 
 from vlgauge.encoders import toy
 from vlgauge.encoders.weights import WeightsNotFound
 
-SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
-
 
 @pytest.fixture(scope="module", autouse=True)
 def scripts():
-    sys.path.insert(0, str(SCRIPTS))
-    before = set(sys.modules)
-    yield
-    sys.path.remove(str(SCRIPTS))
-    for name in set(sys.modules) - before:
-        if name.partition(".")[0] in ("toy_clip", "train_toy_clip"):
-            del sys.modules[name]
+    with scripts_on_path("toy_clip", "train_toy_clip"):
+        yield
 
 
 @pytest.fixture(scope="module")
