@@ -1,13 +1,16 @@
 # `make demo` and `make test` need make and Python 3.11 or newer, nothing else: .venv is made on the first call.
-#     make test PYTEST_ARGS="-x -k signature"    some of the tests
+#     make test PYTEST_ARGS="-x -k signature"    some of the tests, in one process
+#     make test WORKERS=0                        all of them in one process
 #     make test PYTHON=/path/to/python3          .venv from this interpreter, if it will do
 
 PYTHON ?=
 PYTEST_ARGS ?=
+# Every worker imports PyTorch anew, which a few tests are not worth; each holds about 1.5 GB.
+WORKERS ?= $(if $(PYTEST_ARGS),0,auto)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test matrix check format bench clean
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -17,8 +20,11 @@ help:  ## print this list
 demo: .venv/.installed-demo  ## score example captions and stories, write a report
 	.venv/bin/python scripts/run_demo.py
 
-test: .venv/.installed-test  ## run the tests, with PYTEST_ARGS
-	.venv/bin/python -m pytest $(PYTEST_ARGS)
+test: .venv/.installed-test  ## run the tests, in parallel unless PYTEST_ARGS are given
+	.venv/bin/python -m pytest -n $(WORKERS) --maxprocesses 8 $(PYTEST_ARGS)
+
+matrix: .venv/.installed-test  ## run the tests as on other processors, about a dozen times
+	.venv/bin/python scripts/run_matrix.py
 
 check: .venv/.installed-test  ## lint, formatting, types, spelling
 	.venv/bin/python -m ruff check

@@ -1,0 +1,98 @@
+"""Runs the tests under every pair of numerical libraries' code paths that this processor has: `make matrix`.
+
+Sums of products come out in another order on another processor, so a test that asserts their last bit holds on some
+machines only. Here the libraries are told to act as on older processors; threads, hash seed and order of the tests vary
+along. About a dozen runs, each as long as `make test`; what each printed is kept in build/matrix.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from collections.abc import Sequence
+from itertools import combinations
+from itertools import product
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# What a value asks of the processor, as `torch` names it.
+_LEVELS = ("DEFAULT", "AVX2", "AVX512")
+_CODE_PATHS = {
+    "OPENBLAS_CORETYPE": {"Prescott": "DEFAULT", "Haswell": "AVX2", "Zen": "AVX2", "SkylakeX": "AVX512"},
+    "ATEN_CPU_CAPABILITY": {"default": "DEFAULT", "avx2": "AVX2", "avx512": "AVX512"},
+    "ONEDNN_MAX_CPU_ISA": {"SSE41": "DEFAULT", "AVX2": "AVX2", "AVX512_CORE": "AVX512"},
+    "MKL_ENABLE_INSTRUCTIONS": {"SSE4_2": "DEFAULT", "AVX2": "AVX2", "AVX512": "AVX512"},
+}
+_ELSE = {"OMP_NUM_THREADS": ("1", "2"), "order": ("written", "random")}
+
+
+def factors_of(level: str) -> dict[str, tuple[str, ...]]:
+    """Values of each variable that a processor of this level can take; "order" is that of the tests."""
+    reached = _LEVELS[: _LEVELS.index(level) + 1] if level in _LEVELS else _LEVELS[:1]
+    paths = {name: tuple(v for v, need in values.items() if need in reached) for name, values in _CODE_PATHS.items()}
+    return paths | _ELSE
+
+
+def covering_runs(factors: Mapping[str, Sequence[str]], attempts: int = 50) -> list[dict[str, str]]:
+    """Few combinations that hold every pair of values of two variables, always the same ones.
+
+    Greedy: the next run is the combination with most pairs that no run has yet, the first in a shuffled order if there
+    are several; the shortest list of some seeded attempts is taken.
+    """
+    candidates = [dict(zip(factors, values, strict=True)) for values in product(*factors.values())]
+    pairs = [{frozenset(pair) for pair in combinations(run.items(), 2)} for run in candidates]
+    lists = []
+    for seed in range(attempts):
+        order = random.Random(seed).sample(range(len(candidates)), len(candidates))
+        missing, chosen = set().union(*pairs), []
+        while missing:
+            chosen.append(max(order, key=lambda place: len(pairs[place] & missing)))
+            missing -= pairs[chosen[-1]]
+        lists.append(chosen)
+    return [candidates[place] for place in min(lists, key=len)]
+
+
+def run_tests(run: Mapping[str, str], seed: int, log: Path) -> int:
+    """Exit status of the tests under one combination; what they print goes to the file."""
+    variables = {name: value for name, value in run.items() if name != "order"}
+    variables |= {"MKL_NUM_THREADS": run["OMP_NUM_THREADS"], "PYTHONHASHSEED": str(seed)}
+    order = [f"--random-order-seed={seed}"] if run["order"] == "random" else []
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", *order]
+    with log.open("w", encoding="utf-8") as output:
+        finished = subprocess.run(
+            command, cwd=ROOT, env={**os.environ, **variables}, stdout=output, stderr=subprocess.STDOUT, check=False
+        )
+    return finished.returncode
+
+
+def main() -> int:
+    """Run all combinations; 1 if one of them failed."""
+    import torch
+
+    level = torch.backends.cpu.get_cpu_capability()
+    runs = covering_runs(factors_of(level))
+    folder = ROOT / "build" / "matrix"
+    folder.mkdir(parents=True, exist_ok=True)
+    print(f"{len(runs)} runs on a processor of level {level}", flush=True)
+    failed = 0
+    for number, run in enumerate(runs, 1):
+        log = folder / f"run-{number}.log"
+        start = time.perf_counter()
+        status = run_tests(run, number, log)
+        last = log.read_text("utf-8", "replace").strip().rpartition("\n")[2]
+        settings = " ".join(f"{name}={value}" for name, value in run.items())
+        print(
+            f"{number}. {settings}: {last} [{time.perf_counter() - start:.0f} s, {log.relative_to(ROOT)}]", flush=True
+        )
+        failed += status != 0
+    print(f"{failed} of {len(runs)} runs failed" if failed else f"all {len(runs)} runs passed")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
