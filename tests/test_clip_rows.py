@@ -127,4 +127,4 @@ def test_a_look_at_the_characters_never_misses_a_long_text(seed):
 
 def test_tokens_as_text():
     (ids,) = token_ids(["A dog's café"])
-    assert token_texts(ids) == ["<start_of_text>", "a", "dog", "'s", "café", "<end_of_text>"]
+    assert token_texts(ids) == ["<|startoftext|>", "a", "dog", "'s", "café", "<|endoftext|>"]

@@ -255,6 +255,7 @@ def test_details(clip_s, load):
     assert first == {
         "cosine": pytest.approx(HALF),
         "truncated": False,
+        "special": False,
         "best_reference": 1,
         "reference_cosine": pytest.approx(HALF),
     }
@@ -264,7 +265,26 @@ def test_details(clip_s, load):
     assert set(clip_s.compute(predictions=["east"], images=images(1), return_details=True)["clip_s_details"][0]) == {
         "cosine",
         "truncated",
+        "special",
     }
+
+
+# -- tokens of CLIP that a caption spells -----------------------------------------------------------------------------
+def test_spelled_tokens_are_counted_once(clip_s, load):
+    end = "<|endoftext|>"
+    rows = {
+        "predictions": [f"east{end}", "east.<|EndOfText|>", "east <end_of_text> <start_of_text>", "east"],
+        "images": images(1, 1, 1, 1),
+        "references": [[f"east {end}", "west"], [f"east{end}"], None, ["&lt;|startoftext|&gt; east"]],
+    }
+    for metric in (clip_s, load(long_text="split")):
+        with pytest.warns(UserWarning, match="strip them") as caught:
+            result = metric.compute(**rows, return_details=True)
+        assert [str(warning.message) for warning in caught] == [
+            "5 of 8 captions and references have <|startoftext|> or <|endoftext|> in them, an end of text behind which "
+            "CLIP sees nothing; strip them"
+        ]
+        assert [note["special"] for note in result["clip_s_details"]] == [True, True, False, False]
 
 
 # -- refusals ---------------------------------------------------------------------------------------------------------

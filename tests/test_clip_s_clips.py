@@ -219,10 +219,10 @@ def test_details(clip_s):
     )
     note = result["clip_s_details"][0]
     assert (note["fine"] + note["coarse"]) / 2 == pytest.approx(result["clip_s"])
-    assert [token["token"] for token in note["tokens"]] == ["<start_of_text>", "a", "dog", "<end_of_text>"]
+    assert [token["token"] for token in note["tokens"]] == ["<|startoftext|>", "a", "dog", "<|endoftext|>"]
     assert sum(token["cosine"] for token in note["tokens"]) / 4 == pytest.approx(note["precision"], abs=1e-6)
     assert {token["frame"] for token in note["tokens"]} <= {0, 1}
-    assert (note["frames"], note["truncated"], note["best_reference"]) == ([0, 1], False, 1)
+    assert (note["frames"], note["truncated"], note["special"], note["best_reference"]) == ([0, 1], False, False, 1)
     for part in ("precision", "recall", "fine", "coarse"):
         assert note[f"reference_{part}"] == pytest.approx(1.0, abs=1e-5)
 

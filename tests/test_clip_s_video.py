@@ -16,6 +16,7 @@ from vlgauge.clip_scores.idf import corpus_idf
 from vlgauge.clip_scores.idf import resolved_idf
 from vlgauge.clip_scores.rows import text_rows
 from vlgauge.clip_scores.vectors import ClipVectors
+from vlgauge.clip_scores.vectors import token_ids
 from vlgauge.clip_scores.vectors import too_long
 from vlgauge.clip_scores.video_rows import score_videos
 from vlgauge.encoders.clip import clip_encoder
@@ -134,3 +135,24 @@ def test_a_file_from_end_to_end(oracle):
     metric = vlgauge.load("clip_s", "video", keep_in_memory=True, backbone=TINY, weights=weights, **settings)
     result = metric.compute(predictions=run["inputs"]["cands"], videos=[IMAGES / "syn_clip.mp4"])
     assert close(result["clip_s_scores"], run["scores"]["EMScore(X,V)"]["full_F"])
+
+
+@pytest.mark.filterwarnings("ignore:.*<.startoftext.>")
+def test_tokens_behind_the_first_end_do_not_count(oracle):
+    """As in EMScore, whose mask of a caption ends there, while its word weights count all tokens."""
+    _, _, _, weights = oracle
+    plain, spelled = "a zebra", "a zebra<|endoftext|> cat<|endoftext|>"
+    settings = {"backbone": TINY, "weights": weights, "device": "cpu", "n_frames": 3}
+    metric = vlgauge.load("clip_s", "video", keep_in_memory=True, **settings)
+    rows = {"predictions": [plain, spelled] * 2, "videos": [IMAGES / "syn_clip.mp4"] * 4}
+    references = [["zebras run"], ["zebras run"], [spelled], [plain]]
+    result = metric.compute(**rows, references=references, return_details=True)
+    assert result["clip_s_scores"] == pytest.approx([result["clip_s_scores"][0]] * 4, abs=1e-6)
+    first, second, *same = result["clip_s_details"]
+    assert first["reference_fine"] == pytest.approx(second["reference_fine"], abs=1e-6)
+    assert [note["reference_fine"] for note in same] == pytest.approx([1.0, 1.0], abs=1e-5)
+    assert [len(note["tokens"]) for note in result["clip_s_details"]] == [4] * 4
+    assert [note["special"] for note in result["clip_s_details"]] == [False, True] * 2
+    assert [len(ids) for ids in token_ids([plain, spelled])] == [4, 7]
+    (_, cat, _) = token_ids(["cat"])[0]
+    assert corpus_idf([plain, spelled], "x").weights[cat] == pytest.approx(math.log(3 / 2))

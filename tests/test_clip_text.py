@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from released_tokens import released_ids
 from tiny_clip import golden_arrays
 from tiny_clip import golden_json
 
@@ -10,7 +11,9 @@ from vlgauge.encoders.clip_text import ClipTokens
 from vlgauge.encoders.clip_text import ForeignTokens
 from vlgauge.encoders.clip_text import buckets
 from vlgauge.encoders.clip_text import in_order
+from vlgauge.encoders.clip_text import n_seen
 from vlgauge.encoders.clip_text import padded
+from vlgauge.encoders.clip_text import spells_special
 
 PROMPT = "A photo depicts "
 INPUTS = golden_json("inputs.json")
@@ -36,6 +39,73 @@ def test_a_long_text_keeps_its_end_token_and_says_so():
     assert [row[-1] for row in ids] == [49407] * 3
     assert [row[0] for row in ids] == [49406] * 3
     np.testing.assert_array_equal(ids[0], ids[1])
+
+
+# -- tokens that a text spells ----------------------------------------------------------------------------------------
+END, START = "<|endoftext|>", "<|startoftext|>"
+
+
+@pytest.mark.parametrize(
+    ("text", "inner"),
+    [
+        (f"a dog{END}", [320, 1929, 49407]),
+        (f"{START}a dog", [49406, 320, 1929]),
+        ("a dog <|EndOfText|> dog", [320, 1929, 49407, 1929]),
+        ("a dog &lt;|endoftext|&gt;", [320, 1929, 49407]),
+        ("a dog \uff1c\uff5cendoftext\uff5c\uff1e", [320, 1929, 49407]),
+        ("a dog <|endof\x00text|>", [320, 1929, 49407]),
+        # A sign before it takes its first two characters.
+        (f"a dog.{END}", [320, 1929, 13, 27, 347, 40786, 4160, 91, 285]),
+    ],
+)
+def test_released_spellings_are_special(text, inner):
+    (ids,), _ = ClipTokens()([text])
+    assert ids.tolist() == [49406, *inner, 49407]
+    assert spells_special(text)
+
+
+@pytest.mark.parametrize("text", ["a dog", "<start_of_text> a dog <end_of_text>", "<|endof text|>", "endoftext", "<|"])
+def test_other_spellings_are_words(text):
+    (ids,), _ = ClipTokens()([text])
+    assert not {49406, 49407} & set(ids[1:-1].tolist())
+    assert not spells_special(text)
+
+
+def test_what_is_seen_ends_with_the_first_end_token():
+    ids, truncated = ClipTokens()([f"a dog{END} cat{END}", "a dog", f"a{END} " + "dog " * 80])
+    assert [n_seen(row) for row in ids] == [4, 4, 3]
+    assert [len(row) for row in ids] == [7, 4, 77]
+    assert truncated.tolist() == [False, False, True]
+
+
+PARTS = [END, START, END.upper(), "<end_of_text>", "<start_of_text>", "&lt;|endoftext|&gt;", "<|", "|>", "_", "'"]
+PARTS += [
+    "\uff1c\uff5cendoftext\uff5c\uff1e",
+    "dog",
+    "It's",
+    "they'll",
+    "3.14",
+    "!?",
+    "...",
+    "&amp;amp;",
+    "\x00",
+    "\x1c",
+]
+PARTS += ["犬", "É", "🐕", "â€™", "\u017f", "İ"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ids_are_those_of_the_released_rules(seed):
+    rng = np.random.default_rng(seed)
+    glue = ["", " ", "\n"]
+    texts = [
+        "".join(part + str(rng.choice(glue)) for part in rng.choice(PARTS, size=rng.integers(1, 9))) for _ in range(150)
+    ]
+    ids, _ = ClipTokens()(texts)
+    for text, row in zip(texts, ids, strict=True):
+        expected = released_ids(text)
+        assert row[1:-1].tolist() == expected[:75], text
+        assert spells_special(text) or not {49406, 49407} & set(expected), text
 
 
 def test_no_text_gives_no_ids():

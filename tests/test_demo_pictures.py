@@ -69,7 +69,7 @@ def test_frames_and_words(captioned):
     _, _, data = captioned.frame_image(Image.new("RGB", (96, 96), "blue")).partition(",")
     with Image.open(io.BytesIO(base64.b64decode(data))) as picture:
         assert (picture.size, picture.getpixel((3, 3))) == ((40, 40), (0, 0, 255))
-    assert [captioned.spoken(token) for token in ("<start_of_text>", "dog", "<end_of_text>")] == [
+    assert [captioned.spoken(token) for token in ("<|startoftext|>", "dog", "<|endoftext|>")] == [
         "start",
         "dog",
         "whole caption",

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.encoders import ImageTextEncoder
+from vlgauge.encoders.clip_text import spells_special
 from vlgauge.regions import Region
 from vlgauge.regions import regions_of
 from vlgauge.regions.boxes import checked_scores
@@ -79,11 +80,13 @@ class TextVectors:
         rows: Vectors, shape ``(n_phrases, d)``.
         at: Row of each phrase.
         truncated: Phrases that were longer than the encoder takes.
+        special: Phrases that spell a token of CLIP.
     """
 
     rows: Floats
     at: Mapping[str, int]
     truncated: set[str] = field(default_factory=set)
+    special: set[str] = field(default_factory=set)
 
     def of(self, phrases: Sequence[str]) -> Floats:
         """Vectors of phrases, in their order."""
@@ -97,8 +100,8 @@ def story_evidence(
     images: Sequence[Any] | None,
     regions: Any,
     features: Any,
-) -> tuple[set[str], Iterator[Evidence]]:
-    """Phrases that were cut, and the evidence of each story, made a few stories at a time.
+) -> tuple[TextVectors, Iterator[Evidence]]:
+    """What was read of the phrases, nothing if features are given, and the evidence of each story, a few at a time.
 
     Args:
         metric: The metric, for its settings.
@@ -110,7 +113,8 @@ def story_evidence(
     """
     limits = {"top_k": metric.top_k, "min_score": metric.min_score}
     if sources.encoder is None:
-        return set(), _all_given(per_story(features, len(phrases), "features"), phrases, images, limits)
+        entries = per_story(features, len(phrases), "features")
+        return TextVectors(np.zeros((0, 0)), {}), _all_given(entries, phrases, images, limits)
     encoder = sources.encoder
     given = None if regions is None else per_story(regions, len(phrases), "regions")
     text = encoded_phrases(encoder, phrases, batch_size=metric.batch_size, progress=metric.progress)
@@ -125,7 +129,7 @@ def story_evidence(
             )
             yield from encoded_stories(encoder, own, text, seen, batch_size=metric.batch_size)
 
-    return text.truncated, in_chunks()
+    return text, in_chunks()
 
 
 def encoded_phrases(
@@ -138,7 +142,8 @@ def encoded_phrases(
     hidden = encoder.text_hidden(distinct, batch_size=batch_size, progress=progress)
     rows = unit_rows(encoder.project(hidden.end, "text"), "the text features of the encoder")
     cut = {phrase for phrase, was in zip(distinct, hidden.truncated, strict=True) if was}
-    return TextVectors(rows, {phrase: row for row, phrase in enumerate(distinct)}, cut)
+    special = set(filter(spells_special, distinct))
+    return TextVectors(rows, {phrase: row for row, phrase in enumerate(distinct)}, cut, special)
 
 
 def encoded_stories(

@@ -12,6 +12,7 @@ import evaluate
 from vlgauge import language  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import module  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import results  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.encoders import clip_text  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .analyses import MATCHING
 from .analyses import check_sentence_image
@@ -20,6 +21,7 @@ from .analyses import misaligned_stories
 from .analyses import n_real_words
 from .analyses import noun_phrase_proportion
 from .details import story_details
+from .evidence import TextVectors
 from .evidence import story_evidence
 from .inputs import CONCRETENESS
 from .inputs import GIVEN
@@ -204,7 +206,7 @@ class Groovist(module.StoryImageMetric):
         sources = comparison_sources(self, images is not None and images[0] is not None, regions, features)
         self.made_with = {"encoder": sources.encoder_name, "regions": sources.regions_name, "phrases": phrase_source}
         theta = chosen_theta(self, sources.is_published)
-        truncated, evidence = story_evidence(self, sources, [of.kept for of in phrases], images, regions, features)
+        read, evidence = story_evidence(self, sources, [of.kept for of in phrases], images, regions, features)
         scored, weights = [], []
         with module.progress_bar(len(stories), "Scoring stories", self.progress) as advance:
             for own, compared in zip(phrases, evidence, strict=True):
@@ -213,22 +215,24 @@ class Groovist(module.StoryImageMetric):
                 options: dict[str, Any] = {"variant": self.variant, "penalize": self.penalize}
                 scored.append(story_score(compared, filled, theta.value, **options))
                 advance(1)
-        self._warn(phrases, scored, truncated)
+        self._warn(phrases, scored, read)
         extra = self._analyses(stories, phrases, scored, theta.value, sentence_image)
         if return_details:
             rows = zip(scored, phrases, stories, weights, strict=True)
-            extra["details"] = [story_details(*row, truncated=truncated) for row in rows]
+            extra["details"] = [story_details(*row, truncated=read.truncated) for row in rows]
         made_with = {**self.made_with, "concreteness": weight_source, "theta": str(theta)}
         return self.result([self._shown(story.score) for story in scored], made_with=made_with, **extra)
 
     def _shown(self, score: float) -> float:
         return math.tanh(score) if self.normalize == "tanh" else score
 
-    def _warn(self, phrases: Sequence[StoryPhrases], scored: Sequence[StoryScore], truncated: set[str]) -> None:
+    def _warn(self, phrases: Sequence[StoryPhrases], scored: Sequence[StoryScore], read: TextVectors) -> None:
         """One warning per kind and call, with counts."""
-        cut = sum(phrase in truncated for own in phrases for phrase in own.kept)
-        if cut:
+        kept = [phrase for own in phrases for phrase in own.kept]
+        if cut := sum(phrase in read.truncated for phrase in kept):
             warnings.warn(f"noun phrases longer than the encoder takes, which were cut: {cut}", stacklevel=6)
+        if special := sum(phrase in read.special for phrase in kept):
+            warnings.warn(f"{special} of {len(kept)} noun phrases {clip_text.SPELLED}", stacklevel=6)
         without = sum(story.spots.n_images - len(set(story.spots.image)) for story in scored)
         if without:
             warnings.warn(f"images without a region, which were left out: {without}", stacklevel=6)

@@ -185,7 +185,7 @@ def shaded(cosines: np.ndarray) -> list[list[dict[str, Any]]]:
 
 def spoken(token: str) -> str:
     """A token as the map shows it."""
-    return {"<start_of_text>": "start", "<end_of_text>": "whole caption"}.get(token, token)
+    return {"<|startoftext|>": "start", "<|endoftext|>": "whole caption"}.get(token, token)
 
 
 def frame_image(picture: Image.Image) -> Markup:

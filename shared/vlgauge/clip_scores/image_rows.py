@@ -91,8 +91,10 @@ def score_images(
     unlike = group_means((p == 0) & ((np.maximum(s, 0) if clamp else s) == 0), rows.unit_rows, n) == 1
     with_references = group_means(reference_scores(p, s, clamp=clamp), rows.unit_rows, n)
     details: list[dict[str, Any]] = [
-        {"cosine": cosine, "truncated": flag}
-        for cosine, flag in zip(group_means(cosines, rows.unit_rows, n).tolist(), rows.truncated, strict=True)
+        {"cosine": cosine, "truncated": flag, "special": special}
+        for cosine, flag, special in zip(
+            group_means(cosines, rows.unit_rows, n).tolist(), rows.truncated, rows.special, strict=True
+        )
     ]
     if rows.has_references:
         numbers = best_references(rows, s, best)

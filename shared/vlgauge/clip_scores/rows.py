@@ -12,6 +12,7 @@ from vlgauge.clip_scores.image import Positions
 from vlgauge.clip_scores.long_text import IsLong
 from vlgauge.clip_scores.long_text import Pieces
 from vlgauge.clip_scores.long_text import pieces_of
+from vlgauge.encoders.clip_text import spells_special
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class TextRows:
         pairs: unit and position in ``pieces.texts`` of each pair, shape ``(n_pairs,)`` each, units ascending.
         pair_references: shape ``(n_pairs,)``, number of the reference within its row.
         n_blank: Number of texts without any word.
+        is_special: shape ``(n_texts,)``, whether each text spells a token of CLIP, candidates first.
     """
 
     pieces: Pieces
@@ -39,11 +41,17 @@ class TextRows:
     pairs: tuple[Positions, Positions]
     pair_references: Positions
     n_blank: int
+    is_special: npt.NDArray[np.bool_]
 
     @property
     def truncated(self) -> list[bool]:
         """Whether each candidate is too long to be encoded as a whole."""
         return self.pieces.is_long[: self.n_rows].tolist()
+
+    @property
+    def special(self) -> list[bool]:
+        """Whether each candidate spells a token of CLIP."""
+        return self.is_special[: self.n_rows].tolist()
 
     @property
     def referenced(self) -> npt.NDArray[np.bool_]:
@@ -91,7 +99,9 @@ def text_rows(
         row = int(row_of[i - n])
         return f"references[{row}][{i - n - int(starts[row])}]"
 
-    pieces = pieces_of([*predictions, *flat], place, is_long, policy)
+    texts = [*predictions, *flat]
+    special = {text: spells_special(text) for text in dict.fromkeys(texts)}
+    pieces = pieces_of(texts, place, is_long, policy)
     cut = int(np.searchsorted(pieces.owner, n))
     reference = pieces.owner[cut:] - n
     unit_of_pair, piece_of_pair = paired(pieces.owner[:cut], row_of[reference])
@@ -103,7 +113,8 @@ def text_rows(
         unit_rows=pieces.owner[:cut],
         pairs=(unit_of_pair, pieces.index[cut:][piece_of_pair]),
         pair_references=(reference - starts[row_of[reference]])[piece_of_pair] if len(reference) else reference,
-        n_blank=sum(not text.strip() for text in (*predictions, *flat)),
+        n_blank=sum(not text.strip() for text in texts),
+        is_special=np.array([special[text] for text in texts], dtype=bool),
     )
 
 

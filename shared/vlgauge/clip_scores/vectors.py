@@ -62,12 +62,18 @@ class ClipVectors:
         return unit_rows(self.encoder.project(hidden.end, "text", self.adapter))
 
     def tokens(self, texts: Sequence[str]) -> tuple[Vectors, Positions, list[Ids]]:
-        """Unit vectors of all tokens of texts, one after the other, the number of each text, and the ids of each."""
+        """Unit vectors of the tokens of texts, one after the other, the number of each text, and the ids of each.
+
+        They end with the first end token of their text, as those of EMScore do.
+        """
+        from vlgauge.encoders.clip_text import n_seen
+
         hidden = self.encoder.text_hidden(texts, tokens=True, batch_size=self.batch_size, progress=self.progress)
         assert hidden.tokens is not None  # asked for
-        sizes = np.array([len(ids) for ids in hidden.ids], dtype=np.intp)
-        rows = self.encoder.project(np.concatenate(hidden.tokens), "text", self.adapter)
-        return unit_rows(rows), sizes, hidden.ids
+        sizes = np.array([n_seen(ids) for ids in hidden.ids], dtype=np.intp)
+        seen = [vectors[:size] for vectors, size in zip(hidden.tokens, sizes, strict=True)]
+        rows = self.encoder.project(np.concatenate(seen), "text", self.adapter)
+        return unit_rows(rows), sizes, [ids[:size] for ids, size in zip(hidden.ids, sizes, strict=True)]
 
 
 def token_ids(texts: Sequence[str]) -> list[Ids]:
@@ -85,7 +91,7 @@ def too_long(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
 
 
 def token_texts(ids: Ids) -> list[str]:
-    """Each token as text, such as ``["<start_of_text>", "a", "dog", "<end_of_text>"]``."""
+    """Each token as text, such as ``["<|startoftext|>", "a", "dog", "<|endoftext|>"]``."""
     from vlgauge.encoders.clip_text import byte_pairs
 
     return [byte_pairs().decode([token]).strip() for token in ids.tolist()]

@@ -143,8 +143,8 @@ def _video_details(
 ) -> list[dict[str, Any]]:
     """P, R, fine, coarse of each row, the frames that were used, and the best frame of every token."""
     notes: list[dict[str, Any]] = [
-        {"frames": _frame_numbers(video), "truncated": flag, "tokens": []}
-        for video, flag in zip(videos, rows.truncated, strict=True)
+        {"frames": _frame_numbers(video), "truncated": flag, "special": special, "tokens": []}
+        for video, flag, special in zip(videos, rows.truncated, rows.special, strict=True)
     ]
     for unit, row in zip(rows.units.tolist(), rows.unit_rows.tolist(), strict=True):
         bag = video_of[row]

@@ -10,6 +10,13 @@ from typing import Any
 import numpy as np
 
 CONTEXT = 77
+START, END = 49406, 49407
+
+# What CLIP's own code reads as these two wherever it stands by itself in a text; open_clip has other spellings.
+SPELLINGS = {"<|startoftext|>": START, "<|endoftext|>": END}
+
+# Of texts with one, in warnings. A sign before it keeps it from standing by itself.
+SPELLED = "have <|startoftext|> or <|endoftext|> in them, an end of text behind which CLIP sees nothing; strip them"
 
 # Ids beside which a row may stand in a batch: at most a quarter more, and never fewer than two more.
 _SLACK = 4
@@ -35,20 +42,41 @@ class ClipTokens:
         return [cut[text] for text in texts], truncated
 
     def _ids(self, text: str) -> list[int]:
-        return [self._tokenizer.sot_token_id, *self._tokenizer.encode(text), self._tokenizer.eot_token_id]
+        return [START, *self._tokenizer.encode(text), END]
 
     def _cut(self, ids: list[int]) -> np.ndarray:
         if len(ids) > CONTEXT:
-            ids = [*ids[: CONTEXT - 1], self._tokenizer.eot_token_id]
+            ids = [*ids[: CONTEXT - 1], END]
         return np.array(ids, dtype=np.int32)
 
 
 @cache
 def byte_pairs() -> Any:
-    """One tokenizer for the process; it remembers the words that it has split."""
+    """One tokenizer for the process, with the released `SPELLINGS`; it remembers the words that it has split."""
+    import regex
     from open_clip.tokenizer import SimpleTokenizer
 
-    return SimpleTokenizer()
+    tokenizer = SimpleTokenizer()
+    for theirs, (spelling, number) in zip(list(tokenizer.cache), SPELLINGS.items(), strict=True):
+        del tokenizer.encoder[theirs]
+        tokenizer.encoder[spelling], tokenizer.decoder[number] = number, spelling
+    words = tokenizer.pat.pattern.removeprefix("|".join(tokenizer.cache))
+    tokenizer.pat = regex.compile("|".join(map(regex.escape, SPELLINGS)) + words, regex.IGNORECASE)
+    tokenizer.cache = {spelling: spelling for spelling in SPELLINGS}
+    return tokenizer
+
+
+def n_seen(ids: np.ndarray) -> int:
+    """Number of tokens up to the first end token; those behind it are not seen by it."""
+    return int(np.argmax(ids == END)) + 1
+
+
+def spells_special(text: str) -> bool:
+    """Whether one of `SPELLINGS` stands in a text as CLIP reads it, be it glued to a sign and so read as words."""
+    # Only the cleaning of other texts can make or break a spelling.
+    plain = text.isascii() and text.isprintable() and "&" not in text
+    read = text.lower() if plain else byte_pairs().clean_fn(text)
+    return any(spelling in read for spelling in SPELLINGS)
 
 
 class ForeignTokens:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from vlgauge.encoders import TextEncoder
+from vlgauge.encoders.clip_text import SPELLED
+from vlgauge.encoders.clip_text import spells_special
 from vlgauge.encoders.sentence import sentence_encoder
 from vlgauge.encoders.words import BagOfWords
 from vlgauge.encoders.words import WordVectors
@@ -75,11 +77,13 @@ class ClipTexts:
         """Vectors of the texts, shape ``(n_texts, d)``, float32, in their order; over 77 tokens a text is cut.
 
         Warns:
-            UserWarning: If a text was cut.
+            UserWarning: If a text was cut, or spells a token of CLIP.
         """
         hidden = self._clip.text_hidden(texts, batch_size=batch_size, progress=progress)
         if cut := int(hidden.truncated.sum()):
             warnings.warn(f"{cut} of {len(texts)} texts have over 77 tokens and were cut by CLIP", stacklevel=2)
+        if special := sum(map(spells_special, texts)):
+            warnings.warn(f"{special} of {len(texts)} texts {SPELLED}", stacklevel=2)
         return self._clip.project(hidden.end, "text")
 
 

@@ -23,6 +23,7 @@ from vlgauge.clip_scores.rows import text_rows
 from vlgauge.clip_scores.vectors import ClipVectors
 from vlgauge.clip_scores.vectors import too_long
 from vlgauge.clip_scores.video_rows import score_videos
+from vlgauge.encoders.clip_text import SPELLED
 from vlgauge.module.base import Metric
 from vlgauge.module.clip_settings import CONFIGS
 from vlgauge.module.clip_settings import DTYPES
@@ -268,6 +269,7 @@ class ClipScoreMetric(Metric):
         troubles = {
             f"of {n_texts} captions and references are empty and were scored as such": rows.n_blank,
             f"of {n_texts} captions and references have more than {CONTEXT} tokens and were {handled}": rows.n_long,
+            f"of {n_texts} captions and references {SPELLED}": int(np.count_nonzero(rows.is_special)),
             f"of {n} {self.config_name}s could not be read; their scores are undefined": scored.n_unreadable,
             f"of {n} videos have no frames; their scores are undefined": scored.n_empty,
             f"of {n} {self.name} are undefined: {why}": n_left,
