@@ -59,6 +59,7 @@ def hub(tmp_path, monkeypatch):
     """A hub that answers; its files may be changed before a call."""
     fake = FakeHub(tmp_path / "hub", {HUB_FILE: b"weights" * 300_000})
     monkeypatch.setattr("huggingface_hub.snapshot_download", fake)
+    monkeypatch.setattr("vlgauge.encoders.weights.hub_answers", lambda limit: True)
     monkeypatch.setitem(TABLE, "ViT-B/32", dataclasses.replace(TABLE["ViT-B/32"], sha256=None))
     monkeypatch.setattr("vlgauge.encoders.assets.find_spec", lambda name: None)
     for switch in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):

@@ -89,6 +89,7 @@ def asked_hub(monkeypatch, tmp_path):
     def make(*files, answers=True):
         hub = Hub(tmp_path, *files, answers=answers)
         monkeypatch.setattr("huggingface_hub.hf_hub_download", hub)
+        monkeypatch.setattr("vlgauge.encoders.weights.hub_answers", lambda limit: True)
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
         for switch in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):
             monkeypatch.delenv(switch, raising=False)

@@ -1,21 +1,18 @@
 """Where the weights of a detector come from: files, the Hub at a commit, torchvision's server on request."""
 
 import hashlib
-import json
-import os
 import subprocess
 import sys
-import threading
 from functools import partial
-from http.server import BaseHTTPRequestHandler
 from http.server import SimpleHTTPRequestHandler
-from http.server import ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
+from local_hub import COMMIT
+from local_hub import FakeHub
+from local_hub import own_environment
+from local_hub import serve
 
-import vlgauge
 from vlgauge import cli
 from vlgauge import regions
 from vlgauge.encoders import assets
@@ -28,7 +25,6 @@ from vlgauge.encoders.weights import WeightsNotFound
 
 pytest.importorskip("torchvision")
 SMALL = "ssdlite320_mobilenet_v3_large"
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
 PINNED = f"me/my.detector/weights/small.safetensors@{COMMIT}"
 
 
@@ -44,6 +40,7 @@ def online(monkeypatch):
     for switch in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):
         monkeypatch.delenv(switch, raising=False)
     monkeypatch.setattr("huggingface_hub.hf_hub_download", refuse)
+    monkeypatch.setattr("vlgauge.encoders.weights.hub_answers", lambda limit: True)
     monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda *arguments, **named: None)
     monkeypatch.setattr("torch.hub.download_url_to_file", refuse)
     return asked
@@ -129,13 +126,6 @@ def test_published_weights_are_never_fetched_by_a_metric(online, monkeypatch, tm
 
 
 # -- prefetch, from servers on this machine ---------------------------------------------------------------------------
-def serve(handler):
-    """A server on this machine, and its address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server, f"http://127.0.0.1:{server.server_port}"
-
-
 @pytest.fixture
 def torchvision_server(monkeypatch, tmp_path):
     """`served(content, prefix)`: torchvision's file of `SMALL` as a server on this machine has it."""
@@ -206,41 +196,10 @@ def test_prefetch_of_an_unknown_detector_lists_those_there_are(capsys):
     assert "or a file of the Hub (owner/name/FILE@<40 hexadecimal digits>), got 'yolo'" in err
 
 
-class FakeHub(BaseHTTPRequestHandler):
-    """One repository with one file, as the Hub's client asks for it."""
-
-    content = b""
-
-    def log_message(self, *arguments):
-        """Say nothing."""
-
-    def do_HEAD(self):
-        """The head of an answer."""
-        self.do_GET()
-
-    def do_GET(self):
-        """What the repository holds, or its file."""
-        name = "weights/small.safetensors"
-        listed = [{"type": "file", "path": name, "size": len(self.content), "oid": "0" * 40}]
-        about = {"id": "me/my.detector", "sha": COMMIT, "siblings": [{"rfilename": name}]}
-        told = json.dumps(listed if "/tree/" in self.path else about).encode()
-        is_file = self.path.endswith(f"/resolve/{COMMIT}/{name}")
-        is_known = is_file or self.path.startswith("/api/models/me/my.detector/")
-        body = (self.content if is_file else told) if is_known else b""
-        self.send_response(200 if is_known else 404)
-        headers = {"X-Repo-Commit": COMMIT, "Content-Length": str(len(body)), "Content-Type": "application/json"}
-        for key, value in (headers | {"ETag": f'"{hashlib.sha256(body).hexdigest()}"'}).items():
-            self.send_header(key, value)
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
-
-
 def test_weights_that_prefetch_fetched_are_found_without_network(tmp_path):
     FakeHub.content = b"some weights"
     server, address = serve(FakeHub)
     code = f"""
-import os
 from vlgauge import cli
 assert cli.main(["prefetch", "detector:{PINNED}"]) == 0
 assert cli.main(["prefetch", "--check", "detector:{PINNED}"]) == 0
@@ -248,9 +207,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 from vlgauge.encoders.detector_weights import find_weights
 print(find_weights({SMALL!r}, {PINNED!r}).read_text())
 """
-    own = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGINGFACE_"))}
-    own |= {"HF_ENDPOINT": address, "HF_HOME": str(tmp_path), "HF_HUB_DISABLE_XET": "1", "NO_PROXY": "127.0.0.1"}
-    own["PYTHONPATH"] = str(Path(vlgauge.__file__).parents[1])
+    own = own_environment(address, tmp_path)
     try:
         done = subprocess.run([sys.executable, "-c", code], env=own, capture_output=True, text=True, check=False)
     finally:

@@ -207,6 +207,9 @@ def catalog(tmp_path, monkeypatch):
         asked.append((repository, file, options["revision"], options["repo_type"]))
         return str(tmp_path / "published.parquet")
 
+    for switch in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):
+        monkeypatch.delenv(switch)
+    monkeypatch.setattr("vlgauge.encoders.weights.hub_answers", lambda limit: True)
     monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
     write()
     return write, asked

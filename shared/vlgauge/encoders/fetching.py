@@ -11,8 +11,8 @@ from typing import Any
 from vlgauge.encoders.assets import HubFiles
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import hub_folder
-from vlgauge.encoders.weights import offline
 from vlgauge.encoders.weights import sha256_of
+from vlgauge.encoders.weights import unreachable
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -36,7 +36,7 @@ class Fetched:
 
 def sizes(files: HubFiles) -> dict[str, int]:
     """Bytes of the files as the Hub tells them, without fetching; empty if it cannot be asked."""
-    if offline():
+    if unreachable():
         return {}
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError

@@ -7,7 +7,13 @@ import os
 import threading
 from collections.abc import Callable
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+# How long the Hub may take to say anything, unless the variable HF_HUB_ETAG_TIMEOUT of its client says otherwise.
+ANSWER_SECONDS = 4.0
+_SERVER_ERRORS = 500  # and above: of the Hub, or of a proxy that has no way to it
 
 _DIGESTS: dict[tuple[str, int, int], str] = {}
 _DIGESTS_LOCK = threading.Lock()
@@ -21,6 +27,37 @@ def offline() -> bool:
     """Whether one of the two offline switches is set; read from the environment at each call."""
     switches = (os.environ.get(name, "") for name in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"))
     return any(switch.strip().upper() in ("1", "ON", "YES", "TRUE") for switch in switches)
+
+
+def unreachable() -> str | None:
+    """Why nothing can be fetched from the Hub, in words; None if it answers.
+
+    The client of the Hub tries again five times within 23 seconds and tells of each. That is right in the middle of a
+    download, but not where there is no network; so whoever is about to fetch something asks here first.
+    """
+    if offline():
+        return "an offline switch is set"
+    limit = float(os.environ.get("HF_HUB_ETAG_TIMEOUT") or ANSWER_SECONDS)
+    return None if hub_answers(limit) else f"the Hub does not answer (one try of at most {limit:g} s)"
+
+
+def hub_answers(limit: float) -> bool:
+    """Whether the Hub says anything within a number of seconds: one request, and nothing is printed."""
+    from huggingface_hub import constants
+    from huggingface_hub.utils import get_session
+
+    said: list[int] = []
+
+    def knock() -> None:
+        # Without network nearly anything may be raised: by names, proxies, certificates.
+        with suppress(Exception):
+            said.append(get_session().head(constants.ENDPOINT, timeout=limit).status_code)
+
+    # In a thread, because looking up the address of a name has no limit of its own.
+    thread = threading.Thread(target=knock, daemon=True)
+    thread.start()
+    thread.join(limit)
+    return bool(said) and said[0] < _SERVER_ERRORS
 
 
 def sha256_of(path: Path) -> str:
@@ -58,20 +95,20 @@ def hub_file_at(
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.errors import RemoteEntryNotFoundError
 
-    why = "an offline switch is set"
     try:
         for file in files:
             cached = try_to_load_from_cache(repository, filename=file, revision=revision)
             if isinstance(cached, str):
                 return Path(cached)
-        for file in () if offline() else files:
+        why = unreachable()
+        for file in () if why else files:
             try:
                 return Path(hf_hub_download(repository, filename=file, revision=revision))
             except RemoteEntryNotFoundError:
                 why = "the Hub has no such file"
     except (HfHubHTTPError, HFValidationError, OSError) as error:
         why = f"the Hub said {type(error).__name__}"
-    raise WeightsNotFound(missing(constants.HF_HUB_CACHE, why))
+    raise WeightsNotFound(missing(constants.HF_HUB_CACHE, str(why)))
 
 
 def hub_folder(repository: str, revision: str | None, patterns: Sequence[str], metric_hint: str) -> Path:
@@ -92,15 +129,37 @@ def hub_folder(repository: str, revision: str | None, patterns: Sequence[str], m
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.errors import LocalEntryNotFoundError
 
+    def at_hand(local_files_only: bool) -> Path:
+        wanted: dict[str, Any] = {"revision": revision, "allow_patterns": list(patterns)}
+        return Path(snapshot_download(repository, **wanted, local_files_only=local_files_only))
+
+    if _is_listed(repository, revision):
+        # A folder that the list shows to be complete needs no network.
+        with suppress(LocalEntryNotFoundError):
+            return at_hand(local_files_only=True)
+    why = unreachable()
     try:
-        # With a pinned commit this asks the Hub nothing once the files are there.
-        return Path(
-            snapshot_download(repository, revision=revision, allow_patterns=list(patterns), local_files_only=offline())
-        )
+        return at_hand(local_files_only=why is not None)
     except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
-        why = "an offline switch is set" if offline() else f"the Hub said {type(error).__name__}"
         raise WeightsNotFound(
             f"{repository} (revision {revision or 'newest'}; files {', '.join(patterns)}) is not in "
-            f"{constants.HF_HUB_CACHE} and {why}; fetch it on a machine with network: "
-            f"hf download {repository}{f' --revision {revision}' if revision else ''}, {metric_hint}"
+            f"{constants.HF_HUB_CACHE} and {why or f'the Hub said {type(error).__name__}'}; fetch it on a machine with "
+            f"network: hf download {repository}{f' --revision {revision}' if revision else ''}, {metric_hint}"
         ) from error
+
+
+def _is_listed(repository: str, revision: str | None) -> bool:
+    """Whether a list of the files of a commit was kept, against which the client checks what is here."""
+    try:
+        from huggingface_hub import get_cached_repo_tree
+    except ImportError:  # before version 2
+        return False
+    from huggingface_hub.errors import CachedRepoTreeNotFoundError
+    from huggingface_hub.errors import HFValidationError
+
+    if revision is None:
+        return False
+    try:
+        return bool(get_cached_repo_tree(repository, revision=revision))
+    except (CachedRepoTreeNotFoundError, HFValidationError):
+        return False

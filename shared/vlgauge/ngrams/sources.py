@@ -13,8 +13,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from vlgauge.encoders.weights import offline
 from vlgauge.encoders.weights import sha256_of
+from vlgauge.encoders.weights import unreachable
 from vlgauge.ngrams.files import load
 from vlgauge.ngrams.files import save
 from vlgauge.ngrams.table import StyleTable
@@ -22,6 +22,7 @@ from vlgauge.ngrams.table import StyleTable
 CATALOG = Path(__file__).resolve().parents[1] / "data" / "style_tables.json"
 
 _HUB_ID = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w.-]+))?", re.ASCII)
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 # Tables that somebody still holds, by the file they were read from.
 _HELD: weakref.WeakValueDictionary[tuple[str, int, int], StyleTable] = weakref.WeakValueDictionary()
@@ -92,18 +93,27 @@ def fetched(repository: str, file: str, revision: str | None) -> str:
         FileNotFoundError: If it cannot be had.
     """
     from huggingface_hub import hf_hub_download
+    from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import EntryNotFoundError
     from huggingface_hub.errors import HFValidationError
 
+    wanted: dict[str, Any] = {"repo_type": "dataset", "revision": revision}
+    why: str | None = None
     try:
-        return hf_hub_download(repository, file, repo_type="dataset", revision=revision, local_files_only=offline())
+        cached = try_to_load_from_cache(repository, file, **wanted)
+        held = cached if isinstance(cached, str) else None
+        if held is None or not _COMMIT.fullmatch(revision or ""):
+            why = unreachable()
+            held = held if why else hf_hub_download(repository, file, **wanted)
+        if held is not None:
+            return held
     except (EntryNotFoundError, HFValidationError, OSError) as error:
-        why = "an offline switch is set" if offline() else f"the Hub said {type(error).__name__}"
-        raise FileNotFoundError(
-            f"`table` is neither a file that exists nor to be had from the Hub: data set {repository}, file {file}, "
-            f"revision {revision or 'newest'} is not in the cache and {why}; fetch it on a machine with network: "
-            f"hf download {repository} {file} --repo-type dataset{f' --revision {revision}' if revision else ''}"
-        ) from error
+        why = f"the Hub said {type(error).__name__}"
+    raise FileNotFoundError(
+        f"`table` is neither a file that exists nor to be had from the Hub: data set {repository}, file {file}, "
+        f"revision {revision or 'newest'} is not in the cache and {why}; fetch it on a machine with network: "
+        f"hf download {repository} {file} --repo-type dataset{f' --revision {revision}' if revision else ''}"
+    )
 
 
 def push(table: StyleTable, dataset: str, *, private: bool, message: str | None) -> str:

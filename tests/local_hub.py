@@ -1,0 +1,60 @@
+"""A Hub on this machine, for processes that are to find one there."""
+
+import hashlib
+import json
+import os
+import threading
+from http.server import BaseHTTPRequestHandler
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import ClassVar
+
+import vlgauge
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def serve(handler):
+    """A server on this machine, and its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server, f"http://127.0.0.1:{server.server_port}"
+
+
+def own_environment(address, home, **more):
+    """The variables of a process whose Hub is at an address, with an empty cache at first."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGINGFACE_"))}
+    own |= {"HF_ENDPOINT": address, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1", "NO_PROXY": "127.0.0.1"}
+    return own | {"PYTHONPATH": str(Path(vlgauge.__file__).parents[1])} | more
+
+
+class FakeHub(BaseHTTPRequestHandler):
+    """One repository with one file, as the Hub's client asks for it."""
+
+    content = b""
+    asked: ClassVar[list[str]] = []
+
+    def log_message(self, *arguments):
+        """Say nothing."""
+
+    def do_HEAD(self):
+        """The head of an answer."""
+        self.do_GET()
+
+    def do_GET(self):
+        """What the repository holds, or its file."""
+        self.asked.append(self.path)
+        name = "weights/small.safetensors"
+        listed = [{"type": "file", "path": name, "size": len(self.content), "oid": "0" * 40}]
+        about = {"id": "me/my.detector", "sha": COMMIT, "siblings": [{"rfilename": name}]}
+        told = json.dumps(listed if "/tree/" in self.path else about).encode()
+        is_file = self.path.endswith(f"/resolve/{COMMIT}/{name}")
+        is_known = is_file or self.path.startswith("/api/models/me/my.detector/")
+        body = (self.content if is_file else told) if is_known else b""
+        self.send_response(200 if is_known else 404)
+        headers = {"X-Repo-Commit": COMMIT, "Content-Length": str(len(body)), "Content-Type": "application/json"}
+        for key, value in (headers | {"ETag": f'"{hashlib.sha256(body).hexdigest()}"'}).items():
+            self.send_header(key, value)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
