@@ -200,6 +200,7 @@ def test_weights_that_prefetch_fetched_are_found_without_network(tmp_path):
     FakeHub.content = b"some weights"
     server, address = serve(FakeHub)
     code = f"""
+import os
 from vlgauge import cli
 assert cli.main(["prefetch", "detector:{PINNED}"]) == 0
 assert cli.main(["prefetch", "--check", "detector:{PINNED}"]) == 0
