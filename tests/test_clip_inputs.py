@@ -281,3 +281,22 @@ def test_pac_s_without_a_checkpoint(load, monkeypatch, tmp_path):
 def test_missing_checkpoint(load, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"missing\.pth"):
         load("pac_s", checkpoint=tmp_path / "missing.pth").compute(predictions=["a dog"], images=[GOOD])
+
+
+# -- files that change ------------------------------------------------------------------------------------------------
+def test_an_image_that_is_replaced_has_a_new_score(clip_s, tmp_path, monkeypatch):
+    """Though path, size and time of writing are those of the first one, and its digest is remembered."""
+    monkeypatch.setattr("vlgauge.encoders.weights._SETTLED_NS", -(10**18))
+    pixels = np.random.default_rng(5).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+    path, other = tmp_path / "seen.bmp", tmp_path / "other.bmp"
+    sizes, scores = [], []
+    for picture in (pixels, 255 - pixels):
+        Image.fromarray(picture).save(other)
+        os.utime(other, ns=(10**18, 10**18))
+        os.replace(other, path)
+        sizes.append(path.stat().st_size)
+        for _ in range(2):
+            scores.append(clip_s.compute(predictions=["a dog"], images=[path])["clip_s"])
+    assert sizes[0] == sizes[1]
+    assert scores[0] == scores[1] != scores[2] == scores[3]
+    assert scores[2] == clip_s.compute(predictions=["a dog"], images=[255 - pixels])["clip_s"]

@@ -1,6 +1,9 @@
 """Where the weights of a sentence encoder come from, and what is refused."""
 
+import hashlib
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +31,77 @@ def test_either_switch_is_offline(monkeypatch, switch, value, off):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(switch, value)
     assert weights.offline() is off
+
+
+def rested(path, content, stamp=(10**18, 10**18)):
+    """A file with that content whose time of writing is long ago."""
+    path.write_bytes(content)
+    os.utime(path, ns=stamp)
+    return path
+
+
+@pytest.fixture
+def settled(monkeypatch):
+    """Every file has rested long enough for its digest to be remembered."""
+    monkeypatch.setattr(weights, "_SETTLED_NS", -(10**18))
+
+
+@pytest.fixture
+def hashed(monkeypatch):
+    """Names of the files that were hashed."""
+    names, digest = [], weights.hashlib.file_digest
+
+    def noted(file, kind):
+        names.append(Path(file.name).name)
+        return digest(file, kind)
+
+    monkeypatch.setattr(weights.hashlib, "file_digest", noted)
+    return names
+
+
+def test_the_digest_of_a_file_that_stays_is_remembered(tmp_path, settled, hashed):
+    path = rested(tmp_path / "a.bin", b"one")
+    digests = [weights.sha256_of(path) for _ in range(3)]
+    assert digests == [hashlib.sha256(b"one").hexdigest()] * 3
+    assert hashed == ["a.bin"]
+
+
+def test_a_file_put_in_the_place_of_another_has_its_own_digest(tmp_path, settled):
+    path = rested(tmp_path / "a.bin", b"one")
+    weights.sha256_of(path)
+    os.replace(rested(tmp_path / "b.bin", b"two"), path)
+    assert weights.sha256_of(path) == hashlib.sha256(b"two").hexdigest()
+
+
+def test_a_file_written_in_place_has_another_digest(tmp_path):
+    """At once, while the clock of the file system may stand still, with the same size and time of writing."""
+    path = tmp_path / "a.bin"
+    for content in (b"one", b"two", b"six", b"ten"):
+        assert weights.sha256_of(rested(path, content)) == hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.parametrize("field", ["path", "device", "inode", "n_bytes", "written_ns", "changed_ns"])
+def test_every_field_of_the_state_counts(field, tmp_path, monkeypatch, settled, hashed):
+    path = rested(tmp_path / "a.bin", b"one")
+    state, found = weights.FileState.of(path), path.stat()
+    assert state == (
+        str(path.resolve()),
+        *(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns),
+    )
+    weights.sha256_of(path)
+    other = state._replace(**{field: "/b" if field == "path" else getattr(state, field) + 1})
+    monkeypatch.setattr(weights.FileState, "of", lambda path: other)
+    weights.sha256_of(path)
+    assert hashed == ["a.bin"] * 2
+
+
+def test_only_what_rests_is_settled(tmp_path, monkeypatch):
+    state = weights.FileState.of(rested(tmp_path / "a.bin", b"one"))
+    monkeypatch.setattr(weights.time, "time_ns", lambda: state.changed_ns + 10**9)
+    assert not state.is_settled
+    assert not state._replace(changed_ns=state.changed_ns + 10**18).is_settled  # a clock that is ahead
+    assert not state._replace(written_ns=state.changed_ns, changed_ns=0).is_settled
+    assert state._replace(changed_ns=state.changed_ns - 10**10).is_settled
 
 
 def pickled_head(folder):

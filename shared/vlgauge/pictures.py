@@ -52,7 +52,7 @@ class Picture(Protocol):
 
 
 def content_digest(cell: Mapping[str, Any], place: str) -> bytes:
-    """SHA-256 of an image file as it is, 32 bytes; that of a path is remembered by path, size and time of change.
+    """SHA-256 of an image file as it is, 32 bytes; that of a path is remembered as long as the file stays.
 
     Args:
         cell: As made by `vlgauge.images.image_cell`.

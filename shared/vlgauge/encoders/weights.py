@@ -5,17 +5,50 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+import time
 from collections.abc import Callable
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from typing import NamedTuple
 
 # How long the Hub may take to say anything, unless the variable HF_HUB_ETAG_TIMEOUT of its client says otherwise.
 ANSWER_SECONDS = 4.0
 _SERVER_ERRORS = 500  # and above: of the Hub, or of a proxy that has no way to it
 
-_DIGESTS: dict[tuple[str, int, int], str] = {}
+# The clock of a file system may stand still for a while, and other machines' clocks differ: a file that was written
+# less than this ago could be written again and look the same.
+_SETTLED_NS = 2_000_000_000
+
+
+class FileState(NamedTuple):
+    """What is not the same once a file was written, or another one put in its place.
+
+    Size and time of writing can be kept on purpose; the time of change of the file's entry cannot.
+    """
+
+    path: str
+    device: int
+    inode: int
+    n_bytes: int
+    written_ns: int
+    changed_ns: int
+
+    @classmethod
+    def of(cls, path: Path) -> FileState:
+        """The state of a file now."""
+        found = path.stat()
+        where = (str(path.resolve()), found.st_dev, found.st_ino)
+        return cls(*where, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether any later change of the file will show."""
+        return time.time_ns() - max(self.written_ns, self.changed_ns) > _SETTLED_NS
+
+
+_DIGESTS: dict[FileState, str] = {}
 _DIGESTS_LOCK = threading.Lock()
 
 
@@ -61,16 +94,17 @@ def hub_answers(limit: float) -> bool:
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file in hexadecimal digits; computed again only if size or time of change differ."""
-    status = path.stat()
-    key = (str(path.resolve()), status.st_size, status.st_mtime_ns)
+    """SHA-256 of a file in hexadecimal digits; that of a file in the same state as before is remembered."""
+    state = FileState.of(path)
     with _DIGESTS_LOCK:
-        known = _DIGESTS.get(key)
+        known = _DIGESTS.get(state)
     if known is None:
+        is_settled = state.is_settled
         with path.open("rb") as file:
             known = hashlib.file_digest(file, "sha256").hexdigest()
-        with _DIGESTS_LOCK:
-            _DIGESTS[key] = known
+        if is_settled:
+            with _DIGESTS_LOCK:
+                _DIGESTS[state] = known
     return known
 
 

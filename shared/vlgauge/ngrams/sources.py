@@ -24,8 +24,8 @@ CATALOG = Path(__file__).resolve().parents[1] / "data" / "style_tables.json"
 _HUB_ID = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w.-]+))?", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
-# Tables that somebody still holds, by the file they were read from.
-_HELD: weakref.WeakValueDictionary[tuple[str, int, int], StyleTable] = weakref.WeakValueDictionary()
+# Tables that somebody still holds, by the file they were read from and its SHA-256.
+_HELD: weakref.WeakValueDictionary[tuple[str, str], StyleTable] = weakref.WeakValueDictionary()
 _HELD_LOCK = threading.Lock()
 
 FORMS = "a StyleTable, a Parquet file, or a Hub data set as 'owner/name' or 'owner/name:config'"
@@ -62,10 +62,9 @@ def resolved(source: Any, revision: str | None = None) -> StyleTable:
 def _held(path: str) -> StyleTable:
     """The table in a file, read again only if the file has changed or nobody holds it any more."""
     try:
-        status = os.stat(path)
+        key = (os.path.realpath(path), sha256_of(Path(path)))
     except OSError:
         return load(path)  # which says what is wrong
-    key = (os.path.realpath(path), status.st_size, status.st_mtime_ns)
     with _HELD_LOCK:
         table = _HELD.get(key)
         if table is None:
