@@ -58,8 +58,8 @@ def test_options_may_stand_between_the_two_words(files, capsys):
 
 def test_the_file_is_read_once(files, capsys, monkeypatch):
     reads = []
-    read = Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda path: reads.append(path.name) or read(path))
+    read = tables.read_bytes
+    monkeypatch.setattr(tables, "read_bytes", lambda path, name: reads.append(Path(path).name) or read(path, name))
     record_of(capsys, "score", ",".join(TWO), *STYLED)
     assert reads.count("captions.jsonl") == 1
 

@@ -13,6 +13,8 @@ from typing import Any
 from typing import NoReturn
 
 import vlgauge
+from vlgauge.files import Limits
+from vlgauge.files import limits
 
 # What bad input raises; anything else is a fault of ours and keeps its traceback.
 USER_ERRORS = (
@@ -67,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     options = build_parser().parse_args(arguments)
     try:
-        with plain_warnings(options.command):
+        with plain_warnings(options.command), limits(**{name: getattr(options, name, None) for name in vars(Limits())}):
             code: int = options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:

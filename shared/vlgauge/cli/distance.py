@@ -21,6 +21,7 @@ from vlgauge.cli.scoring import load_metrics
 from vlgauge.cli.scoring import read_columns
 from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.cli.tables import READERS
+from vlgauge.cli.tables import add_limits
 from vlgauge.cli.tables import read_rows
 from vlgauge.results import to_json
 from vlgauge.results import to_table
@@ -61,6 +62,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="scores, or stories, of the model")
     parser.add_argument("human", metavar="HUMAN", help="those of people, matched by id")
     parser.add_argument("--input-format", choices=list(READERS), help="where the ending of a file does not tell it")
+    add_limits(parser)
     parser.add_argument("--id", metavar="COLUMN", help="column that names the stories (default: id, if there)")
     parser.add_argument("--common", action="store_true", help="compare the stories that both sides have")
     parser.add_argument("--no-tanh", action="store_true", help="take groovist as it is, not its tanh")

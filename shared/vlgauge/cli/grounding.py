@@ -18,6 +18,7 @@ from vlgauge.cli.score import check_target
 from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.cli.tables import READERS
 from vlgauge.cli.tables import Rows
+from vlgauge.cli.tables import add_limits
 from vlgauge.cli.tables import read_rows
 from vlgauge.cli.tables import take_column
 from vlgauge.progress import progress_bar
@@ -60,6 +61,7 @@ def _add(experiments: Any, name: str, words: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = experiments.add_parser(name, help=words, description=words[0].upper() + words[1:])
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON or Parquet file, one story per row")
     parser.add_argument("--input-format", choices=list(READERS), help="where the ending of FILE does not tell it")
+    add_limits(parser)
     parser.add_argument("--predictions", metavar="COLUMN", default="predictions", help="column of the stories")
     parser.add_argument("--images", metavar="COLUMN", default="images", help="column of their lists of image files")
     parser.add_argument("--regions", metavar="COLUMN", help="column of the regions of each image; else they are found")

@@ -18,6 +18,7 @@ from vlgauge.cli.score import check_target
 from vlgauge.cli.scoring import load_metrics
 from vlgauge.cli.scoring import metric_list
 from vlgauge.cli.scoring import settings_by_metric
+from vlgauge.cli.tables import add_limits
 from vlgauge.results import plain
 from vlgauge.results import to_json
 from vlgauge.results import to_table
@@ -47,6 +48,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--missing", choices=("error", "nan"), default="error", help="rows without their file: refuse, or no score"
     )
+    add_limits(parser)
     parser.add_argument("--metric", metavar="METRIC", help="a metric that scores the rows; see `vlgauge list`")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the metric")
     parser.add_argument("--profile", choices=("paper", "embedded"), help="published weights, or what is shipped")

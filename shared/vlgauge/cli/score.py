@@ -19,6 +19,7 @@ from vlgauge.cli.scoring import setting
 from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.cli.tables import READERS
 from vlgauge.cli.tables import Rows
+from vlgauge.cli.tables import add_limits
 from vlgauge.cli.tables import read_rows
 from vlgauge.cli.tables import take_column
 from vlgauge.results import to_json
@@ -52,6 +53,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file; - for standard input")
     parser.add_argument("--metrics", action=_InPlaceOfMetric, metavar="METRIC,...", help="the same in place of METRIC")
     parser.add_argument("--input-format", choices=list(READERS), help="where the ending of FILE does not tell it")
+    add_limits(parser)
     for column in COLUMNS:
         parser.add_argument(f"--{column}", metavar="COLUMN", help=f"column of FILE that holds the {column}")
     parser.add_argument("--id", metavar="COLUMN", help="column of FILE that names the rows (default: id, if there)")

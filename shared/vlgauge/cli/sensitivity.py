@@ -13,6 +13,7 @@ from vlgauge.cli.loading import load_metric
 from vlgauge.cli.score import check_target
 from vlgauge.cli.score import setting
 from vlgauge.cli.tables import READERS
+from vlgauge.cli.tables import add_limits
 from vlgauge.cli.tables import read_rows
 from vlgauge.cli.tables import take_column
 from vlgauge.progress import progress_bar
@@ -28,6 +29,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser("sensitivity", help="p-values over numbers of candidates", description=__doc__)
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file of caption sets")
     parser.add_argument("--input-format", choices=list(READERS), help="where the ending of FILE does not tell it")
+    add_limits(parser)
     parser.add_argument("--predictions", metavar="COLUMN", default="predictions", help="column of the candidates")
     parser.add_argument("--references", metavar="COLUMN", default="references", help="column of the references")
     parser.add_argument(

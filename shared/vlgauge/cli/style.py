@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 from typing import Any
 
+from vlgauge.cli.tables import add_limits
 from vlgauge.results import to_json
 from vlgauge.results import to_table
 
@@ -64,6 +65,7 @@ def _add_corpus(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input-format", metavar="FORMAT", help="of a table, where the ending of CORPUS does not tell it"
     )
+    add_limits(parser)
     parser.add_argument("--caption", metavar="COLUMN", help="of a table (default: caption)")
     parser.add_argument("--style", metavar="COLUMN", help="of a table (default: style)")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import argparse
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from vlgauge.files import STDIN
+from vlgauge.files import Limits
+from vlgauge.files import csv_rows
+from vlgauge.files import decoded
+from vlgauge.files import first_repeated
+from vlgauge.files import limited
+from vlgauge.files import parquet_rows
+from vlgauge.files import parse_json
+from vlgauge.files import read_bytes
+
 Rows = list[dict[str, Any]]
+
+FILE = "FILE"
+_SHOWN_COLUMNS = 10
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """The options that raise or lower what may be read."""
+    usual = Limits()
+    for option, what in (
+        ("max_bytes", "bytes of a file"),
+        ("max_unpacked", "bytes that a packed file may unpack to"),
+        ("max_rows", "rows of a table"),
+    ):
+        words = f"most {what} (default: {getattr(usual, option):,})".replace("%", "%%")
+        parser.add_argument(f"--{option.replace('_', '-')}", type=int, metavar="N", help=words)
 
 
 def read_rows(path: str, file_format: str | None = None) -> Rows:
@@ -21,14 +44,14 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
         file_format: Format, where the ending does not tell it.
 
     Raises:
-        ValueError: If the format is unknown, a line is broken (the message names it), or there is no row.
+        ValueError: If the format is unknown, a line is broken (the message names it), there is no row, or it goes
+            beyond the limits of `vlgauge.files`.
         OSError: If the file cannot be read.
     """
-    chosen = file_format or ("jsonl" if path == "-" else Path(path).suffix.lower().lstrip("."))
+    chosen = file_format or ("jsonl" if path == STDIN else Path(path).suffix.lower().lstrip("."))
     if chosen not in READERS:
         raise ValueError(f"FILE must end in one of {', '.join(READERS)}, got {path!r}; or name it with --input-format")
-    data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    rows = READERS[chosen](data)
+    rows = READERS[chosen](read_bytes(path, FILE), path)
     if not rows:
         raise ValueError(f"FILE must have at least one row, got none in {path!r}")
     return rows
@@ -42,59 +65,42 @@ def take_column(rows: Rows, column: str) -> list[Any]:
     """
     for number, row in enumerate(rows):
         if column not in row:
-            there = ", ".join(map(str, row)) or "none"
-            raise ValueError(f"FILE must have the column {column!r} in every row, row {number} has: {there}")
+            there = ", ".join([*map(str, row)][:_SHOWN_COLUMNS]) or "none"
+            more = f" and {len(row) - _SHOWN_COLUMNS} more" if len(row) > _SHOWN_COLUMNS else ""
+            raise ValueError(f"FILE must have the column {column!r} in every row, row {number} has: {there}{more}")
     return [row[column] for row in rows]
 
 
-def _text(data: bytes) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"FILE must be UTF-8, got byte {data[error.start]:#04x} at position {error.start}") from None
+def _read_jsonl(data: bytes, path: str) -> Rows:
+    # Only "\n" ends a line of JSONL; splitlines() would also cut at U+2028 inside a string.
+    lines = decoded(data, FILE, path).split("\n")
+    written = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    return [_record(line, number, path) for number, line in limited(written, FILE, path)]
 
 
-def _record(line: str, place: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line, object_pairs_hook=_object)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"FILE must hold JSON, got {error.msg} in {place}, column {error.colno}") from None
+def _record(line: str, number: int, path: str) -> dict[str, Any]:
+    record = parse_json(line, FILE, path, number)
     if not isinstance(record, dict):
-        raise ValueError(f"FILE must hold one JSON object per row, got {type(record).__name__} in {place}")
+        kind = type(record).__name__
+        raise ValueError(f"FILE must hold one JSON object per row, got {kind} in line {number} of {path!r}")
     return record
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    _refuse_repeated([name for name, _ in pairs])
-    return dict(pairs)
-
-
-def _read_jsonl(data: bytes) -> Rows:
-    # Only "\n" ends a line of JSONL; splitlines() would also cut at U+2028 inside a string.
-    lines = _text(data).split("\n")
-    return [_record(line, f"line {number}") for number, line in enumerate(lines, 1) if line.strip()]
-
-
-def _read_json(data: bytes) -> Rows:
-    try:
-        content = json.loads(_text(data), object_pairs_hook=_object)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"FILE must hold JSON, got {error.msg} in line {error.lineno}") from None
+def _read_json(data: bytes, path: str) -> Rows:
+    content = parse_json(decoded(data, FILE, path), FILE, path)
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
-        raise ValueError("FILE must hold a JSON list of objects, got something else; use JSONL for one object per line")
-    return content
+        raise ValueError(
+            f"FILE must hold a JSON list of objects, got something else in {path!r}; use JSONL for one object per line"
+        )
+    return list(limited(content, FILE, path))
 
 
-def _read_csv(data: bytes, delimiter: str = ",") -> Rows:
-    # A story may be longer than the default limit of 131,072 characters.
-    csv.field_size_limit(2**31 - 1)
-    lines = csv.reader(io.StringIO(_text(data), newline=""), delimiter=delimiter, strict=True)
-    try:
-        titles = next(lines, [])
-        _refuse_repeated(titles)
-        return [_csv_row(titles, cells, number) for number, cells in enumerate(lines)]
-    except csv.Error as error:
-        raise ValueError(f"FILE must be CSV, got {error} in line {lines.line_num}") from None
+def _read_csv(data: bytes, path: str, delimiter: str = ",") -> Rows:
+    lines = csv_rows(decoded(data, FILE, path), FILE, path, delimiter=delimiter, strict=True)
+    _, titles = next(lines, (0, []))
+    if (repeated := first_repeated(titles)) is not None:
+        raise ValueError(f"FILE must have each column once, got {repeated!r:.60} more than once in {path!r}")
+    return [_csv_row(titles, cells, number) for number, (_, cells) in enumerate(lines)]
 
 
 def _csv_row(titles: list[str], cells: list[str], number: int) -> dict[str, Any]:
@@ -105,39 +111,27 @@ def _csv_row(titles: list[str], cells: list[str], number: int) -> dict[str, Any]
     return {title: _cell(cell) for title, cell in zip(titles, cells, strict=True)}
 
 
-def _refuse_repeated(names: list[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"FILE must have each column once, got {name!r} more than once")
-
-
 def _cell(cell: str) -> str | list[str]:
     """A cell that holds a JSON list of strings is that list; anything else, such as "[male] ran", stays text."""
     if cell.lstrip().startswith("["):
         try:
             value = json.loads(cell)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             return cell
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return value
     return cell
 
 
-def _read_tsv(data: bytes) -> Rows:
-    return _read_csv(data, "\t")
+def _read_tsv(data: bytes, path: str) -> Rows:
+    return _read_csv(data, path, "\t")
 
 
-def _read_parquet(data: bytes) -> Rows:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return list(pq.read_table(pa.BufferReader(data)).to_pylist())
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"FILE must be a Parquet file, got one that fails with: {error}") from None
+def _read_parquet(data: bytes, path: str) -> Rows:
+    return parquet_rows(data, FILE, path)
 
 
-READERS: dict[str, Callable[[bytes], Rows]] = {
+READERS: dict[str, Callable[[bytes, str], Rows]] = {
     "jsonl": _read_jsonl,
     "json": _read_json,
     "csv": _read_csv,

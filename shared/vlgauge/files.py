@@ -1,0 +1,428 @@
+"""The one reader of what others made: regular files, unpacked and parsed within bounds that can be raised.
+
+Messages call a file by the argument that names it, such as FILE or `idf`, and tell the line.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import stat
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from os import PathLike
+from typing import IO
+from typing import TYPE_CHECKING
+from typing import Any
+from typing import NoReturn
+from typing import TypeAlias
+from typing import TypeVar
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FilePath: TypeAlias = str | PathLike[str]
+Item = TypeVar("Item")
+
+MAX_DEPTH = 64
+STDIN = "-"
+
+# What a packed file may unpack to however small it is, and per byte of it: text is packed to a tenth, a bomb to a
+# thousandth.
+_UNPACKED_PER_BYTE = 16
+# What a number or a text takes at least in memory, so that few bytes of a Parquet file do not become very many.
+_BYTES_PER_VALUE = 32
+_CHUNK = 2**20
+_BATCH = 4096
+
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much may be read.
+
+    Attributes:
+        max_bytes: Bytes of a file.
+        max_unpacked: Bytes that a packed file may unpack to; a large one may sixteen times its own.
+        max_rows: Rows of a table.
+    """
+
+    max_bytes: int = 2**30
+    max_unpacked: int = 2**28
+    max_rows: int = 10**6
+
+
+_LIMITS: ContextVar[Limits] = ContextVar("limits")
+_USUAL = Limits()
+
+
+class TooMuch(ValueError):
+    """A file that goes beyond the limits."""
+
+
+@contextmanager
+def limits(
+    *, max_bytes: int | None = None, max_unpacked: int | None = None, max_rows: int | None = None
+) -> Iterator[None]:
+    """Read more, or less, than usual inside the block.
+
+    Args:
+        max_bytes: Bytes of a file; None for what holds outside the block, as below.
+        max_unpacked: Bytes that a packed file may unpack to.
+        max_rows: Rows of a table.
+
+    Raises:
+        ValueError: If one is less than 1.
+    """
+    given = {"max_bytes": max_bytes, "max_unpacked": max_unpacked, "max_rows": max_rows}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    for name, value in chosen.items():
+        if value < 1:
+            raise ValueError(f"`{name}` must be a whole number of at least 1, got {value}")
+    token = _LIMITS.set(Limits(**{**vars(_LIMITS.get(_USUAL)), **chosen}))
+    try:
+        yield
+    finally:
+        _LIMITS.reset(token)
+
+
+def current_limits() -> Limits:
+    """The limits that hold here."""
+    return _LIMITS.get(_USUAL)
+
+
+def unpacked_limit(size: int) -> int:
+    """Bytes that a packed file of that size may unpack to."""
+    return max(current_limits().max_unpacked, _UNPACKED_PER_BYTE * size)
+
+
+def refuse(name: str, limit: int, what: str, option: str, shown: object) -> NoReturn:
+    """Say that a file goes beyond a limit, and how to raise that."""
+    raise TooMuch(
+        f"{name} must have at most {limit:,} {what}, got more in {str(shown)!r}; raise the limit with "
+        f"--{option.replace('_', '-')}, in Python with vlgauge.files.limits({option}=...)"
+    )
+
+
+def open_file(path: FilePath, name: str = "`path`") -> IO[bytes]:
+    """Open a regular file; a pipe or a device could be read for ever.
+
+    Raises:
+        ValueError: If it is anything else, or the path can be none.
+        OSError: If it cannot be opened.
+    """
+    try:
+        status = os.stat(path)
+    except ValueError as error:
+        raise ValueError(f"{name} must be the path of a file, got {os.fspath(path)!r} ({error})") from None
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "a device")
+        raise ValueError(f"{name} must be a regular file, got {kind}: {os.fspath(path)!r}; save it as a file first")
+    # What took its place meanwhile must not block either.
+    waiting = getattr(os, "O_NONBLOCK", 0)
+    return open(path, "rb", buffering=_CHUNK, opener=lambda file, flags: os.open(file, flags | waiting))
+
+
+def read_bytes(path: FilePath, name: str = "`path`") -> bytes:
+    """The content of a regular file, or for ``"-"`` of standard input where `name` is FILE.
+
+    Raises:
+        ValueError: If it is too large, no regular file, or changes while it is read.
+        OSError: If it cannot be read.
+    """
+    limit = current_limits().max_bytes
+    if name == "FILE" and path == STDIN:
+        data = sys.stdin.buffer.read(limit + 1)
+        if len(data) > limit:
+            refuse(name, limit, "bytes", "max_bytes", path)
+        return data
+    with open_file(path, name) as file:
+        before = os.fstat(file.fileno())
+        if before.st_size > limit:
+            refuse(name, limit, "bytes", "max_bytes", path)
+        data = file.read(before.st_size + 1)
+        after = os.fstat(file.fileno())
+    if len(data) != before.st_size or after.st_mtime_ns != before.st_mtime_ns:
+        raise ValueError(f"{name} must stay as it is while it is read, got {os.fspath(path)!r} changed")
+    return data
+
+
+def read_text(path: FilePath, name: str = "`path`") -> str:
+    """The text of a file in UTF-8, without a byte order mark.
+
+    Raises:
+        ValueError: If it is none, too large, or no regular file.
+        OSError: If it cannot be read.
+    """
+    return decoded(read_bytes(path, name), name, path)
+
+
+def decoded(data: bytes, name: str, shown: object) -> str:
+    """The text of bytes in UTF-8, without a byte order mark.
+
+    Raises:
+        ValueError: If they are none, or hold the zero bytes of UTF-16 and of binary files.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        # Of a file with a mark the error counts from behind it.
+        place = error.start + (len(data) - len(error.object))
+        found = f"byte {error.object[error.start]:#04x}"
+    else:
+        place = text.find("\0")
+        if place < 0:
+            return text
+        found, data = "a zero byte", text.encode()
+    line = data.count(b"\n", 0, place) + 1
+    raise ValueError(f"{name} must be UTF-8 text, got {found} in line {line} of {str(shown)!r}; save it as UTF-8")
+
+
+@contextmanager
+def unpacking(path: FilePath, name: str = "`path`") -> Iterator[Iterator[bytes]]:
+    """Pieces of what a gzip file holds, as far as the limit goes.
+
+    Raises:
+        ValueError: If it unpacks to more, or is damaged.
+        OSError: If it cannot be read.
+    """
+    with open_file(path, name) as packed, gzip.GzipFile(fileobj=packed) as file:
+        yield _pieces(file, unpacked_limit(os.fstat(packed.fileno()).st_size), path, name)
+
+
+def _pieces(file: gzip.GzipFile, limit: int, path: FilePath, name: str) -> Iterator[bytes]:
+    left = limit
+    try:
+        while piece := file.read(_CHUNK):
+            left -= len(piece)
+            if left < 0:
+                refuse(name, limit, "bytes when it is unpacked", "max_unpacked", path)
+            yield piece
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{name} must be a whole gzip file, got {os.fspath(path)!r} ({error})") from None
+
+
+def read_unpacked(path: FilePath, name: str = "`path`") -> bytes:
+    """The content of a file, unpacked if its name ends in .gz.
+
+    Raises:
+        ValueError: If it is too large, also when it is unpacked, or damaged.
+        OSError: If it cannot be read.
+    """
+    if not os.fspath(path).endswith(".gz"):
+        return read_bytes(path, name)
+    with unpacking(path, name) as pieces:
+        return b"".join(pieces)
+
+
+def read_json(path: FilePath, name: str = "`path`") -> Any:
+    """The value in a JSON file; see `parse_json`."""
+    return parse_json(read_text(path, name), name, path)
+
+
+class _Repeated(ValueError):
+    """A key that an object has twice."""
+
+
+def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
+    """The value of a JSON text, which may have NaN in the place of numbers.
+
+    Args:
+        text: The text.
+        name: How messages call the file.
+        shown: Its path, for messages.
+        first_line: Line of the file at which the text begins.
+
+    Raises:
+        ValueError: If it is broken, has a key twice, is nested too deeply, or has a number of thousands of digits.
+    """
+    place = f"line {first_line} of {str(shown)!r}"
+    try:
+        value = json.loads(text, object_pairs_hook=_without_repeated)
+    except json.JSONDecodeError as error:
+        line = first_line + error.lineno - 1
+        raise ValueError(
+            f"{name} must hold JSON, got {error.msg} in line {line}, column {error.colno} of {str(shown)!r}"
+        ) from None
+    except _Repeated as error:
+        raise ValueError(
+            f"{name} must have each key once, got {error} more than once in {_behind(text, place)}"
+        ) from None
+    except RecursionError:
+        value = None
+    except ValueError as error:
+        raise ValueError(
+            f"{name} must have numbers of at most {sys.get_int_max_str_digits():,} digits, got more in "
+            f"{_behind(text, place)}"
+        ) from error
+    else:
+        if text.count("[") + text.count("{") <= MAX_DEPTH or _depth(value) <= MAX_DEPTH:
+            return value
+    raise ValueError(
+        f"{name} must have lists and objects at most {MAX_DEPTH} deep within each other, got more in "
+        f"{_behind(text, place)}"
+    )
+
+
+def _behind(text: str, place: str) -> str:
+    """The place, if the text is one line; else where it begins is all that is known."""
+    return f"the text from {place} on" if "\n" in text.strip() else place
+
+
+def _without_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _Repeated(f"{first_repeated([key for key, _ in pairs])!r:.60}")
+    return found
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """The first name that comes more than once; None if each comes once."""
+    return next((name for name, count in Counter(names).items() if count > 1), None)
+
+
+def _depth(value: Any) -> int:
+    """How many lists and objects stand within each other."""
+    depth, level = 0, [value]
+    while level := [one for one in level if isinstance(one, (list, dict))]:
+        depth += 1
+        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+    return depth
+
+
+def limited(rows: Iterable[Item], name: str, shown: object) -> Iterator[Item]:
+    """The rows, up to the limit of their number.
+
+    Raises:
+        ValueError: If there are more.
+    """
+    limit = current_limits().max_rows
+    for number, row in enumerate(rows):
+        if number >= limit:
+            refuse(name, limit, "rows", "max_rows", shown)
+        yield row
+
+
+def csv_rows(
+    text: str, name: str, shown: object, *, delimiter: str = ",", strict: bool = False, skipinitialspace: bool = False
+) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a table, titles included, with the number of the line at which each ends.
+
+    Args:
+        text: The table.
+        name: How messages call the file.
+        shown: Its path, for messages.
+        delimiter: What stands between two cells.
+        strict: Whether a quote in a wrong place is an error.
+        skipinitialspace: Whether blanks before a cell do not count.
+
+    Raises:
+        ValueError: If it is broken, or has too many rows.
+    """
+    # A story may be longer than the default limit of 131,072 characters.
+    csv.field_size_limit(2**31 - 1)
+    lines = csv.reader(
+        io.StringIO(text, newline=""), delimiter=delimiter, strict=strict, skipinitialspace=skipinitialspace
+    )
+    try:
+        # One row is that of the titles.
+        titles = next(lines, None)
+        if titles is not None:
+            yield lines.line_num, titles
+        for row in limited(lines, name, shown):
+            yield lines.line_num, row
+    except csv.Error as error:
+        raise ValueError(f"{name} must be CSV, got {error} in line {lines.line_num} of {str(shown)!r}") from None
+
+
+def parquet_rows(data: bytes, name: str, shown: object) -> list[dict[str, Any]]:
+    """The rows of a Parquet file.
+
+    Raises:
+        ValueError: If it is none, is damaged, or has too many rows, values or bytes when it is unpacked.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows: list[dict[str, Any]] = []
+    try:
+        metadata = pq.read_metadata(pa.BufferReader(data))
+        texts = _check_parquet(metadata, len(data), name, shown)
+        # Texts that are stored once and used often are read as such, where the library can.
+        once, plain = (pq.ParquetFile(pa.BufferReader(data), read_dictionary=columns) for columns in (texts, None))
+        if (repeated := first_repeated(plain.schema_arrow.names)) is not None:
+            raise ValueError(f"the column {repeated!r} twice")
+        left = limit = unpacked_limit(len(data))
+        for group in range(metadata.num_row_groups):
+            before = left, len(rows)
+            try:
+                left = _read_group(once, group, _BATCH, rows, left)
+            except (pa.ArrowNotImplementedError, OSError):
+                left = before[0]
+                del rows[before[1] :]
+                # Each row could be as long as all that is stored.
+                largest = max(chunk.total_uncompressed_size for chunk in _chunks(metadata, group))
+                left = _read_group(plain, group, max(1, min(_BATCH, limit // max(1, largest))), rows, left)
+            if left < 0:
+                refuse(name, limit, "bytes when it is unpacked", "max_unpacked", shown)
+    except TooMuch:
+        raise
+    except Exception as error:
+        # The reader trusts the inside of the file: a damaged one raises nearly anything.
+        why = " ".join(str(error).split())[:200]
+        raise ValueError(f"{name} must be a Parquet file, got {str(shown)!r}, which fails with: {why}") from None
+    return rows
+
+
+def _read_group(file: Any, group: int, batch_size: int, rows: list[dict[str, Any]], left: int) -> int:
+    """Add the rows of a group as long as bytes are left; how many are left then."""
+    for batch in file.iter_batches(batch_size, row_groups=[group], use_threads=False):
+        left -= sum(map(_plain_bytes, batch.columns))
+        if left < 0:
+            break
+        rows += batch.to_pylist()
+    return left
+
+
+def _check_parquet(metadata: Any, size: int, name: str, shown: object) -> list[str]:
+    """Refuse a file that declares too much before it is read; the columns of texts otherwise."""
+    known = current_limits()
+    if metadata.num_rows > known.max_rows:
+        refuse(name, known.max_rows, "rows", "max_rows", shown)
+    chunks = [chunk for group in range(metadata.num_row_groups) for chunk in _chunks(metadata, group)]
+    limit = unpacked_limit(size)
+    values = sum(chunk.num_values for chunk in chunks)
+    if max(sum(chunk.total_uncompressed_size for chunk in chunks), _BYTES_PER_VALUE * values) > limit:
+        refuse(name, limit, "bytes when it is unpacked", "max_unpacked", shown)
+    columns = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+    texts = [column for column in columns if column.physical_type == "BYTE_ARRAY"]
+    return [column.path for column in texts if column.logical_type.type in ("STRING", "NONE")]
+
+
+def _chunks(metadata: Any, group: int) -> list[Any]:
+    return [metadata.row_group(group).column(column) for column in range(metadata.num_columns)]
+
+
+def _plain_bytes(column: pa.Array) -> int:
+    """Bytes of a column when every text that is stored once and used often is written out."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(column, pa.DictionaryArray):
+        lengths = pc.binary_length(column.dictionary)
+        return int(column.indices.nbytes) + int(pc.sum(pc.cast(lengths, pa.int64()).take(column.indices)).as_py() or 0)
+    if isinstance(column, pa.StructArray):
+        return sum(map(_plain_bytes, column.flatten()))
+    if isinstance(column, (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray)):
+        return 8 * len(column) + _plain_bytes(column.flatten())
+    return int(column.nbytes)

@@ -1,0 +1,250 @@
+"""The one reader: what it lets in, where it stops, and what it says."""
+
+import gzip
+import io
+import json
+import os
+import socket
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from vlgauge import files
+from vlgauge.cli import main
+from vlgauge.cli.tables import read_rows
+
+
+# -- what is no regular file ------------------------------------------------------------------------------------------
+def made_pipe(path):
+    os.mkfifo(path)
+
+
+def made_socket(path):
+    here = socket.socket(socket.AF_UNIX)
+    here.bind(str(path))
+    here.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"), [(made_pipe, "a pipe"), (made_socket, "a socket"), (os.mkdir, "a folder")], ids=str
+)
+def test_only_regular_files_are_opened(tmp_path, monkeypatch, make, kind):
+    monkeypatch.chdir(tmp_path)
+    make("it")
+    with pytest.raises(ValueError, match=f"^FILE must be a regular file, got {kind}: 'it'; save it as a file first$"):
+        files.read_bytes("it", "FILE")
+
+
+def test_a_device_is_not_opened():
+    with pytest.raises(ValueError, match="`idf` must be a regular file, got a device: '/dev/zero'"):
+        files.read_bytes("/dev/zero", "`idf`")
+
+
+def test_links_are_followed_and_a_loop_is_named(tmp_path):
+    (tmp_path / "file").write_bytes(b"x")
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "loop").symlink_to("loop")
+    assert files.read_bytes(tmp_path / "link") == b"x"
+    with pytest.raises(OSError, match="loop"):
+        files.read_bytes(tmp_path / "loop")
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        files.read_bytes(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match=r"`path` must be the path of a file, got 'a\\x00b' \(embedded null byte\)"):
+        files.read_bytes("a\0b")
+
+
+@pytest.mark.parametrize("change", [lambda path: path.write_bytes(b"{}\n{}\n"), lambda path: os.truncate(path, 1)])
+def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, change):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"{}\n")
+    fstat = os.fstat
+
+    def seen_then_changed(number):
+        status = fstat(number)
+        change(path)
+        return status
+
+    monkeypatch.setattr(files.os, "fstat", seen_then_changed)
+    with pytest.raises(ValueError, match=r"`path` must stay as it is while it is read, got '.*rows\.jsonl' changed"):
+        files.read_bytes(path)
+
+
+# -- limits -----------------------------------------------------------------------------------------------------------
+def test_limits_hold_inside_the_block_and_are_named(tmp_path):
+    (tmp_path / "file").write_bytes(bytes(11))
+    with files.limits(max_bytes=10), files.limits(max_rows=3):
+        assert files.current_limits() == files.Limits(max_bytes=10, max_rows=3)
+        with pytest.raises(
+            ValueError, match=r"at most 10 bytes, got more in '.*file'; raise the limit with --max-bytes"
+        ):
+            files.read_bytes(tmp_path / "file")
+    assert files.current_limits() == files.Limits()
+    assert files.read_bytes(tmp_path / "file") == bytes(11)
+    with (
+        pytest.raises(ValueError, match="`max_rows` must be a whole number of at least 1, got 0"),
+        files.limits(max_rows=0),
+    ):
+        pass
+
+
+def test_standard_input_is_bounded(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"a": 1}')))
+    with files.limits(max_bytes=3), pytest.raises(ValueError, match="FILE must have at most 3 bytes"):
+        files.read_bytes("-", "FILE")
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "tsv", "parquet"])
+def test_the_number_of_rows_is_bounded(tmp_path, capsys, ending):
+    path, rows = tmp_path / f"rows.{ending}", [{"predictions": "A dog."}] * 3
+    if ending == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        lines = ["predictions", *["A dog."] * 3] if "sv" in ending else map(json.dumps, rows)
+        path.write_text(json.dumps(rows) if ending == "json" else "\n".join(lines))
+    assert len(read_rows(str(path))) == 3
+    assert main(["score", "rovist_nr", str(path), "--max-rows", "2"]) == 2
+    assert "FILE must have at most 2 rows, got more in" in capsys.readouterr().err
+    assert main(["score", "rovist_nr", str(path), "--max-rows", "3"]) == 0
+
+
+# -- text and JSON ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"one\ntwo\xff", "byte 0xff in line 2"),
+        (b"\xef\xbb\xbfone\ntwo\xff", "byte 0xff in line 2"),
+        (b"\xff\xfea\x00", "byte 0xff in line 1"),
+        (b"a\x00\n\x00", "a zero byte in line 1"),
+        (b"\xef\xbb\xbf\n\n\x00", "a zero byte in line 3"),
+    ],
+)
+def test_bytes_that_are_no_text(data, found):
+    with pytest.raises(ValueError, match=f"^FILE must be UTF-8 text, got {found} of 'x'; save it as UTF-8$"):
+        files.decoded(data, "FILE", "x")
+
+
+def test_a_mark_is_taken_off():
+    assert files.decoded(b"\xef\xbb\xbfa", "FILE", "x") == "a"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1,\n2,]", "FILE must hold JSON, got .* in line 8, column 3 of 'x'"),
+        ('{"a": 1, "b": 2, "a": 3}', "FILE must have each key once, got 'a' more than once in line 7 of 'x'"),
+        ("[" * 65 + "]" * 65, "lists and objects at most 64 deep within each other, got more in line 7"),
+        ("[" * 100_000 + "]" * 100_000, "lists and objects at most 64 deep"),
+        ('{"a":' * 100_000 + "1" + "}" * 100_000, "lists and objects at most 64 deep"),
+        ("\n[" + "9" * 5000 + "]\n1", "FILE must hold JSON|numbers of at most 4,300 digits"),
+        ("[\n" + "9" * 5000 + "]", "numbers of at most 4,300 digits, got more in the text from line 7 of 'x' on"),
+    ],
+    ids=["broken", "repeated", "deep", "deeper", "objects", "digits", "lines"],
+)
+def test_json_that_is_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        files.parse_json(text, "FILE", "x", 7)
+
+
+def test_json_as_deep_as_it_may_be():
+    assert files.parse_json("[" * 64 + "]" * 64, "FILE", "x")
+    assert files.parse_json(json.dumps(["[" * 100]), "FILE", "x") == ["[" * 100]
+    assert files.parse_json("[[], [], {}]" + " " * 9, "FILE", "x") == [[], [], {}]
+
+
+def test_repeated_names_are_found_in_one_pass():
+    names = [f"k{i}" for i in range(200_000)]  # minutes, if each were looked for in all
+    assert files.first_repeated(names) is None
+    assert files.first_repeated([*names, "k7"]) == "k7"
+    keys = ", ".join(f'"{name}": 1' for name in names)
+    assert len(files.parse_json(f"{{{keys}}}", "FILE", "x")) == 200_000
+
+
+# -- gzip -------------------------------------------------------------------------------------------------------------
+def test_unpacking_stops_at_the_limit(tmp_path):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"a\n" * 10**6))
+    with (
+        files.limits(max_unpacked=10**6),
+        pytest.raises(
+            ValueError, match=r"`path` must have at most 1,000,000 bytes when it is unpacked, got more .*--max-unpacked"
+        ),
+    ):
+        files.read_unpacked(path)
+    assert files.read_unpacked(path) == b"a\n" * 10**6
+    path.write_bytes(gzip.compress(b"a" * 100)[:-9])
+    with pytest.raises(ValueError, match=r"`path` must be a whole gzip file, got '.*a.gz' \(Compressed file ended"):
+        files.read_unpacked(path)
+
+
+def test_a_large_file_may_unpack_to_more():
+    assert files.unpacked_limit(10) == files.Limits().max_unpacked
+    assert files.unpacked_limit(2**30) == 2**34
+
+
+# -- Parquet ----------------------------------------------------------------------------------------------------------
+def written(table, **options):
+    file = io.BytesIO()
+    pq.write_table(table, file, **options)
+    return file.getvalue()
+
+
+ROWS = [
+    {"a": "x", "b": [1, 2], "c": {"d": "e", "f": [b"g", None]}, "h": None},
+    {"a": "y" * 50, "b": [], "c": {"d": "e", "f": []}, "h": 2.5},
+    {"a": None, "b": None, "c": None, "h": -1.0},
+] * 3000
+
+
+@pytest.mark.parametrize("options", [{}, {"use_dictionary": False}, {"row_group_size": 100, "compression": "zstd"}])
+def test_parquet_rows_are_those_of_the_table(options):
+    assert files.parquet_rows(written(pa.Table.from_pylist(ROWS), **options), "FILE", "x") == ROWS
+
+
+def test_texts_that_share_their_beginning():
+    texts = pa.table({"a": ["a" * 5000 + str(i) for i in range(5000)]})
+    data = written(texts, use_dictionary=False, column_encoding={"a": "DELTA_BYTE_ARRAY"})
+    assert [row["a"] for row in files.parquet_rows(data, "FILE", "x")] == texts["a"].to_pylist()
+    with files.limits(max_unpacked=10**6), pytest.raises(ValueError, match="1,000,000 bytes when it is unpacked"):
+        files.parquet_rows(data, "FILE", "x")
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_text_that_is_stored_once_counts_each_time(nested):
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), pa.array(["a" * 10_000]))
+    column = pa.ListArray.from_arrays(pa.array(range(0, 1001, 100), pa.int32()), texts.cast("string"))
+    data = written(pa.table({"a": column if nested else texts}))
+    assert len(data) < 20_000
+    with files.limits(max_unpacked=5_000_000), pytest.raises(ValueError, match="bytes when it is unpacked"):
+        files.parquet_rows(data, "FILE", "x")
+    assert len(files.parquet_rows(data, "FILE", "x")) == (10 if nested else 1000)
+
+
+def reads(data):
+    files.parquet_rows(data, "FILE", "x")
+    return "FILE must be read"
+
+
+def test_damaged_parquet_says_so():
+    data = written(pa.Table.from_pylist(ROWS[:30]))
+    for place in range(0, len(data), 11):
+        damaged = bytearray(data)
+        damaged[place] ^= 0xFF
+        assert message_of(reads, bytes(damaged)).startswith("FILE must ")
+
+
+def message_of(function, *arguments):
+    """What a function says, whether it returns or refuses."""
+    try:
+        return function(*arguments)
+    except ValueError as error:
+        return str(error)
+
+
+def test_a_column_that_stands_twice():
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    with pytest.raises(
+        ValueError, match="FILE must be a Parquet file, got 'x', which fails with: the column 'a' twice"
+    ):
+        files.parquet_rows(written(twice), "FILE", "x")
