@@ -6,6 +6,7 @@ import pytest
 
 WIDTH, HEIGHT = 64, 48
 CODECS = {"mp4": "mpeg4", "mkv": "libx264", "webm": "libvpx-vp9", "avi": "mpeg4"}
+COLOURS = {"mjpeg": "yuvj420p"}  # others take yuv420p
 
 
 def grey(index):
@@ -20,21 +21,23 @@ def noisy(index):
     return (grey(index) + noise.repeat(3, 2)).astype(np.uint8)
 
 
-def write_video(path, n_frames=30, codec=None, picture=None, sound=False):
-    """A video of 10 noisy frames per second, brighter and brighter, or of one picture."""
+def write_video(path, n_frames=30, codec=None, picture=None, sound=False, every=1):
+    """A video of noisy frames, brighter and brighter, or of one picture, at every so many tenths of a second."""
     codec = codec or CODECS[path.suffix[1:]]
     if codec not in av.codec.codecs_available:
         pytest.skip(f"this FFmpeg has no {codec}")
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=10)
-        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, COLOURS.get(codec, "yuv420p")
         if codec == "libx264":
             stream.options = {"preset": "ultrafast", "crf": "10", "bf": "2"}
         stream.bit_rate = 2_000_000
         silence = container.add_stream("mp2", rate=16_000) if sound else None
         for index in range(n_frames):
             pixels = noisy(index) if picture is None else picture
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+            frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
+            frame.pts = index * every
+            container.mux(stream.encode(frame))
         container.mux(stream.encode())
         if silence:
             write_silence(container, silence, seconds=2 * n_frames / 10)

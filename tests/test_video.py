@@ -107,7 +107,7 @@ def test_keys_name_file_and_frame(mp4, folder):
     assert all(len(picture.key) == 32 for picture in pictures)
     assert [picture.key for picture in video_frames(mp4)] == [pictures[index].key for index in ORACLE_INDICES]
     digest = hashlib.sha256(mp4.read_bytes()).digest()
-    assert pictures[5].key == hashlib.sha256(b"pyav-1" + digest + struct.pack(">Q", 5)).digest()
+    assert pictures[5].key == hashlib.sha256(b"pyav-2" + digest + struct.pack(">Q", 5)).digest()
     other = write_video(folder / "other.mp4", n_frames=29)
     assert not {picture.key for picture in pictures} & {picture.key for picture in video_frames(other)}
     assert sorted(pictures, key=lambda picture: picture.order) == pictures

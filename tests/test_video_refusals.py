@@ -1,6 +1,7 @@
 """Videos that are cut short, damaged, no videos at all, or given in a way that is refused."""
 
 import os
+import struct
 import sys
 
 import av
@@ -47,13 +48,71 @@ def test_a_cut_file_is_sampled_as_far_as_it_goes(name, folder):
     seen = indices(pictures)
     assert 5 < seen[-1] < 30
     assert seen == sampled(0, seen[-1] + 1, 10)
-    # What there is of the last frame may be half a packet.
     assert levels(pictures[:-1]) == seen[:-1]
     # Seconds count from the start of what is there.
     with pytest.warns(UserWarning, match="ended before"):
         assert indices(video_frames(half, n_frames=1, start=0.55)) == [5]
     with pytest.raises(ValueError, match=r"`video` must have `start` before its end at [\d.]+ s, got 3\.4"):
         video_frames(half, start=3.4)
+
+
+def avi_frames(data):
+    """Begin and end of each frame in an AVI file, which are chunks with a name and a size."""
+    place = data.index(b"movi") + 4
+    while data[place : place + 4] == b"00dc":
+        end = place + 8 + struct.unpack_from("<I", data, place + 4)[0]
+        yield place, end
+        place = end + end % 2
+
+
+@pytest.mark.parametrize("codec", ["mpeg4", "mjpeg"])
+@pytest.mark.parametrize("whole", [2, 4, 6])
+@pytest.mark.parametrize("half", [False, True])
+def test_a_cut_avi_has_its_whole_frames(codec, whole, half, folder):
+    """Its duration is guessed from its size, and half a frame would be seen as the one before."""
+    data = write_video(folder / "seven.avi", n_frames=7, codec=codec).read_bytes()
+    begin, end = list(avi_frames(data))[whole]
+    short = data[: (begin + end) // 2 if half else begin]
+    with pytest.warns(UserWarning, match="1 of 1 videos ended before they should") as caught:
+        pictures = video_frames(short)
+    assert len(caught) == 1
+    assert indices(pictures) == levels(pictures) == sampled(0, whole, 10)
+    with pytest.warns(UserWarning, match="ended before"):
+        assert levels(video_frames(short, n_frames=whole)) == list(range(whole))
+    with pytest.warns(UserWarning, match="ended before"):
+        assert levels(video_frames(short, n_frames="all")) == list(range(whole))
+
+
+def test_half_of_the_last_frame_is_missed(folder):
+    data = write_video(folder / "thirty.avi").read_bytes()
+    begin, end = list(avi_frames(data))[29]
+    with pytest.warns(UserWarning, match="ended before"):
+        assert levels(video_frames(data[: (begin + end) // 2], n_frames="all")) == list(range(29))
+
+
+@pytest.mark.parametrize("whole", range(9, 13))
+def test_half_a_frame_between_others_is_left_out(whole, folder):
+    """With frames that are stored after later ones, what was cut is not the last one to be shown."""
+    data = write_video(folder / "turned.avi", codec="libx264").read_bytes()
+    begin, end = list(avi_frames(data))[whole]
+    with pytest.warns(UserWarning, match="ended before"):
+        seen = levels(video_frames(data[: (begin + end) // 2], n_frames="all"))
+    assert len(seen) == whole
+    assert seen == sorted(set(seen))
+    assert set(range(whole - 2)) <= set(seen)
+
+
+def test_an_avi_may_leave_frames_out(folder):
+    """A picture that stays is written as chunks without content, which count."""
+    path = write_video(folder / "slow.avi", n_frames=12, every=3)
+    assert levels(video_frames(path, n_frames="all")) == list(range(12))
+    assert levels(video_frames(path, n_frames="all", start=1.7)) == list(range(6, 12))
+
+
+def test_a_file_cut_before_its_first_frame_is_cut_short(folder):
+    data = write_video(folder / "begun.mkv").read_bytes()
+    with pytest.warns(UserWarning, match="1 of 1 videos ended before they should"):
+        assert video_frames(data[: data.index(b"\x1f\x43\xb6\x75") + 12]) == []
 
 
 @pytest.mark.parametrize(("codec", "seconds", "first"), [("mpeg4", -1.0, 10), ("libx264", -0.7, 7)])

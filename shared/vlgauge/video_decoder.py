@@ -23,7 +23,7 @@ from vlgauge.encoders.weights import sha256_of
 from vlgauge.images import MAX_PIXELS
 
 # In the key of every frame: a change of decoder or of the rules below must change it.
-DECODER = b"pyav-1"
+DECODER = b"pyav-2"
 
 # Containers of video only. A playlist could name other files and addresses, and FFmpeg would open them.
 CONTAINERS = "mov,mp4,matroska,webm,avi,mpeg,mpegts,mpegvideo,m4v,h264,hevc,flv,ogg,asf,gif,ivf,yuv4mpegpipe,dv"
@@ -72,8 +72,8 @@ class Extent:
     """What a file holds, as its packets say.
 
     Attributes:
-        n_frames: Packets of the picture stream, one per frame.
-        is_complete: Whether that is about as many as the file promises.
+        n_frames: Whole packets of the picture stream, one per frame.
+        is_complete: Whether all are whole, and that is about as many as the file promises.
         seconds: Duration; None if the file has no time stamps.
     """
 
@@ -107,11 +107,12 @@ class VideoSource:
             ValueError: If the file is no video that can be read.
         """
         ends: list[float] = []
-        count = 0
+        count = cut = 0
         with self._opened() as (container, stream):
             with self.readable():
                 for packet in container.demux(stream):
-                    if packet.size and not packet.is_discard:
+                    cut += packet.is_corrupt
+                    if packet.size and not packet.is_discard and not packet.is_corrupt:
                         count += 1
                         if packet.pts is not None:
                             ends.append(float((packet.pts + (packet.duration or 0)) * packet.time_base))
@@ -119,9 +120,10 @@ class VideoSource:
             stated, stated_frames = _stated_seconds(container, stream, start), stream.frames
         reached = max(ends) - start if ends else None
         whole = count >= COMPLETE * stated_frames
-        if stated is not None and reached is not None:
+        if stated is not None and (reached is not None or not count):
             # The stated number of frames counts those that a file was trimmed of, too.
-            whole = reached >= COMPLETE * stated
+            whole = (reached or 0) >= COMPLETE * stated
+        whole = whole and not cut
         return Extent(count, whole, stated if whole and stated else reached)
 
     def frames(self) -> Iterator[tuple[int, Any]]:
@@ -135,7 +137,7 @@ class VideoSource:
         if changed:
             raise ValueError(f"`{self.place}` must stay as it is while it is scored, got {self._shown} changed")
         with self._opened() as (container, stream):
-            decoded = enumerate(container.decode(stream))
+            decoded = enumerate(_decoded(container, stream))
             while True:
                 with self.readable():
                     frame = next(decoded, None)
@@ -176,6 +178,13 @@ class VideoSource:
             # The rest of FFmpeg's text repeats the path and its own log.
             why = getattr(error, "strerror", None) or type(error).__name__
             raise ValueError(f"`{self.place}` must be a readable video, got {self._shown} ({why})") from error
+
+
+def _decoded(container: Any, stream: Any) -> Iterator[Any]:
+    """Frames of whole packets: of half a packet some decoders make the frame before once more, others noise."""
+    for packet in container.demux(stream):
+        if not packet.is_corrupt:
+            yield from packet.decode()
 
 
 def upright_pixels(frame: Any, place: str) -> np.ndarray:
@@ -264,6 +273,9 @@ class ChosenFrames:
 
 def _stated_seconds(container: Any, stream: Any, start: float) -> float | None:
     """Duration of the picture stream, whose first picture comes at `start`, as the file states it."""
+    # AVI states frames, one per tick; the duration of a file that is cut is FFmpeg's guess from its size.
+    if container.format.name == "avi" and stream.frames:
+        return float(stream.frames * stream.time_base)
     if stream.duration:
         return float(stream.duration * stream.time_base)
     # Matroska states its end in a tag per stream, "00:00:06.000000000".
