@@ -206,7 +206,7 @@ def check_result(folder):
     assert defined
     assert result[name] == pytest.approx(sum(defined) / len(defined))
     assert result[f"{name}_undefined"] == len(scores) - len(defined)
-    assert result[f"{name}_signature"].startswith(f"{name}|{vlgauge.__version__}|")
+    assert result[f"{name}_signature"].startswith(f"{name}|v:{vlgauge.__version__}|profile:")
     detailed = metric.compute(**columns, return_details=True)
     assert detailed.keys() > result.keys()
     assert all(key.startswith(f"{name}_") for key in list(detailed)[1:])

@@ -83,7 +83,7 @@ def test_one_row_with_intervals_and_signature(here, capsys):
     assert re.fullmatch(row, lines[2])
     assert "left out: 1 ratings that are NaN" in lines
     assert "mine: 1 rows have no score and do not count" in lines
-    assert lines[-1] == "flickr8k_expert|0.1.0|references:all|ratings:rows|level:0.95|resamples:50|seed:0"
+    assert lines[-1] == "flickr8k_expert|v:0.1.0|references:all|ratings:rows|level:0.95|resamples:50|seed:0"
 
 
 SCORES = [0.7, 0.6, 0.1, 0.2, None]
@@ -151,7 +151,7 @@ def test_metric_on_drawn_pictures(drawn, here, capsys):
     assert [line.split()[0] for line in lines[2:4]] == ["clip_s", "ref_clip_s"]
     assert all("(embedded)" in line for line in lines[2:4])
     assert protocol.EMBEDDED in lines
-    assert lines[-2].startswith("clip_s|0.1.0|config:image|")
+    assert lines[-2].startswith("clip_s|v:0.1.0|profile:embedded|enc:vlgauge-toy-clip@")
     record = json.loads((here / "out.json").read_text("utf-8"))
     task = read_flickr8k_expert([drawn])
     result = vlgauge.load("clip_s", profile="embedded").compute(**task.columns)

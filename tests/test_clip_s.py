@@ -11,6 +11,7 @@ from chosen_clip import ChosenClip
 from chosen_clip import grey
 
 import vlgauge
+from vlgauge.signatures import parse_signature
 
 # Unit vectors in the plane: cosines are those of the angles between them.
 EAST, NORTH, WEST, NORTHEAST = [1, 0, 0], [0, 1, 0], [-1, 0, 0], [1, 1, 0]
@@ -73,7 +74,8 @@ def test_pac_s_has_another_factor_and_other_projections(load):
 def test_prompt_of_the_papers(load, encoder, name, prompts):
     result = load(name, variant="paper").compute(predictions=["east"], images=images(1))
     assert encoder.prompts == prompts
-    assert f"|prompt:{prompts.pop().strip() or 'none'}|" in result[f"{name}_signature"]
+    signed = parse_signature(result[f"{name}_signature"])[1]
+    assert signed["prompt"] == (prompts.pop().strip() or "none")
 
 
 def test_paper_variant_takes_no_similarity_below_zero(load):

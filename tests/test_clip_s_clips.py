@@ -196,7 +196,7 @@ def test_word_weights(load, tmp_path):
 def test_name_of_a_corpus_cannot_break_the_signature(load):
     table = corpus_idf(["a dog", "a cat"], "mine|idf:none")
     signature = load(idf=table).compute(predictions=["a dog"], videos=[clip(1)])["clip_s_signature"]
-    assert f"|idf:mine%7Cidf%3Anone@{table.digest[:8]}|frames:given|" in signature
+    assert f"|idf:mine%7Cidf:none@{table.digest[:8]}|frames:given|" in signature
 
 
 def test_defaults_of_the_variants(load):

@@ -10,6 +10,7 @@ from chosen_clip import grey
 
 import vlgauge
 from vlgauge.encoders.architectures import TABLE
+from vlgauge.signatures import parse_signature
 
 EAST = [1, 0, 0]
 ROWS = {"predictions": ["east"], "images": [grey(1)]}
@@ -35,11 +36,12 @@ def load(encoder, monkeypatch):
 # -- signature --------------------------------------------------------------------------------------------------------
 def test_signature(load):
     rows = {**ROWS, "references": [["east"]]}
-    version = vlgauge.__version__
-    start, end = "config:image|variant:released", "long:truncate|dtype:float32|profile:paper"
+    version, weights = vlgauge.__version__, "timm/vit_base_patch32_clip_224.openai@a6f597a3"
     result = load("pac_s", adapter=ChosenAdapter((1, 1, 1))).compute(**rows)
-    middle = "w:2|arch:fake|base:openai@00000000|proj:fafafafa|prompt:A photo depicts"
-    assert result["pac_s_signature"] == f"pac_s|{version}|{start}|{middle}|{end}"
+    assert result["pac_s_signature"] == (
+        f"pac_s|v:{version}|profile:paper|enc:{weights}|dtype:float32|prep:pillow|config:image|variant:released|w:2|"
+        "arch:fake|proj:fafafafa|prompt:A%20photo%20depicts|long:truncate|on_error:raise"
+    )
     assert result["ref_pac_s_signature"] == "ref_" + result["pac_s_signature"]
 
 
@@ -51,9 +53,10 @@ def test_signature(load):
         ({"long_text": "split"}, "long:split"),
         ({"on_error": "nan"}, "on_error:nan"),
         ({"dtype": "bfloat16"}, "dtype:bfloat16"),
-        ({"weights": "file"}, "base:local@00000000"),
-        ({"checkpoint": "file"}, "base:checkpoint@00000000"),
-        ({"checkpoint": "file", "profile": "embedded"}, "base:checkpoint@00000000"),
+        ({"w": 2.5000001}, "w:2.5000001"),
+        ({"weights": "file"}, "enc:local@sha256-000000000000|"),
+        ({"checkpoint": "file"}, "enc:local@sha256-000000000000|"),
+        ({"checkpoint": "file", "profile": "embedded"}, "enc:local@sha256-000000000000|"),
         ({"profile": "embedded"}, "profile:embedded"),
     ],
 )
@@ -64,10 +67,21 @@ def test_settings_that_change_a_number_are_in_the_signature(load, settings, fiel
 
 
 def test_origin_of_the_weights(load, encoder, monkeypatch):
-    monkeypatch.setattr(encoder, "row", TABLE["laion/ViT-B-32"])
-    assert "|base:laion@00000000|proj:own|" in load().compute(**ROWS)["clip_s_signature"]
+    def signed(**settings):
+        return parse_signature(load(**settings).compute(**ROWS)["clip_s_signature"])[1]
+
+    row = TABLE["laion/ViT-B-32"]
+    monkeypatch.setattr(encoder, "row", row)
+    published = "laion/CLIP-ViT-B-32-laion2B-s34B-b79K@1a25a446"
+    assert (signed()["enc"], signed()["proj"]) == (published, "own")
+    # A copy of the published file is the published file; a repository without a pinned commit is told by the digest.
+    monkeypatch.setattr(encoder, "digest", row.sha256)
+    assert signed(weights="copy")["enc"] == published
+    monkeypatch.setattr(encoder, "row", TABLE["RN101"])
+    assert signed()["enc"] == "timm/resnet101_clip.openai@sha256-ac4f8c4b88af"
     monkeypatch.setattr(encoder, "verified", False)
-    assert "|base:checkpoint@00000000|proj:unverified|" in load(checkpoint="file").compute(**ROWS)["clip_s_signature"]
+    unverified = signed(checkpoint="file")
+    assert (unverified["enc"], unverified["proj"]) == ("local@sha256-ac4f8c4b88af", "unverified")
 
 
 def test_settings_that_change_no_number_are_not_in_the_signature(load, tmp_path):

@@ -41,7 +41,7 @@ def test_worked_example(d_hm):
     parts = [result[f"d_hm_d_{part}"] for part in "gcr"]
     assert parts == pytest.approx([0.5, 0.2, 0.5], rel=1e-12)
     assert result["d_hm"] == pytest.approx(0.4, rel=1e-12)
-    assert result["d_hm_signature"] == f"d_hm|{vlgauge.__version__}|apply_tanh:True"
+    assert result["d_hm_signature"] == f"d_hm|v:{vlgauge.__version__}|profile:paper|apply_tanh:True"
 
 
 def test_definition_on_random_scores(d_hm):

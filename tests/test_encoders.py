@@ -10,6 +10,7 @@ from vlgauge.encoders import features
 from vlgauge.encoders import given
 from vlgauge.encoders import sentence
 from vlgauge.encoders.pool import EncoderPool
+from vlgauge.signatures import local_name
 
 CAPTIONS = ["A dog runs.", "", "Two cats sleep on a very long and narrow sofa in the sun.", "A dog runs.", "Birds."]
 
@@ -66,10 +67,15 @@ def test_the_pool_is_empty_after_a_fork():
 
 
 def test_equal_settings_share_one_encoder(minilm):
-    by_folder = sentence.sentence_encoder(str(sentence.find_sentence_model(sentence.MINILM).folder), device="cpu")
-    assert by_folder is minilm
     assert sentence.sentence_encoder("all-MiniLM-L6-v2", device="cpu") is minilm
     assert sentence.sentence_encoder(pooling="cls", device="cpu") is not minilm
+    assert minilm.identity == "sentence-transformers/all-MiniLM-L6-v2@c9745ed1"
+
+
+def test_a_folder_is_known_by_its_content(minilm):
+    by_folder = sentence.sentence_encoder(str(sentence.find_sentence_model(sentence.MINILM).folder), device="cpu")
+    assert by_folder.identity == local_name(sentence.find_sentence_model(sentence.MINILM).digest)
+    assert by_folder.encode(["a dog"]) == pytest.approx(minilm.encode(["a dog"]), abs=1e-6)
 
 
 # ----------------------------------------------------------------------------------------------------------------------

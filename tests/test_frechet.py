@@ -204,7 +204,10 @@ def test_captions_to_numbers(metric, no_sockets):
     assert min(result["frechet_bert_scores"]) >= 0
     assert result["frechet_bert_pvalues"] == pytest.approx([one["p"] for one in wanted], abs=1e-12)
     assert result["frechet_bert_null_means"] == pytest.approx([one["null_mean"] for one in wanted], abs=1e-5)
-    assert "|profile:embedded|encoder:all-MiniLM-L6-v2@53aa5117|" in result["frechet_bert_signature"]
+    assert (
+        "|profile:embedded|enc:sentence-transformers/all-MiniLM-L6-v2@c9745ed1|dtype:float32|"
+        in result["frechet_bert_signature"]
+    )
 
 
 def test_details_and_undefined_examples(metric):

@@ -21,6 +21,9 @@ from colour_stories import plain
 from colour_stories import score
 from fake_clip import FakeClip
 
+import vlgauge
+from vlgauge.signatures import parse_signature
+
 pytestmark = pytest.mark.usefixtures("no_sockets")
 
 
@@ -50,15 +53,14 @@ def test_result_keys_and_signature():
     assert result["groovist"] == result["groovist_scores"][0]
     assert math.isnan(result["groovist_scores"][1])
     assert result["groovist_undefined"] == 1
-    fields = dict(field.split(":", 1) for field in result["groovist_signature"].split("|")[2:])
+    fields = parse_signature(result["groovist_signature"])[1]
     standin = fields.pop("concreteness")
     assert standin.startswith("standin@")
     assert fields == {
-        **{"profile": "paper", "variant": "released", "lemmatizer": "rules", "penalize": "True"},
-        **{"units": "noun_phrases", "sentences": "rules", "placeholders": "released", "deduplicate": "True"},
-        **{"drop_pronouns": "True", "top_k": "10", "min_score": "0.0", "normalize": "None", "analysis": "None"},
-        **{"reverse": "False", "dtype": "float32", "encoder": "fake@00000000", "regions": "whole"},
-        **{"phrases": "given", "theta": "1.2@given"},
+        **{"v": vlgauge.__version__, "profile": "paper", "enc": "fake@00000000"},
+        **{"variant": "released", "lemmatizer": "rules", "penalize": "True", "sentences": "rules"},
+        **{"deduplicate": "True", "drop_pronouns": "True", "top_k": "10", "min_score": "0", "normalize": "None"},
+        **{"analysis": "None", "reverse": "False", "regions": "whole", "phrases": "given", "theta": "1.2@given"},
     }
 
 
@@ -72,7 +74,7 @@ def test_result_keys_and_signature():
     ],
 )
 def test_signature_of_settings(settings, shown):
-    fields = dict(f.split(":", 1) for f in score(metric=load(**settings))["groovist_signature"].split("|")[2:])
+    fields = parse_signature(score(metric=load(**settings))["groovist_signature"])[1]
     assert {name: fields[name][: len(value)] for name, value in shown.items()} == shown
     assert ("lemmatizer" in fields) == ("concreteness" not in settings)
 

@@ -9,6 +9,7 @@ from PIL import Image
 
 import vlgauge
 from vlgauge import scenes
+from vlgauge.signatures import parse_signature
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(vlgauge.__file__).parent / "data" / "groovist" / "theta_scenes.json"
@@ -36,9 +37,9 @@ def load(**settings):
 
 def test_defaults_of_the_embedded_profile(stories):
     result = load().compute(predictions=[stories[0].sentences], images=[stories[0].images()])
-    fields = dict(field.split(":", 1) for field in result["groovist_signature"].split("|")[2:])
+    fields = parse_signature(result["groovist_signature"])[1]
     assert fields["profile"] == "embedded"
-    assert fields["encoder"].startswith("vlgauge-toy-clip@")
+    assert fields["enc"].startswith("vlgauge-toy-clip@")
     assert fields["phrases"].startswith("vlgauge-english@")
     assert fields["concreteness"].startswith("standin@")
     assert fields["regions"] == "grid"

@@ -1,5 +1,6 @@
 """The two sides of rovist_vg: heads, the vision transformer, checkpoints of ours and of the authors."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -143,7 +144,8 @@ def test_checkpoints(checkpoint, pictures, images):
     expected = np.tanh(vectors @ text_weight.T + text_bias)
     assert model.words(vectors) == pytest.approx(expected / np.linalg.norm(expected, axis=1)[:, None], abs=1e-6)
     assert model.words(np.zeros((0, TEXT_WIDTH))).shape == (0, WIDTH)
-    assert model.identity.startswith(f"{checkpoint.name}@")
+    weights = checkpoint / "model.safetensors" if checkpoint.is_dir() else checkpoint
+    assert model.identity == f"local@sha256-{hashlib.sha256(weights.read_bytes()).hexdigest()[:12]}"
     assert grounding_model(checkpoint) is model
     assert model.n_bytes > 0
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import vlgauge
+from vlgauge.signatures import parse_signature
 
 GOLDEN = Path(__file__).parent / "golden"
 DOGS = ["A dog leaps for a ball.", "Brown dog playing on grass.", "A puppy chases a red toy.", "Dog in mid-jump."]
@@ -39,7 +40,7 @@ def test_captions_to_numbers(mmd_bert, no_sockets):
     assert result["mmd_bert_pvalues"][:2] == pytest.approx([1.0, 2 / 70])
     assert result["mmd_bert_undefined"] == 1
     assert "profile:embedded" in result["mmd_bert_signature"]
-    assert "encoder:all-MiniLM-L6-v2@53aa5117" in result["mmd_bert_signature"]
+    assert "|enc:sentence-transformers/all-MiniLM-L6-v2@c9745ed1|dtype:float32|" in result["mmd_bert_signature"]
 
 
 def test_the_keys_of_a_test_come_only_with_it(mmd_bert, plain):
@@ -263,3 +264,7 @@ def test_the_signature_names_the_pooling_only_where_it_is_read():
     given = vlgauge.load("mmd_bert", encoder=lambda texts: np.array([[float(len(text)), 1.0] for text in texts]))
     assert "|pooling:" not in given.compute(**sides)["mmd_bert_signature"]
     assert "|pooling:model" in vlgauge.load("mmd_bert").signature()
+    vectors = {text: np.ones(2) * len(text) for text in ("a", "bb", "c", "dddd")}
+    fields = parse_signature(vlgauge.load("mmd_bert").compute(**sides, embeddings=vectors)["mmd_bert_signature"])[1]
+    assert fields["enc"] == "given"
+    assert not {"pooling", "dtype", "encoder"} & fields.keys()

@@ -104,7 +104,7 @@ def test_columns_of_other_metrics_are_ignored(story_toy, name):
 def test_result_has_four_keys_and_more_on_request(story_toy):
     result = story_toy.compute(predictions=STORIES)
     assert list(result) == ["story_toy", "story_toy_scores", "story_toy_undefined", "story_toy_signature"]
-    assert same(list(result.values()), [5.5, [6.0, 5.0, math.nan], 1, "story_toy|0.1.0|weight:1.0"])
+    assert same(list(result.values()), [5.5, [6.0, 5.0, math.nan], 1, "story_toy|v:0.1.0|profile:paper|weight:1"])
     more = story_toy.compute(predictions=STORIES, return_details=True)
     assert more["story_toy_letters"] == [[6], [5], [0]]
     assert list(more) == [*result, "story_toy_letters"]

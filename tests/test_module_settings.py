@@ -5,9 +5,9 @@ import pytest
 
 import vlgauge
 from vlgauge import module
-from vlgauge.module.base import named
 from vlgauge.settings import nearest
 from vlgauge.settings import setting_names
+from vlgauge.signatures import named
 
 
 class Tunable(module.StoryMetric):
@@ -75,7 +75,8 @@ def test_known_config_is_used_and_signed(load_toy, rows_folder, config, score):
     metric = load_toy("set_toy", config_name=config, cache_dir=str(rows_folder))
     result = metric.compute(predictions=[["a"]], references=[["a", "b"]])
     assert result["set_toy"] == score
-    assert result["set_toy_signature"] == f"set_toy|{vlgauge.__version__}|config:{config or 'default'}"
+    start = f"set_toy|v:{vlgauge.__version__}|profile:paper"
+    assert result["set_toy_signature"] == f"{start}|config:{config or 'default'}"
 
 
 def test_profile_comes_from_the_setting_then_the_environment_then_paper(monkeypatch):
@@ -161,8 +162,11 @@ def test_several_processes_need_one_id(experiment_id):
 # -- signature --------------------------------------------------------------------------------------------------------
 def test_signature_names_the_settings_that_change_a_number():
     metric = Tunable(n=np.int64(2), splitter=sentences, batch_size=99, progress=False)
-    expected = f"tunable|{vlgauge.__version__}|profile:paper|n:2|splitter:custom({__name__}.sentences)|seed:1"
-    assert metric.signature(seed=1) == expected
+    start = f"tunable|v:{vlgauge.__version__}|profile:paper"
+    splitter = f"splitter:custom({__name__}.sentences)"
+    assert metric.signature(seed=1) == f"{start}|n:2|{splitter}|seed:1"
+    # What made it comes first; None takes out what a call did not read.
+    assert metric.signature(prep="p", dtype="d", enc="e", n=None) == f"{start}|enc:e|dtype:d|prep:p|{splitter}"
 
 
 @pytest.mark.parametrize(
@@ -171,6 +175,11 @@ def test_signature_names_the_settings_that_change_a_number():
         (None, "None"),
         (True, "True"),
         (0.5, "0.5"),
+        (2.0, "2"),
+        (1e-12, "1e-12"),
+        (np.float32(0.5), "0.5"),
+        (np.int64(3), "3"),
+        (2.5000000000000004, "2.5000000000000004"),
         ("a", "a"),
         ((1, 2), "(1, 2)"),
         (sentences, f"custom({__name__}.sentences)"),

@@ -86,8 +86,8 @@ def test_signature_names_settings_and_table(tables, load):
     table = tables["toy"]
     result = load(table=table, top_k=1, return_style_matrix=True).compute(predictions=["it"], styles=["A"])
     assert result["onlystyle_signature"] == (
-        f"onlystyle|{vlgauge.__version__}|config:default|orders:available|variant:paper|exclude_self:False|n:4|tok:words-1|"
-        f"styles:3|captions:6|table:{table.fingerprint}"
+        f"onlystyle|v:{vlgauge.__version__}|profile:paper|config:default|orders:available|variant:paper|"
+        f"exclude_self:False|n:4|tok:words-1|styles:3|captions:6|table:{table.fingerprint}"
     )
     other = load("demo", variant="authors", orders="four", exclude_self=True).compute(
         predictions=["it"], styles=["angry"]
@@ -100,6 +100,8 @@ def test_table_of_the_call_wins(tables, load):
     given = metric.compute(predictions=["love"], styles=["A"], table=tables["toy"])
     assert given["onlystyle"] == pytest.approx(2 / 3)
     assert f"table:{tables['toy'].fingerprint}" in given["onlystyle_signature"]
+    named = load("demo").compute(predictions=["love"], styles=["A"], table=tables["toy"])
+    assert "|config:" not in named["onlystyle_signature"]
     assert metric.compute(predictions=["chair"], styles=["witty"])["onlystyle"] > 0
 
 

@@ -24,6 +24,7 @@ from vlgauge.encoders.adapters import read_adapter
 from vlgauge.encoders.clip import clip_encoder
 from vlgauge.encoders.toy import toy_file
 from vlgauge.encoders.toy import toy_record
+from vlgauge.signatures import parse_signature
 
 ROOT = Path(__file__).resolve().parents[1]
 SPREAD = [str(IMAGES / name) for name in ("syn_224.png", "syn_rgb.png", "syn_wide.png", "syn_cmyk.jpg")]
@@ -241,9 +242,9 @@ def test_toy_has_projections_of_its_own(drawn):
     )
     # Without them PAC-S would be exactly 0.8 times CLIP-S.
     assert pac_s["pac_s_scores"] != pytest.approx([0.8 * score for score in clip_s["clip_s_scores"]], abs=1e-4)
-    fields = dict(field.partition(":")[::2] for field in pac_s["pac_s_signature"].split("|")[2:])
+    fields = parse_signature(pac_s["pac_s_signature"])[1]
     assert (fields["arch"], fields["profile"]) == ("vlgauge-toy-clip", "embedded")
-    assert fields["base"].startswith("toy@")
+    assert fields["enc"].startswith("vlgauge-toy-clip@")
     assert fields["proj"] == read_adapter(toy_file("toy_pac_s.safetensors")).digest[:8]
     assert "|proj:own|" in clip_s["clip_s_signature"]
 

@@ -16,6 +16,8 @@ from tiny_clip import write_tiny
 import vlgauge
 from vlgauge.encoders.adapters import heads_digest
 from vlgauge.encoders.architectures import HALF
+from vlgauge.encoders.weights import sha256_of
+from vlgauge.signatures import local_name
 
 CASES = json.loads((PAC_S / "inputs.json").read_text("utf-8"))
 
@@ -79,7 +81,7 @@ def test_whole_checkpoint_of_the_released_layout(folder, case):
     base, checkpoint = write_tiny(folder, 3, 0.3), write_tiny(folder, 0, 0.8, suffix=".pth")
     result = scored("pac_s", case, weights=base, checkpoint=checkpoint)
     check(result, "pac_s", golden_json("image_tiny_s0_a0.8.json")[case], "pac_s", "ref_pac_s")
-    assert "|base:checkpoint@" in result["pac_s_signature"]
+    assert f"|enc:{local_name(sha256_of(checkpoint))}|" in result["pac_s_signature"]
     assert "|proj:own|" in result["pac_s_signature"]
 
 
@@ -119,4 +121,5 @@ def test_real_shape(folder):
     weights = write_tiny(folder, 0, 0.8, config="vitb32")
     result = scored("clip_s", "multi", backbone="ViT-B/32", weights=weights)
     check(result, "clip_s", golden_json("image_vitb32_s0_a0.8.json")["multi"], "clip_s", "ref_clip_s")
-    assert "|arch:ViT-B-32-quickgelu|base:local@" in result["clip_s_signature"]
+    assert f"|enc:{local_name(sha256_of(weights))}|" in result["clip_s_signature"]
+    assert "|arch:ViT-B-32-quickgelu|" in result["clip_s_signature"]

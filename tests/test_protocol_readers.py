@@ -245,7 +245,7 @@ def test_every_protocol_gives_columns_of_one_length_and_figures(folder, name):
     scores = np.random.default_rng(0).normal(size=lengths.pop()).tolist()
     found = task.evaluate(scores, resamples=20)
     assert found.undefined == 0
-    assert found.signature.startswith(f"{name}|0.1.0|references:")
+    assert found.signature.startswith(f"{name}|v:0.1.0|references:")
     assert all(-100 <= figure.value <= 100 for figure in found.figures.values())
 
 

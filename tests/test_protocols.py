@@ -213,7 +213,7 @@ def test_intervals_are_seeded_and_hold_the_figure():
     assert first == again
     assert first.figures != other.figures
     assert all(figure.low < figure.value < figure.high for figure in first.figures.values())
-    assert first.signature == "x|0.1.0|ratings:rows|level:0.95|resamples:100|seed:1"
+    assert first.signature == "x|v:0.1.0|ratings:rows|level:0.95|resamples:100|seed:1"
     wide = task.evaluate(scores.tolist(), resamples=100, seed=1, level=0.99).figures["tau_b"]
     assert wide.low <= first.figures["tau_b"].low < first.figures["tau_b"].high <= wide.high
 

@@ -68,8 +68,8 @@ def test_worked_example():
         "truncated": [False] * 3,
     }
     assert result["rovist_c_signature"] == (
-        f"rovist_c|{vlgauge.__version__}|profile:paper|context:pair|identical:zero|coherent_label:1|sentences:rules|"
-        f"truncation:auto|model:custom({__name__}.test_worked_example.<locals>.<lambda>)"
+        f"rovist_c|v:{vlgauge.__version__}|profile:paper|enc:custom({__name__}.test_worked_example.<locals>.<lambda>)|"
+        "context:pair|identical:zero|sentences:rules"
     )
 
 

@@ -33,7 +33,7 @@ def expected(story):
 
 def test_the_result_has_four_keys_of_plain_types(rovist_nr, no_sockets):
     result = rovist_nr.compute(predictions=STORIES)
-    signature = f"rovist_nr|{vlgauge.__version__}|mode:reference|n:4|sentences:rules|lowercase:False"
+    signature = f"rovist_nr|v:{vlgauge.__version__}|profile:paper|mode:reference|n:4|sentences:rules|lowercase:False"
     assert list(result) == ["rovist_nr", "rovist_nr_scores", "rovist_nr_undefined", "rovist_nr_signature"]
     assert result["rovist_nr_scores"] == pytest.approx(SCORES, abs=1e-12, nan_ok=True)
     assert result["rovist_nr"] == pytest.approx((0.5 + 0.9375) / 2)

@@ -16,6 +16,7 @@ from tiny_vit import write_ours
 from vlgauge.encoders import WeightsNotFound
 from vlgauge.encoders import pool
 from vlgauge.idf import IdfTable
+from vlgauge.signatures import parse_signature
 
 HERE = Path(__file__).resolve().parent
 METRIC = str(HERE.parent / "metrics" / "rovist_vg")
@@ -134,9 +135,9 @@ def test_scores_of_images(load, files, images):
 
 def test_signature_names_the_sources(load, images):
     signature = load(oov="skip").compute(predictions=STORIES, images=images, nouns=NOUNS)["rovist_vg_signature"]
-    fields = dict(field.split(":", 1) for field in signature.split("|")[2:])
-    assert fields["checkpoint"].startswith("checkpoint@")
-    assert fields["vectors"].startswith("glove.txt@")
+    fields = parse_signature(signature)[1]
+    assert fields["enc"].startswith("local@sha256-")
+    assert fields["vectors"].startswith("local@sha256-")
     assert (fields["regions"], fields["nouns"], fields["idf"], fields["oov"]) == ("whole", "given", "none", "skip")
     assert fields["profile"] == "paper"
 
@@ -251,9 +252,8 @@ def test_word_vectors_of_another_training(load, images, files, tmp_path):
     call = {"predictions": STORIES, "images": images, "nouns": NOUNS}
     known = {"word_vectors": {"file": "g.txt", "sha256": "ab" * 32}}
     folder = write_ours(tmp_path / "other", config=known)
-    with pytest.raises(
-        ValueError, match=r"`glove_path` must name the word vectors that other@.* g.txt@abababab, got glove"
-    ):
+    message = r"must name the word vectors that local@sha256-\w+ was trained with, g.txt@abababab, got glove"
+    with pytest.raises(ValueError, match=f"`glove_path` {message}"):
         load(checkpoint=folder).compute(**call)
     (tmp_path / "wide.txt").write_text("dog 1 2\nunk 0 0\n")
     with pytest.raises(ValueError, match=r"`glove_path` must name word vectors of 5 values.*got 2"):

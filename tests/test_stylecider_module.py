@@ -117,7 +117,7 @@ def test_result_has_the_keys_of_every_metric(load, tables, no_sockets):
     ]
     assert (result["stylecider_in_sample"], result["stylecider_references_in_sample"]) == (0, 1)
     assert result["stylecider_signature"] == (
-        f"stylecider|{vlgauge.__version__}|config:default|variant:paper|exclude_self:False|n:4|tok:words-1|styles:3|"
+        f"stylecider|v:{vlgauge.__version__}|profile:paper|config:default|variant:paper|exclude_self:False|n:4|tok:words-1|styles:3|"
         f"captions:6|table:{table.fingerprint}"
     )
     assert json.dumps(result)

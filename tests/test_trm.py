@@ -71,11 +71,11 @@ def test_golden_cases_with_sentence_vectors(no_sockets):
     metric = load(distance="bert", pvalue="exact", profile="embedded", device="cpu")
     result = metric.compute(**ROWS)
     check(result, expected("bert"))
-    assert "trm|0.1.0|profile:embedded|distance:bert|" in result["trm_signature"]
     assert (
-        "|tie_tol:1e-06|force_zero_self:False|encoder:all-MiniLM-L6-v2@53aa5117|pooling:model|"
-        in (result["trm_signature"])
+        "trm|v:0.1.0|profile:embedded|enc:sentence-transformers/all-MiniLM-L6-v2@c9745ed1|dtype:float32|distance:bert|"
+        in result["trm_signature"]
     )
+    assert "|tie_tol:1e-06|force_zero_self:False|pooling:model|" in (result["trm_signature"])
 
 
 @pytest.mark.parametrize("distance", ["meteor", "meteor_1.5", "cider_d"])
@@ -108,7 +108,7 @@ def test_keys_and_signature(exact):
     assert {key: tested[key] for key in plain if key != "trm_signature"} == {
         key: plain[key] for key in plain if key != "trm_signature"
     }
-    start = "trm|0.1.0|distance:meteor-2007+wn3.0|ties:fractional|tie_tol:1e-12|force_zero_self:False"
+    start = "trm|v:0.1.0|profile:paper|distance:meteor-2007+wn3.0|ties:fractional|tie_tol:1e-12|force_zero_self:False"
     assert plain["trm_signature"] == start
     assert tested["trm_signature"] == f"{start}|pvalue:exact|max_partitions:20000|permutations:9999|seed:0"
 

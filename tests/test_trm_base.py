@@ -86,7 +86,7 @@ def test_cosine_takes_the_best_reference():
     metric = load(distance="bert", encoder=lambda texts: np.array([vectors[text] for text in texts]), pvalue="exact")
     result = metric.compute(predictions=[["a", "b"]], references=[["c", "d"]])
     assert result["trm_base"] == pytest.approx(math.sqrt(0.5))
-    assert "|encoder:custom(" in result["trm_signature"]
+    assert "|enc:custom(" in result["trm_signature"]
 
 
 def test_a_vector_without_direction_is_undefined():

@@ -29,13 +29,13 @@ def test_counts_and_the_bin_of_unknown_words(word_list):
     encoder = BagOfWords(str(word_list))
     counts = encoder.encode(["Dog dog\truns", "a bird", ""])
     assert counts.tolist() == [[2, 0, 1, 0], [0, 0, 0, 2], [0, 0, 0, 0]]
-    assert encoder.identity.startswith("bow:words.txt@")
+    assert encoder.identity.startswith("bow:local@sha256-")
 
 
 def test_mean_of_the_known_words(vector_file):
     encoder = WordVectors(str(vector_file))
     assert encoder.encode(["Dog runs fast", "cat"]).tolist() == [[0.5, 2.0, 1.0], [-1.0, 0.0, 0.0]]
-    assert encoder.identity.startswith("vectors:glove.txt@")
+    assert encoder.identity.startswith("vectors:local@sha256-")
 
 
 @pytest.mark.parametrize("header", ["", "4 3\n"])
@@ -107,4 +107,4 @@ def test_in_a_metric(name, word_list, vector_file):
         given = metric.compute(**rows, embeddings=dict(zip(texts, np.float64(made), strict=True)))
         result = metric.compute(**rows)
         assert result[name] == pytest.approx(given[name], abs=1e-12)
-        assert f"encoder:{encoder.partition(':')[0]}:" in result[f"{name}_signature"]
+        assert f"|enc:{encoder.partition(':')[0]}:local@sha256-" in result[f"{name}_signature"]

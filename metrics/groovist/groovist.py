@@ -220,7 +220,10 @@ class Groovist(module.StoryImageMetric):
         if return_details:
             rows = zip(scored, phrases, stories, weights, strict=True)
             extra["details"] = [story_details(*row, truncated=read.truncated) for row in rows]
-        made_with = {**self.made_with, "concreteness": weight_source, "theta": str(theta)}
+        made_with = {**sources.signed, "regions": sources.regions_name, "phrases": phrase_source}
+        made_with |= {"concreteness": weight_source, "theta": str(theta)}
+        if phrase_source == GIVEN:
+            made_with |= {"units": None, "placeholders": None}
         return self.result([self._shown(story.score) for story in scored], made_with=made_with, **extra)
 
     def _shown(self, score: float) -> float:

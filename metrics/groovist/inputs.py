@@ -20,6 +20,7 @@ from vlgauge.module import valid_unicode
 from vlgauge.noun_phrases import checked_source as checked_phrases
 from vlgauge.noun_phrases import given_phrases
 from vlgauge.noun_phrases import phrase_source
+from vlgauge.pictures import PREPROCESSING
 from vlgauge.regions import GIVEN
 from vlgauge.regions import RegionSource
 from vlgauge.regions import checked_source as checked_regions
@@ -126,7 +127,8 @@ class Sources:
 
     Attributes:
         encoder: What makes them; None if they are given.
-        encoder_name: Its identity, for signatures.
+        encoder_name: Its identity, by which a fitted theta knows it.
+        signed: Fields of the signature that say what made the vectors.
         is_published: Whether it is the one that the published thetas were made with.
         regions: The source of regions; None if regions or vectors are given.
         regions_name: Its identity, for signatures.
@@ -134,6 +136,7 @@ class Sources:
 
     encoder: ImageTextEncoder | None
     encoder_name: str
+    signed: dict[str, Any]
     is_published: bool
     regions: RegionSource | None
     regions_name: str
@@ -154,16 +157,27 @@ def comparison_sources(metric: Any, has_images: bool, regions: Any, features: An
     if features is not None:
         if regions is not None:
             raise ValueError("`regions` must be left out where `features` are given, got both")
-        return Sources(None, GIVEN, False, None, GIVEN)
+        return Sources(None, GIVEN, {"enc": GIVEN, "dtype": None}, False, None, GIVEN)
     if regions is None and not has_images:
         raise ValueError("`images` is missing: groovist needs images, or crops as `regions`, or `features`")
     encoder, published = grounding_encoder(metric)
+    of_encoder = (encoder, encoder.identity, _signed(metric, encoder), published)
     if regions is not None:
-        return Sources(encoder, encoder.identity, published, None, GIVEN)
+        return Sources(*of_encoder, None, GIVEN)
     source = region_source(
         metric.regions, profile=metric.profile, weights=metric.detector_weights, device=metric.device
     )
-    return Sources(encoder, encoder.identity, published, source, source.identity)
+    return Sources(*of_encoder, source, source.identity)
+
+
+def _signed(metric: Any, encoder: Any) -> dict[str, Any]:
+    """Fields of the signature of an encoder: one of ours, or an object of the user's, which computes in its own way."""
+    if encoder is metric.backbone:
+        return {"enc": encoder.identity, "dtype": None, "prep": None}
+    from vlgauge.encoders.clip import weights_name
+
+    name = weights_name(encoder, given=metric.weights is not None)
+    return {"enc": name, "prep": PREPROCESSING, "arch": encoder.architecture}
 
 
 def grounding_encoder(metric: Any) -> tuple[ImageTextEncoder, bool]:

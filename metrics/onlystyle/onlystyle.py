@@ -127,6 +127,7 @@ class Onlystyle(module.StyleMetric):
     measures = "Does the caption sound like the style?"
     score_range = "[-1/S, (S-1)/S] with S styles"
     higher_is_better = True
+    unsigned = ("top_k", "return_style_matrix")
 
     def __init__(
         self,
@@ -143,11 +144,6 @@ class Onlystyle(module.StyleMetric):
 
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
-
-    def signature_fields(self) -> dict[str, Any]:
-        """The settings, without those that only ask for more keys."""
-        fields = super().signature_fields()
-        return {name: value for name, value in fields.items() if name not in ("top_k", "return_style_matrix")}
 
     def _compute(
         self,

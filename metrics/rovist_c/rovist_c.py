@@ -142,7 +142,10 @@ class RovistC(module.StoryMetric):
     def signature_fields(self) -> dict[str, Any]:
         """The settings that a number depends on; the model is named by what was loaded."""
         fields = super().signature_fields()
-        return {name: value for name, value in fields.items() if name not in ("model", "base")}
+        # A function gives the probability itself, of a pair of any length.
+        read_by_model = ("coherent_label", "truncation") if callable(self.model) else ()
+        dtype = {} if callable(self.model) else {"dtype": "float32"}
+        return dtype | {name: fields[name] for name in fields if name not in ("model", "base", *read_by_model)}
 
     def _compute(self, predictions: list[str | list[str]], return_details: bool = False) -> dict[str, Any]:
         """Score the stories, all their pairs in one stream of batches."""
@@ -171,7 +174,7 @@ class RovistC(module.StoryMetric):
                     scores, texts, stories, by_story, cut_by_story, strict=True
                 )
             ]
-        return self.result(scores, made_with={"model": scorer.identity}, **extra)
+        return self.result(scores, made_with={"enc": scorer.identity}, **extra)
 
     def _values(self, scorer: pair.PairScorer, stories: Sequence[Sequence[Step]]) -> tuple[np.ndarray, np.ndarray]:
         """Probability of each pair of all stories, and whether it was cut; equal ones may be 0 without the model."""

@@ -12,11 +12,13 @@ from vlgauge.encoders.grounding import grounding_model
 from vlgauge.idf import IdfTable
 from vlgauge.idf import idf_table
 from vlgauge.noun_phrases import checked_source as checked_nouns
+from vlgauge.pictures import PREPROCESSING
 from vlgauge.regions import GIVEN
 from vlgauge.regions import RegionSource
 from vlgauge.regions import checked_source as checked_regions
 from vlgauge.regions import checked_weights
 from vlgauge.regions import region_source
+from vlgauge.signatures import local_name
 from vlgauge.word_lookup import OOV
 from vlgauge.word_vectors import WordVectorFile
 from vlgauge.word_vectors import word_vector_file
@@ -91,6 +93,16 @@ def trained_model(metric: Any) -> tuple[GroundingModel, WordVectorFile]:
             f"{(model.vectors or {}).get('file')}@{str(wanted)[:8]}, got {vectors.identity}"
         )
     return model, vectors
+
+
+def signed_model(model: GroundingModel, vectors: WordVectorFile) -> dict[str, Any]:
+    """Fields of the signature that say what made the vectors."""
+    return {
+        "enc": model.identity,
+        "dtype": "float32",
+        "prep": PREPROCESSING,
+        "vectors": local_name(vectors.sha256),
+    }
 
 
 def regions_from(metric: Any, regions: Any, images: Any) -> tuple[RegionSource | Any, str]:

@@ -23,6 +23,7 @@ from .inputs import SOURCE_SETTINGS
 from .inputs import checked_sources
 from .inputs import idf_weights
 from .inputs import regions_from
+from .inputs import signed_model
 from .inputs import trained_model
 from .nouns import StoryNouns
 from .nouns import looked_up
@@ -156,23 +157,25 @@ class RovistVg(module.StoryImageMetric):
         if without:
             warnings.warn(f"images without a region, which were left out: {without}", stacklevel=5)
         made_with |= {"nouns": noun_source, "idf": idf_source}
+        if noun_source == GIVEN:
+            made_with |= {"sentences": None, "placeholders": None}
         return self.result(scores, made_with=made_with, **({"details": details} if return_details else {}))
 
     def _compared(
         self, named: list[list[str]], idf: Any, images: Any, regions: Any, features: Any
-    ) -> tuple[list[StoryNouns], Iterator[Evidence], dict[str, str]]:
+    ) -> tuple[list[StoryNouns], Iterator[Evidence], dict[str, Any]]:
         """Nouns and evidence of each story, and the sources for the signature."""
         if features is not None:
             if regions is not None:
                 raise ValueError("`regions` must be left out where `features` are given, got both")
             own = [weighed(words, idf, [False] * len(words), []) for words in named]
-            made_with = dict.fromkeys(("checkpoint", "vectors", "regions"), GIVEN)
+            made_with = {**dict.fromkeys(("enc", "vectors", "regions"), GIVEN), "oov": None}
             return own, iter(given_evidence(features, named, top_k=self.top_k, min_score=self.min_score)), made_with
         source, region_source = regions_from(self, regions, images)
         model, vectors = trained_model(self)
         own, distinct, rows = looked_up(named, vectors, idf, self.oov)
         text = model.words(distinct)
-        made_with = {"checkpoint": model.identity, "vectors": vectors.identity, "regions": region_source}
+        made_with = {**signed_model(model, vectors), "regions": region_source}
         return own, seen_stories(self, model, source, [text[row] for row in rows], images, regions), made_with
 
     def _scored(self, nouns: StoryNouns, seen: Evidence) -> tuple[float, list[dict[str, Any]]]:

@@ -68,7 +68,7 @@ def open_distances(
         yield cider_d_matrices(df, tokenizer), {"df": name}
     elif distance == "bert":
         encoded = vectors()
-        yield cosine_matrices(captions, encoded), {"encoder": encoded.identity}
+        yield cosine_matrices(captions, encoded), {"enc": encoded.identity}
     else:
         yield {"rouge_l": rouge_l_matrices, "bleu_4": bleu_4_matrices}[distance](tokenizer), {}
 

@@ -116,6 +116,7 @@ class Trm(module.CaptionVectorMetric):
     score_range = "[0, 4/3]; separate [0, 8/3]"
     higher_is_better = False
     needs = ()
+    unsigned = ("mean_aggregate",)
 
     def __init__(
         self,
@@ -155,15 +156,14 @@ class Trm(module.CaptionVectorMetric):
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
 
     def signature_fields(self) -> dict[str, Any]:
-        """The settings that the distance reads."""
+        """The settings that the distance reads; a call names what it is computed with, which is no setting as such."""
         fields = super().signature_fields() | {"tie_tol": self._tolerance()}
-        for_one = {"df": "cider_d", "encoder": "bert", "pooling": "bert"}
-        dropped = {name for name, distance in for_one.items() if self.distance != distance}
-        dropped |= {"mean_aggregate", "backend", "jar"}
-        if self.tokenizer is None:
+        dropped = {"df", "backend", "jar"}
+        if self.distance != "bert":
+            dropped |= {"dtype", "pooling"}
+        if self.tokenizer is None or not self._reads_tokens():
             dropped.add("tokenizer")
-        profile = {"profile": self.profile} if self.distance == "bert" else {}
-        return profile | {name: value for name, value in fields.items() if name not in dropped}
+        return {name: value for name, value in fields.items() if name not in dropped}
 
     def _compute(
         self,

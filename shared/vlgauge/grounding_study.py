@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.idf import IdfTable
+from vlgauge.signatures import parse_signature
 from vlgauge.statistics import PairedTest
 from vlgauge.statistics import paired_test
 
@@ -150,7 +151,7 @@ def compared_pairs(
     """
     others = random_stories(len(data.stories), n_random, seed) if n_random else [[] for _ in data.stories]
     own, signature = _compared(load(), data)
-    theta = float(_signed(signature, "theta").partition("@")[0])
+    theta = float(parse_signature(signature)[1]["theta"].partition("@")[0])
     # The phrases are known by now, and so is theta: nothing is extracted or compared with a record again.
     scorer = load(theta=theta, dataset=None)
     random: list[list[Comparison]] = []
@@ -188,11 +189,6 @@ def _compared(metric: Any, data: Stories) -> tuple[list[Comparison], str]:
 def _comparison(rows: Sequence[Mapping[str, Any]]) -> Comparison:
     scaled = [row["scaled"] for row in rows if row["scaled"] is not None]
     return Comparison([row["text"] for row in rows], scaled, [row["weight"] for row in rows])
-
-
-def _signed(signature: str, name: str) -> str:
-    """Field of a signature."""
-    return next(value for field, _, value in (part.partition(":") for part in signature.split("|")) if field == name)
 
 
 def random_pairs(own: Sequence[float], random: Sequence[Sequence[float]], *, seed: int = 0) -> RandomPairs:

@@ -19,6 +19,7 @@ from typing import TypeAlias
 import numpy as np
 
 from vlgauge.coco_text import coco_tokens
+from vlgauge.encoders.weights import sha256_of
 from vlgauge.meteor import Floats
 from vlgauge.meteor import Tokenizer
 from vlgauge.meteor import Tokens
@@ -81,8 +82,11 @@ def open_meteor(
         variant, score = nltk_meteor()
         yield Meteor(variant, lambda texts: _matrices(texts, tokenizer, lambda captions: _scores(captions, score)))
     else:
-        with MeteorProcess(meteor_jar(jar)) as process:
-            yield Meteor("meteor-1.5", lambda texts: _matrices(texts, tokenizer, process.scores))
+        file = meteor_jar(jar)
+        # Any jar can be given; that of pycocoevalcap is known.
+        variant = "meteor-1.5" if jar is None else f"meteor-1.5@{sha256_of(file)[:8]}"
+        with MeteorProcess(file) as process:
+            yield Meteor(variant, lambda texts: _matrices(texts, tokenizer, process.scores))
 
 
 def nltk_meteor() -> tuple[str, Callable[[Tokens, Tokens], float]]:

@@ -17,6 +17,9 @@ from vlgauge.encoders.weights import sha256_of
 from vlgauge.images import MAX_PIXELS
 from vlgauge.images import open_image
 
+# What resizes pictures for every encoder, for signatures: other libraries give other pixels.
+PREPROCESSING = "pillow"
+
 Box = tuple[int, int, int, int]
 """Left, top, right, bottom in pixels; right and bottom are outside."""
 

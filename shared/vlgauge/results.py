@@ -24,15 +24,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-def named(value: Any) -> Any:
-    """A setting as the signature shows it; functions and objects by their name."""
-    if value is None or isinstance(value, (str, int, float, tuple)):
-        return value
-    kind = value if hasattr(value, "__qualname__") else type(value)
-    # Methods of builtin types, such as str.split, name no module.
-    return f"custom({getattr(kind, '__module__', None) or 'builtins'}.{kind.__qualname__})"
-
-
 def mean_of_defined(scores: Sequence[float]) -> float:
     """Mean of the scores that are not NaN; NaN if there is none."""
     defined = [score for score in scores if not math.isnan(score)]

@@ -23,13 +23,14 @@ from vlgauge.encoders.sentence import resolved_device
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import sha256_of
 from vlgauge.settings import one_of
+from vlgauge.signatures import local_name
 
 if TYPE_CHECKING:
     import torch
 
     from vlgauge.encoders.adapters import Adapter
 
-__all__ = ["DEFAULT", "ClipEncoder", "clip_encoder", "clip_with_checkpoint"]
+__all__ = ["DEFAULT", "ClipEncoder", "clip_encoder", "clip_with_checkpoint", "weights_name"]
 
 DEFAULT = "ViT-B/32"
 PROFILES = ("paper", "embedded")
@@ -137,6 +138,24 @@ def clip_with_checkpoint(
     path = checkpoint
     whole = _Weights(row, sha256_of(path), lambda: read_state(path, row, setting="checkpoint"), found.verified)
     return _pooled(whole, device, dtype, feature_cache), None
+
+
+def weights_name(encoder: ClipEncoder, *, given: bool) -> str:
+    """Name of the weights of an encoder, for signatures: a repository with its commit, or the digest of a file.
+
+    Args:
+        encoder: From `clip_encoder` or `clip_with_checkpoint`.
+        given: Whether they come from a file that the user named; it has the name of the published weights if it is a
+            copy of them.
+    """
+    from vlgauge.encoders.toy import TOY_NAME
+
+    row, digest = encoder.row, encoder.digest
+    if given and digest not in (row.sha256, row.openai_sha256):
+        return local_name(digest)
+    if row.name == TOY_NAME:
+        return f"{TOY_NAME}@{digest[:8]}"
+    return f"{row.repository}@{row.revision[:8] if row.revision else f'sha256-{digest[:12]}'}"
 
 
 def _pooled(weights: _Weights, device: str, dtype: str, feature_cache: str | Path | None) -> ClipEncoder:

@@ -17,7 +17,7 @@ from vlgauge.encoders.words import BagOfWords
 from vlgauge.encoders.words import WordVectors
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
-from vlgauge.results import named
+from vlgauge.signatures import named
 
 
 class GivenEncoder:
@@ -69,9 +69,10 @@ class ClipTexts:
 
     def __init__(self, backbone: str, *, profile: str, device: str) -> None:
         from vlgauge.encoders.clip import clip_encoder
+        from vlgauge.encoders.clip import weights_name
 
         self._clip = clip_encoder(backbone, profile=profile, device=device)
-        self.identity = f"clip:{self._clip.identity}"
+        self.identity = f"clip:{weights_name(self._clip, given=False)}"
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
         """Vectors of the texts, shape ``(n_texts, d)``, float32, in their order; over 77 tokens a text is cut.

@@ -25,6 +25,7 @@ from vlgauge.encoders.vision import VIT_NAME
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import sha256_of
 from vlgauge.progress import Progress
+from vlgauge.signatures import local_name
 
 if TYPE_CHECKING:
     import torch
@@ -37,6 +38,7 @@ FORMAT = "vlgauge-grounding-1"
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 HEADS = ("image_head.weight", "image_head.bias", "text_head.weight", "text_head.bias")
 EMBEDDED = Path(__file__).resolve().parents[1] / "data" / "grounding"
+EMBEDDED_NAME = "vlgauge-grounding"
 VECTORS, IDF = "vectors.txt", "idf.json"
 
 # Names in the file of the authors.
@@ -173,7 +175,8 @@ def grounding_model(
             f"where {missing.name!r} is missing"
         )
     device = resolved_device(device)
-    key = ("grounding", sha256_of(weights), sha256_of(path / CONFIG) if path.is_dir() else None, device)
+    digests = (sha256_of(weights), sha256_of(path / CONFIG) if path.is_dir() else None)
+    key = ("grounding", path == EMBEDDED, *digests, device)
     read = _read_folder if path.is_dir() else _read_authors
     model: GroundingModel = pool.get(key, lambda: read(path, device))
     return model
@@ -188,7 +191,8 @@ def _read_folder(folder: Path, device: str) -> GroundingModel:
     image = {name.removeprefix("image_encoder."): t for name, t in tensors.items() if name not in HEADS}
     own = config["image_encoder"] == VIT_NAME
     encoder = _vit(image, heads, device) if own else _frozen_encoder(config, image, device)
-    identity = f"{config.get('name', folder.resolve().name)}@{sha256_of(folder / WEIGHTS)[:8]}"
+    digest = sha256_of(folder / WEIGHTS)
+    identity = f"{EMBEDDED_NAME}@{digest[:8]}" if folder == EMBEDDED else local_name(digest)
     return GroundingModel(heads, encoder, identity, config["word_vectors"])
 
 
@@ -272,7 +276,7 @@ def _read_authors(file: Path, device: str) -> GroundingModel:
             f"`checkpoint` must hold the authors' tensors, got {surplus[0]!r} beside them in {str(file)!r}"
         )
     image = {name.removeprefix(_IMAGE): tensor for name, tensor in state.items() if name.startswith(_IMAGE)}
-    return GroundingModel(heads, _vit(image, heads, device), f"{file.name}@{sha256_of(file)[:8]}", None)
+    return GroundingModel(heads, _vit(image, heads, device), local_name(sha256_of(file)), None)
 
 
 def _heads(tensors: Mapping[str, torch.Tensor], names: Sequence[str], source: Path) -> Heads:

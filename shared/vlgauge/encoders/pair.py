@@ -19,7 +19,7 @@ from vlgauge.encoders.pool import pool
 from vlgauge.encoders.sentence import resolved_device
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
-from vlgauge.results import named
+from vlgauge.signatures import named
 
 __all__ = ["GivenScorer", "PairProbabilities", "PairScorer", "PairTooLong", "pair_scorer"]
 
@@ -74,7 +74,7 @@ def pair_scorer(model: Any = None, base: Any = None, *, profile: str = "paper", 
     model, base = (value if value is None else os.fspath(value) for value in (model, base))
     found = find_pair_model(model, base, profile)
     device = resolved_device(device)
-    scorer: PairScorer = pool.get(("pair", found.digest, device), lambda: LoadedScorer(found, device))
+    scorer: PairScorer = pool.get(("pair", found.identity, found.digest, device), lambda: LoadedScorer(found, device))
     return scorer
 
 

@@ -77,7 +77,7 @@ class LoadedScorer:
     """
 
     def __init__(self, found: PairModel, device: str) -> None:
-        self.identity = f"{found.name}@{found.digest[:8]}"
+        self.identity = found.identity
         self.store = MemoryStore(_STORE_BYTES)
         self.forwards = 0
         self._tokenizer, model = load_pair_model(found)

@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import hub_folder
 from vlgauge.encoders.weights import sha256_of
+from vlgauge.signatures import local_name
 
 EMBEDDED = Path(__file__).resolve().parents[1] / "data" / "sentence_order"
 EMBEDDED_NAME = "vlgauge-sentence-order"
@@ -41,13 +43,15 @@ class PairModel:
     """A classifier of sentence pairs on disk.
 
     Attributes:
-        name: As the signature shows it.
+        name: For messages.
+        identity: Name with commit or digest, for signatures.
         folder: Folder with configuration and tokenizer, and the weights unless there is a checkpoint.
         checkpoint: File in the layout of RoViST's authors; None if the weights are safetensors in the folder.
         digest: SHA-256 over weights, tokenizer and configuration.
     """
 
     name: str
+    identity: str
     folder: Path
     checkpoint: Path | None
     digest: str
@@ -83,7 +87,10 @@ def find_pair_model(model: str | None, base: str | None = None, profile: str = "
             )
         return _described(EMBEDDED_NAME, EMBEDDED, None)
     folder = _folder("model", model, profile, (*_SETTINGS_FILES, "*.safetensors"))
-    return _described(folder.name if Path(model).is_dir() else model.partition("@")[0], folder, None)
+    if Path(model).is_dir():
+        return _described(folder.name, folder, None)
+    repository, _, revision = model.partition("@")
+    return replace(_described(repository, folder, None), identity=f"{repository}@{revision[:8]}")
 
 
 def _folder(setting: str, name: str, profile: str, patterns: Sequence[str]) -> Path:
@@ -122,7 +129,9 @@ def _described(name: str, folder: Path, checkpoint: Path | None) -> PairModel:
     if not weights or (folder / "adapter_config.json").exists():
         raise ValueError(f"`{setting}` must have all its weights as safetensors, got others or none in {str(folder)!r}")
     files = sorted(path for pattern in _SETTINGS_FILES for path in folder.glob(pattern))
-    return PairModel(name, folder, checkpoint, _joint_digest([*weights, *files]))
+    digest = _joint_digest([*weights, *files])
+    identity = f"{name}@{digest[:8]}" if folder == EMBEDDED else local_name(digest)
+    return PairModel(name, identity, folder, checkpoint, digest)
 
 
 def _joint_digest(paths: Sequence[Path]) -> str:

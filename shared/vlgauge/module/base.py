@@ -28,12 +28,12 @@ from vlgauge.module.host import HostedMetric
 from vlgauge.module.host import lock_of
 from vlgauge.progress import Progress
 from vlgauge.progress import checked_progress
-from vlgauge.results import named
 from vlgauge.results import result_record
 from vlgauge.settings import nearest
 from vlgauge.settings import one_of
 from vlgauge.settings import refuse_unknown_settings
 from vlgauge.settings import setting_names
+from vlgauge.signatures import format_signature
 
 REPOSITORY = "https://github.com/vlgauge/vlgauge"
 
@@ -44,8 +44,11 @@ _SINGULAR = {name.removesuffix("s"): name for name in PROJECT_COLUMNS}
 
 PROFILES = ("paper", "embedded")
 
-# Settings that change how a number is computed but not the number.
-_NOT_IN_SIGNATURE = ("progress", "batch_size", "workers", "chunk_bytes", "device")
+# Settings that change how a number is computed or what comes with it, but not the number; `Metric.unsigned` adds those
+# that only one metric has. All others are in its signature.
+NOT_IN_SIGNATURE = ("progress", "batch_size", "workers", "chunk_bytes", "device", "feature_cache", "details")
+# What every signature begins with, as far as a metric has it.
+_FIRST_FIELDS = ("v", "profile", "enc", "dtype", "prep")
 
 MAX_BYTES_PER_WRITE = 256 * 2**20
 
@@ -69,6 +72,7 @@ class Metric(HostedMetric, ABC):
         requires: Oldest version of this package that the script works with.
         columns: Input columns.
         configs: Known values of ``config_name``.
+        unsigned: Settings of its own that change no number, see `NOT_IN_SIGNATURE`.
     """
 
     measures: ClassVar[str]
@@ -78,6 +82,7 @@ class Metric(HostedMetric, ABC):
     requires: ClassVar[str] = "0.1"
     columns: ClassVar[tuple[Column, ...]]
     configs: ClassVar[tuple[str, ...]] = ()
+    unsigned: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, *args: Any, profile: str | None = None, progress: Progress = None, **host: Any) -> None:
         name = evaluate.naming.camelcase_to_snakecase(type(self).__name__)
@@ -193,22 +198,28 @@ class Metric(HostedMetric, ABC):
 
         Args:
             scores: One score per example, NaN where it is undefined.
-            made_with: Fields of the signature that only this call knows, such as the digest of an encoder.
+            made_with: Fields of the signature that only this call knows, see `signature`.
             **extra: Further values; their keys get the metric's name as prefix.
         """
         return result_record(self.name, scores, self.signature(**(made_with or {})), extra)
 
     def signature(self, **made_with: Any) -> str:
-        """Everything that a number depends on, such as ``rovist_nr|0.1.0|mode:reference|n:4``."""
-        fields = {"config": self.config_name} if self.configs else {}
-        fields |= self.signature_fields() | made_with
-        return "|".join([self.name, vlgauge.__version__, *(f"{key}:{value}" for key, value in fields.items())])
+        """Everything that a number depends on, such as ``rovist_nr|v:0.1.0|profile:paper|mode:reference|n:4``.
+
+        Args:
+            **made_with: What only a call knows, such as the digest of an encoder; None takes out a setting that the
+                call did not read.
+        """
+        fields = {"v": vlgauge.__version__, "profile": self.profile}
+        fields |= ({"config": self.config_name} if self.configs else {}) | self.signature_fields() | made_with
+        unread = {name for name, value in made_with.items() if value is None}
+        ordered = dict.fromkeys(name for name in (*_FIRST_FIELDS, *fields) if name in fields and name not in unread)
+        return format_signature(self.name, {name: fields[name] for name in ordered})
 
     def signature_fields(self) -> dict[str, Any]:
-        """Settings by name; a metric with models or files adds what identifies them."""
-        own = [name for name in setting_names(type(self)) if name not in (*_NOT_IN_SIGNATURE, "profile")]
-        fields = {name: named(getattr(self, name)) for name in own}
-        return {"profile": self.profile, **fields} if self.needs else fields
+        """Settings by name; a metric with models or files takes out what names them and adds what identifies them."""
+        left_out = {"profile", *NOT_IN_SIGNATURE, *self.unsigned}
+        return {name: getattr(self, name) for name in setting_names(type(self)) if name not in left_out}
 
     def _check_version(self, name: str) -> None:
         installed, required = Version(vlgauge.__version__), Version(self.requires)

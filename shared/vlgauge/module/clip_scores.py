@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 from typing import ClassVar
 from typing import Literal
-from urllib.parse import quote
 
 import numpy as np
 
@@ -36,6 +35,7 @@ from vlgauge.module.columns import Text
 from vlgauge.module.styles import References
 from vlgauge.module.videos import OneImage
 from vlgauge.module.videos import Videos
+from vlgauge.pictures import PREPROCESSING
 from vlgauge.results import result_record
 from vlgauge.settings import one_of
 from vlgauge.settings import true_or_false
@@ -217,7 +217,7 @@ class ClipScoreMetric(Metric):
             on_error=self.on_error,
             details=details,
         )
-        words = "none" if idf is None else f"{quote(idf.name, safe='')}@{idf.digest[:8]}"
+        words = "none" if idf is None else f"{idf.name}@{idf.digest[:8]}"
         fields = {"idf": words, "frames": self._frames(cells)}
         return scored, fields if batch is None else {**fields, "emscore_batch": batch}
 
@@ -229,33 +229,24 @@ class ClipScoreMetric(Metric):
 
     def _made_with(self, encoder: Any, adapter: Any, more: Mapping[str, Any]) -> dict[str, Any]:
         """What the numbers depend on, in the order of the signature."""
+        from vlgauge.encoders.clip import weights_name
+
+        # A checkpoint that is no adapter is a whole CLIP in place of the backbone's weights.
+        given = self.weights is not None or (self.checkpoint is not None and adapter is None)
+        proj = "own" if adapter is None else adapter.digest[:8]
         return {
+            "enc": weights_name(encoder, given=given),
+            "dtype": self.dtype,
+            "prep": PREPROCESSING,
             "variant": self.variant,
-            **({"w": f"{self.w:g}"} if self.config_name == "image" else {}),
+            **({"w": self.w} if self.config_name == "image" else {}),
             "arch": encoder.architecture,
-            **self._weights_fields(encoder, adapter),
+            "proj": proj if encoder.verified else "unverified",
             "prompt": self.prompt.strip() or "none",
             "long": self.long_text,
             **more,
-            **({"on_error": "nan"} if self.on_error == "nan" else {}),
-            "dtype": self.dtype,
-            "profile": self.profile,
+            "on_error": self.on_error,
         }
-
-    def _weights_fields(self, encoder: Any, adapter: Any) -> dict[str, str]:
-        """Where the backbone came from, with its digest, and the digest of projections other than its own."""
-        row, is_whole = encoder.row, self.checkpoint is not None and adapter is None
-        if is_whole:
-            source = "checkpoint"
-        elif self.profile == "embedded":
-            source = "toy"
-        elif row.openai_sha256 and (self.weights is None or encoder.digest == row.openai_sha256):
-            source = "openai"
-        else:
-            repository = row.repository if self.weights is None else None
-            source = (repository or "local").partition("/")[0]
-        proj = "own" if adapter is None else adapter.digest[:8]
-        return {"base": f"{source}@{encoder.digest[:8]}", "proj": proj if encoder.verified else "unverified"}
 
     def _warn(self, rows: TextRows, scored: Scored) -> None:
         """One warning per kind of trouble, with the number of cases."""

@@ -211,11 +211,12 @@ class CaptionVectorMetric(CaptionSetMetric):
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
-        """The settings; the pooling only where the encoder reads it."""
+        """The settings; the pooling only where the encoder reads it. The encoder is named by what a call asked."""
         fields = super().signature_fields()
-        if not pools(self.encoder):
-            del fields["pooling"]
-        return fields
+        dropped = ("encoder",) if pools(self.encoder) else ("encoder", "pooling")
+        # Our encoders compute in float32, a function of the user in what it likes.
+        dtype = {"dtype": "float32"} if isinstance(self.encoder, str) else {}
+        return dtype | {name: value for name, value in fields.items() if name not in dropped}
 
     def score_vectors(
         self,
@@ -228,6 +229,7 @@ class CaptionVectorMetric(CaptionSetMetric):
     ) -> dict[str, Any]:
         """The result dictionary, from a function of the pooled vectors of S examples, shape ``(S, N, d)``."""
         self.check_sizes(predictions, references)
+        unread = {"dtype": None, "pooling": None}
         vectors = self.caption_vectors(predictions, references, embeddings)
 
         def example_bytes(captions: int, ways: int) -> int:
@@ -245,7 +247,7 @@ class CaptionVectorMetric(CaptionSetMetric):
             scored,
             example_bytes,
             return_details=return_details,
-            made_with={"encoder": vectors.identity},
+            made_with={"enc": vectors.identity, **(unread if embeddings is not None else {})},
         )
 
     def caption_vectors(

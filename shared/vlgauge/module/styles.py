@@ -87,6 +87,8 @@ class StyleMetric(Metric):
     def signed_table(self, table: StyleTable) -> dict[str, Any]:
         """Fields of the signature that say which table it was."""
         return {
+            # A table that the call gives takes the place of the one that the configuration names.
+            "config": self.config_name if table is self._read_table else None,
             "n": MAX_ORDER,
             "tok": table.tokenizer,
             "styles": len(table.styles),

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 import vlgauge
 from vlgauge.progress import Progress
+from vlgauge.signatures import format_signature
 from vlgauge.statistics import RESAMPLES
 
 Floats = npt.NDArray[np.float64]
@@ -92,8 +93,8 @@ class Task(Protocol):
 
 
 def task_signature(name: str, rules: Mapping[str, Any]) -> str:
-    """What the figures depend on besides the scores, such as ``foil|0.1.0|references:4|...``."""
-    return "|".join([name, vlgauge.__version__, *(f"{key}:{value}" for key, value in rules.items())])
+    """What the figures depend on besides the scores, such as ``foil|v:0.1.0|references:4|...``."""
+    return format_signature(name, {"v": vlgauge.__version__, **rules})
 
 
 def checked_scores(scores: Sequence[float], n_rows: int) -> Floats:

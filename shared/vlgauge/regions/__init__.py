@@ -20,8 +20,8 @@ from vlgauge.regions.sources import Cell
 from vlgauge.regions.sources import Region
 from vlgauge.regions.sources import RegionSource
 from vlgauge.regions.sources import given_regions
-from vlgauge.results import named
 from vlgauge.settings import nearest
+from vlgauge.signatures import named
 
 __all__ = [
     "DETECTORS",

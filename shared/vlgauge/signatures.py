@@ -1,0 +1,72 @@
+"""How a number was made, in one line: ``trm|v:0.1.0|profile:paper|distance:meteor-2007+wn3.0|ties:fractional``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+from urllib.parse import unquote
+
+import numpy as np
+
+# All that ASCII can print but "%", "|" and the space, so that a signature is one word and is split at every "|".
+_PLAIN = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{}~"
+
+
+def format_signature(name: str, fields: Mapping[str, Any]) -> str:
+    """The signature of a name and of fields, in their order.
+
+    Args:
+        name: Of a metric or of a protocol.
+        fields: Values by key, each as `named` shows it.
+    """
+    shown = [f"{_encoded(key, colon=False)}:{_encoded(str(named(value)))}" for key, value in fields.items()]
+    return "|".join([_encoded(name), *shown])
+
+
+def parse_signature(text: str) -> tuple[str, dict[str, str]]:
+    """Name and fields of a signature; the text of each value.
+
+    Raises:
+        ValueError: If a field has no key, or a key stands twice.
+    """
+    name, *parts = text.split("|")
+    fields: dict[str, str] = {}
+    for part in parts:
+        key, colon, value = part.partition(":")
+        if not colon or _decoded(key) in fields:
+            raise ValueError(f"`text` must be a signature, NAME|KEY:VALUE|... with each key once, got {part!r} in it")
+        fields[_decoded(key)] = _decoded(value)
+    return _decoded(name), fields
+
+
+def named(value: Any) -> Any:
+    """A setting as the signature shows it: a function or an object by its name, a whole number without its ".0".
+
+    Two functions without a name of their own (lambdas) in one place cannot be told apart.
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    if value is None or isinstance(value, (str, int, tuple)):
+        return value
+    kind = value if hasattr(value, "__qualname__") else type(value)
+    # Methods of builtin types, such as str.split, name no module.
+    return f"custom({getattr(kind, '__module__', None) or 'builtins'}.{kind.__qualname__})"
+
+
+def local_name(sha256: str) -> str:
+    """Name of an encoder that the user brings as a file or a folder, wherever that lies.
+
+    Args:
+        sha256: Digest of its weights; where tokenizer and configuration come with them, of all these files.
+    """
+    return f"local@sha256-{sha256[:12]}"
+
+
+def _encoded(text: str, *, colon: bool = True) -> str:
+    return quote(text, safe=_PLAIN if colon else _PLAIN.replace(":", ""), errors="surrogatepass")
+
+
+def _decoded(text: str) -> str:
+    return unquote(text, errors="surrogatepass")
