@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from vlgauge import pickles
+from vlgauge.files import limits
 from vlgauge.pickles import read_pickle
 
 
@@ -149,7 +149,7 @@ class Addresses:
         (Addresses(elements=np.dtype([("a", "f8")])), "an array of elements 'V8'"),
         (Addresses(elements=np.dtype("M8[s]")), "an array of elements 'M8'"),
         (Addresses(elements=np.dtype("U2")), "texts with numbers that are no characters"),
-        ([np.dtype("f8")], "a part of an array in the place of data"),
+        ([np.dtype("f8")], "a set, or a part of an array in the place of data"),
     ],
 )
 def test_made_up_arrays_are_refused(tmp_path, made_up, message):
@@ -160,7 +160,7 @@ def test_made_up_arrays_are_refused(tmp_path, made_up, message):
 def test_a_list_that_holds_itself_is_refused(tmp_path):
     endless = []
     endless.append(endless)
-    with pytest.raises(ValueError, match="recursion"):
+    with pytest.raises(ValueError, match="objects more than 64 deep"):
         read_pickle(written(tmp_path, pickle.dumps(endless)))
 
 
@@ -198,7 +198,6 @@ def test_encoding_is_that_of_arrays_only(tmp_path):
         read_pickle(written(tmp_path, data))
 
 
-def test_a_pickle_that_is_too_large(tmp_path, monkeypatch):
-    monkeypatch.setattr(pickles, "MAX_BYTES", 1000)
-    with pytest.raises(ValueError, match=r"must have at most 1,000 bytes, got 1,\d\d\d"):
+def test_a_pickle_that_is_too_large(tmp_path):
+    with limits(max_bytes=1000), pytest.raises(ValueError, match="must have at most 1,000 bytes, got more"):
         read_pickle(written(tmp_path, pickle.dumps("x" * 1100)))

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import io
 import pickle
+import pickletools
 import re
 import sys
 from pathlib import Path
+from typing import IO
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-MAX_BYTES = 2**30
+from vlgauge.files import MAX_DEPTH
+from vlgauge.files import read_bytes
+
+# Steps that a pickle may ask for: each of its bytes makes an object at most, but objects can be used more than once.
+_STEPS, _STEPS_PER_BYTE = 100_000, 16
 
 # Kind and size of the elements of an array: bool, integers, floats, texts, bytes; "O" for objects.
 _ELEMENTS = re.compile(r"\??|b1|[iu][1248]|f[248]|[US]\d{1,6}|O8?")
@@ -22,17 +28,20 @@ def read_pickle(path: Path) -> Any:
     """What a pickle holds, if that is made of lists, tuples, dictionaries, texts, numbers and numpy arrays.
 
     Args:
-        path: File of at most `MAX_BYTES`.
+        path: File.
 
     Raises:
-        ValueError: If it asks for anything else, which is named and not looked up, or is cut short or no pickle.
+        ValueError: If it asks for anything else, which is named and not looked up, is cut short or no pickle, or is
+            made to take more time or memory than its size allows.
         OSError: If it cannot be read.
     """
-    if path.stat().st_size > MAX_BYTES:
-        raise ValueError(f"`{path}` must have at most {MAX_BYTES:,} bytes, got {path.stat().st_size:,}")
-    reader = _Reader(io.BytesIO(path.read_bytes()))
+    data = read_bytes(path, f"`{path}`")
+    file = io.BytesIO(data)
+    reader = _Reader(file)
     try:
-        return _unwrapped(reader.load())
+        check_pickle(file)
+        file.seek(0)
+        return _Plain(len(data)).value(reader.load())
     except Exception as error:
         # The unpickler trusts its input: a cut or made-up file raises nearly anything.
         if reader.refused:
@@ -41,6 +50,69 @@ def read_pickle(path: Path) -> Any:
                 f"that asks for {reader.refused}; nothing in it was executed"
             ) from None
         raise ValueError(f"`{path}` must be a whole pickle, got a file that fails with: {error}") from None
+
+
+def check_pickle(file: IO[bytes]) -> None:
+    """Go through a pickle without making anything, up to its end.
+
+    Python's own reader makes room for as many objects as the pickle says that it remembers, and finds the hash of a
+    key by recursion through the tuples in it, each as often as it is used.
+
+    Args:
+        file: The pickle, where it begins.
+
+    Raises:
+        UnpicklingError: If it would take more than its size allows.
+        ValueError: If it is cut short or no pickle.
+    """
+    start = file.tell()
+    left = _STEPS + _STEPS_PER_BYTE * (file.seek(0, io.SEEK_END) - start)
+    file.seek(start)
+    # Depth and number of parts of the tuples on the stack and of those remembered; None is a mark.
+    stack: list[tuple[int, int] | None] = []
+    remembered: dict[int, tuple[int, int]] = {}
+    for n_read, (code, argument, _) in enumerate(pickletools.genops(file)):
+        taken = _taken(stack, code)
+        n_parts = sum(parts for _, parts in taken) + 1
+        left -= n_parts
+        if left < 0:
+            raise pickle.UnpicklingError("objects that are used too often within each other")
+        name = code.name
+        if name in ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"):
+            place = len(remembered) if argument is None else int(argument)
+            if place > n_read:
+                raise pickle.UnpicklingError(f"place {place:,} for what it remembers, after {n_read:,} objects")
+            stack += taken
+            remembered[place] = taken[-1] if taken else (0, 1)
+        elif name in ("GET", "BINGET", "LONG_BINGET"):
+            stack.append(remembered.get(int(argument or 0), (0, 1)))
+        elif name == "DUP":
+            stack += taken * 2
+        elif name == "MARK":
+            stack.append(None)
+        elif name.startswith(("TUPLE", "FROZENSET")):
+            depth = max((depth for depth, _ in taken), default=0) + 1
+            if depth > MAX_DEPTH:
+                raise pickle.UnpicklingError(f"tuples more than {MAX_DEPTH} deep within each other")
+            stack.append((depth, n_parts))
+        else:
+            stack += [(0, 1)] * len(code.stack_after)
+
+
+def _taken(stack: list[tuple[int, int] | None], code: Any) -> list[tuple[int, int]]:
+    """What a step takes from the stack."""
+    taken: list[tuple[int, int]] = []
+    wanted = [one.name for one in code.stack_before]
+    if "mark" in wanted:
+        while stack and (top := stack.pop()) is not None:
+            taken.append(top)
+        wanted = wanted[: wanted.index("mark")]
+    elif code.name == "MEMOIZE" or code.name.endswith("PUT"):
+        wanted = ["any"]
+    for _ in wanted:
+        if stack and (top := stack.pop()) is not None:
+            taken.append(top)
+    return taken
 
 
 class _Elements:
@@ -68,9 +140,9 @@ class _Elements:
             if self.code.startswith("U") and found.size and found.view(f"{self.order}u4").max() > sys.maxunicode:
                 raise pickle.UnpicklingError("an array of texts with numbers that are no characters")
             return found.reshape(shape, order="F" if by_columns else "C")
-        objects = np.empty(len(data), dtype=object)
+        objects, plain = np.empty(len(data), dtype=object), _Plain(len(data))
         for place, value in enumerate(data):
-            objects[place] = _unwrapped(value)
+            objects[place] = plain.value(value)
         return objects.reshape(shape)
 
 
@@ -144,18 +216,33 @@ class _Reader(pickle.Unpickler):
         return b""
 
 
-def _unwrapped(value: Any) -> Any:
-    """The value with arrays in the place of those that were being read.
+class _Plain:
+    """Data with arrays in the place of those that were being read, within bounds.
 
-    Raises:
-        UnpicklingError: If a part of an array stands where data should.
+    Args:
+        size: Bytes of the pickle.
     """
-    if isinstance(value, _Array):
-        return value.value
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_unwrapped, value))
-    if isinstance(value, dict):
-        return {key: _unwrapped(item) for key, item in value.items()}
-    if isinstance(value, _Elements) or callable(value):
-        raise pickle.UnpicklingError("a part of an array in the place of data")
-    return value
+
+    def __init__(self, size: int = 0) -> None:
+        self._left = _STEPS + _STEPS_PER_BYTE * size
+
+    def value(self, value: Any, depth: int = 0) -> Any:
+        """The value itself.
+
+        Raises:
+            UnpicklingError: If a part of an array stands where data should, or there is too much of it.
+        """
+        self._left -= 1
+        if self._left < 0:
+            raise pickle.UnpicklingError("objects that are used too often within each other")
+        if depth > MAX_DEPTH:
+            raise pickle.UnpicklingError(f"objects more than {MAX_DEPTH} deep within each other")
+        if isinstance(value, _Array):
+            return value.value
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.value(item, depth + 1) for item in value)
+        if isinstance(value, dict):
+            return {key: self.value(item, depth + 1) for key, item in value.items()}
+        if isinstance(value, (_Elements, set, frozenset)) or callable(value):
+            raise pickle.UnpicklingError("a set, or a part of an array in the place of data")
+        return value

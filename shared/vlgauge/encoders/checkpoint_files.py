@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import pickle
 import re
@@ -20,12 +21,22 @@ from typing import Any
 
 from vlgauge.encoders.architectures import TABLE
 from vlgauge.encoders.weights import sha256_of
+from vlgauge.files import first_repeated
+from vlgauge.files import open_file
+from vlgauge.pickles import check_pickle
 
 if TYPE_CHECKING:
     import torch
 
 # Whole numbers that OpenAI's files carry beside the tensors.
 DROPPED = ("input_resolution", "context_length", "vocab_size")
+
+# Pickles at the beginning of a file as torch wrote it before its version 1.6.
+_OLD_PICKLES = 5
+# What stands before the bytes of a member of a zip file, at least.
+_MEMBER_HEADER = 30
+# Tied weights have their numbers in several tensors.
+_BYTES_PER_BYTE = 8
 
 _ADVICE = "save its tensors alone, torch.save({'state_dict': model.state_dict()}, FILE), and give that file"
 # Torch's own text advises the unsafe way of loading; its reason stands between these.
@@ -70,6 +81,7 @@ def read_torch_object(path: str | PathLike[str], *, allowed: Sequence[type] = ()
 
     file = checked_file(path)
     try:
+        _check_torch_file(file)
         with torch.serialization.safe_globals(list(allowed)), warnings.catch_warnings():
             # Of a plain pickle torch says first that it may not understand it; what it then refuses is told below.
             warnings.filterwarnings("ignore", message="Detected pickle protocol")
@@ -105,7 +117,27 @@ def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
         if not isinstance(value, torch.Tensor):
             kind = type(value).__name__
             raise ValueError(f"`checkpoint` must hold tensors, got {kind} under {name!r} in {str(source)!r}")
+    check_stored(kept, source)
     return kept
+
+
+def check_stored(tensors: Mapping[str, torch.Tensor], source: Path) -> None:
+    """Refuse tensors of more numbers than the file has: one number can be said to fill a matrix of any size.
+
+    Raises:
+        ValueError: If one is of more bytes than are stored for it, or all of them are of many times those of the file.
+    """
+    import torch
+
+    left = _BYTES_PER_BYTE * source.stat().st_size
+    for name, tensor in tensors.items():
+        n_bytes = tensor.numel() * tensor.element_size()
+        left -= n_bytes
+        if tensor.layout != torch.strided or n_bytes > tensor.untyped_storage().nbytes() or left < 0:
+            raise ValueError(
+                f"`checkpoint` must store each number of its tensors, got {name!r} of shape {tuple(tensor.shape)} from "
+                f"fewer numbers in {str(source)!r}; {_ADVICE}"
+            )
 
 
 @contextmanager
@@ -161,6 +193,39 @@ def _read_safetensors(file: Path) -> dict[str, torch.Tensor]:
         return load_file(file)
     except SafetensorError as error:
         raise ValueError(_broken(file, error)) from error
+
+
+def _check_torch_file(file: Path) -> None:
+    """Refuse a file that would fill the memory before torch opens it.
+
+    Raises:
+        ValueError: If members of the archive are packed or share bytes, or a pickle asks for too much.
+        OSError: If it cannot be read.
+    """
+    with open_file(file, "`checkpoint`") as stream:
+        if not zipfile.is_zipfile(stream):
+            stream.seek(0)
+            # A number that marks the file, the version, facts of the machine, the tensors, the names of their numbers.
+            for _ in range(_OLD_PICKLES):
+                check_pickle(stream)
+            return
+        with zipfile.ZipFile(stream) as archive:
+            _check_members(archive, file)
+            for info in archive.infolist():
+                if info.filename.endswith(".pkl"):
+                    check_pickle(io.BytesIO(archive.read(info)))
+
+
+def _check_members(archive: zipfile.ZipFile, file: Path) -> None:
+    """Every member has its own bytes and its own name, as torch.save writes them: as many as the file has."""
+    end = 0
+    for info in sorted(archive.infolist(), key=lambda info: info.header_offset):
+        own = info.compress_type == zipfile.ZIP_STORED and info.file_size == info.compress_size
+        if not own or info.header_offset < end:
+            raise ValueError(f"the member {info.filename!r}, which is packed or shares bytes with another")
+        end = info.header_offset + _MEMBER_HEADER + info.compress_size
+    if (repeated := first_repeated(archive.namelist())) is not None:
+        raise ValueError(f"two members {repeated!r}")
 
 
 def _is_torchscript(file: Path) -> bool:

@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from vlgauge.encoders.checkpoint_files import check_stored
+from vlgauge.encoders.checkpoint_files import read_torch_object
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import hub_folder
 from vlgauge.encoders.weights import sha256_of
@@ -248,9 +250,8 @@ def read_authors_checkpoint(path: Path) -> dict[str, Any]:
     import torch
 
     try:
-        with torch.serialization.safe_globals([argparse.Namespace]):
-            content = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:
+        content = read_torch_object(path, allowed=[argparse.Namespace])
+    except ValueError as error:
         why = " ".join(str(error).split())[:200]
         raise RefusedModel(f"`model` must be a checkpoint that can be read safely, got {path.name!r}: {why}") from error
     state = content.get("model") if isinstance(content, dict) else None
@@ -258,6 +259,7 @@ def read_authors_checkpoint(path: Path) -> dict[str, Any]:
         raise RefusedModel(
             f"`model` must be a checkpoint with its weights under 'model', got {path.name!r} without them"
         )
+    check_stored(state, path)
     renamed = {}
     for key, value in state.items():
         old = next((old for old in _RENAMED if key.startswith(old)), "")

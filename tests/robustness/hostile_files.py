@@ -1,0 +1,127 @@
+"""Small files that ask for much: who believes them fills the memory or waits for minutes.
+
+Written without torch, so that a process that reads one can be measured against one that only imports.
+"""
+
+import gzip
+import io
+import json
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+GIGABYTE = 2**30
+
+
+def zeros(path, size, packed=zlib.compressobj):
+    """Write that many zero bytes, packed."""
+    packer, chunk = packed(), bytes(2**20)
+    with Path(path).open("wb") as file:
+        for _ in range(size // len(chunk)):
+            file.write(packer.compress(chunk))
+        file.write(packer.flush())
+
+
+def packed_lines(path, size, first=b""):
+    """A gzip file of that many bytes of blank lines."""
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(first)
+        chunk = b"\n" * 2**20
+        for _ in range(size // len(chunk)):
+            file.write(chunk)
+
+
+def _text(value):
+    return b"X" + struct.pack("<I", len(value)) + value.encode()
+
+
+def tensor_pickle(stored, shape, strides):
+    """The pickle inside a torch file: one tensor "w" of that shape over a storage of that many floats."""
+    numbers = [b"(" + b"".join(b"J" + struct.pack("<i", n) for n in part) + b"t" for part in (shape, strides)]
+    storage = b"(" + _text("storage") + b"ctorch\nFloatStorage\n" + _text("0") + _text("cpu")
+    storage += b"J" + struct.pack("<i", stored) + b"tQ"
+    tensor = b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\x00" + b"".join(numbers)
+    return b"\x80\x02}" + _text("w") + tensor + b"\x89ccollections\nOrderedDict\n)RtRs."
+
+
+def torch_file(path, stored, shape, strides, compression=zipfile.ZIP_STORED, repeated=False):
+    """A file of torch.save, its zeros packed or not."""
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        archive.writestr("archive/data.pkl", tensor_pickle(stored, shape, strides))
+        archive.writestr("archive/version", "3\n")
+        with archive.open("archive/data/0", "w") as member:
+            chunk = bytes(min(2**20, 4 * stored))
+            for _ in range(4 * stored // len(chunk)):
+                member.write(chunk)
+        if repeated:
+            archive.writestr("archive/data/1", b"")
+    if repeated:
+        _overlap(Path(path))
+
+
+def _overlap(path):
+    """Let the last entry of the directory, of no bytes, be a second name of the bytes of the one before."""
+    data = bytearray(path.read_bytes())
+    starts = [i for i in range(len(data)) if data.startswith(b"PK\x01\x02", i)]
+    first, second = starts[-2:]
+    data[second + 16 : second + 28] = data[first + 16 : first + 28]
+    data[second + 42 : second + 46] = data[first + 42 : first + 46]
+    path.write_bytes(data)
+
+
+def matlab_file(path, variables, size):
+    """A MATLAB file with that many packed variables, each of that many bytes of small numbers."""
+    body = struct.pack("<IIII", 6, 8, 9, 0) + struct.pack("<IIII", 5, 8, 1, size)
+    body += struct.pack("<HHI", 1, 1, ord("x")) + struct.pack("<II", 2, size) + bytes(size)
+    packed = zlib.compress(struct.pack("<II", 14, len(body)) + body, 9)
+    member = struct.pack("<II", 15, len(packed)) + packed
+    Path(path).write_bytes(b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM" + member * variables)
+
+
+def many_rows(path, rows):
+    """A Parquet file of that many rows that are all alike."""
+    schema = pa.schema([("id", pa.int32())])
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        writer.write_table(pa.table({"id": pa.array([0], pa.int32()).take(pa.array([0] * 10**6))}), 10**6)
+        for _ in range(rows // 10**6 - 1):
+            writer.write_table(pa.table({"id": pa.array([0], pa.int32()).take(pa.array([0] * 10**6))}), 10**6)
+
+
+def long_text_often(path, size, rows):
+    """A Parquet file with one text of that many characters, in that many rows."""
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["a" * size]))
+    pq.write_table(pa.table({"predictions": texts}), path, compression="zstd")
+
+
+def long_list(path, size):
+    """A Parquet file of one row that has a list of that many nothings."""
+    lists = pa.ListArray.from_arrays(pa.array([0, size], pa.int32()), pa.nulls(size, pa.int32()))
+    pq.write_table(pa.table({"predictions": lists}), path, compression="zstd")
+
+
+# Ten bytes that have the unpickler make a table of 2 GB.
+HIGH_MEMO = b"\x80\x02}r\x00\x00\x00\x08."
+# Lists within lists, each twice in the next one: few bytes, 2 ** 28 lists.
+SHARED_LISTS = b"\x80\x02]q\x00" + b"".join(b"]q%c(h%ch%ce" % (i + 1, i, i) for i in range(28)) + b"."
+# The same of tuples, as a key: its hash takes as many steps.
+SHARED_TUPLES = b"\x80\x02})" + b"2\x86" * 40 + b"K\x01s."
+# A key of tuples within tuples: its hash fills the stack.
+DEEP_TUPLES = b"\x80\x02})" + b"\x85" * 200_000 + b"K\x01s."
+DEEP_LISTS = b"\x80\x02" + b"]" * 100_000 + b"a" * 99_999 + b"."
+
+
+def many_keys(count):
+    """A row of JSON with that many keys."""
+    return json.dumps({f"k{i}": i for i in range(count)})
+
+
+def packed_table(rows):
+    """A document table in gzip whose header is right."""
+    file = io.BytesIO()
+    with gzip.GzipFile(fileobj=file, mode="wb") as packed:
+        packed.write(rows)
+    return file.getvalue()

@@ -1,0 +1,130 @@
+"""Small files that would fill the memory: each is refused with a sentence, in a process that is measured."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import hostile_files as made
+import pytest
+
+import vlgauge
+
+# What a reader may take beside its imports.
+MOST_EXTRA = 500  # MB
+
+# The high-water mark of this process alone; that of getrusage begins with its parent's.
+MEASURED = """
+import json, sys
+def peak():
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) // 1024
+{imports}
+result = {{}}
+for name, path in json.loads(sys.argv[1]).items():
+    before = peak()
+    try:
+        {call}
+        said = "nothing"
+    except ValueError as error:
+        said = str(error)
+    result[name] = said, peak() - before
+print(json.dumps(result))
+"""
+
+measured = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc to measure with")
+
+
+def results(imports, call, paths):
+    """What each file was answered, and the memory that it took in MB."""
+    code = MEASURED.format(imports=imports, call=call)
+    environment = {**os.environ, "PYTHONPATH": str(Path(vlgauge.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", code, json.dumps({name: str(path) for name, path in paths.items()})]
+    finished = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=300)
+    assert finished.returncode == 0, finished.stderr
+    return json.loads(finished.stdout)
+
+
+def check(found, expected):
+    for name, message in expected.items():
+        said, extra = found[name]
+        assert message in said, name
+        assert extra < MOST_EXTRA, name
+
+
+# -- torch ------------------------------------------------------------------------------------------------------------
+FLOATS = 300 * 2**18  # 300 MB
+
+
+@measured
+def test_weights(tmp_path):
+    paths = {name: tmp_path / f"{name}.pt" for name in ("packed", "wide", "twice", "overlap", "tuples", "fine")}
+    made.torch_file(paths["packed"], FLOATS, (FLOATS,), (1,), zipfile.ZIP_DEFLATED)
+    made.torch_file(paths["wide"], 2**18, (2**15, 2**15), (0, 0))
+    made.torch_file(paths["overlap"], 2**18, (2**18,), (1,), repeated=True)
+    made.torch_file(paths["fine"], 2**18, (2**9, 2**9), (2**9, 1))
+    with zipfile.ZipFile(paths["tuples"], "w") as archive:
+        archive.writestr("archive/data.pkl", made.DEEP_TUPLES)
+    paths["twice"].write_bytes(paths["fine"].read_bytes())
+    with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(paths["twice"], "a") as archive:
+        archive.writestr("archive/version", "3\n")
+    assert paths["packed"].stat().st_size < 2**20
+    found = results(
+        "from vlgauge.encoders.checkpoint_files import read_tensors",
+        "[tensor.numpy().copy() for tensor in read_tensors(path).values()]",
+        paths,
+    )
+    expected = {
+        "packed": "fails with: ValueError: the member 'archive/data.pkl', which is packed or shares bytes with another",
+        "wide": "must store each number of its tensors, got 'w' of shape (32768, 32768) from fewer numbers in",
+        "twice": "fails with: ValueError: two members 'archive/version'",
+        "overlap": "fails with: ValueError: the member 'archive/data/1', which is packed or shares bytes with another",
+        "tuples": "fails with: UnpicklingError: tuples more than 64 deep within each other",
+        "fine": "nothing",
+    }
+    check(found, expected)
+
+
+# -- pickles ----------------------------------------------------------------------------------------------------------
+@measured
+def test_pickles(tmp_path):
+    pickles = {
+        "memo": (made.HIGH_MEMO, "place 134,217,728 for what it remembers, after 2 objects"),
+        "lists": (made.SHARED_LISTS, "objects that are used too often within each other"),
+        "keys": (made.SHARED_TUPLES, "objects that are used too often within each other"),
+        "tuples": (made.DEEP_TUPLES, "tuples more than 64 deep within each other"),
+        "deep": (made.DEEP_LISTS, "objects more than 64 deep within each other"),
+        "set": (pickle.dumps([{1, 2}], 4), "a set, or a part of an array in the place of data"),
+        "fine": (pickle.dumps({"a": [("b", 1.5)] * 1000}), "nothing"),
+    }
+    paths = {name: tmp_path / f"{name}.pkl" for name in pickles}
+    for name, (data, _) in pickles.items():
+        paths[name].write_bytes(data)
+    found = results(
+        "from pathlib import Path\nfrom vlgauge.pickles import read_pickle", "read_pickle(Path(path))", paths
+    )
+    check(found, {name: message for name, (_, message) in pickles.items()})
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+@measured
+def test_tables(tmp_path):
+    paths = {name: tmp_path / f"{name}.parquet" for name in ("rows", "texts", "list")}
+    made.many_rows(paths["rows"], 3 * 10**6)
+    made.long_text_often(paths["texts"], 10**6, 10**4)
+    made.long_list(paths["list"], 10**8)
+    assert max(path.stat().st_size for path in paths.values()) < 2**20
+    paths |= {name: tmp_path / f"{name}.jsonl" for name in ("keys", "deep")}
+    paths["keys"].write_text(made.many_keys(100_000))
+    paths["deep"].write_text("[" * 100_000 + "]" * 100_000)
+    found = results("from vlgauge.cli.tables import read_rows\nimport pyarrow.parquet", "read_rows(path)", paths)
+    expected = {
+        "rows": "FILE must have at most 1,000,000 rows, got more",
+        "texts": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",
+        "list": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",
+        "keys": "nothing",
+        "deep": "FILE must have lists and objects at most 64 deep within each other",
+    }
+    check(found, expected)
