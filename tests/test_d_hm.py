@@ -117,6 +117,17 @@ def test_numbers_of_any_type_and_other_keys_are_taken(d_hm):
     assert result["d_hm_scores"] == pytest.approx([(0 + 1 + 0.75) / 3])
 
 
+def test_every_value_that_the_metrics_give_is_taken(d_hm):
+    extremes = [row(-40.0, np.float32(0), -12.5), row(np.float64(57), 1 + 1e-7, np.float32(1))]
+    result = d_hm.compute(predictions=extremes, references=extremes[::-1])
+    assert result["d_hm_scores"] == pytest.approx([(2 + 1 + 13.5) / 3] * 2)
+
+
+def test_the_row_of_a_bad_score_is_named(d_hm):
+    with pytest.raises(ValueError, match=r"`references\[1\]\['rovist_c'\]` must be from 0 to 1"):
+        d_hm.compute(predictions=[row(1, 1, 1)] * 2, references=[row(1, 1, 1), row(1, 1.01, 1)])
+
+
 # -- errors -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("predictions", "message"),
@@ -131,6 +142,13 @@ def test_numbers_of_any_type_and_other_keys_are_taken(d_hm):
         ([row("0.5", 1, 1)], r"`predictions\[0\]\['groovist'\]` must be a number, NaN or None, got str"),
         ([row(1, True, 1)], r"`predictions\[0\]\['rovist_c'\]` must be a number, NaN or None, got bool"),
         ([row(1, 1, math.inf)], r"`predictions\[0\]\['rovist_nr'\]` must be finite, NaN or None, got inf"),
+        ([row(-math.inf, 1, 1)], r"`predictions\[0\]\['groovist'\]` must be finite, NaN or None, got -inf"),
+        ([row(1, 57.0, 1)], r"`predictions\[0\]\['rovist_c'\]` must be from 0 to 1, as every rovist_c is, got 57.0; l"),
+        ([row(1, np.float32(-0.5), 1)], r"`predictions\[0\]\['rovist_c'\]` must be from 0 to 1, .* got -0.5"),
+        (
+            [row(1, 1, np.int64(2))],
+            r"\['rovist_nr'\]` must be at most 1, as every rovist_nr is, got 2.0; look",
+        ),
         ([row(1, 1, 1)] * 2, "`references` must have one row per row of `predictions`, got 1 and 2"),
         ([], "`references` must have one row per row of `predictions`, got 1 and 0"),
     ],
@@ -172,6 +190,8 @@ def test_published_files_are_intersected(tmp_path):
         ("G.json", "{", "must hold JSON, got text that fails with"),
         ("G.json", '{"a": "high"}', "must have a number for story 'a', got 'high'"),
         ("G.json", '{"a": 1e999}', "must be finite, NaN or None, got inf"),
+        ("C.csv", "story_id,C_score\na,57\n", r"_C.csv\['a'\]` must be from 0 to 1, as every rovist_c is, got 57.0"),
+        ("R.csv", "story_id,R_score\na,1.5\n", r"_R.csv\['a'\]` must be at most 1, as every rovist_nr is, got 1.5"),
         ("C.csv", "story_id,score\na,1\n", "must have the columns story_id and C_score, got story_id, score"),
         ("C.csv", "C_score,story_id\n0.5\n", "must have a story_id in every line, got a line without one"),
         ("R.csv", "", "must have the columns story_id and R_score, got none"),
@@ -215,6 +235,8 @@ def test_cells_of_csv_are_numbers_or_empty():
     assert math.isnan(table["7"]["rovist_c"])
     with pytest.raises(ValueError, match="`MODEL: groovist of 7` must be a number or empty, got 'high'"):
         component_tables.table_of_rows([rows[0] | {"groovist": "high"}], [7], "MODEL")
+    with pytest.raises(ValueError, match=r"`MODEL: rovist_c of 7` must be from 0 to 1, .*, got 80\.0; look"):
+        component_tables.table_of_rows([rows[0] | {"rovist_c": "80"}], [7], "MODEL")
     with pytest.raises(ValueError, match="MODEL must have each id once, got '7' more than once"):
         component_tables.table_of_rows(rows * 2, [7, "7"], "MODEL")
 

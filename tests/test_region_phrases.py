@@ -211,8 +211,14 @@ def test_shares_count_the_better_story():
     # ln(2 e^0.5) = 1.19 > 1, and the mean 0.5 < 1; equal scores do not count.
     assert shares == {
         "x: right story above another": 0.0,
+        "x: right story above another of as many nouns": 0.0,
+        "x: right story above another of more nouns": 0.0,
         "x: right story above another, by the mean": pytest.approx(1 / 3),
+        "x: right story above another of as many nouns, by the mean": 0.0,
+        "x: right story above another of more nouns, by the mean": 1.0,
     }
+    shares = held_out._above("x", others[:1], right[:1], lambda each, _: held_out._column(each, "idf"), [None])
+    assert shares["x: right story above another of fewer nouns"] == 1.0
 
 
 def test_lowest_of_the_objects():

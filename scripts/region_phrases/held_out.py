@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ from vlgauge.scenes.wording import SHAPE_WORDS
 SEED = 5
 SHAPE_OF = {word: shape for shape, words in SHAPE_WORDS.items() for word in words}
 
+LENGTHS = {"fewer": operator.lt, "as many": operator.eq, "more": operator.gt}  # nouns of the other story
+
 Aggregate = Callable[[np.ndarray], float]
 Detail = Mapping[str, Any]
 
@@ -34,8 +37,9 @@ def held_out(folder: Path, vectors: Path, idf: Path | None, n_stories: int) -> d
 
     Returns:
         Per kind of regions, "boxes" of the objects and "grid" of cells, how often a story scores above the next one on
-        its own pictures, also by ``aggregate="mean"``, and how often the noun of an object that is in no picture has
-        the lowest cosine of all objects of its story. "all shapes known" is what no heads can pass, see `knowing`.
+        its own pictures, also by ``aggregate="mean"``, and of the stories with fewer, as many or more nouns than it;
+        and how often the noun of an object that is in no picture has the lowest cosine of all objects of its story.
+        "all shapes known" is what no heads can pass, see `knowing`.
     """
     told = stories(n_stories, SEED, "test")
     swapped = [story.told_with(other) for story, other in zip(told, [*told[1:], told[0]], strict=True)]
@@ -81,15 +85,23 @@ def _above(
     weighted: Callable[[Detail, SceneStory], np.ndarray],
     told: Sequence[SceneStory],
 ) -> dict[str, float]:
-    """How often a story scores above the other one, by the score of the paper and by the mean."""
+    """How often a story scores above the other one, by the score of the paper and by the mean.
+
+    The score of the paper is a sum over nouns (Wang et al., 2022, Eq. 2), so the shares of stories with fewer, as many
+    and more nouns are told apart; a kind without a pair is left out.
+    """
     shares = {}
     aggregates: dict[str, Aggregate] = {"": log_sum_exp, ", by the mean": lambda values: float(values.mean())}
     pairs = [
         (weighted(own, story), weighted(other, story)) for own, other, story in zip(right, others, told, strict=True)
     ]
     for suffix, score in aggregates.items():
-        better = sum(score(own) > score(other) for own, other in pairs)
-        shares[f"{name}: right story above another{suffix}"] = better / len(pairs)
+        better = [score(own) > score(other) for own, other in pairs]
+        shares[f"{name}: right story above another{suffix}"] = sum(better) / len(pairs)
+        for kind, is_kind in LENGTHS.items():
+            of = [won for won, (own, other) in zip(better, pairs, strict=True) if is_kind(len(other), len(own))]
+            if of:
+                shares[f"{name}: right story above another of {kind} nouns{suffix}"] = sum(of) / len(of)
     return shares
 
 
