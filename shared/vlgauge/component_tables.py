@@ -60,8 +60,8 @@ def read_published(stem: str | Path) -> Table:
     """
     files = {
         "groovist": read_grounding(f"{stem}{GROUNDING}"),
-        "rovist_c": read_column(f"{stem}{COHERENCE}", "C_score"),
-        "rovist_nr": read_column(f"{stem}{NON_REDUNDANCY}", "R_score"),
+        "rovist_c": read_column(f"{stem}{COHERENCE}", "C_score", "rovist_c"),
+        "rovist_nr": read_column(f"{stem}{NON_REDUNDANCY}", "R_score", "rovist_nr"),
     }
     common = [name for name in files["groovist"] if all(name in scores for scores in files.values())]
     return {name: {metric: scores[name] for metric, scores in files.items()} for name in common}
@@ -76,11 +76,11 @@ def read_grounding(path: str | Path) -> Scores:
     if not isinstance(content, dict):
         raise ValueError(f"`{path}` must hold a JSON object of scores by story id, got {type(content).__name__}")
     records = {name: value.get("groovist", "") if isinstance(value, dict) else value for name, value in content.items()}
-    return _defined(path, records.items())
+    return _defined(path, records.items(), "groovist")
 
 
-def read_column(path: str | Path, title: str) -> Scores:
-    """A score by ``story_id`` from a CSV file with these two columns."""
+def read_column(path: str | Path, title: str, metric: str) -> Scores:
+    """The score of a metric by ``story_id`` from a CSV file with the columns ``story_id`` and `title`."""
     try:
         text = Path(path).read_text("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -93,10 +93,10 @@ def read_column(path: str | Path, title: str) -> Scores:
     pairs = [((row["story_id"] or "").strip(), row[title]) for row in rows]
     if any(not name for name, _ in pairs):
         raise ValueError(f"`{path}` must have a story_id in every line, got a line without one")
-    return _defined(path, pairs)
+    return _defined(path, pairs, metric)
 
 
-def _defined(path: str | Path, pairs: Iterable[tuple[str, Any]]) -> Scores:
+def _defined(path: str | Path, pairs: Iterable[tuple[str, Any]], metric: str) -> Scores:
     """The scores that are numbers; empty texts and NaN are dropped, as the authors do."""
     found: Scores = {}
     for name, value in pairs:
@@ -107,7 +107,7 @@ def _defined(path: str | Path, pairs: Iterable[tuple[str, Any]]) -> Scores:
         except (TypeError, ValueError):
             raise ValueError(f"`{path}` must have a number for story {name!r}, got {value!r}") from None
         if not math.isnan(number):
-            found[name] = component(number, f"{path}[{name!r}]")
+            found[name] = component(number, metric, f"{path}[{name!r}]")
     return found
 
 
@@ -115,24 +115,24 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], ids: Sequence[Any], what: s
     """A table from rows that have the scores under the metrics' names; empty cells are undefined.
 
     Raises:
-        ValueError: If an id comes twice, or a score is no number.
+        ValueError: If an id comes twice, or a score is no number of its metric.
     """
     table: Table = {}
     for name, row in zip(map(str, ids), rows, strict=True):
         if name in table:
             raise ValueError(f"{what} must have each id once, got {name!r} more than once")
-        table[name] = {metric: _cell(row[metric], f"{what}: {metric} of {name}") for metric in COMPONENTS}
+        table[name] = {metric: _cell(row[metric], metric, f"{what}: {metric} of {name}") for metric in COMPONENTS}
     return table
 
 
-def _cell(value: Any, place: str) -> float:
+def _cell(value: Any, metric: str, place: str) -> float:
     """A cell of a table; those of CSV are texts."""
     if isinstance(value, str):
         try:
             value = float(value) if value.strip() else None
         except ValueError:
             raise ValueError(f"`{place}` must be a number or empty, got {value!r}") from None
-    return component(value, place)
+    return component(value, metric, place)
 
 
 def paired_rows(model: Mapping[str, Scores], human: Mapping[str, Scores], *, common: bool = False) -> PairedRows:

@@ -15,6 +15,10 @@ from vlgauge.settings import nearest
 
 COMPONENTS = ("groovist", "rovist_c", "rovist_nr")
 
+# Smallest and largest value; rovist_c is a mean of probabilities.
+_RANGES = {"groovist": (-math.inf, math.inf), "rovist_c": (0.0, 1.0), "rovist_nr": (-math.inf, 1.0)}
+_ROUNDING = 1e-6  # of a mean in float32
+
 
 class Components(Column):
     """The scores of a story by metric; None and NaN both stand for an undefined score."""
@@ -27,7 +31,7 @@ class Components(Column):
         """The scores as `float`; other keys of the row, such as an id, are left out.
 
         Raises:
-            ValueError: If the row is no dictionary, lacks a metric, or holds anything but numbers and None.
+            ValueError: If the row is no dictionary, lacks a metric, or holds anything but its scores and None.
         """
         if not isinstance(row, Mapping):
             needed = ", ".join(COMPONENTS)
@@ -36,14 +40,19 @@ class Components(Column):
             if name not in row:
                 close = nearest(name, map(str, row)) if row else "it is empty"
                 raise ValueError(f"`{place}` must have the score `{name}`, which is missing; {close}")
-        return {name: component(row[name], f"{place}[{name!r}]") for name in COMPONENTS}
+        return {name: component(row[name], name, f"{place}[{name!r}]") for name in COMPONENTS}
 
 
-def component(value: Any, place: str) -> float:
+def component(value: Any, name: str, place: str) -> float:
     """A score as `float`, NaN for None.
 
+    Args:
+        value: The score.
+        name: Its metric, one of `COMPONENTS`.
+        place: Where it stands, for messages.
+
     Raises:
-        ValueError: If it is no number, or infinite.
+        ValueError: If it is no number, infinite, or one that the metric cannot give.
     """
     if value is None:
         return math.nan
@@ -52,6 +61,12 @@ def component(value: Any, place: str) -> float:
     number = float(value)
     if math.isinf(number):
         raise ValueError(f"`{place}` must be finite, NaN or None, got {number}")
+    smallest, largest = _RANGES[name]
+    if number < smallest - _ROUNDING or number > largest + _ROUNDING:
+        wanted = f"at most {largest:g}" if math.isinf(smallest) else f"from {smallest:g} to {largest:g}"
+        raise ValueError(
+            f"`{place}` must be {wanted}, as every {name} is, got {number}; look for percentages and mixed-up columns"
+        )
     return number
 
 
