@@ -29,10 +29,8 @@ def load(name: str, config_name: str | None = None, **settings: Any) -> Metric:
         TypeError: If a setting is unknown.
     """
     from vlgauge.catalog import metric_folder
+    from vlgauge.lean_imports import lean_import
 
     folder = metric_folder(name)
-
-    # The host library takes over a second to import, so it comes only when a metric is wanted.
-    import evaluate
-
-    return evaluate.load(str(folder), config_name, **settings)
+    # The host library takes a second to import, so it comes only when a metric is wanted.
+    return lean_import("evaluate").load(str(folder), config_name, **settings)

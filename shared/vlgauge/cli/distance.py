@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
-from vlgauge.cli.loading import import_evaluate
 from vlgauge.cli.loading import load_metric
 from vlgauge.cli.located import located
 from vlgauge.cli.score import check_target
@@ -23,6 +22,7 @@ from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.cli.tables import READERS
 from vlgauge.cli.tables import add_limits
 from vlgauge.cli.tables import read_rows
+from vlgauge.lean_imports import lean_import
 from vlgauge.results import to_json
 from vlgauge.results import to_table
 
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
         check_target(options.output, source)
     if not options.score and (options.set or options.predictions or options.images or options.profile):
         raise ValueError("--set, --predictions, --images and --profile must come with --score, which was left out")
-    import_evaluate()
+    lean_import("evaluate")
     from vlgauge.component_tables import paired_rows
 
     published = [_is_published(source) for source in (options.model, options.human)]

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
-from vlgauge.cli.loading import import_evaluate
 from vlgauge.cli.loading import load_metric
 from vlgauge.cli.score import check_target
 from vlgauge.cli.scoring import load_metrics
 from vlgauge.cli.scoring import metric_list
 from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.cli.tables import add_limits
+from vlgauge.lean_imports import lean_import
 from vlgauge.results import plain
 from vlgauge.results import to_json
 from vlgauge.results import to_table
@@ -74,7 +74,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read the data, score the rows or read their scores, print the figures."""
     _check(options)
-    import_evaluate()
+    lean_import("evaluate")
     from vlgauge.protocols import PROTOCOLS
     from vlgauge.protocols import read_scores
 

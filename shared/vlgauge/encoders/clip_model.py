@@ -20,6 +20,7 @@ from vlgauge.encoders.clip_text import ForeignTokens
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import hub_file_at
 from vlgauge.encoders.weights import sha256_of
+from vlgauge.lean_imports import lean_import
 
 if TYPE_CHECKING:
     import torch
@@ -121,6 +122,7 @@ def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:
         ImportError: If open_clip or torchvision is missing or does not fit torch.
     """
     try:
+        lean_import("open_clip")
         import torch
         from open_clip.factory import get_model_config
         from open_clip.model import CLIP
@@ -137,9 +139,31 @@ def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:
     custom = config.pop("custom_text", False) or "hf_model_name" in config["text_cfg"]
     if "hf_model_name" in config["text_cfg"]:
         config["text_cfg"]["hf_model_pretrained"] = False
-    with torch.device(device), _configuration_there(row):
+    with _without_numbers() if device == "meta" else torch.device(device), _configuration_there(row):
         model: torch.nn.Module = (CustomTextCLIP if custom else CLIP)(**config)
     return model
+
+
+@contextmanager
+def _without_numbers() -> Iterator[None]:
+    """The meta device, and first values left at their shapes.
+
+    To draw and scale numbers that are none, torch would import its compiler, which takes a second.
+    """
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    class Shapes(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            named = kwargs or {}
+            if func in (torch.nn.init.normal_, torch.Tensor.triu_):
+                return args[0] if args else named["tensor"]
+            if func is torch.Tensor.mul and isinstance(args[1], float) and args[0].is_floating_point():
+                return torch.empty(args[0].shape, dtype=args[0].dtype)
+            return (torch.empty if func is torch.randn else func)(*args, **named)
+
+    with torch.device("meta"), Shapes():
+        yield
 
 
 @contextmanager
@@ -195,6 +219,7 @@ def tokens_of(row: ClipArchitecture, own_text: bool) -> ClipTokens | ForeignToke
     """What turns texts into ids for an architecture."""
     if own_text:
         return ClipTokens()
+    lean_import("open_clip")
     from open_clip.factory import get_model_config
     from open_clip.factory import get_tokenizer
 

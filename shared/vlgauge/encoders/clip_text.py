@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.lean_imports import lean_import
+
 CONTEXT = 77
 START, END = 49406, 49407
 
@@ -53,6 +55,7 @@ class ClipTokens:
 @cache
 def byte_pairs() -> Any:
     """One tokenizer for the process, with the released `SPELLINGS`; it remembers the words that it has split."""
+    lean_import("open_clip")
     import regex
     from open_clip.tokenizer import SimpleTokenizer
 

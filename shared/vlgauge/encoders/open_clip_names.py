@@ -10,6 +10,7 @@ from typing import Any
 from vlgauge.encoders.architectures import CONVERTED_HUB_FILE
 from vlgauge.encoders.architectures import HUB_FILE
 from vlgauge.encoders.architectures import ClipArchitecture
+from vlgauge.lean_imports import lean_import
 
 _RESIZE = {"shortest": "crop", "squash": "squash"}
 
@@ -20,6 +21,7 @@ def open_clip_architecture(name: str) -> ClipArchitecture:
     Raises:
         ValueError: If open_clip does not know them, or they are of a kind that cannot be scored with.
     """
+    lean_import("open_clip")
     import open_clip
 
     architecture, _, tag = name.partition(":")

@@ -1,0 +1,90 @@
+"""Heavy libraries without the parts that no score needs, and whole again when one is touched."""
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_score_of_a_picture_imports_neither_other_towers_nor_compilers(run_python, tmp_path):
+    pytest.importorskip("open_clip")
+    code = f"""
+from vlgauge.cli import main
+main(["score", "clip_s", {str(ROOT / "examples" / "captioned_scenes.jsonl")!r}, "--profile", "embedded"])
+heavy = ("torch._dynamo.eval_frame", "sympy", "timm", "transformers", "scipy.stats", "evaluate.evaluator.base")
+print([name for name in heavy if name in sys.modules])
+"""
+    assert run_python(code, cwd=tmp_path).splitlines()[-1] == "[]"
+
+
+def test_evaluators_come_when_they_are_touched(run_python, tmp_path):
+    code = """
+import vlgauge
+vlgauge.load("rovist_nr")
+import evaluate
+assert "scipy.stats" not in sys.modules
+class Own(evaluate.Evaluator):
+    pass
+from evaluate.evaluator.base import Evaluator
+from evaluate.evaluator import evaluator
+assert Own.__mro__[1] is evaluate.Evaluator is Evaluator
+assert evaluate.evaluator is evaluator and type(evaluator).__name__ == "function"
+assert type(evaluate.EvaluationSuite) is type
+print(evaluate.evaluation_suite.__name__)
+"""
+    assert run_python(code, cwd=tmp_path) == "evaluate.evaluation_suite\n"
+
+
+@pytest.mark.parametrize("touch", ["evaluator.__name__", "evaluator('none')", "isinstance(0, Evaluator)"])
+def test_a_stand_in_forwards_whatever_is_asked_of_it(run_python, tmp_path, touch):
+    code = f"""
+from vlgauge.lean_imports import lean_import
+lean_import("evaluate")
+from evaluate import Evaluator, evaluator
+try:
+    print({touch})
+except KeyError as error:
+    print("Unknown task" in str(error))
+"""
+    printed = {"evaluator.__name__": "evaluator\n", "evaluator('none')": "True\n"}.get(touch, "False\n")
+    assert run_python(code, cwd=tmp_path) == printed
+
+
+def test_towers_of_timm_come_when_they_are_built(run_python, tmp_path):
+    pytest.importorskip("timm")
+    pytest.importorskip("open_clip")
+    code = """
+from vlgauge.lean_imports import lean_import
+open_clip = lean_import("open_clip")
+assert "timm" not in sys.modules
+config = open_clip.get_model_config("vit_medium_patch16_gap_256")
+tower = open_clip.model._build_vision_tower(8, config["vision_cfg"])
+assert type(tower) is open_clip.timm_model.TimmModel is open_clip.model.TimmModel
+import torch, torchvision
+boxes = torch.tensor([[0.0, 0.0, 0.0, 4.0, 4.0]])
+print(float(torchvision.ops.roi_align(torch.ones(1, 1, 8, 8), boxes, 2).sum()), torch._dynamo.__name__)
+"""
+    assert run_python(code, cwd=tmp_path).splitlines()[-1] == "4.0 torch._dynamo"
+
+
+def test_a_library_that_is_there_stays_as_it_is(run_python, tmp_path):
+    code = """
+import evaluate
+from vlgauge.lean_imports import lean_import
+assert lean_import("evaluate") is evaluate
+print(type(evaluate.evaluator).__name__)
+"""
+    assert run_python(code, cwd=tmp_path) == "function\n"
+
+
+def test_a_missing_library_leaves_nothing_behind(run_python, tmp_path):
+    code = """
+sys.modules["datasets"] = None
+from vlgauge.lean_imports import lean_import
+try:
+    lean_import("evaluate")
+except ImportError as error:
+    print([name for name in sys.modules if name.startswith("evaluate")], "datasets" in str(error))
+"""
+    assert run_python(code, cwd=tmp_path) == "[] True\n"
