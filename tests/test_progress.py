@@ -5,9 +5,15 @@ import sys
 
 import pytest
 
+import vlgauge
 from vlgauge import progress
+from vlgauge import scenes
+from vlgauge.encoders import pool
+from vlgauge.progress import announce
 from vlgauge.progress import checked_progress
 from vlgauge.progress import progress_bar
+from vlgauge.progress import progress_chosen
+from vlgauge.progress import with_size
 
 
 def work(setting):
@@ -75,3 +81,39 @@ def test_settings_that_are_understood(setting):
 def test_other_settings_are_refused(setting):
     with pytest.raises(ValueError, match=rf"^`progress` must be True, False, None or a function .*, got {setting!r}$"):
         checked_progress(setting)
+
+
+@pytest.mark.parametrize(
+    ("setting", "screen", "shown"),
+    [
+        (None, Terminal, True),
+        (None, io.StringIO, False),
+        (False, Terminal, False),
+        (True, io.StringIO, True),
+        (print, Terminal, False),
+    ],
+)
+def test_what_is_loaded_is_said_where_bars_are_shown(monkeypatch, setting, screen, shown):
+    stream = screen()
+    with monkeypatch.context() as patch, progress_chosen(setting):
+        patch.setattr(sys, "stderr", stream)
+        announce("Loading CLIP")
+    assert stream.getvalue() == ("Loading CLIP ...\n" if shown else "")
+
+
+@pytest.mark.parametrize(("n_bytes", "words"), [(1_960_000, "CLIP, 2.0 MB"), (12_600_000, "CLIP, 13 MB")])
+def test_size_of_what_is_loaded(tmp_path, n_bytes, words):
+    file = tmp_path / "weights"
+    with file.open("wb") as stream:
+        stream.truncate(n_bytes)
+    assert with_size("CLIP", file) == words
+
+
+def test_encoder_is_announced_once_by_the_metric_that_asks_for_it(capsys):
+    pytest.importorskip("open_clip")
+    pool.unload()
+    metric = vlgauge.load("clip_s", profile="embedded", progress=True)
+    picture = scenes.draw_scene(scenes.scenes(1, seed=0, split="test")[0]).image
+    for _ in range(2):
+        metric.compute(predictions=["a red circle"], images=[picture])
+    assert capsys.readouterr().err.count("Loading CLIP vlgauge-toy-clip, ") == 1

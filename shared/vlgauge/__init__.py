@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -30,7 +32,12 @@ def load(name: str, config_name: str | None = None, **settings: Any) -> Metric:
     """
     from vlgauge.catalog import metric_folder
     from vlgauge.lean_imports import lean_import
+    from vlgauge.progress import announce
+    from vlgauge.progress import progress_chosen
 
     folder = metric_folder(name)
+    if "evaluate" not in sys.modules:
+        with progress_chosen(settings["progress"]) if "progress" in settings else nullcontext():
+            announce(f"Loading {name}")
     # The host library takes a second to import, so it comes only when a metric is wanted.
     return lean_import("evaluate").load(str(folder), config_name, **settings)

@@ -1,16 +1,22 @@
-"""The bar on long work: shown on a terminal after two seconds, or as the caller wishes."""
+"""The bar on long work, and a line on what is loaded: shown on a terminal, or as the caller wishes."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
 from typing import TypeAlias
 
 Progress: TypeAlias = bool | Callable[[int, int], None] | None
-"""True: always a bar; False: never; None: on a terminal, after two seconds; callable: gets (done, total)."""
+"""True: always a bar; False: never; None: on a terminal, after half a second; callable: gets (done, total)."""
 
-DELAY_SECONDS = 2.0
+DELAY_SECONDS = 0.5
+
+# What `announce` keeps to: the setting of the metric that is at work, or that of the command.
+_CHOSEN: ContextVar[Progress] = ContextVar("progress", default=None)
 
 
 def checked_progress(value: object) -> Progress:
@@ -24,6 +30,30 @@ def checked_progress(value: object) -> Progress:
     if callable(value):
         return value
     raise ValueError(f"`progress` must be True, False, None or a function of (done, total), got {value!r}")
+
+
+@contextmanager
+def progress_chosen(progress: Progress) -> Iterator[None]:
+    """Context in which `announce` keeps to a setting."""
+    token = _CHOSEN.set(progress)
+    try:
+        yield
+    finally:
+        _CHOSEN.reset(token)
+
+
+def announce(text: str) -> None:
+    """Say on standard error what is waited for: where it is a terminal, or always or never if that was chosen."""
+    chosen = _CHOSEN.get()
+    if chosen is True or (chosen is None and sys.stderr is not None and sys.stderr.isatty()):
+        sys.stderr.write(f"{text} ...\n")
+        sys.stderr.flush()
+
+
+def with_size(name: str, path: Path) -> str:
+    """A name with the size of its file, such as "CLIP ViT-B/32, 605 MB"."""
+    megabytes = path.stat().st_size / 1e6
+    return f"{name}, {megabytes:.0f} MB" if megabytes >= 10 else f"{name}, {megabytes:.1f} MB"
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from typing import NoReturn
 import vlgauge
 from vlgauge.files import Limits
 from vlgauge.files import limits
+from vlgauge.progress import progress_chosen
 
 # What bad input raises; anything else is a fault of ours and keeps its traceback.
 USER_ERRORS = (
@@ -69,7 +70,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     options = build_parser().parse_args(arguments)
     try:
-        with plain_warnings(options.command), limits(**{name: getattr(options, name, None) for name in vars(Limits())}):
+        with (
+            plain_warnings(options.command),
+            progress_chosen(False if getattr(options, "no_progress", False) else None),
+            limits(**{name: getattr(options, name, None) for name in vars(Limits())}),
+        ):
             code: int = options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:

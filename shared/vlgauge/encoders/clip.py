@@ -22,6 +22,7 @@ from vlgauge.encoders.pool import pool
 from vlgauge.encoders.sentence import resolved_device
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import sha256_of
+from vlgauge.progress import with_size
 from vlgauge.settings import one_of
 from vlgauge.signatures import local_name
 
@@ -39,12 +40,13 @@ KINDS = ("pac_s", "clip_s")
 
 @dataclass(frozen=True)
 class _Weights:
-    """Resolved weights: their architecture, their SHA-256, and what reads them."""
+    """Resolved weights: their architecture, their SHA-256, what reads them, and what they are in words."""
 
     row: ClipArchitecture
     digest: str
     read: Callable[[], Mapping[str, torch.Tensor]]
     verified: bool = True
+    what: str = ""
 
 
 def clip_encoder(
@@ -136,7 +138,8 @@ def clip_with_checkpoint(
         return _pooled(base, device, dtype, feature_cache), found.adapter
     assert isinstance(checkpoint, Path)
     path = checkpoint
-    whole = _Weights(row, sha256_of(path), lambda: read_state(path, row, setting="checkpoint"), found.verified)
+    what = with_size(f"CLIP {row.name}", path)
+    whole = _Weights(row, sha256_of(path), lambda: read_state(path, row, setting="checkpoint"), found.verified, what)
     return _pooled(whole, device, dtype, feature_cache), None
 
 
@@ -170,7 +173,7 @@ def _pooled(weights: _Weights, device: str, dtype: str, feature_cache: str | Pat
         return ClipEncoder(towers, weights.digest, verified=weights.verified)
 
     key = ("clip", weights.row, weights.digest, place, dtype, weights.verified)
-    encoder: ClipEncoder = pool.get(key, build)
+    encoder: ClipEncoder = pool.get(key, build, weights.what)
     folder = feature_cache if feature_cache is not None else os.environ.get("VLGAUGE_FEATURES")
     return encoder.with_feature_cache(folder) if folder else encoder
 
@@ -197,7 +200,7 @@ def _resolved(backbone: str | ClipArchitecture | None, weights: str | Path | Non
     _check_path("weights", weights)
     if profile == "paper":
         path = find_weights(row, weights)
-        return _Weights(row, sha256_of(path), lambda: read_state(path, row))
+        return _Weights(row, sha256_of(path), lambda: read_state(path, row), what=with_size(f"CLIP {row.name}", path))
     if weights is not None:
         raise ValueError(f"`weights` must be left out under the embedded profile, got {str(weights)!r}")
     from vlgauge.encoders import toy
@@ -205,7 +208,7 @@ def _resolved(backbone: str | ClipArchitecture | None, weights: str | Path | Non
     file = toy.toy_file()
     if not file.is_file():
         raise WeightsNotFound(f"the toy CLIP is not at {str(file)!r}; install vlgauge again")
-    return _Weights(row, sha256_of(file), toy.toy_state)
+    return _Weights(row, sha256_of(file), toy.toy_state, what=with_size(f"CLIP {row.name}", file))
 
 
 def _default_checkpoint(row: ClipArchitecture, profile: str) -> Path:

@@ -178,7 +178,7 @@ def grounding_model(
     digests = (sha256_of(weights), sha256_of(path / CONFIG) if path.is_dir() else None)
     key = ("grounding", path == EMBEDDED, *digests, device)
     read = _read_folder if path.is_dir() else _read_authors
-    model: GroundingModel = pool.get(key, lambda: read(path, device))
+    model: GroundingModel = pool.get(key, lambda: read(path, device), "the grounding heads")
     return model
 
 

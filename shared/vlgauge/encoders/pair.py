@@ -74,7 +74,11 @@ def pair_scorer(model: Any = None, base: Any = None, *, profile: str = "paper", 
     model, base = (value if value is None else os.fspath(value) for value in (model, base))
     found = find_pair_model(model, base, profile)
     device = resolved_device(device)
-    scorer: PairScorer = pool.get(("pair", found.identity, found.digest, device), lambda: LoadedScorer(found, device))
+    scorer: PairScorer = pool.get(
+        ("pair", found.identity, found.digest, device),
+        lambda: LoadedScorer(found, device),
+        f"the classifier {found.name}",
+    )
     return scorer
 
 

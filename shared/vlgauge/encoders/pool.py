@@ -8,6 +8,8 @@ from collections.abc import Callable
 from collections.abc import Hashable
 from typing import Any
 
+from vlgauge.progress import announce
+
 Key = tuple[Hashable, ...]
 
 
@@ -24,8 +26,8 @@ class EncoderPool:
         self._building: dict[Key, threading.Lock] = {}
         self._guard = threading.Lock()
 
-    def get(self, key: Key, build: Callable[[], Any]) -> Any:
-        """The encoder of a key; ``build`` is called if there is none yet."""
+    def get(self, key: Key, build: Callable[[], Any], what: str = "") -> Any:
+        """The encoder of a key; ``build`` is called if there is none yet, and ``what`` is loaded is announced."""
         with self._guard:
             lock = self._building.setdefault(key, threading.Lock())
         with lock:
@@ -33,6 +35,8 @@ class EncoderPool:
                 if key in self._encoders:
                     self._hits[key] += 1
                     return self._encoders[key]
+            if what:
+                announce(f"Loading {what}")
             encoder = build()
             with self._guard:
                 self._encoders[key] = encoder

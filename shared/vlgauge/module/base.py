@@ -28,6 +28,7 @@ from vlgauge.module.host import HostedMetric
 from vlgauge.module.host import lock_of
 from vlgauge.progress import Progress
 from vlgauge.progress import checked_progress
+from vlgauge.progress import progress_chosen
 from vlgauge.results import result_record
 from vlgauge.settings import nearest
 from vlgauge.settings import one_of
@@ -143,7 +144,7 @@ class Metric(HostedMetric, ABC):
                     self.add_batch(**columns)
                 if self.num_process == 1 and self.writer is None:
                     raise ValueError(self._no_rows())
-                with one_warning_for_animations():
+                with one_warning_for_animations(), progress_chosen(self.progress):
                     return self._host_compute(options)
             finally:
                 self._end_round()

@@ -17,6 +17,7 @@ from vlgauge.encoders.detector_weights import find_weights
 from vlgauge.encoders.detector_weights import read_state
 from vlgauge.encoders.pool import pool
 from vlgauge.encoders.weights import sha256_of
+from vlgauge.progress import with_size
 
 if TYPE_CHECKING:
     import torch
@@ -93,7 +94,9 @@ def detector(
     path = find_weights(name, weights, profile=profile)
     place = resolved_device(device)
     key = ("detector", name, sha256_of(path), place)
-    found: TorchvisionDetector = pool.get(key, lambda: TorchvisionDetector(name, path, place))
+    found: TorchvisionDetector = pool.get(
+        key, lambda: TorchvisionDetector(name, path, place), with_size(f"the detector {name}", path)
+    )
     return found
 
 
