@@ -1,6 +1,5 @@
 """From the settings to what the formulas need: phrases, weights, encoder, regions."""
 
-import math
 import os
 from collections.abc import Callable
 from collections.abc import Sequence
@@ -26,6 +25,7 @@ from vlgauge.regions import RegionSource
 from vlgauge.regions import checked_source as checked_regions
 from vlgauge.regions import checked_weights
 from vlgauge.regions import region_source
+from vlgauge.settings import finite_number
 
 SOURCE_SETTINGS = (
     *("dataset", "theta", "concreteness", "concreteness_path", "idf", "noun_phrases"),
@@ -46,9 +46,7 @@ def checked_sources(metric: Any) -> None:
     checked_phrases(metric.noun_phrases)
     checked_regions(metric.regions)
     checked_weights(metric.detector_weights, metric.regions)
-    score = metric.min_score
-    if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
-        raise ValueError(f"`min_score` must be a finite number, got {score!r}")
+    metric.min_score = finite_number("min_score", metric.min_score)
     if (metric.idf is not None) is not (metric.concreteness == "idf"):
         raise ValueError(
             "`idf` must be given with concreteness='idf', and only then: a fitted file, or the stories of the corpus; "

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.encoders.toy import TOY_NAME
+from vlgauge.settings import finite_number
 from vlgauge.settings import setting_names
 
 # The mean phrase score of each data set, on the scale of 2.5 times the cosine of OpenAI's CLIP ViT-B/32.
@@ -69,10 +70,9 @@ def checked_theta(theta: Any) -> Any:
     Raises:
         ValueError: If it is not.
     """
-    number = isinstance(theta, (int, float)) and not isinstance(theta, bool)
-    if theta is not None and not isinstance(theta, (str, os.PathLike)) and not (number and math.isfinite(theta)):
-        raise ValueError(f"`theta` must be a finite number or the file of a fitted one, got {theta!r}")
-    return theta
+    if theta is None or isinstance(theta, (str, os.PathLike)):
+        return theta
+    return finite_number("theta", theta, "a finite number or the file of a fitted one")
 
 
 def read_theta(path: str | os.PathLike[str]) -> FittedTheta:
@@ -136,8 +136,8 @@ def chosen_theta(metric: Any, is_published_encoder: bool) -> Theta:
     encoder = metric.made_with["encoder"]
     if dataset is None and encoder.startswith(f"{TOY_NAME}@"):
         dataset = SCENES
-    if isinstance(theta, (int, float)):
-        return Theta(float(theta), "given")
+    if isinstance(theta, float):
+        return Theta(theta, "given")
     if theta is not None or dataset == SCENES:
         shipped = theta is None
         fitted = scenes_theta(metric.made_with["regions"], metric.variant) if shipped else read_theta(theta)

@@ -106,7 +106,8 @@ def bandwidths(squared_distances: Floats, rule: str | float = "median") -> Float
     Raises:
         ValueError: `rule` is neither a known name nor a positive finite number.
     """
-    if isinstance(rule, int | float | np.integer | np.floating) and not isinstance(rule, bool) and 0.0 < rule < np.inf:
+    rule = module.plain_number(rule)
+    if isinstance(rule, (int, float)) and not isinstance(rule, bool) and 0.0 < rule < np.inf:
         return np.full(len(squared_distances), float(rule))
     if not isinstance(rule, str) or rule not in BANDWIDTH_RULES:
         known = ", ".join(map(repr, BANDWIDTH_RULES))
@@ -210,7 +211,7 @@ class MmdBert(module.CaptionVectorMetric):
     def __init__(self, *args: Any, estimator: str = "unbiased", bandwidth: str | float = "median", **host: Any) -> None:
         self.estimator = module.one_of("estimator", estimator, tuple(ESTIMATORS))
         bandwidths(np.zeros((1, 2, 2)), bandwidth)  # names the rules that there are
-        self.bandwidth = bandwidth
+        self.bandwidth = module.plain_number(bandwidth)
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:

@@ -96,10 +96,9 @@ def non_redundancy(
         details: whether to list the sentence pairs.
 
     Raises:
-        ValueError: If `n` is not a positive integer or `mode` is unknown.
+        ValueError: If `n` is no whole number of at least 1 or `mode` is unknown.
     """
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ValueError(f"`n` must be a positive integer, got {n!r}; the paper takes 4")
+    n = module.whole_number("n", n, 1)
     if mode not in MODES:
         raise ValueError(f"`mode` must be one of {', '.join(map(repr, MODES))}, got {mode!r}")
     kept = [compared_words(tokens, mode=mode, lowercase=lowercase) for tokens in sentences]

@@ -1,6 +1,5 @@
 """From the settings to what the formulas need: model, word vectors, weights, regions."""
 
-import math
 import os
 from typing import Any
 
@@ -18,6 +17,7 @@ from vlgauge.regions import RegionSource
 from vlgauge.regions import checked_source as checked_regions
 from vlgauge.regions import checked_weights
 from vlgauge.regions import region_source
+from vlgauge.settings import finite_number
 from vlgauge.signatures import local_name
 from vlgauge.word_lookup import OOV
 from vlgauge.word_vectors import WordVectorFile
@@ -43,9 +43,7 @@ def checked_sources(metric: Any) -> None:
     checked_nouns(metric.nouns, "nouns")
     checked_regions(metric.regions)
     checked_weights(metric.detector_weights, metric.regions)
-    score = metric.min_score
-    if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
-        raise ValueError(f"`min_score` must be a finite number, got {score!r}")
+    metric.min_score = finite_number("min_score", metric.min_score)
 
 
 def idf_weights(metric: Any) -> tuple[IdfTable | None, str]:

@@ -1,6 +1,5 @@
 """TRM: are candidate and reference captions as far from each other as they are among themselves?"""
 
-import math
 from collections.abc import Callable
 from collections.abc import Sequence
 from functools import lru_cache
@@ -102,10 +101,9 @@ def checked_tolerance(tie_tol: Any) -> float | None:
     Raises:
         ValueError: If it is neither None nor a number of at least 0.
     """
-    number = isinstance(tie_tol, int | float | np.integer | np.floating) and not isinstance(tie_tol, bool)
-    if tie_tol is not None and not (number and 0.0 <= tie_tol < math.inf):
-        raise ValueError(f"`tie_tol` must be a finite number of at least 0, got {tie_tol!r}")
-    return None if tie_tol is None else float(tie_tol)
+    if tie_tol is None:
+        return None
+    return module.finite_number("tie_tol", tie_tol, "a finite number of at least 0", minimum=0.0)
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)

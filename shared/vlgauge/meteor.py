@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from vlgauge.coco_text import coco_tokens
 from vlgauge.porter import porter_stem
+from vlgauge.settings import whole_number
 from vlgauge.wordnet import synonyms
 
 __all__ = ["meteor_distances", "meteor_matrices", "meteor_score", "synonyms"]
@@ -100,8 +101,7 @@ def meteor_matrices(
         TypeError: As for `meteor_distances`.
         ValueError: If `workers` is no positive whole number.
     """
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise ValueError(f"`workers` must be a whole number of at least 1, got {workers!r}")
+    workers = whole_number("workers", workers, 1)
     # Tokenized here: a tokenizer may be a function that cannot be sent to another process.
     captions = (tokenized(texts, tokenizer) for texts in examples)
     return map(_distances, captions) if workers == 1 else _distances_by_workers(captions, workers)

@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TypeAlias
 
+from vlgauge.settings import plain_number
+
 Progress: TypeAlias = bool | Callable[[int, int], None] | None
 """True: always a bar; False: never; None: on a terminal, after half a second; callable: gets (done, total)."""
 
@@ -25,8 +27,9 @@ def checked_progress(value: object) -> Progress:
     Raises:
         ValueError: If it is not.
     """
-    if value is None or isinstance(value, bool):
-        return value
+    chosen = plain_number(value)
+    if chosen is None or isinstance(chosen, bool):
+        return chosen
     if callable(value):
         return value
     raise ValueError(f"`progress` must be True, False, None or a function of (done, total), got {value!r}")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
+import operator
+import sys
 from collections.abc import Iterable
 from collections.abc import Sequence
 from typing import Any
@@ -49,27 +52,58 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
     return value
 
 
+def plain_number(value: Any) -> Any:
+    """A number or truth value of numpy as that of Python, so that signatures do not tell them apart; others as is."""
+    # Without numpy in the process there is none of its numbers, and `vlgauge list` does without.
+    numpy = sys.modules.get("numpy")
+    return value.item() if numpy is not None and isinstance(value, (numpy.number, numpy.bool_)) else value
+
+
+def finite_number(name: str, value: Any, expected: str = "a finite number", minimum: float = -math.inf) -> float:
+    """The value as `float`, if it is a finite number of at least ``minimum``.
+
+    Args:
+        name: Name of the setting.
+        value: What was given.
+        expected: What would be right, in words.
+        minimum: The least that is right.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    number = plain_number(value)
+    real = isinstance(number, (int, float)) and not isinstance(number, bool)
+    if not real or not math.isfinite(number) or number < minimum:
+        raise ValueError(f"`{name}` must be {expected}, got {value!r}")
+    return float(number)
+
+
 def whole_number(name: str, value: Any, minimum: int) -> int:
     """The value as `int`, if it is a whole number of at least ``minimum``.
 
     Raises:
         ValueError: If it is not.
     """
-    integral = hasattr(value, "__index__") and not isinstance(value, bool)
-    if not integral or int(value) < minimum:
+    number = plain_number(value)
+    try:
+        whole = minimum - 1 if isinstance(number, bool) else operator.index(number)
+    except TypeError:  # an array has the method too
+        whole = minimum - 1
+    if whole < minimum:
         raise ValueError(f"`{name}` must be a whole number of at least {minimum}, got {value!r}")
-    return int(value)
+    return whole
 
 
 def true_or_false(name: str, value: Any) -> bool:
-    """The value, if it is a `bool`; a text such as ``"False"`` would silently count as true.
+    """The value as `bool`, if it is a truth value; a text such as ``"False"`` would silently count as true.
 
     Raises:
         ValueError: If it is not.
     """
-    if not isinstance(value, bool):
+    truth = plain_number(value)
+    if not isinstance(truth, bool):
         raise ValueError(f"`{name}` must be True or False, got {value!r}")
-    return value
+    return truth
 
 
 def setting_names(cls: type) -> list[str]:

@@ -22,7 +22,9 @@ from vlgauge.module.sets import CaptionVectorMetric
 from vlgauge.module.styles import References
 from vlgauge.module.styles import StyleMetric
 from vlgauge.progress import progress_bar
+from vlgauge.settings import finite_number
 from vlgauge.settings import one_of
+from vlgauge.settings import plain_number
 from vlgauge.settings import true_or_false
 from vlgauge.settings import whole_number
 
@@ -43,7 +45,9 @@ __all__ = [
     "StoryMetric",
     "StyleMetric",
     "Text",
+    "finite_number",
     "one_of",
+    "plain_number",
     "progress_bar",
     "true_or_false",
     "valid_unicode",

@@ -22,6 +22,7 @@ from vlgauge.ngrams.weighing import WeightedNgrams
 from vlgauge.ngrams.weighing import checked_variant
 from vlgauge.ngrams.weighing import shares
 from vlgauge.ngrams.weighing import weighted_ngrams
+from vlgauge.settings import whole_number
 
 
 class NgramWeight(NamedTuple):
@@ -202,8 +203,7 @@ def top_ngrams(table: StyleTable, style: str, order: int, k: int, variant: str, 
     checked_variant(variant)
     if not hasattr(order, "__index__") or order not in range(1, MAX_ORDER + 1):
         raise ValueError(f"`order` must be 1 to {MAX_ORDER}, got {order!r}")
-    if not hasattr(k, "__index__") or k < 1:
-        raise ValueError(f"`k` must be a whole number of at least 1, got {k!r}")
+    k = whole_number("k", k, 1)
     counts, place = table.orders[order - 1], table.style_id(style)
     pairs = np.flatnonzero((counts.styles == place) & (counts.df >= min_df))
     ngrams = np.searchsorted(counts.bounds, pairs, "right") - 1

@@ -17,6 +17,7 @@ from vlgauge.protocols.matlab import read_matlab
 from vlgauge.protocols.matlab import text_of
 from vlgauge.protocols.pairs import CaptionPairs
 from vlgauge.protocols.pairs import Ties
+from vlgauge.settings import plain_number
 
 N_VOTES = 48
 
@@ -54,7 +55,7 @@ class Rules:
     ties: Ties
 
     def __post_init__(self) -> None:
-        if self.draws != "fixed" and (not isinstance(self.draws, int) or self.draws < 1):
+        if self.draws != "fixed" and (not isinstance(plain_number(self.draws), int) or self.draws < 1):
             raise ValueError(f"`draws` must be at least 1, or 'fixed' for the first references, got {self.draws!r}")
 
 
