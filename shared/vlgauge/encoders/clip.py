@@ -20,6 +20,8 @@ from vlgauge.encoders.clip_model import given_file
 from vlgauge.encoders.clip_model import read_state
 from vlgauge.encoders.pool import pool
 from vlgauge.encoders.sentence import resolved_device
+from vlgauge.encoders.torch_use import CLIP_PACKAGES
+from vlgauge.encoders.torch_use import check_torch
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import sha256_of
 from vlgauge.progress import with_size
@@ -76,8 +78,10 @@ def clip_encoder(
         ValueError: If a setting is none of these, or the weights do not fit the architecture.
         WeightsNotFound: If the weights are not on this machine and cannot be fetched.
         ImportError: If a package is missing.
+        RuntimeError: If this process was forked after torch had run; see `vlgauge.encoders.torch_use`.
     """
     one_of("dtype", dtype, DTYPES)
+    check_torch("CLIP", CLIP_PACKAGES, "clip")
     return _pooled(_resolved(backbone, weights, profile), device, dtype, feature_cache)
 
 
@@ -113,10 +117,11 @@ def clip_with_checkpoint(
         ValueError: If the checkpoint does not belong to the backbone, or is the backbone itself.
         WeightsNotFound: If there is no checkpoint, or an adapter has no backbone.
     """
-    from vlgauge.encoders.adapters import Adapter
-
     one_of("kind", kind, KINDS)
     one_of("dtype", dtype, DTYPES)
+    check_torch("CLIP", CLIP_PACKAGES, "clip")
+    from vlgauge.encoders.adapters import Adapter
+
     if checkpoint is None and kind == "clip_s":
         return clip_encoder(
             backbone, weights=weights, profile=profile, device=device, dtype=dtype, feature_cache=feature_cache

@@ -32,6 +32,7 @@ from vlgauge.encoders.clip_text import in_order
 from vlgauge.encoders.clip_text import padded
 from vlgauge.encoders.features import LayeredStore
 from vlgauge.encoders.features import process_memory
+from vlgauge.encoders.torch_use import refuse_forked
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
 from vlgauge.settings import one_of
@@ -114,6 +115,7 @@ class ClipEncoder:
         """
         one_of("on_error", on_error, ("raise", "nan"))
         whole_number("batch_size", batch_size, 1)
+        refuse_forked()
         head = adapter.attention_pool if adapter is not None and self.row.resnet else None
         stores = {convert: self._image_store(convert, adapter if head else None) for convert in ("early", "late")}
         ids, distinct = distinct_pictures(pictures, on_error)
@@ -162,6 +164,7 @@ class ClipEncoder:
                 f"`tokens` must be False with {self.architecture}, whose text tower gives no token vectors"
             )
         whole_number("batch_size", batch_size, 1)
+        refuse_forked()
         ids, truncated = self._tokens([prompt + text for text in texts])
         keys = {row.tobytes(): hashlib.sha256(row.tobytes()).digest() for row in ids}
         store = self._store("text", {"tokens": "clip-77"})

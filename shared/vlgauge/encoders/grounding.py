@@ -21,6 +21,8 @@ import numpy.typing as npt
 
 from vlgauge.encoders.pool import pool
 from vlgauge.encoders.sentence import resolved_device
+from vlgauge.encoders.torch_use import PAIR_PACKAGES
+from vlgauge.encoders.torch_use import check_torch
 from vlgauge.encoders.vision import VIT_NAME
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import sha256_of
@@ -159,6 +161,7 @@ def grounding_model(
         WeightsNotFound: If there is none; untrained heads never score.
         ValueError: If it holds something else.
         ImportError: If a package is missing.
+        RuntimeError: If this process was forked after torch had run; see `vlgauge.encoders.torch_use`.
     """
     if checkpoint is None and profile != "embedded":
         raise WeightsNotFound(
@@ -166,6 +169,7 @@ def grounding_model(
             "(https://github.com/usydnlp/rovist) or a folder made by scripts/train_rovist_vg.py, or choose "
             'profile="embedded", which knows drawn scenes only'
         )
+    check_torch("rovist_vg", PAIR_PACKAGES, "rovist-vg")
     path = EMBEDDED if checkpoint is None else Path(checkpoint).expanduser()
     weights = path / WEIGHTS if path.is_dir() else path
     missing = weights if not weights.is_file() else path / CONFIG

@@ -17,6 +17,8 @@ from vlgauge.encoders.pair_classifier import PairTooLong
 from vlgauge.encoders.pair_models import find_pair_model
 from vlgauge.encoders.pool import pool
 from vlgauge.encoders.sentence import resolved_device
+from vlgauge.encoders.torch_use import PAIR_PACKAGES
+from vlgauge.encoders.torch_use import check_torch
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
 from vlgauge.signatures import named
@@ -66,12 +68,17 @@ def pair_scorer(model: Any = None, base: Any = None, *, profile: str = "paper", 
         base: See `find_pair_model`.
         profile: "paper" or "embedded".
         device: ``"auto"``, or a device of torch.
+
+    Raises:
+        ImportError: If a package is missing.
+        RuntimeError: If this process was forked after torch had run; see `vlgauge.encoders.torch_use`.
     """
     if callable(model):
         if base is not None:
             raise ValueError(f"`base` must be left out where `model` is a function, got {os.fspath(base)!r}")
         return GivenScorer(model)
     model, base = (value if value is None else os.fspath(value) for value in (model, base))
+    check_torch("a classifier of sentence pairs", PAIR_PACKAGES, "rovist-c")
     found = find_pair_model(model, base, profile)
     device = resolved_device(device)
     scorer: PairScorer = pool.get(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from vlgauge.encoders.features import MemoryStore
 from vlgauge.encoders.pair_models import PairModel
 from vlgauge.encoders.pair_models import load_pair_model
+from vlgauge.encoders.torch_use import refuse_forked
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
 
@@ -118,6 +119,7 @@ class LoadedScorer:
         progress: Progress = None,
     ) -> PairProbabilities:
         """Probabilities of the pairs; see `PairScorer`."""
+        refuse_forked()
         index = self.label_index(label)
         distinct = list(dict.fromkeys(pairs))
         inputs, truncated = self._encoded(distinct, cut)

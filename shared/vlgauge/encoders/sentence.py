@@ -15,6 +15,10 @@ import numpy as np
 
 from vlgauge.encoders.features import MemoryStore
 from vlgauge.encoders.pool import pool
+from vlgauge.encoders.torch_use import SENTENCE_PACKAGES
+from vlgauge.encoders.torch_use import check_torch
+from vlgauge.encoders.torch_use import note_use
+from vlgauge.encoders.torch_use import refuse_forked
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import hub_folder
 from vlgauge.encoders.weights import sha256_of
@@ -126,6 +130,7 @@ def resolved_device(device: str) -> str:
     """``"auto"`` is the first of cuda, mps, cpu that is there; anything else stays."""
     import torch
 
+    note_use()
     if device != "auto":
         try:
             torch.empty(0, device=device)
@@ -148,7 +153,12 @@ def sentence_encoder(
         pooling: ``"model"``: as the model was published (MiniLM: mean over the tokens, unit norm). ``"cls"``: vector
             of the first token, unit norm.
         device: ``"auto"``, or a device of torch.
+
+    Raises:
+        ImportError: If a package is missing.
+        RuntimeError: If this process was forked after torch had run; see `vlgauge.encoders.torch_use`.
     """
+    check_torch("a sentence encoder", SENTENCE_PACKAGES, "mmd-bert")
     model = find_sentence_model(name, profile)
     device = resolved_device(device)
     key = ("sentence", model.identity, model.digest, pooling, device)
@@ -182,6 +192,7 @@ class SentenceEncoder:
             batch_size: Texts per forward pass.
             progress: See `vlgauge.progress`.
         """
+        refuse_forked()
         known: dict[Any, np.ndarray] = self.store.get(dict.fromkeys(texts))
         # A fixed order makes the batches, and so the bits, independent of the order of the rows.
         new = sorted({text for text in texts if text not in known}, key=lambda text: (len(text), text))

@@ -21,6 +21,7 @@ from vlgauge.encoders.clip_pixels import skip_rest
 from vlgauge.encoders.clip_pixels import sorted_ids
 from vlgauge.encoders.features import LayeredStore
 from vlgauge.encoders.features import process_memory
+from vlgauge.encoders.torch_use import refuse_forked
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
 from vlgauge.settings import whole_number
@@ -153,6 +154,7 @@ class VisionEncoder:
             ValueError: If a picture cannot be read.
         """
         whole_number("batch_size", batch_size, 1)
+        refuse_forked()
         ids, distinct = distinct_pictures(pictures, "raise")
         stores = {kind: self._store(kind) for kind in ("early", "late")}
         rows = {

@@ -16,6 +16,7 @@ from vlgauge.encoders.detector_weights import check_torchvision
 from vlgauge.encoders.detector_weights import find_weights
 from vlgauge.encoders.detector_weights import read_state
 from vlgauge.encoders.pool import pool
+from vlgauge.encoders.torch_use import refuse_forked
 from vlgauge.encoders.weights import sha256_of
 from vlgauge.progress import with_size
 
@@ -60,6 +61,7 @@ class TorchvisionDetector:
 
         One image at a time: in a batch images are padded to a common size, which would change their boxes.
         """
+        refuse_forked()
         import torch
         from torchvision.transforms.functional import convert_image_dtype
         from torchvision.transforms.functional import pil_to_tensor
@@ -85,9 +87,11 @@ def detector(
 
     Raises:
         ImportError: If torch or torchvision is missing.
+        RuntimeError: If this process was forked after torch had run.
         WeightsNotFound: If the weights are not on this machine and cannot be fetched.
         ValueError: If they are those of another model.
     """
+    refuse_forked()
     check_torchvision(name)
     from vlgauge.encoders.sentence import resolved_device
 
