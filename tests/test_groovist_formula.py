@@ -125,23 +125,26 @@ GOOD = {"text": {"a dog": [1.0, 0.0]}, "images": [[[1.0, 0.0]]]}
         (GOOD | {"text": {"a cat": [1.0, 0.0]}}, r"a text vector for each scored phrase, got none for 'a dog'"),
         (
             GOOD | {"text": {"a dog": [math.nan, 1.0]}},
-            r"\['text'\]` must be finite .* length nan for 'a dog'",
+            r"\['text'\]` must be finite and not zero, got \[nan, 1\.0\] for 'a dog'",
         ),
         (
             GOOD | {"images": [[[1.0, 0.0], [0.0, 0.0]]]},
-            r"\['images'\]\[0\]` must be finite .* length 0.0 for row 1",
+            r"\['images'\]\[0\]` must be finite and not zero, got \[0\.0, 0\.0\] in row 1",
         ),
-        (GOOD | {"images": [[[1.0, 0.0, 0.0]]]}, r"vectors of one length for phrases and regions, got shape \(1, 3\)"),
-        (GOOD | {"images": [[[1.0], [1.0, 2.0]]]}, "vectors of one length"),
-        (GOOD | {"text": {"a dog": ["x", "y"]}}, r"\['text'\]` must be vectors of one length, got something else"),
+        (GOOD | {"images": [[[1.0, 0.0, 0.0]]]}, r"vectors of one width 2, as those before, got shape \(1, 3\)"),
+        (GOOD | {"images": [[[1.0], [1.0, 2.0]]]}, "vectors of numbers, of one width"),
+        (
+            GOOD | {"text": {"a dog": ["x", "y"]}},
+            r"\['text'\]` must be vectors of numbers, of one width, got something",
+        ),
         (GOOD | {"scores": [[0.1, 0.2]]}, r"\['scores'\]\[0\]` must have one score per region, got shape \(2,\) for 1"),
         (
             GOOD | {"images": [[[1, 0]], [[math.inf, 1], [1, 0], [2, 0]]], "scores": [[0.5], [0.7, 0.8, 0.9]]},
-            r"\['images'\]\[1\]` must be finite .* length inf for row 0",
+            r"\['images'\]\[1\]` must be finite and not zero, got \[inf, 1\.0\] in row 0",
         ),
         (
             GOOD | {"images": [[[1, 0]], [[1, 0, 0]]]},
-            r"\['images'\]\[1\]` must be vectors of one length for",
+            r"\['images'\]\[1\]` must be vectors of one width 2, as those before",
         ),
         (GOOD | {"images": []}, r"must have the regions of at least one image, got none"),
         (GOOD | {"images": None}, r"\['images'\]` must be a list or an array, got NoneType"),
@@ -153,6 +156,15 @@ GOOD = {"text": {"a dog": [1.0, 0.0]}, "images": [[[1.0, 0.0]]]}
 def test_features_that_are_refused(entry, message):
     with pytest.raises(ValueError, match=message):
         load().compute(predictions=["x"], noun_phrases=[["a dog"]], features=[entry])
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_the_size_of_given_vectors_does_not_matter(size):
+    settings = {"predictions": ["x"], "noun_phrases": [["a dog"]]}
+    grown = {"text": {"a dog": np.array([3.0, 4.0]) * size}, "images": [np.array([[4.0, 3.0], [0.0, -1.0]]) / size]}
+    plain = {"text": {"a dog": [3.0, 4.0]}, "images": [[[4.0, 3.0], [0.0, -1.0]]]}
+    scores = [load().compute(**settings, features=[entry])["groovist"] for entry in (grown, plain)]
+    assert scores[0] == pytest.approx(scores[1], rel=1e-12)
 
 
 @pytest.mark.parametrize("form", [list, np.array])

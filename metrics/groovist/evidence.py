@@ -19,6 +19,7 @@ from vlgauge.regions.boxes import kept
 from vlgauge.regions.features import check_features
 from vlgauge.regions.features import entries_of
 from vlgauge.regions.features import images_of
+from vlgauge.regions.features import unit_vectors
 from vlgauge.regions.sources import per_story
 
 STORIES_AT_ONCE = 16  # their decoded images are in memory together
@@ -140,7 +141,7 @@ def encoded_phrases(
     if not distinct:
         return TextVectors(np.zeros((0, 0)), {})
     hidden = encoder.text_hidden(distinct, batch_size=batch_size, progress=progress)
-    rows = unit_rows(encoder.project(hidden.end, "text"), "the text features of the encoder")
+    rows = unit_vectors(encoder.project(hidden.end, "text"), "the text features of the encoder")
     cut = {phrase for phrase, was in zip(distinct, hidden.truncated, strict=True) if was}
     special = set(filter(spells_special, distinct))
     return TextVectors(rows, {phrase: row for row, phrase in enumerate(distinct)}, cut, special)
@@ -160,7 +161,7 @@ def encoded_stories(
     vectors = np.zeros((0, width))
     if flat:
         hidden = encoder.image_hidden([region.picture for region in flat], batch_size=batch_size, progress=False)
-        vectors = unit_rows(encoder.project(hidden, "image"), "the image features of the encoder")
+        vectors = unit_vectors(encoder.project(hidden, "image"), "the image features of the encoder")
     found, start = [], 0
     for own, images in zip(phrases, regions, strict=True):
         count = sum(map(len, images))
@@ -211,7 +212,7 @@ def given_evidence(entry: Any, phrases: Sequence[str], place: str, *, top_k: int
     """
     check_features(entry, phrases, place, form=FEATURES, unit="scored phrase")
     images = images_of(entry, place)
-    text = unit_rows([entry["text"][phrase] for phrase in phrases], f"{place}['text']", names=phrases)
+    text = unit_vectors([entry["text"][phrase] for phrase in phrases], f"{place}['text']", names=phrases)
     width = text.shape[1] if phrases else None
     rows: list[Floats] = []
     where = []
@@ -220,7 +221,7 @@ def given_evidence(entry: Any, phrases: Sequence[str], place: str, *, top_k: int
         values = checked_scores(scores, len(image), f"{place}['scores'][{j}]")
         best = kept(values, top_k=top_k, min_score=min_score)
         if best:
-            rows.append(unit_rows([image[i] for i in best], f"{place}['images'][{j}]", width=width, names=best))
+            rows.append(unit_vectors([image[i] for i in best], f"{place}['images'][{j}]", width=width, names=best))
             width = rows[-1].shape[1]
         where += [(j, k, values[i]) for k, i in enumerate(best)]
     return Evidence(
@@ -234,33 +235,3 @@ def given_evidence(entry: Any, phrases: Sequence[str], place: str, *, top_k: int
             n_images=len(images),
         ),
     )
-
-
-def unit_rows(vectors: Any, place: str, *, width: int | None = None, names: Sequence[Any] | None = None) -> Floats:
-    """The vectors divided by their lengths, in float64.
-
-    Args:
-        vectors: shape ``(n, d)``.
-        place: Where they stand, for messages.
-        width: d, if it is known.
-        names: What each is called, for messages; by default its number.
-
-    Raises:
-        ValueError: If they are no matrix of ``width`` columns, are not finite, or one of them is zero.
-    """
-    try:
-        rows = np.asarray(vectors, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"`{place}` must be vectors of one length, got something else") from None
-    if rows.size == 0:
-        return np.zeros((0, width or 0))
-    if rows.ndim != 2 or (width is not None and rows.shape[1] != width):
-        raise ValueError(f"`{place}` must be vectors of one length for phrases and regions, got shape {rows.shape}")
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    if not (np.isfinite(lengths) & (lengths > 0)).all():
-        worst = int(np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))[0])
-        name = worst if names is None else names[worst]
-        which = repr(name) if isinstance(name, str) else f"row {name}"
-        raise ValueError(f"`{place}` must be finite and not zero, got a vector of length {lengths[worst]} for {which}")
-    unit: Floats = rows / lengths[:, None]
-    return unit

@@ -15,6 +15,7 @@ from vlgauge.regions.boxes import kept
 from vlgauge.regions.features import check_features
 from vlgauge.regions.features import entries_of
 from vlgauge.regions.features import images_of
+from vlgauge.regions.features import unit_vectors
 from vlgauge.regions.sources import per_story
 
 STORIES_AT_ONCE = 16  # their decoded images are in memory together
@@ -107,11 +108,11 @@ def given_evidence(features: Any, nouns: Sequence[Sequence[str]], *, top_k: int,
 
 def _given(entry: Any, nouns: Sequence[str], place: str, top_k: int, min_score: float) -> Evidence:
     check_features(entry, nouns, place, form=FORM, unit="noun")
-    text = {noun: unit_rows([entry["text"][noun]], f"{place}['text'][{noun!r}]") for noun in dict.fromkeys(nouns)}
+    text = {noun: unit_vectors([entry["text"][noun]], f"{place}['text'][{noun!r}]") for noun in dict.fromkeys(nouns)}
     images = images_of(entry, place)
     rows = []
     for j, (image, scores) in enumerate(images):
-        regions = unit_rows(entries_of(image, f"{place}['images'][{j}]"), f"{place}['images'][{j}]")
+        regions = unit_vectors(entries_of(image, f"{place}['images'][{j}]"), f"{place}['images'][{j}]")
         values = checked_scores(scores, len(regions), f"{place}['scores'][{j}]")
         rows.append(regions[kept(values, top_k=top_k, min_score=min_score)])
     where = [(j, k, None) for j, image in enumerate(rows) for k in range(len(image))]
@@ -132,28 +133,3 @@ def one_width(text: Sequence[Floats], images: Sequence[Floats], place: str) -> t
     nothing = np.zeros((0, widths[0] if widths else 0))
     text, images = ([nothing, *(part for part in side if len(part))] for side in (text, images))
     return np.concatenate(text), np.concatenate(images)
-
-
-def unit_rows(vectors: Any, place: str) -> Floats:
-    """The vectors divided by their lengths.
-
-    Raises:
-        ValueError: If they are no matrix, are not finite, or one of them is zero.
-    """
-    try:
-        rows = np.asarray(vectors, dtype=np.float64)
-    except (TypeError, ValueError, RuntimeError):  # of a tensor that has a gradient, or is on another device
-        raise ValueError(f"`{place}` must be vectors of numbers, of one width, got something else") from None
-    if rows.size == 0:
-        return np.zeros((0, 0))
-    if rows.ndim != 2:
-        raise ValueError(f"`{place}` must be vectors of one width, got shape {rows.shape}")
-    largest = np.abs(rows).max(axis=1)
-    usable = np.isfinite(largest) & (largest > 0)
-    if not usable.all():
-        worst = int(np.flatnonzero(~usable)[0])
-        raise ValueError(f"`{place}` must be finite and not zero, got {rows[worst][:4].tolist()} in row {worst}")
-    # Squares of very large or small numbers leave the range of floats.
-    scaled = rows / largest[:, None]
-    unit: Floats = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
-    return unit

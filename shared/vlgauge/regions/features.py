@@ -6,6 +6,11 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
 
 def check_features(entry: Any, words: Sequence[str], place: str, *, form: str, unit: str) -> None:
     """Refuse an entry that has another form, or lacks the vector of a word.
@@ -54,3 +59,37 @@ def entries_of(value: Any, place: str) -> list[Any]:
     except TypeError:
         pass
     raise ValueError(f"`{place}` must be a list or an array, got {type(value).__name__}")
+
+
+def unit_vectors(vectors: Any, place: str, *, width: int | None = None, names: Sequence[Any] | None = None) -> Floats:
+    """The vectors divided by their lengths, however small or large these are.
+
+    Args:
+        vectors: shape ``(n, d)``.
+        place: Where they stand, for messages.
+        width: d, if it is known.
+        names: What each is called, for messages; by default its number.
+
+    Raises:
+        ValueError: If they are no matrix of that width, are not finite, or one of them is zero.
+    """
+    try:
+        rows = np.asarray(vectors, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError):  # of a tensor that has a gradient, or is on another device
+        raise ValueError(f"`{place}` must be vectors of numbers, of one width, got something else") from None
+    if rows.ndim and not len(rows):
+        return np.zeros((0, width or 0))
+    if rows.ndim != 2 or not rows.size or (width is not None and rows.shape[1] != width):
+        wanted = "" if width is None else f" {width}, as those before"
+        raise ValueError(f"`{place}` must be vectors of one width{wanted}, got shape {rows.shape}")
+    largest = np.abs(rows).max(axis=1)
+    usable = np.isfinite(largest) & (largest > 0)
+    if not usable.all():
+        worst = int(np.flatnonzero(~usable)[0])
+        name = worst if names is None else names[worst]
+        which = f"for {name!r}" if isinstance(name, str) else f"in row {name}"
+        raise ValueError(f"`{place}` must be finite and not zero, got {rows[worst][:4].tolist()} {which}")
+    # Squares of very large or small numbers leave the range of floats.
+    scaled = rows / largest[:, None]
+    unit: Floats = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+    return unit
