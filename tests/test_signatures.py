@@ -1,18 +1,40 @@
 """Signatures: one word of ASCII that says how a number was made, and can be read back."""
 
+import contextlib
 import functools
+import json
 import string
+import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import example
 from hypothesis import given
 from hypothesis import strategies as st
+from signature_cases import UNSIGNED
+from signature_cases import Files
+from signature_cases import apart
+from signature_cases import changes
+from signature_cases import here
+from signature_cases import rows_of
 
+import vlgauge
+from vlgauge import catalog
+from vlgauge import concreteness
+from vlgauge import meteor_backends
+from vlgauge import regions
+from vlgauge.encoders import pool
+from vlgauge.module import base
+from vlgauge.module import styles
+from vlgauge.settings import setting_names
 from vlgauge.signatures import format_signature
 from vlgauge.signatures import local_name
 from vlgauge.signatures import named
 from vlgauge.signatures import parse_signature
 
+TESTS = Path(__file__).resolve().parent
+METRICS = sorted(catalog.metric_names())
 # Surrogates too, which no encoding holds.
 TEXTS = st.text(st.characters(codec=None), max_size=12)
 ODD = "%|: \n\t\x00%20\u00a0\u2028é😀\ud800"
@@ -53,3 +75,112 @@ def test_functions_have_their_names_only():
 
 def test_local_name():
     assert local_name("0123456789abcdef" * 4) == "local@sha256-0123456789ab"
+
+
+# -- settings ---------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    yield Files(tmp_path_factory.mktemp("files"))
+    pool.unload()
+
+
+@pytest.fixture
+def sources(monkeypatch, files):
+    """In the place of what is large or not installed, something whose name follows from the settings."""
+    table = {revision * 40: files.table("a dog", caption) for revision, caption in (("1", "a cat"), ("2", "the sea"))}
+    real = styles.resolved
+    monkeypatch.setattr(styles, "resolved", lambda source, revision=None: table.get(revision) or real(source))
+    monkeypatch.setattr(regions, "detector", lambda name, weights, **_: Detector(f"{name}@{weights}"))
+    monkeypatch.setattr(concreteness, "wordnet_lemmas", lambda: lambda word: [word])
+    monkeypatch.setattr(meteor_backends, "nltk_meteor", lambda: ("meteor-2007+nltk3.9+wn3.0", apart))
+    monkeypatch.setattr(meteor_backends, "MeteorProcess", lambda jar: contextlib.nullcontext(Java()))
+
+
+class Detector:
+    """Sees all of an image."""
+
+    def __init__(self, identity):
+        self.identity, self.known = identity, {}
+
+    def __call__(self, image):
+        return [[0, 0, *image.size]], [0.9]
+
+
+class Java:
+    """METEOR 1.5 without Java."""
+
+    def scores(self, captions):
+        return np.array([[float(a == b) for b in captions] for a in captions])
+
+
+class Phrases:
+    """Every word is a phrase and a noun."""
+
+    def __init__(self, setting):
+        self.identity = f"words-{setting}"
+
+    def nouns(self, sentences, **_):
+        return [sentence.rstrip(".").lower().split() for sentence in sentences]
+
+    noun_phrases = nouns
+
+
+def signature(name, settings, monkeypatch):
+    metric = vlgauge.load(name, keep_in_memory=True, **settings)
+    package = type(metric).__module__.rpartition(".")[0]
+    with monkeypatch.context() as patch:
+        for file in [file for path, file in sys.modules.items() if path.startswith(f"{package}.")]:
+            if hasattr(file, "phrase_source"):
+                patch.setattr(file, "phrase_source", lambda setting, **_: Phrases(setting))
+            if hasattr(file, "grounding_encoder") and "dataset" in settings:
+                patch.setattr(file, "grounding_encoder", lambda metric: (metric.backbone, True))
+        return metric.compute(**rows_of(name, settings))[f"{name}_signature"]
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_every_setting_changes_the_signature_or_is_listed(name, files, sources, monkeypatch):
+    cases = changes(name, files)
+    metric = type(vlgauge.load(name, keep_in_memory=True))
+    listed = {*base.NOT_IN_SIGNATURE, *metric.unsigned}
+    assert set(cases) == set(setting_names(metric)) - listed - {"profile"}
+    for setting, pair in cases.items():
+        texts = [signature(name, settings, monkeypatch) for settings in pair]
+        assert texts[0] != texts[1], setting
+        for text in texts:
+            fields = parse_signature(text)[1]
+            assert list(fields)[:2] == ["v", "profile"]
+            assert not any(place in text for place in (" ", str(files.folder), files.folder.name, "0x")), text
+            first = [key for key in ("v", "profile", "enc", "dtype", "prep") if key in fields]
+            assert list(fields)[: len(first)] == first
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_settings_of_the_list_are_in_no_signature(name, files, sources, monkeypatch, tmp_path):
+    settings = next(iter(changes(name, files).values()))[0]
+    metric = type(vlgauge.load(name, keep_in_memory=True))
+    listed = {*base.NOT_IN_SIGNATURE, *metric.unsigned} & set(setting_names(metric))
+    others = {
+        setting: value for setting, value in (UNSIGNED | {"feature_cache": tmp_path}).items() if setting in listed
+    }
+    assert set(others) == listed
+    assert signature(name, settings | others, monkeypatch) == signature(name, settings, monkeypatch)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_profile_is_in_every_signature(name):
+    texts = [vlgauge.load(name, keep_in_memory=True, profile=profile).signature() for profile in ("paper", "embedded")]
+    assert [parse_signature(text)[1]["profile"] for text in texts] == ["paper", "embedded"]
+
+
+def test_equal_settings_give_one_signature_in_every_process_and_folder(tmp_path, monkeypatch, run_python):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "one")
+    ours = here()
+    assert sorted(ours) == METRICS
+    path = f"import json, sys; sys.path.insert(0, {str(TESTS)!r})"
+    code = f"{path}\nfrom signature_cases import here\nprint(json.dumps(here()))"
+    theirs = run_python(code, cwd=tmp_path / "two", PYTHONHASHSEED="7", HF_HOME=str(tmp_path / "home"))
+    assert json.loads(theirs.splitlines()[-1]) == ours
