@@ -1,14 +1,14 @@
 """The host library made safe: clean-up after errors, threads, several processes, no left-over files.
 
 `evaluate` 0.4.6 keeps the rows of a round in a locked Arrow file and leaks both when anything fails; it is not safe in
-threads, and mixes the rounds of several processes. Every private name of the host that we touch is in this file.
+threads; of several processes it mixes the rounds, and scores what a dead one had written so far. Every private name of
+the host that we touch is in this file.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-import uuid
 import weakref
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -17,9 +17,11 @@ from typing import Any
 from typing import ClassVar
 
 import evaluate
-from datasets import Dataset
+import pyarrow as pa
+from datasets.arrow_writer import ArrowWriter
 from filelock import FileLock
 
+from vlgauge.module import rounds
 from vlgauge.module.columns import Column
 
 # Locks stay outside of the instances, because a lock cannot be pickled.
@@ -47,8 +49,8 @@ def lock_of(instance: object) -> threading.RLock:
 class StoredRows:
     """Stands in for the host's data set, so that `_compute` gets the rows as the user gave them."""
 
-    def __init__(self, dataset: Dataset, columns: Sequence[Column]) -> None:
-        self._table = dataset.data
+    def __init__(self, table: pa.Table, columns: Sequence[Column]) -> None:
+        self._table = table
         self._columns = {column.name: column for column in columns}
 
     def set_format(self, type: str | None = None) -> None:
@@ -73,7 +75,6 @@ class HostedMetric(evaluate.Metric):
     buf_writer: Any
     filelock: Any
     filelocks: Any
-    rendez_vous_lock: Any
     file_paths: Any
     cache_file_name: Any
     selected_feature_format: Any
@@ -85,8 +86,11 @@ class HostedMetric(evaluate.Metric):
                 "without it a second run in the same cache folder would mix with this one"
             )
         super().__init__(*args, **host)
+        rounds.check_experiment(self.experiment_id)
         self._first_id = self.experiment_id
         self._round = 0
+        self._n_rows = 0
+        self._party: list[str] = []
         self._process = os.getpid()
 
     def __del__(self) -> None:
@@ -99,6 +103,7 @@ class HostedMetric(evaluate.Metric):
         """Write checked rows; whatever fails here discards the rows of the round."""
         try:
             super().add_batch(**stored)
+            self._n_rows += len(next(iter(stored.values())))
         except BaseException as error:
             self._discard_rows()
             error.add_note("The rows that were added before in this round have been discarded.")
@@ -109,34 +114,47 @@ class HostedMetric(evaluate.Metric):
         if self.num_process > 1 and self.writer is None:
             # A process without rows takes part all the same, or the others would wait for it in vain.
             super().add_batch(**{column.name: [] for column in self.columns})
-        try:
-            record: dict[str, Any] | None = super().compute(**options)
-        finally:
-            if self.num_process > 1 and self.filelocks:
-                # Only rank 0 comes here, after it has got the lock of every process: nobody waits for one any more.
-                for who in (*range(self.num_process), "rdv"):
-                    stem = f"{self.experiment_id}-{self.num_process}-{who}"
-                    _unlink(os.path.join(self.data_dir, stem + (".lock" if who == "rdv" else ".arrow.lock")))
+        record: dict[str, Any] | None = super().compute(**options)
         return record
 
     def _create_cache_file(self, timeout: float = 1) -> tuple[str, FileLock]:
         """A name of its own for each round, so that no instance ever waits for the lock of another one."""
-        if self.num_process > 1:
-            return super()._create_cache_file(timeout)
-        name = f"{self.experiment_id}-{uuid.uuid4()}-1-0.arrow"
-        path = os.path.join(self.data_dir, name)
+        path = rounds.row_file(self.data_dir, self.experiment_id, self.num_process, self.process_id)
         # Not bound to a thread, so that rows added in one can be scored in another one later.
-        lock = FileLock(path + ".lock", thread_local=False)
+        lock = FileLock(rounds.lock_file(path), thread_local=False)
         lock.acquire(timeout=timeout)
         return path, lock
 
-    def _finalize(self) -> None:
-        super()._finalize()
-        if self.data is None:
+    def _init_writer(self, timeout: float = 1) -> None:
+        """Open the file of rows; of several processes, wait until all have."""
+        if self.num_process == 1:
+            super()._init_writer(timeout)
             return
-        self.data = StoredRows(self.data, self.columns)
-        if not len(self.data):
+        self.cache_file_name, self.filelock = self._create_cache_file(timeout)
+        self.writer = ArrowWriter(features=self.selected_feature_format, path=self.cache_file_name)
+        rounds.refuse_twin(self.cache_file_name)
+        self._party = rounds.meet(self.cache_file_name, self.timeout)
+
+    def _finalize(self) -> None:
+        if self.num_process == 1:
+            super()._finalize()
+            self.data = StoredRows(self.data.data, self.columns)
+        else:
+            self._finalize_one_of_several()
+        if self.data is not None and not len(self.data):
             raise ValueError(self._no_rows())
+
+    def _finalize_one_of_several(self) -> None:
+        """Hand the rows of this process over; the first one reads those of all."""
+        self.writer.finalize()
+        self.writer = None
+        if self.process_id == 0:
+            self.file_paths, self.filelocks = self._party, [self.filelock]
+            self.data = StoredRows(rounds.collected(self._party, self._n_rows, self.timeout), self.columns)
+        else:
+            rounds.publish(self.cache_file_name, self._party[0], self._n_rows)
+            self.cache_file_name = None  # from now on the first process's to remove
+            _release(self.filelock)
 
     def _no_rows(self) -> str:
         names = " and ".join(f"`{column.name}`" for column in self.columns if not column.optional)
@@ -146,6 +164,9 @@ class HostedMetric(evaluate.Metric):
         """After each `compute`, failed or not: no rows; in a distributed run also another file name."""
         self._discard_rows()
         if self.num_process > 1:
+            if self.process_id == 0:
+                with suppress(OSError):
+                    rounds.sweep(self.data_dir, self._first_id)
             # A fast process may write its next rows before rank 0 has read these: they go to another file.
             self._round += 1
             self._module_info.experiment_id = f"{self._first_id}@r{self._round}"
@@ -155,21 +176,23 @@ class HostedMetric(evaluate.Metric):
         if self.writer is not None:
             with suppress(Exception):
                 self.writer.close()
-        locks = [*(self.filelocks or ()), self.filelock, self.rendez_vous_lock]
-        for path in {*(self.file_paths or ()), self.cache_file_name} - {None}:
-            _unlink(path)
+        locks = [*(self.filelocks or ()), self.filelock]
+        # The own file first: where it is gone, processes that are late remove theirs.
+        for path in dict.fromkeys((self.cache_file_name, *(self.file_paths or ()))):
+            if path is not None:
+                rounds.remove(path)
         for lock in locks:
             if lock is not None:
-                with suppress(OSError):
-                    lock.release(force=True)
-                if self.num_process == 1:
-                    # Nobody else can be waiting for it: its name was never used twice.
-                    _unlink(lock.lock_file)
+                _release(lock)
+        self._n_rows, self._party = 0, []
         self.writer = self.buf_writer = self.data = None
-        self.filelock = self.rendez_vous_lock = self.filelocks = None
+        self.filelock = self.filelocks = None
         self.file_paths = self.cache_file_name = self.selected_feature_format = None
 
 
-def _unlink(path: str) -> None:
+def _release(lock: FileLock) -> None:
+    """Release a lock and remove its file: nobody waits for it, because its name was never used twice."""
     with suppress(OSError):
-        os.unlink(path)
+        lock.release(force=True)
+    with suppress(OSError):
+        os.unlink(lock.lock_file)
