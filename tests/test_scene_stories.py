@@ -64,6 +64,13 @@ def test_relations_in_sentences_are_those_of_the_picture(told):
     assert told_of > 150
 
 
+def test_sentences_say_to_the_left_of(told):
+    """Parsers lose the noun before a bare "left of"."""
+    texts = [sentence for story in told for sentence in story.sentences]
+    assert sum(" to the left of " in text or " to the right of " in text for text in texts) > 60
+    assert not any(re.search(r"(?<!to the )\b(left|right) of\b", text) for text in texts)
+
+
 def test_the_sentences_of_two_stories_are_mostly_false_of_each_others_pictures(told):
     true = [
         each.claim.true_of(scene)

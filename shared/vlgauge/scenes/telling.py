@@ -37,7 +37,7 @@ _TEMPLATES = {
     ),
     "enter": ("{other} appears {is_at} {hero}", "{hero} meets {other}", "{other} comes and stays {is_at} {hero}"),
     "exchange": ("{other} appears {is_at} {hero}", "{hero} meets {other}", "{hero} finds {other}"),
-    "move": ("{hero} moves {is_at} {other}", "{hero} is {is_at} {other}", "{hero} jumps {is_at} {other}"),
+    "move": ("{hero} goes {is_at} {other}", "{hero} is {is_at} {other}", "{hero} comes {is_at} {other}"),
     "ground": ("{hero} comes to {ground}", "{hero} stands {on}", "{hero} is {on}"),
     "alone": ("{hero} is alone {on}", "{hero} stays alone {on}", "{hero} is left alone {on}"),
 }
@@ -93,13 +93,19 @@ def _sentence(
     text = text.format(
         hero=phrases[0],
         other=phrases[-1],
-        is_at=pick(RELATION_WORDS[relation], rng) if relation else "",
+        is_at=_place_words(relation, rng) if relation else "",
         on=f"on {ground}" if say else "",
         ground=ground,
     )
     phrases += [ground] if say else []
     claim = Claim(tuple(mentions), scene.relation if "{is_at}" in template else None, scene.background if say else None)
     return Statement(" ".join(text.split()), claim, tuple(sorted(phrases, key=text.index)))
+
+
+def _place_words(relation: str, rng: np.random.Generator) -> str:
+    """Such as "above" or "to the left of"; parsers of English lose the noun before a bare "left of"."""
+    words = pick(RELATION_WORDS[relation], rng)
+    return f"to the {words}" if words.startswith(("left", "right")) else words
 
 
 def _named(thing: Thing, names: dict[Thing, str], rng: np.random.Generator) -> tuple[Mention, str]:
