@@ -17,7 +17,7 @@ import vlgauge
 
 LIMIT_SECONDS = 2.0
 N_PHRASES, N_IMAGES, N_REGIONS, WIDTH = 12, 5, 10, 512
-SETTINGS: dict[str, Any] = {"theta": 0.6, "concreteness": "standin", "keep_in_memory": True, "progress": False}
+SETTINGS: dict[str, Any] = {"theta": 0.6, "keep_in_memory": True, "progress": False}
 
 
 def generated_features(n_stories: int, seed: int = 0) -> tuple[list[list[str]], list[dict[str, Any]]]:

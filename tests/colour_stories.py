@@ -1,12 +1,15 @@
 """Two stories, their pictures in plain colours, and groovist with an encoder that knows colours only."""
 
 from functools import cache
+from pathlib import Path
 
 from fake_clip import FakeClip
 from PIL import Image
 
 import vlgauge
 
+# Ratings of our own, in steps of one half.
+STANDIN = Path(__file__).resolve().parent / "golden" / "groovist" / "concreteness_standin.csv"
 RED, GREEN, BLUE, YELLOW = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0)
 
 
@@ -26,7 +29,9 @@ IMAGES = [plain(RED), plain(GREEN)]
 
 
 def load(encoder=None, **settings):
-    defaults = {"theta": 1.2, "concreteness": "standin", "regions": "whole", "backbone": encoder or FakeClip()}
+    defaults = {"theta": 1.2, "regions": "whole", "backbone": encoder or FakeClip()}
+    if "concreteness" not in settings:
+        defaults["concreteness_path"] = STANDIN
     return vlgauge.load("groovist", keep_in_memory=True, **defaults | settings)
 
 

@@ -12,7 +12,7 @@ NAMES = list(COLOURS)
 
 def loader(**common):
     """Loads groovist with an encoder of colours, as the command does."""
-    settings = {"theta": 0.3, "regions": "whole", "concreteness": "standin", "noun_phrases": "embedded"}
+    settings = {"theta": 0.3, "regions": "whole", "noun_phrases": "embedded"}
     metric = settings | {"backbone": FakeClip()} | common
 
     def load(**more):

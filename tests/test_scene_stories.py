@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from vlgauge import scenes
+from vlgauge.noun_phrases import phrase_source
 from vlgauge.scenes.content import OPPOSITES
 from vlgauge.scenes.content import single_scenes
 from vlgauge.scenes.stories import PLOTS
@@ -69,6 +70,19 @@ def test_sentences_say_to_the_left_of(told):
     texts = [sentence for story in told for sentence in story.sentences]
     assert sum(" to the left of " in text or " to the right of " in text for text in texts) > 60
     assert not any(re.search(r"(?<!to the )\b(left|right) of\b", text) for text in texts)
+
+
+def test_the_embedded_pipeline_finds_the_phrases(told):
+    """But for those that say where or when: "the left", "after that"."""
+    statements = [each for story in told for each in story.statements]
+    found = phrase_source("embedded").noun_phrases([each.text for each in statements])
+    elsewhere = {"the left", "the right", "this", "that"}
+    wrong = [
+        each.text
+        for each, phrases in zip(statements, found, strict=True)
+        if [phrase for phrase in phrases if phrase not in elsewhere] != list(dict.fromkeys(each.phrases))
+    ]
+    assert len(wrong) <= 0.005 * len(statements), wrong
 
 
 def test_the_sentences_of_two_stories_are_mostly_false_of_each_others_pictures(told):

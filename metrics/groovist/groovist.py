@@ -164,7 +164,7 @@ class Groovist(module.StoryImageMetric):
     def signature_fields(self) -> dict[str, Any]:
         """The settings that are no source; `_compute` adds the sources by what was read there."""
         fields = {name: value for name, value in super().signature_fields().items() if name not in SOURCE_SETTINGS}
-        if self.concreteness not in ("brysbaert", "standin"):
+        if self.concreteness != "brysbaert":
             del fields["lemmatizer"]
         if not self.analysis or "temporal_misalignment" not in self.analysis:
             del fields["matching"]

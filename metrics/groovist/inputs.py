@@ -8,10 +8,8 @@ from types import NoneType
 from typing import Any
 
 from vlgauge.concreteness import UNKNOWN_WEIGHT
-from vlgauge.concreteness import ConcretenessTable
 from vlgauge.concreteness import PhraseWeights
-from vlgauge.concreteness import read_concreteness
-from vlgauge.concreteness import standin_table
+from vlgauge.concreteness import concreteness_table
 from vlgauge.encoders import ImageTextEncoder
 from vlgauge.idf import idf_table
 from vlgauge.language import replace_placeholders
@@ -31,7 +29,7 @@ SOURCE_SETTINGS = (
     *("dataset", "theta", "concreteness", "concreteness_path", "idf", "noun_phrases"),
     *("regions", "detector_weights", "backbone", "weights", "feature_cache"),
 )
-CONCRETENESS = ("brysbaert", "standin", "idf")
+CONCRETENESS = ("brysbaert", "idf")
 UNITS = ("noun_phrases", "nouns")
 UNKNOWN = UNKNOWN_WEIGHT
 OPENAI_BACKBONE = "ViT-B/32"
@@ -102,21 +100,8 @@ def phrase_weigher(metric: Any) -> tuple[Callable[[str], float | None], str]:
     if metric.concreteness == "idf":
         idf = idf_table(metric.idf, lowercase=True)  # phrases are in lower case, the stories of a corpus are not
         return idf.mean, idf.identity
-    table = _ratings(metric)
+    table = concreteness_table(metric.concreteness_path)
     return PhraseWeights(table, metric.lemmatizer).weight, table.identity
-
-
-def _ratings(metric: Any) -> ConcretenessTable:
-    if metric.concreteness_path is not None:
-        return read_concreteness(metric.concreteness_path)
-    if metric.concreteness == "standin" or metric.profile == "embedded":
-        return standin_table()
-    raise ValueError(
-        "`concreteness_path` is missing: the ratings of Brysbaert et al. (2014), "
-        "https://doi.org/10.3758/s13428-013-0403-5, may not be shipped (no derivatives); name your copy (columns Word "
-        "and Conc.M), or see `vlgauge prefetch concreteness`, which names their source and licence; "
-        'concreteness="standin" takes a small table of our own, concreteness=None none'
-    )
 
 
 @dataclass(frozen=True)

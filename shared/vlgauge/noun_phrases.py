@@ -1,4 +1,4 @@
-"""Noun phrases and nouns of sentences, from a spaCy pipeline, from the shipped one, or from NLTK's tagger."""
+"""Noun phrases and nouns of sentences, from a spaCy pipeline, the one of the embedded profile, or NLTK's tagger."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from typing import Protocol
 
 from vlgauge.encoders.pool import pool
 from vlgauge.encoders.weights import WeightsNotFound
-from vlgauge.english import english_identity
+from vlgauge.english import IDENTITY
+from vlgauge.english import NAME
+from vlgauge.english import VERSION
 from vlgauge.english import english_pipeline
 from vlgauge.english import import_spacy
 from vlgauge.language import split_sentences
@@ -64,9 +66,9 @@ def phrase_source(
     """The source that a setting stands for; nothing is downloaded.
 
     Args:
-        setting: Name or folder of an installed spaCy pipeline; a `spacy.Language`; "embedded" for the shipped
-            pipeline; "nltk" for NLTK's tagger, which finds nouns only. None: "en_core_web_trf", under the profile
-            "embedded" the shipped one.
+        setting: Name or folder of an installed spaCy pipeline; a `spacy.Language`; "embedded" for en_core_web_sm as
+            `vlgauge.english` checks it; "nltk" for NLTK's tagger, which finds nouns only. None: "en_core_web_trf",
+            under the profile "embedded" that one.
         profile: "paper" or "embedded".
         argument: Name of the setting, for messages; "nouns" allows "nltk".
         split: How "nltk" splits a sentence again before it cuts it into words.
@@ -82,7 +84,7 @@ def phrase_source(
     if setting == NLTK:
         return NltkNouns(split)
     if setting == EMBEDDED:
-        return SpacyPhrases(english_pipeline(), argument, identity=english_identity(), forget=True)
+        return SpacyPhrases(english_pipeline(), argument, identity=IDENTITY, forget=True)
     if isinstance(setting, str):
         return SpacyPhrases(pool.get(("spacy", setting), lambda: _installed_pipeline(setting, argument)), argument)
     return SpacyPhrases(setting, argument)
@@ -230,9 +232,8 @@ def _installed_pipeline(name: str, argument: str) -> Language:
             ) from error
         raise WeightsNotFound(
             f"`{argument}` names the spaCy pipeline {name!r}, which is not installed here; "
-            f"run: python -m spacy download {name}, or choose another one "
-            f'({argument}="en_core_web_sm" is small, {argument}="embedded" is shipped with vlgauge), '
-            "or give lists of phrases to `compute`"
+            f'run: python -m spacy download {name}, or choose {argument}="embedded", which is {NAME} {VERSION} and '
+            'comes with pip install "vlgauge[embedded]", or give lists of phrases to `compute`'
         ) from error
     return nlp
 

