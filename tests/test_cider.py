@@ -200,7 +200,7 @@ HEADER = '{"format": "vlgauge document frequencies", "version": 1, "documents": 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "not enough values"),
+        (b"", "Expecting value"),
         (b"plain text", "Not a gzipped file"),
         (gzip.compress(b"[1, 2]\n"), "list indices"),
         (gzip.compress(b"no json\n"), "Expecting value"),

@@ -265,8 +265,8 @@ def test_broken_idf(source, message):
         idf.idf_table(source)
 
 
-@pytest.mark.parametrize("text", ["{", "[1]"])
-def test_broken_idf_file(tmp_path, text):
+@pytest.mark.parametrize(("text", "message"), [("{", "hold JSON, got .* in line 1"), ("[1]", "be a file with a JSON")])
+def test_broken_idf_file(tmp_path, text, message):
     path = written(tmp_path, text)
-    with pytest.raises(ValueError, match="`idf` must be a"):
+    with pytest.raises(ValueError, match=f"`idf` must {message}"):
         idf.idf_table(path)

@@ -74,9 +74,9 @@ def test_what_is_no_table(source, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"{", "must be a JSON file, got"),
-        (b"\x89PNG", "must be a JSON file, got"),
-        (b"[" * 100_000, "must be a JSON file, got"),
+        (b"{", "must hold JSON, got .* in line 1"),
+        (b"\x89PNG", "must be UTF-8 text, got byte 0x89 in line 1"),
+        (b"[" * 100_000, "must have lists and objects at most 64 deep"),
         (b"[1]", "must be a file with a JSON object, got a list"),
         (b'{"dog": NaN}', "must have a number for each word, got nan"),
     ],
@@ -98,7 +98,7 @@ def test_a_pickled_dictionary(tmp_path):
         (tmp_path / "idf.pkl").write_bytes(pickle.dumps(values, protocol))
         table = read_pickled(tmp_path / "idf.pkl")
         assert table == IdfTable(None, values)
-    with pytest.raises(ValueError, match=r"`idf` must be a JSON file.*`vlgauge\.idf\.read_pickled\(path\)` reads"):
+    with pytest.raises(ValueError, match=r"`idf` must be UTF-8 text.*`vlgauge\.idf\.read_pickled\(path\)` reads"):
         idf_table(tmp_path / "idf.pkl")
 
 

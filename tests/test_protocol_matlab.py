@@ -10,6 +10,7 @@ import pytest
 from scipy.io import loadmat
 from scipy.io import savemat
 
+from vlgauge.files import limits
 from vlgauge.protocols.matlab import members
 from vlgauge.protocols.matlab import number_of
 from vlgauge.protocols.matlab import read_matlab
@@ -127,10 +128,26 @@ def test_a_file_that_unpacks_to_too_much(mat):
     path = mat(x=np.zeros(2_000_000), y=np.ones(2_000_000))
     assert path.stat().st_size < 100_000
     assert len(read_matlab(path, ["y"])["y"]) == 2_000_000
-    with pytest.raises(ValueError, match=r"fails with: more than 20,000,000 bytes when it is unpacked"):
-        read_matlab(path, ["y"], limit=20_000_000)
-    with pytest.raises(ValueError, match=r"must have at most 1,000 bytes, got \d\d,\d\d\d"):
-        read_matlab(path, ["y"], limit=1000)
+    message = r"data\.mat` must have at most 20,000,000 bytes when it is unpacked, got more .*--max-unpacked"
+    with limits(max_unpacked=20_000_000), pytest.raises(ValueError, match=message):
+        read_matlab(path, ["y"])
+    with limits(max_bytes=1000), pytest.raises(ValueError, match="must have at most 1,000 bytes, got more"):
+        read_matlab(path, ["y"])
+
+
+def test_small_numbers_count_as_what_they_become(mat):
+    path = mat(x=np.zeros(1_000_000, np.uint8))
+    assert len(read_matlab(path, ["x"])["x"]) == 1_000_000
+    with limits(max_unpacked=20_000_000), pytest.raises(ValueError, match="when it is unpacked"):
+        read_matlab(path, ["x"])
+
+
+def test_a_variable_that_stands_twice(mat):
+    path = mat(x=1.0)
+    data = path.read_bytes()
+    path.write_bytes(data + data[128:])
+    with pytest.raises(ValueError, match="fails with: the variable 'x' twice"):
+        read_matlab(path, ["x"])
 
 
 def test_unpacking_stops_at_the_limit(mat):
@@ -138,8 +155,8 @@ def test_unpacking_stops_at_the_limit(mat):
 
     path = mat(x=np.zeros(10_000_000))  # 80 MB
     tracemalloc.start()
-    with pytest.raises(ValueError, match="when it is unpacked"):
-        read_matlab(path, ["x"], limit=1_000_000)
+    with limits(max_unpacked=1_000_000), pytest.raises(ValueError, match="when it is unpacked"):
+        read_matlab(path, ["x"])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 5_000_000

@@ -75,10 +75,10 @@ def test_json_files(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("r.json", "{", "must be a JSON file of regions"),
+        ("r.json", "{", "must hold JSON, got .* in line 1"),
         ("r.json", "[]", "must map each image to its `boxes`"),
         ("r.json", '{"a": {"box": []}}', "must map each image to its `boxes`, got .* with 'a'"),
-        ("r.jsonl", '{"boxes": []}', "must be a JSON file of regions"),
+        ("r.jsonl", '{"boxes": []}', "must have an object with `image` in each line, got another in line 1"),
         ("r.jsonl", '{"image": 1, "boxes": []}\n{"image": "1", "boxes": []}', "must have each image once, .* with '1'"),
         ("r.json", '{"caf\xe9": {"boxes": []}}', "must be UTF-8 text, got"),
     ],

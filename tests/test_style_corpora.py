@@ -188,17 +188,17 @@ def test_broken_goemotions_are_refused(tmp_path, row):
 
 
 @pytest.mark.parametrize(
-    ("name", "data"),
+    ("name", "data", "message"),
     [
-        ("a.tsv.gz", b"fine\t3\tid\n"),
-        ("a.tsv.gz", gzip.compress(b"fine\t3\tid\n" * 99)[:-12]),
-        ("a.tsv.gz", gzip.compress(b"fine\t3\tid\n")[:10] + b"\xff" * 20),
-        ("a.tsv", b"f\xffne\t3\tid\n"),
+        ("a.tsv.gz", b"fine\t3\tid\n", "a whole gzip file"),
+        ("a.tsv.gz", gzip.compress(b"fine\t3\tid\n" * 99)[:-12], "a whole gzip file"),
+        ("a.tsv.gz", gzip.compress(b"fine\t3\tid\n")[:10] + b"\xff" * 20, "a whole gzip file"),
+        ("a.tsv", b"f\xffne\t3\tid\n", "UTF-8 text"),
     ],
     ids=["not packed", "cut short", "altered", "not UTF-8"],
 )
-def test_goemotions_that_are_no_text_are_refused(tmp_path, name, data):
-    with pytest.raises(ValueError, match=r"FILE must be text in UTF-8, if .gz packed by gzip, got .* in .*a\.tsv"):
+def test_goemotions_that_are_no_text_are_refused(tmp_path, name, data, message):
+    with pytest.raises(ValueError, match=rf"FILE must be {message}, got .*a\.tsv"):
         read_goemotions(written(tmp_path / name, data))
 
 

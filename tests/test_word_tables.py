@@ -211,10 +211,10 @@ def test_a_packed_file_that_is_cut(text, monkeypatch, large):
     monkeypatch.setattr(word_vectors, "LARGE", large)
     packed = text.with_name("glove.txt.gz")
     packed.write_bytes(gzip.compress(text.read_bytes())[:-50])
-    with pytest.raises(ValueError, match=r"`glove_path` must name a whole file of word vectors, got glove\.txt\.gz"):
+    with pytest.raises(ValueError, match=r"`glove_path` must be a whole gzip file, got '.*glove\.txt\.gz'"):
         opened(packed).rows(["w0"])
     packed.write_bytes(b"no gzip at all")
-    with pytest.raises(ValueError, match=r"`glove_path` must name a whole file of word vectors, got glove\.txt\.gz"):
+    with pytest.raises(ValueError, match=r"`glove_path` must be a whole gzip file, got '.*glove\.txt\.gz'"):
         opened(packed).rows(["w0"])
     packed.write_bytes(gzip.compress(text.read_bytes()))
     assert list(opened(packed).rows(["w0"])) == ["w0"]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.encoders.toy import TOY_NAME
+from vlgauge.files import read_json
 from vlgauge.settings import finite_number
 from vlgauge.settings import setting_names
 
@@ -88,10 +89,7 @@ def read_theta(path: str | os.PathLike[str]) -> FittedTheta:
             f"`theta` must be a finite number or an existing file of a fitted one, got {os.fspath(path)!r}; "
             "`fit_theta(..., path=...)` writes one"
         )
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"`theta` must be a file of a fitted theta, got {os.fspath(path)!r} ({error})") from None
+    content = read_json(file, "`theta`")
     fitted = _fitted(content) if isinstance(content, Mapping) else None
     if fitted is None:
         raise ValueError(

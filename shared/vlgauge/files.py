@@ -41,6 +41,8 @@ STDIN = "-"
 _UNPACKED_PER_BYTE = 16
 # What a number or a text takes at least in memory, so that few bytes of a Parquet file do not become very many.
 _BYTES_PER_VALUE = 32
+# Larger numbers are no floats.
+_MAX_DIGITS = 308
 _CHUNK = 2**20
 _BATCH = 4096
 
@@ -212,6 +214,29 @@ def _pieces(file: gzip.GzipFile, limit: int, path: FilePath, name: str) -> Itera
         raise ValueError(f"{name} must be a whole gzip file, got {os.fspath(path)!r} ({error})") from None
 
 
+def unpacked_lines(path: FilePath, name: str = "`path`", longest: int = 2**24) -> Iterator[bytes]:
+    """Lines of a gzip file, without their ends.
+
+    Args:
+        path: The file.
+        name: How messages call it.
+        longest: Bytes of the longest line.
+
+    Raises:
+        ValueError: If it unpacks to too much, is damaged, or has a longer line.
+        OSError: If it cannot be read.
+    """
+    rest = b""
+    with unpacking(path, name) as pieces:
+        for piece in pieces:
+            *lines, rest = (rest + piece).split(b"\n")
+            yield from lines
+            if len(rest) > longest:
+                raise ValueError(f"{name} must have lines, got one of over {longest:,} bytes in {os.fspath(path)!r}")
+    if rest:
+        yield rest
+
+
 def read_unpacked(path: FilePath, name: str = "`path`") -> bytes:
     """The content of a file, unpacked if its name ends in .gz.
 
@@ -234,6 +259,10 @@ class _Repeated(ValueError):
     """A key that an object has twice."""
 
 
+class _ManyDigits(ValueError):
+    """A whole number that is no float."""
+
+
 def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
     """The value of a JSON text, which may have NaN in the place of numbers.
 
@@ -248,7 +277,7 @@ def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
     """
     place = f"line {first_line} of {str(shown)!r}"
     try:
-        value = json.loads(text, object_pairs_hook=_without_repeated)
+        value = json.loads(text, object_pairs_hook=_without_repeated, parse_int=_whole_number)
     except json.JSONDecodeError as error:
         line = first_line + error.lineno - 1
         raise ValueError(
@@ -260,11 +289,10 @@ def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
         ) from None
     except RecursionError:
         value = None
-    except ValueError as error:
+    except _ManyDigits:
         raise ValueError(
-            f"{name} must have numbers of at most {sys.get_int_max_str_digits():,} digits, got more in "
-            f"{_behind(text, place)}"
-        ) from error
+            f"{name} must have whole numbers of at most {_MAX_DIGITS} digits, got more in {_behind(text, place)}"
+        ) from None
     else:
         if text.count("[") + text.count("{") <= MAX_DEPTH or _depth(value) <= MAX_DEPTH:
             return value
@@ -277,6 +305,12 @@ def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
 def _behind(text: str, place: str) -> str:
     """The place, if the text is one line; else where it begins is all that is known."""
     return f"the text from {place} on" if "\n" in text.strip() else place
+
+
+def _whole_number(text: str) -> int:
+    if len(text) > _MAX_DIGITS:
+        raise _ManyDigits
+    return int(text)
 
 
 def _without_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

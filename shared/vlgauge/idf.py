@@ -15,6 +15,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from vlgauge.files import read_json
 from vlgauge.language import split_sentences
 from vlgauge.language import story_sentences
 from vlgauge.language import words
@@ -129,10 +130,10 @@ def _json_object(file: Path) -> dict[str, Any]:
             "writes one"
         )
     try:
-        content = json.loads(file.read_bytes())
-    except (ValueError, RecursionError) as error:
+        content = read_json(file, "`idf`")
+    except ValueError as error:
         hint = "; `vlgauge.idf.read_pickled(path)` reads a pickle" if file.suffix in PICKLES else ""
-        raise ValueError(f"`idf` must be a JSON file, got {str(file)!r} ({error}){hint}") from None
+        raise ValueError(f"{error}{hint}") from None
     if not isinstance(content, dict):
         raise ValueError(f"`idf` must be a file with a JSON object, got a {type(content).__name__}")
     return content

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import zlib
 from collections import Counter
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
-from os import PathLike
 from pathlib import Path
 from typing import Any
-from typing import TypeAlias
 
 from vlgauge.cli.tables import read_rows
 from vlgauge.cli.tables import take_column
-
-FilePath: TypeAlias = str | PathLike[str]
+from vlgauge.files import FilePath
+from vlgauge.files import decoded
+from vlgauge.files import read_bytes
+from vlgauge.files import read_json
+from vlgauge.files import read_text
+from vlgauge.files import read_unpacked
 
 GOEMOTIONS_LABELS = (
     *("admiration", "amusement", "anger", "annoyance", "approval", "caring", "confusion", "curiosity", "desire"),
     *("disappointment", "disapproval", "disgust", "embarrassment", "excitement", "fear", "gratitude", "grief", "joy"),
     *("love", "nervousness", "optimism", "pride", "realization", "relief", "remorse", "sadness", "surprise", "neutral"),
 )
+
+_DIGITS = 9  # of the number of a label, at most
 
 # What stands in the place of a caption whose writer left.
 _NO_CAPTION = ("[DISCONNECT]", "[TIMEOUT]", "[RETURNED]")
@@ -143,7 +144,7 @@ def read_lines(files: Mapping[str, FilePath]) -> StyledCaptions:
     blank = 0
     for style, path in files.items():
         # Only a line feed ends a line; splitlines() would also cut at U+2028 and shift what follows.
-        lines = Path(path).read_bytes().decode("utf-8", errors="replace").split("\n")
+        lines = read_bytes(path, "FILE").decode("utf-8", errors="replace").split("\n")
         kept += [(line.strip(), style, str(i)) for i, line in enumerate(lines) if line.strip()]
         blank += sum(not line.strip() for line in lines[:-1])
     return _gathered(kept, {"blank line": blank} if blank else {}, ", ".join(map(str, files.values())))
@@ -185,19 +186,15 @@ def read_goemotions(path: FilePath, labels: FilePath | None = None) -> StyledCap
     Raises:
         ValueError: If it is no text in UTF-8, or a row has not three cells, or a number that is no emotion's.
     """
-    names = GOEMOTIONS_LABELS if labels is None else tuple(Path(labels).read_text("utf-8").split())
-    data = Path(path).read_bytes()
-    try:
-        text = (gzip.decompress(data) if str(path).endswith(".gz") else data).decode("utf-8-sig")
-    except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise ValueError(f"FILE must be text in UTF-8, if .gz packed by gzip, got {error} in {path}") from None
+    names = GOEMOTIONS_LABELS if labels is None else tuple(read_text(labels, "FILE").split())
+    text = decoded(read_unpacked(path, "FILE"), "FILE", path)
     captions, styles, several = [], [], 0
     for number, line in enumerate(text.split("\n"), 1):
         cells = line.removesuffix("\r").split("\t")
         if cells == [""] or (number == 1 and cells[:2] == ["text", "label"]):
             continue
         numbers = cells[1].split(",") if len(cells) == 3 else [""]
-        if not all(cell.isdecimal() and int(cell) < len(names) for cell in numbers):
+        if not all(cell.isdecimal() and len(cell) <= _DIGITS and int(cell) < len(names) for cell in numbers):
             expected = f"text, numbers below {len(names)} and id, separated by tabs"
             raise ValueError(f"FILE must have {expected}, got {line[:60]!r} in line {number} of {path}")
         if len(numbers) > 1:
@@ -229,10 +226,7 @@ def _gathered(kept: Sequence[tuple[str, str, str]], dropped: Mapping[str, int], 
 
 def _json(path: FilePath, kind: type) -> Any:
     """Content of a JSON file, a list or an object."""
-    try:
-        content = json.loads(Path(path).read_text("utf-8"))
-    except ValueError as error:
-        raise ValueError(f"FILE must hold JSON, got {error} in {path}") from None
+    content = read_json(path, "FILE")
     if not isinstance(content, kind):
         raise ValueError(f"FILE must hold a JSON {kind.__name__}, got {type(content).__name__} in {path}")
     return content

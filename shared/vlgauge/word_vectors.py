@@ -6,18 +6,16 @@ A large file is made into a table that is memory-mapped, at its first use, and n
 from __future__ import annotations
 
 import codecs
-import gzip
 import threading
 import warnings
-import zlib
 from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Generator
 from collections.abc import Iterable
 from collections.abc import Iterator
 from contextlib import closing
 from os import PathLike
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
@@ -25,6 +23,8 @@ from vlgauge.encoders.pac_s_weights import cache_folder
 from vlgauge.encoders.pool import pool
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import sha256_of
+from vlgauge.files import open_file
+from vlgauge.files import unpacked_lines
 from vlgauge.progress import progress_bar
 from vlgauge.word_tables import SUFFIX
 from vlgauge.word_tables import BrokenTable
@@ -67,8 +67,8 @@ def read_rows(file: Path, wanted: Collection[str], *, argument: str = "encoder")
 def _lines(file: Path, argument: str) -> Iterator[tuple[int, bytes, bytes]]:
     """Number, word and text of each row; of rows whose words have spaces none."""
     width = 0
-    with closing(_opened(file)) as lines:
-        for number, line in enumerate(_bounded(lines, file, argument), 1):
+    with closing(_file_lines(file, argument)) as lines:
+        for number, line in enumerate(lines, 1):
             row = (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).rstrip()
             count = row.count(b" ")
             if number == 1 and count == 1 and all(part.isdigit() for part in row.split(b" ")):
@@ -85,17 +85,18 @@ def _lines(file: Path, argument: str) -> Iterator[tuple[int, bytes, bytes]]:
         raise ValueError(f"`{argument}` must name a file of word vectors, got none in {file.name}")
 
 
-def _opened(file: Path) -> IO[bytes]:
-    return gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb", buffering=2**20)  # type: ignore[return-value]
-
-
-def _bounded(lines: IO[bytes], file: Path, argument: str) -> Iterator[bytes]:
-    while line := lines.readline(LONGEST_LINE + 1):
-        if len(line) > LONGEST_LINE:
-            raise ValueError(
-                f"`{argument}` must name a file of word vectors, got a line of over {LONGEST_LINE} bytes in {file.name}"
-            )
-        yield line
+def _file_lines(file: Path, argument: str) -> Generator[bytes]:
+    if file.suffix == ".gz":
+        yield from unpacked_lines(file, f"`{argument}`", LONGEST_LINE)
+        return
+    with open_file(file, f"`{argument}`") as lines:
+        while line := lines.readline(LONGEST_LINE + 1):
+            if len(line) > LONGEST_LINE:
+                raise ValueError(
+                    f"`{argument}` must name a file of word vectors, got a line of over {LONGEST_LINE} bytes in "
+                    f"{file.name}"
+                )
+            yield line
 
 
 def _has_spaced_word(row: bytes, width: int) -> bool:
@@ -178,15 +179,10 @@ class WordVectorFile:
             return {word: row for word in asked if (row := self._known[word]) is not None}
 
     def _read(self, words: set[str]) -> tuple[dict[str, np.ndarray], int]:
-        try:
-            found = self._mapped(words) if self._large else None
-            if found is None or not all(np.isfinite(row).all() for row in found[0].values()):
-                return read_rows(self.path, words, argument=self._argument)  # it also tells the line that is broken
-            return found
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise ValueError(
-                f"`{self._argument}` must name a whole file of word vectors, got {self.path.name}: {error}"
-            ) from error
+        found = self._mapped(words) if self._large else None
+        if found is None or not all(np.isfinite(row).all() for row in found[0].values()):
+            return read_rows(self.path, words, argument=self._argument)  # it also tells the line that is broken
+        return found
 
     def _mapped(self, words: set[str]) -> tuple[dict[str, np.ndarray], int] | None:
         """Rows of the table, which is made if it is not there or broken; None if it cannot be kept."""
@@ -201,8 +197,6 @@ class WordVectorFile:
             self._table = self._converted()
             return self._table.rows(words), self._table.shape[1]
         except (OSError, BrokenTable) as error:
-            if isinstance(error, gzip.BadGzipFile):
-                raise
             warnings.warn(
                 f"the table of {self.path.name} cannot be kept in {self.table_path.parent}, the text is read each "
                 f"time: {error}",

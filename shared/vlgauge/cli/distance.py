@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.cli.tables import READERS
 from vlgauge.cli.tables import add_limits
 from vlgauge.cli.tables import read_rows
+from vlgauge.files import read_json
 from vlgauge.lean_imports import lean_import
 from vlgauge.results import to_json
 from vlgauge.results import to_table
@@ -193,7 +193,7 @@ def _result_file(source: str) -> dict[str, Any] | None:
     if not source.endswith(".json") or not Path(source).is_file():
         return None
     try:
-        content = json.loads(Path(source).read_text("utf-8"))
+        content = read_json(source, "FILE")
     except ValueError:
         return None
     return content if isinstance(content, dict) and isinstance(content.get("ids"), list) else None

@@ -19,6 +19,8 @@ from vlgauge.clip_scores.image import Floats
 from vlgauge.clip_scores.long_text import CONTEXT
 from vlgauge.clip_scores.vectors import Ids
 from vlgauge.clip_scores.vectors import token_ids
+from vlgauge.files import read_json
+from vlgauge.files import read_text
 
 FORMAT = "vlgauge-idf-1"
 N_TOKENS = 49408
@@ -117,7 +119,7 @@ def read_idf(path: str | Path) -> Idf:
     Raises:
         ValueError: If the file is not one, or its weights are not those it was saved with.
     """
-    return _saved(_json(_text(Path(path))), Path(path))
+    return _saved(read_json(path, "`idf`"), Path(path))
 
 
 def checked_idf(value: Any) -> Any:
@@ -174,10 +176,9 @@ def resolved_idf(value: Any, *, candidates: Sequence[str], references: Sequence[
 
 def _read_corpus(path: Path) -> Idf:
     """A table from a file: a saved table, sentences one per line, a JSON list, or JSON lists by key."""
-    text = _text(path)
     if path.suffix.lower() != ".json":
-        return corpus_idf([line for line in text.splitlines() if line.strip()], path.stem)
-    content = _json(text)
+        return corpus_idf([line for line in read_text(path, "`idf`").splitlines() if line.strip()], path.stem)
+    content = read_json(path, "`idf`")
     if isinstance(content, dict) and content.get("format") == FORMAT:
         return _saved(content, path)
     lists = list(content.values()) if isinstance(content, dict) else [content]
@@ -186,13 +187,6 @@ def _read_corpus(path: Path) -> Idf:
             f"`idf` must be a JSON list of sentences, or lists of sentences by key, got something else in {str(path)!r}"
         )
     return corpus_idf([sentence for part in lists for sentence in part], path.stem)
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"`idf` must be a file of valid JSON, got {error.msg} in line {error.lineno}") from None
 
 
 def _saved(record: Any, path: Path) -> Idf:
@@ -206,12 +200,3 @@ def _saved(record: Any, path: Path) -> Idf:
     if not same:
         raise ValueError(f"`idf` must be a table as Idf.save writes it, got one that was changed in {str(path)!r}")
     return idf
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"`idf` must be a UTF-8 file, got byte {error.object[error.start]:#04x} in {str(path)!r}"
-        ) from None

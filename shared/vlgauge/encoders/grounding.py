@@ -6,7 +6,6 @@ A checkpoint of ours is a folder with ``model.safetensors`` and ``config.json``;
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -26,6 +25,7 @@ from vlgauge.encoders.torch_use import check_torch
 from vlgauge.encoders.vision import VIT_NAME
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import sha256_of
+from vlgauge.files import read_json
 from vlgauge.progress import Progress
 from vlgauge.signatures import local_name
 
@@ -206,10 +206,7 @@ def read_config(path: Path) -> dict[str, Any]:
     Raises:
         ValueError: If it is no such thing.
     """
-    try:
-        config = json.loads(path.read_text("utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"`checkpoint` must have a {CONFIG} that is JSON, got {str(path)!r} ({error})") from None
+    config = read_json(path, "`checkpoint`")
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         found = config.get("format") if isinstance(config, dict) else type(config).__name__
         raise ValueError(f"`checkpoint` must have a {CONFIG} of the format {FORMAT}, got {found!r} in {str(path)!r}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import re
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from vlgauge.encoders.checkpoint_files import read_torch_object
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import hub_folder
 from vlgauge.encoders.weights import sha256_of
+from vlgauge.files import read_json
 from vlgauge.signatures import local_name
 
 EMBEDDED = Path(__file__).resolve().parents[1] / "data" / "sentence_order"
@@ -117,10 +117,7 @@ def _described(name: str, folder: Path, checkpoint: Path | None) -> PairModel:
     config = folder / "config.json"
     if not config.is_file():
         raise ValueError(f"`{setting}` must be a folder with config.json, got {str(folder)!r}")
-    try:
-        settings = json.loads(config.read_text("utf-8"))
-    except ValueError as error:
-        raise ValueError(f"`{setting}` must have JSON in config.json, got {error} in {str(folder)!r}") from None
+    settings = read_json(config, f"`{setting}`")
     if not isinstance(settings, dict) or "auto_map" in settings:
         raise ValueError(
             f"`{setting}` must be a model of the transformers library, got one with code of its own: {name!r}"
@@ -213,7 +210,7 @@ def _of_checkpoint(found: PairModel, path: Path) -> Any:
     from transformers import AlbertConfig
     from transformers import AlbertForSequenceClassification
 
-    kind = json.loads((found.folder / "config.json").read_text("utf-8")).get("model_type")
+    kind = read_json(found.folder / "config.json", "`base`").get("model_type")
     if kind != "albert":
         raise RefusedModel(f"`base` must be a configuration of ALBERT, got {kind!r} in {str(found.folder)!r}")
     state = read_authors_checkpoint(path)

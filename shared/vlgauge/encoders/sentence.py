@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from vlgauge.encoders.torch_use import refuse_forked
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import hub_folder
 from vlgauge.encoders.weights import sha256_of
+from vlgauge.files import read_json
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
 from vlgauge.signatures import local_name
@@ -98,7 +98,7 @@ def _described(folder: Path, identity: str | None = None) -> SentenceModel:
     modules = folder / "modules.json"
     if not modules.is_file():
         raise ValueError(f"`encoder` must be a sentence-transformers model with modules.json, got {str(folder)!r}")
-    entries = json.loads(modules.read_text("utf-8"))
+    entries = read_json(modules, "`encoder`")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise ValueError(
             f"`encoder` must have a list of modules in modules.json, got something else in {str(folder)!r}"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import warnings
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from vlgauge.encoders.weights import sha256_of
+from vlgauge.files import read_text
 from vlgauge.progress import Progress
 from vlgauge.signatures import local_name
 from vlgauge.word_vectors import read_rows
@@ -31,11 +30,8 @@ class BagOfWords:
 
     def __init__(self, path: str) -> None:
         file = _existing(path, "bow:")
-        try:
-            # Only a line feed ends a line; splitlines() would also cut at U+2028 and add columns.
-            lines = (line.strip() for line in file.read_bytes().decode("utf-8-sig").split("\n"))
-        except UnicodeDecodeError as error:
-            raise ValueError(f"`encoder` must name a list of words in UTF-8, got {path!r}: {error}") from None
+        # Only a line feed ends a line; splitlines() would also cut at U+2028 and add columns.
+        lines = (line.strip() for line in read_text(file, "`encoder`").split("\n"))
         words = dict.fromkeys(line for line in lines if line)
         if not words:
             raise ValueError(f"`encoder` must name a list of words, one per line, got none in {path!r}")
@@ -77,10 +73,7 @@ class WordVectors:
                 badly.
         """
         split = [text.lower().split() for text in texts]
-        try:
-            table, width = read_rows(self._file, {word for words in split for word in words})
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise ValueError(f"`encoder` must name a whole file of word vectors, got {self._file}: {error}") from error
+        table, width = read_rows(self._file, {word for words in split for word in words})
         vectors = np.zeros((len(texts), width), dtype=np.float32)
         unknown = 0
         for row, words in zip(vectors, split, strict=True):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from collections.abc import Sequence
-from os import PathLike
 from pathlib import Path
 from pathlib import PurePosixPath
 from typing import Any
-from typing import TypeAlias
 
-FilePath: TypeAlias = str | PathLike[str]
+from vlgauge import files
+from vlgauge.files import FilePath
 
 _KINDS = {str: "a text", list: "a list", dict: "an object", bool: "true or false", int: "a number", float: "a number"}
 
@@ -68,10 +66,7 @@ def read_json(path: Path) -> dict[str, Any]:
         ValueError: If it holds something else.
         OSError: If it cannot be read.
     """
-    try:
-        content = json.loads(path.read_text("utf-8-sig"))
-    except ValueError as error:
-        raise ValueError(f"`{path}` must hold JSON, got text that fails with: {error}") from None
+    content = files.read_json(path, f"`{path}`")
     if not isinstance(content, dict):
         raise ValueError(f"`{path}` must hold a JSON object, got {type(content).__name__}")
     return content

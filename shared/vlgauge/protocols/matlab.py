@@ -17,7 +17,13 @@ from typing import Literal
 
 import numpy as np
 
-MAX_BYTES = 2**31
+from vlgauge.files import first_repeated
+from vlgauge.files import read_bytes
+from vlgauge.files import refuse
+from vlgauge.files import unpacked_limit
+
+# What a number, a text or a cell takes in memory, at least.
+_BYTES_PER_VALUE = 32
 
 _HEADER_BYTES, _MAX_DEPTH = 128, 16
 _MATRIX, _COMPRESSED = 14, 15
@@ -30,7 +36,7 @@ Order = Literal["big", "little"]
 _TAGS = {"big": struct.Struct(">II").unpack_from, "little": struct.Struct("<II").unpack_from}
 
 
-def read_matlab(path: Path, names: Sequence[str], limit: int = MAX_BYTES) -> dict[str, list[Any]]:
+def read_matlab(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
     """Variables of a MATLAB file, each flat, column by column.
 
     Numbers are floats, texts are strings, cell arrays are lists, structures are tuples of their fields. Other variables
@@ -39,29 +45,31 @@ def read_matlab(path: Path, names: Sequence[str], limit: int = MAX_BYTES) -> dic
     Args:
         path: File.
         names: Names of the variables.
-        limit: Most bytes that the file may have, before and after it is unpacked.
 
     Raises:
         ValueError: If one is missing or of another kind, or the file is too large, of another version, or broken.
         OSError: If it cannot be read.
     """
-    if path.stat().st_size > limit:
-        raise ValueError(f"`{path}` must have at most {limit:,} bytes, got {path.stat().st_size:,}")
-    data = path.read_bytes()
+    data = read_bytes(path, f"`{path}`")
     if data[124:128] in (b"\x00\x02IM", b"\x02\x00MI"):
         raise ValueError(f"`{path}` must be a MATLAB file of version 7 at most, got 7.3; save it with -v7")
     if len(data) < _HEADER_BYTES or data[126:128] not in (b"IM", b"MI"):
         raise ValueError(f"`{path}` must be a MATLAB file of version 5 to 7, got something else")
     order: Order = "little" if data[126:128] == b"IM" else "big"
     found: dict[str, list[Any]] = {}
-    there = []
+    there: list[str] = []
+    room = _Room(unpacked_limit(len(data)))
     try:
-        for body in _variables(memoryview(data)[_HEADER_BYTES:], order, limit):
-            matrix = _Matrix(body, order)
+        for body in _variables(memoryview(data)[_HEADER_BYTES:], order, room):
+            matrix = _Matrix(body, order, room)
             there.append(matrix.name)
+            if first_repeated(there):
+                raise ValueError(f"the variable {matrix.name!r} twice")
             if matrix.name in names:
                 value = matrix.value()
                 found[matrix.name] = value if isinstance(value, list) else [value]
+    except _Full:
+        refuse(f"`{path}`", room.limit, "bytes when it is unpacked", "max_unpacked", path)
     except (ValueError, zlib.error) as error:
         raise ValueError(f"`{path}` must be a MATLAB file, got one that fails with: {error}") from None
     for name in names:
@@ -70,16 +78,36 @@ def read_matlab(path: Path, names: Sequence[str], limit: int = MAX_BYTES) -> dic
     return found
 
 
-def _variables(data: memoryview, order: Order, limit: int) -> Iterator[memoryview]:
+class _Full(Exception):
+    """A file that fills more than the room it is given."""
+
+
+class _Room:
+    """What a file may fill in memory.
+
+    Attributes:
+        limit: Bytes.
+        left: Bytes that are left.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = self.left = limit
+
+    def take(self, n_bytes: int) -> None:
+        """Fill so many bytes."""
+        self.left -= n_bytes
+        if self.left < 0:
+            raise _Full
+
+
+def _variables(data: memoryview, order: Order, room: _Room) -> Iterator[memoryview]:
     """Bytes of the matrices of a file, unpacked."""
-    parts, total = _Parts(data, order, padded=False), len(data)
+    parts = _Parts(data, order, padded=False)
     while parts.place < len(data):
         kind, body = parts.take()
         if kind == _COMPRESSED:
-            unpacked = zlib.decompressobj().decompress(body, limit + 1 - total)
-            total += len(unpacked)
-            if total > limit:
-                raise ValueError(f"more than {limit:,} bytes when it is unpacked")
+            unpacked = zlib.decompressobj().decompress(body, room.left + 1)
+            room.take(len(unpacked))
             kind, body = _Parts(memoryview(unpacked), order).take()
         if kind == _MATRIX:
             yield body
@@ -112,12 +140,12 @@ class _Parts:
 class _Matrix:
     """An array of MATLAB: its name and, when asked, what it holds."""
 
-    __slots__ = ("depth", "kind", "name", "order", "parts", "shape")
+    __slots__ = ("depth", "kind", "name", "order", "parts", "room", "shape")
 
-    def __init__(self, body: memoryview, order: Order, depth: int = 0) -> None:
+    def __init__(self, body: memoryview, order: Order, room: _Room, depth: int = 0) -> None:
         if depth > _MAX_DEPTH:
             raise ValueError(f"more than {_MAX_DEPTH} arrays within each other")
-        self.order, self.depth, self.parts = order, depth, _Parts(body, order)
+        self.order, self.depth, self.room, self.parts = order, depth, room, _Parts(body, order)
         flags = int.from_bytes(self.parts.take()[1][:4], order)
         self.kind = flags & 0xFF
         shape = self.parts.take()[1]
@@ -138,9 +166,10 @@ class _Matrix:
 
     def _member(self) -> Any:
         kind, body = self.parts.take()
+        self.room.take(_BYTES_PER_VALUE)
         if kind != _MATRIX:
             raise ValueError(f"a part of type {kind} in the place of an array")
-        return _Matrix(body, self.order, self.depth + 1).value() if len(body) else []
+        return _Matrix(body, self.order, self.room, self.depth + 1).value() if len(body) else []
 
     def _cells(self, n: int) -> list[Any]:
         return [self._member() for _ in range(n)]
@@ -170,6 +199,7 @@ class _Matrix:
         kind, body = self.parts.take()
         if kind not in _NUMBER_TYPES:
             raise ValueError(f"numbers of type {kind}")
+        self.room.take(_BYTES_PER_VALUE * n)
         sign = "<" if self.order == "little" else ">"
         values: list[float] = np.frombuffer(body, dtype=sign + _NUMBER_TYPES[kind]).astype(np.float64).tolist()
         if len(values) != n:

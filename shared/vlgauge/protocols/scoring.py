@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -10,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vlgauge.files import parse_json
+from vlgauge.files import read_text
 from vlgauge.settings import one_of
 
 MISSING = ("error", "nan")
@@ -74,9 +75,9 @@ def read_scores(path: Path) -> list[Scores]:
         ValueError: If it has none of these forms.
         OSError: If it cannot be read.
     """
-    text = path.read_text("utf-8-sig")
+    text = read_text(path, f"`{path}`")
     try:
-        content = json.loads(text)
+        content = parse_json(text, f"`{path}`", path)
     except ValueError:
         content = [_line(line, number, path) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if isinstance(content, dict):
@@ -92,11 +93,11 @@ def read_scores(path: Path) -> list[Scores]:
 
 def _line(line: str, number: int, path: Path) -> Any:
     try:
-        record = json.loads(line)
+        record = parse_json(line, f"`{path}`", path, number)
         return record["score"] if isinstance(record, dict) else record
     except (ValueError, KeyError):
         raise ValueError(
-            f"`{path}` must have a number or an object with 'score' in line {number}, got {line!r}"
+            f"`{path}` must have a number or an object with 'score' in line {number}, got {line!r:.60}"
         ) from None
 
 

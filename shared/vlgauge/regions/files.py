@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from vlgauge.files import csv_rows
+from vlgauge.files import parse_json
+from vlgauge.files import read_text
 
 AUTHORS_COLUMNS = ("image_name", "image_id", "bbox", "object", "score")
 
@@ -37,13 +39,17 @@ def read_authors_regions(
         OSError: If the table cannot be read.
     """
     shown = os.fspath(table)
-    rows = csv.DictReader(io.StringIO(_text(table, "table"), newline=""))
-    missing = set(AUTHORS_COLUMNS) - {"object", "image_name"} - set(rows.fieldnames or ())
+    lines = csv_rows(read_text(table, "`table`"), "`table`", shown)
+    _, titles = next(lines, (0, []))
+    missing = set(AUTHORS_COLUMNS) - {"object", "image_name"} - set(titles)
     if missing:
         raise ValueError(f"`table` must have the columns {', '.join(AUTHORS_COLUMNS)}, {shown!r} lacks {missing}")
     found: dict[str, list[tuple[float, list[float], str]]] = {}
-    for row in rows:
-        place = f"line {rows.line_num} of {shown!r}"
+    for number, cells in lines:
+        if not cells:
+            continue
+        place = f"line {number} of {shown!r}"
+        row = dict(zip(titles, [*cells, *[""] * len(titles)], strict=False))
         found.setdefault(row["image_id"], []).append(
             (_score(row["score"], place), _box(row["bbox"], place), row["bbox"])
         )
@@ -66,16 +72,12 @@ def read_regions(path: str | os.PathLike[str]) -> Entries:
         ValueError: If the file has another form.
         OSError: If it cannot be read.
     """
-    shown, text = os.fspath(path), _text(path, "path")
-    try:
-        if Path(path).suffix == ".jsonl":
-            lines = [json.loads(line) for line in text.split("\n") if line.strip()]
-            pairs = [(str(line["image"]), line) for line in lines]
-        else:
-            content = json.loads(text)
-            pairs = list(content.items()) if isinstance(content, Mapping) else [("", None)]
-    except (json.JSONDecodeError, TypeError, KeyError) as error:
-        raise ValueError(f"`path` must be a JSON file of regions, got {shown!r} ({error!r})") from None
+    shown, text = os.fspath(path), read_text(path)
+    if Path(path).suffix == ".jsonl":
+        pairs = [_line(line, number, shown) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    else:
+        content = parse_json(text, "`path`", shown)
+        pairs = list(content.items()) if isinstance(content, Mapping) else [("", None)]
     entries: Entries = {}
     for image, entry in pairs:
         if not isinstance(entry, Mapping) or "boxes" not in entry:
@@ -103,11 +105,14 @@ def arranged(entries: Mapping[str, Any], stories: Sequence[Sequence[Any]]) -> li
     return [[entries[str(image)] for image in story] for story in stories]
 
 
-def _text(path: str | os.PathLike[str], argument: str) -> str:
-    try:
-        return Path(path).read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"`{argument}` must be UTF-8 text, got {os.fspath(path)!r} ({error.reason})") from None
+def _line(text: str, number: int, shown: str) -> tuple[str, Any]:
+    """The image of a line and its regions."""
+    line = parse_json(text, "`path`", shown, number)
+    if not isinstance(line, Mapping) or "image" not in line:
+        raise ValueError(
+            f"`path` must have an object with `image` in each line, got another in line {number} of {shown!r}"
+        )
+    return str(line["image"]), line
 
 
 def _score(text: str | None, place: str) -> float:
@@ -122,9 +127,9 @@ def _box(text: str | None, place: str) -> list[float]:
         box = json.loads(text or "")
         if len(box) == 4:
             return [float(x) for x in box]
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         pass
-    raise ValueError(f"`table` must have a box [x1, y1, x2, y2] in each row, got {text!r} in {place}")
+    raise ValueError(f"`table` must have a box [x1, y1, x2, y2] in each row, got {text!r:.60} in {place}")
 
 
 def _picture(path: Path, image: str) -> str:
