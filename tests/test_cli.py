@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vlgauge.cli import main
-from vlgauge.cli.score import setting
+from vlgauge.cli.scoring import setting
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 ROWS = [

@@ -258,8 +258,11 @@ def test_refusals(here, capsys, words, message):
 def test_unknown_name_and_numbers(here, capsys):
     for words, message in (
         (("coco", "x.json"), "invalid choice: 'coco'"),
-        (("foil", "x.json", "--references", "few"), "argument --references"),
-        (("pascal50s", "x", "--draws", "some"), "argument --draws"),
+        (
+            ("foil", "x.json", "--references", "few"),
+            "argument --references: must be a whole number, all or none, got 'few'",
+        ),
+        (("pascal50s", "x", "--draws", "some"), "argument --draws: must be a whole number or fixed, got 'some'"),
     ):
         with pytest.raises(SystemExit):
             main(["protocol", *words])

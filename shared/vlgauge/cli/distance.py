@@ -12,7 +12,8 @@ from typing import Any
 
 from vlgauge.cli.loading import load_metric
 from vlgauge.cli.located import located
-from vlgauge.cli.score import check_target
+from vlgauge.cli.outputs import check_target
+from vlgauge.cli.outputs import write_json
 from vlgauge.cli.score import row_ids
 from vlgauge.cli.scoring import compute_all
 from vlgauge.cli.scoring import load_metrics
@@ -83,8 +84,7 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read or compute the scores, pair them, print the distances."""
-    for source in (options.model, options.human):
-        check_target(options.output, source)
+    check_target(options.output, [options.model, options.human])
     if not options.score and (options.set or options.predictions or options.images or options.profile):
         raise ValueError("--set, --predictions, --images and --profile must come with --score, which was left out")
     lean_import("evaluate")
@@ -104,8 +104,7 @@ def run(options: argparse.Namespace) -> int:
         **result,
     }
     if options.output:
-        Path(options.output).write_text(to_json(record) + "\n", encoding="utf-8")
-        sys.stderr.write(f"wrote {options.output}\n")
+        write_json(options.output, record)
     print(to_json(record) if options.format == "json" else summary(record, paired, options.rows))
     return 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -14,7 +13,8 @@ from typing import Any
 
 from vlgauge.cli.loading import load_metric
 from vlgauge.cli.located import located
-from vlgauge.cli.score import check_target
+from vlgauge.cli.outputs import check_target
+from vlgauge.cli.outputs import write_json
 from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.cli.tables import READERS
 from vlgauge.cli.tables import Rows
@@ -23,7 +23,6 @@ from vlgauge.cli.tables import read_rows
 from vlgauge.cli.tables import take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import plain
-from vlgauge.results import to_json
 from vlgauge.results import to_table
 
 if TYPE_CHECKING:
@@ -171,7 +170,7 @@ def run_ablations(options: argparse.Namespace) -> int:
 
 def run_fit_theta(options: argparse.Namespace) -> int:
     """Theta of a data set, with the settings of the metric."""
-    check_target(options.theta, options.file, "--theta")
+    check_target(options.theta, [options.file], "--theta")
     if options.output and Path(options.output).resolve() == Path(options.theta).resolve():
         raise ValueError(f"--output must be another file than that of --theta, got {options.output!r} for both")
     data, _ = _read(options)
@@ -218,7 +217,7 @@ def _progress(options: argparse.Namespace) -> bool | None:
 def _read(options: argparse.Namespace) -> tuple[Stories, Rows]:
     from vlgauge.grounding_study import Stories
 
-    check_target(options.output, options.file)
+    check_target(options.output, [options.file])
     for name in ("seed", "resamples"):
         if getattr(options, name, 0) < 0:
             raise ValueError(f"--{name} must be a whole number of at least 0, got {getattr(options, name)}")
@@ -277,5 +276,4 @@ def _print_left_out(count: int, lacking: str) -> None:
 
 def _write(options: argparse.Namespace, record: Mapping[str, Any]) -> None:
     if options.output:
-        Path(options.output).write_text(to_json(plain(record)) + "\n", encoding="utf-8")
-        sys.stderr.write(f"wrote {options.output}\n")
+        write_json(options.output, plain(record))

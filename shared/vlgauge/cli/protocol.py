@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
-import sys
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,9 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from vlgauge.cli.loading import load_metric
-from vlgauge.cli.score import check_target
+from vlgauge.cli.outputs import check_target
+from vlgauge.cli.outputs import write_json
+from vlgauge.cli.outputs import write_output
 from vlgauge.cli.scoring import load_metrics
 from vlgauge.cli.scoring import metric_list
 from vlgauge.cli.scoring import settings_by_metric
@@ -91,8 +92,7 @@ def run(options: argparse.Namespace) -> int:
     record = {scores.name: _record(scores, evaluation) for scores, evaluation in judged}
     record["left_out"] = dict(task.left_out)
     if options.output:
-        Path(options.output).write_text(to_json(record) + "\n", encoding="utf-8")
-        sys.stderr.write(f"wrote {options.output}\n")
+        write_json(options.output, record)
     print(to_json(record) if options.format == "json" else summary(task, judged))
     return 0
 
@@ -127,9 +127,9 @@ def _check(options: argparse.Namespace) -> None:
         raise ValueError("--set, --profile and --idf must come with --metric, which was left out")
     if options.metric and len(metric_list(options.metric)) > 1:
         raise ValueError(f"--metric must name one metric, got {options.metric!r}")
-    for option in ("output", "write_rows"):
-        for source in (*options.data, options.scores or "-"):
-            check_target(getattr(options, option), source, f"--{option.replace('_', '-')}")
+    sources = [*options.data, *([options.scores] if options.scores else [])]
+    check_target(options.output, sources)
+    check_target(options.write_rows, sources, "--write-rows", (".jsonl",))
 
 
 def _rules(options: argparse.Namespace, known: Sequence[str]) -> dict[str, Any]:
@@ -168,8 +168,7 @@ def _write_rows(task: Task, target: str) -> None:
         raise ValueError("--write-rows must be left out where DATA has the images in it, which JSON cannot hold")
     cells = zip(*task.columns.values(), strict=True)
     lines = [json.dumps(dict(zip(task.columns, row, strict=True)), ensure_ascii=False) for row in cells]
-    Path(target).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    sys.stderr.write(f"wrote {target}\n")
+    write_output(target, "\n".join(lines) + "\n")
 
 
 def _record(scores: Scores, found: Evaluation) -> dict[str, Any]:
@@ -192,8 +191,15 @@ def _cell(figure: Figure) -> str:
 
 
 def _count(text: str) -> int | str:
-    return "all" if text == "all" else 0 if text == "none" else int(text)
+    return "all" if text == "all" else 0 if text == "none" else _whole(text, "a whole number, all or none")
 
 
 def _draws(text: str) -> int | str:
-    return text if text == "fixed" else int(text)
+    return text if text == "fixed" else _whole(text, "a whole number or fixed")
+
+
+def _whole(text: str, expected: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be {expected}, got {text!r}") from None

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from vlgauge.cli.located import located
+from vlgauge.cli.outputs import RESULT_ENDINGS
+from vlgauge.cli.outputs import check_result_target
+from vlgauge.cli.outputs import write_result
 from vlgauge.cli.scoring import COLUMNS
 from vlgauge.cli.scoring import compute_all
 from vlgauge.cli.scoring import load_metrics
 from vlgauge.cli.scoring import metric_list
 from vlgauge.cli.scoring import read_columns
-from vlgauge.cli.scoring import setting
 from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.cli.tables import READERS
 from vlgauge.cli.tables import Rows
@@ -24,8 +24,6 @@ from vlgauge.cli.tables import read_rows
 from vlgauge.cli.tables import take_column
 from vlgauge.results import to_json
 from vlgauge.results import to_table
-
-__all__ = ["add_parser", "check_target", "run", "setting", "summary"]
 
 TEXT_WIDTH = 60
 
@@ -63,7 +61,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--profile", choices=("paper", "embedded"), help="published weights, or what is shipped")
     parser.add_argument("--details", action="store_true", help="also say how each score came about (JSON)")
     parser.add_argument("--format", choices=("table", "json"), help="of what is printed (default: table)")
-    parser.add_argument("--output", metavar="FILE", help="write the whole result as JSON to this file")
+    parser.add_argument("--output", metavar="FILE", help=f"write the result, as {', '.join(RESULT_ENDINGS)}")
     parser.add_argument("--rows", type=int, default=20, metavar="N", help="rows in the table; 0 for all (default: 20)")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
     parser.set_defaults(run=run)
@@ -77,9 +75,9 @@ def run(options: argparse.Namespace) -> int:
     if options.details and options.format == "table" and not options.output:
         raise ValueError("--details must go without --format table, which has no place for them, or with --output FILE")
     settings = settings_by_metric(options.set, metric_list(names))  # wrong names are told before the file is read
+    check_result_target(options.output, file, details=options.details)
     rows = read_rows(file, options.input_format)
     ids = row_ids(rows, options.id)
-    check_target(options.output, file)
     metrics = load_metrics(settings, config=options.config, profile=options.profile, quiet=options.no_progress)
     columns = located(read_columns(rows, metrics, {column: getattr(options, column) for column in COLUMNS}), file)
     results = compute_all(metrics, columns, details=options.details)
@@ -87,27 +85,12 @@ def run(options: argparse.Namespace) -> int:
     for result in results.values():
         record |= result
     if options.output:
-        Path(options.output).write_text(to_json(record) + "\n", encoding="utf-8")
-        sys.stderr.write(f"wrote {options.output}\n")
+        write_result(options.output, record)
     if options.format == "json" or (options.details and options.format is None and not options.output):
         print(to_json(record))
     else:
         print(summary(results, ids, columns["predictions"] or [], options.rows))
     return 0
-
-
-def check_target(target: str | None, source: str, option: str = "--output") -> None:
-    """Refuse a file that cannot be written, before the work is done.
-
-    Raises:
-        ValueError: If its folder is missing, or it is the input.
-    """
-    if target is None:
-        return
-    if not Path(target).absolute().parent.is_dir() or Path(target).is_dir():
-        raise ValueError(f"{option} must be a file in an existing folder, got {target!r}")
-    if source != "-" and Path(target).resolve() == Path(source).resolve():
-        raise ValueError(f"{option} must be another file than FILE, got {target!r} for both")
 
 
 def summary(results: Mapping[str, dict[str, Any]], ids: Sequence[Any], texts: Sequence[Any], limit: int) -> str:

@@ -6,22 +6,24 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from vlgauge.cli.loading import load_metric
-from vlgauge.cli.score import check_target
-from vlgauge.cli.score import setting
+from vlgauge.cli.outputs import check_target
+from vlgauge.cli.outputs import write_json
+from vlgauge.cli.scoring import setting
 from vlgauge.cli.tables import READERS
 from vlgauge.cli.tables import add_limits
 from vlgauge.cli.tables import read_rows
 from vlgauge.cli.tables import take_column
 from vlgauge.progress import progress_bar
-from vlgauge.results import to_json
 from vlgauge.results import to_table
 
 DEFAULT_METRICS = "trm,trm:distance=cider_d,mmd_bert,frechet_bert"
 PICTURES = (".png", ".svg", ".pdf")
+NEEDS_MATPLOTLIB = '--plot needs matplotlib; run: pip install "vlgauge[demo]"'
 
 
 def add_parser(commands: Any) -> None:
@@ -52,12 +54,11 @@ def run(options: argparse.Namespace) -> int:
     from vlgauge.sensitivity import human_split
     from vlgauge.sensitivity import sensitivity
 
-    if options.plot and Path(options.plot).suffix not in PICTURES:
-        raise ValueError(f"--plot must end in one of {', '.join(PICTURES)}, got {options.plot!r}")
     sizes = None if options.sizes is None else _numbers(options.sizes)
-    check_target(options.output, options.file)
-    if options.plot and not Path(options.plot).absolute().parent.is_dir():
-        raise ValueError(f"--plot must be a file in an existing folder, got {options.plot!r}")
+    check_target(options.output, [options.file])
+    check_target(options.plot, [options.file], "--plot", PICTURES)
+    if options.plot and find_spec("matplotlib") is None:
+        raise ImportError(NEEDS_MATPLOTLIB)
     rows = read_rows(options.file, options.input_format)
     predictions, references = (take_column(rows, column) for column in (options.predictions, options.references))
     metrics = loaded_metrics(options)
@@ -71,8 +72,7 @@ def run(options: argparse.Namespace) -> int:
     table += [asdict(row) | {"candidates from": "people"} for row in people if row.candidates == last]
     print(to_table(list(table[0]), [list(row.values()) for row in table]))
     if options.output:
-        Path(options.output).write_text(to_json({"rows": table}) + "\n", encoding="utf-8")
-        sys.stderr.write(f"wrote {options.output}\n")
+        write_json(options.output, {"rows": table})
     if options.plot:
         draw(table, Path(options.plot))
         sys.stderr.write(f"wrote {options.plot}\n")
@@ -115,7 +115,7 @@ def draw(table: Sequence[dict[str, Any]], path: Path) -> None:
         from matplotlib.figure import Figure
         from matplotlib.ticker import MaxNLocator
     except ImportError as error:
-        raise ImportError('--plot needs matplotlib; run: pip install "vlgauge[demo]"') from error
+        raise ImportError(NEEDS_MATPLOTLIB) from error
 
     figure = Figure(figsize=(8, 4.8), layout="constrained")
     axes = figure.subplots()
