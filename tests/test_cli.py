@@ -125,6 +125,13 @@ def test_mmd_bert_on_the_examples(capsys):
     [
         (["score", "rovist_nx", "x.csv"], "must be one of the installed metrics"),
         (["score", "rovist_nr", "missing.csv"], "error: missing.csv: No such file or directory$"),
+        (["score", "rovist_nr", "missing"], "error: missing: No such file or directory$"),
+        (["score", "rovist_nr", "."], "FILE must be a file, got the folder '.'$"),
+        (
+            ["score", "trm", "rows.jsonl", "--set", "distance=precomputed"],
+            "--set must name a distance that a command can compute, got 'precomputed', which is for Python, where "
+            "`compute` takes `distances`$",
+        ),
         (["score", "rovist_nr", "rows.txt"], "FILE must end in one of jsonl, json, csv, tsv, parquet"),
         (["score", "rovist_nr", "rows.jsonl"], "the column 'predictions' in every row, row 0 has: id, text, other"),
         (

@@ -15,6 +15,13 @@ from vlgauge.style_report import style_report
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "styled_captions.csv"
 
 
+FILES = {
+    "other.csv": "text,mood\na,x\n",
+    "unnamed.csv": "caption,style\na,x\nb, \n",
+    "two.csv": "caption,style\na,x\nb,y\n",
+}
+
+
 @pytest.fixture
 def corpus():
     return read_table(EXAMPLES, group="picture")
@@ -130,6 +137,26 @@ def test_report_of_a_published_corpus_with_a_test_file(capsys, emotions):
             "FILE must have the column 'mood' in every row",
         ),
         (["style-fit", EXAMPLES, "-o", "t.parquet", "--kind", "senticap"], "FILE must hold JSON, got"),
+        (
+            ["style-fit", ".", "-o", "t.parquet", "--kind", "senticap"],
+            "FILE must be a file for --kind senticap, got the",
+        ),
+        (["style-fit", EXAMPLES, "-o", "t.csv"], "--output must end in .parquet, got 't.csv'"),
+        (["style-report", "."], "FILE must be a file, got the folder '.'"),
+        (["style-report", "none"], "none: No such file or directory"),
+        (
+            ["style-fit", ".", "-o", "t.parquet", "--kind", "flickrstyle"],
+            "FILE must be the folder of FlickrStyle with humor/funny_train.txt and romantic/romantic_train.txt, got "
+            "'.' without humor/funny_train.txt and romantic/romantic_train.txt",
+        ),
+        (
+            ["style-report", EXAMPLES, "--caption", "text"],
+            "FILE must have the column 'text' in every row, row 0 has: caption, style, picture; choose columns with "
+            "--caption and --style, or --kind for a published corpus",
+        ),
+        (["style-report", EXAMPLES, "--test", "other.csv"], "--test FILE must have the column 'caption' in every row"),
+        (["style-report", "unnamed.csv"], "FILE must have text in the column 'style', row 1 has: ' '"),
+        (["style-report", "two.csv"], "`held_out` must leave captions of at least two styles, got only "),
         (["style-report", EXAMPLES, "--held-out", "1.5"], "--held-out must be at least 0 and below 1, got 1.5"),
         (["style-report", EXAMPLES, "--held-out", "-1"], "--held-out must be at least 0 and below 1, got -1.0"),
         (["style-report", EXAMPLES, "--held-out", "nan"], "--held-out must be at least 0 and below 1, got nan"),
@@ -149,6 +176,8 @@ def test_report_of_a_published_corpus_with_a_test_file(capsys, emotions):
 )
 def test_wrong_calls_end_with_one_line(capsys, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
+    for name, rows in FILES.items():
+        (tmp_path / name).write_text(rows, "utf-8")
     code, out, err = run(capsys, *arguments)
     assert (code, out) == (2, "")
     assert err.startswith(f"vlgauge {arguments[0]}: error: {message}")
@@ -162,7 +191,9 @@ def test_wrong_calls_end_with_one_line(capsys, tmp_path, monkeypatch, arguments,
 def test_wrong_options_end_with_one_line(capsys, arguments):
     with pytest.raises(SystemExit, match="2"):
         main(arguments)
-    assert capsys.readouterr().err.count("\n") == 1
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "--shuffle-seed" not in arguments or "--shuffle-seed: must be a whole number or none, got 'y'" in err
 
 
 def test_one_style_only(capsys, tmp_path):
@@ -170,7 +201,7 @@ def test_one_style_only(capsys, tmp_path):
     path.write_text("caption,style\na,x\nb,x\n", "utf-8")
     code, _, err = run(capsys, "style-fit", path, "-o", tmp_path / "t.parquet")
     assert code == 2
-    assert "`styles` must have 2 to 65535 different names, which are contrasted, got only 'x'" in err
+    assert "FILE must have captions of at least two styles, which are contrasted, got only 'x'" in err
     assert not (tmp_path / "t.parquet").exists()
 
 

@@ -122,7 +122,21 @@ def test_the_command_prints_writes_and_draws(file, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--metrics", "rovist_nr"], "rovist_nr"),
+        (
+            ["--metrics", "onlystyle"],
+            "--metrics must be metrics of caption sets (frechet_bert, mmd_bert, trm), got 'onlystyle'",
+        ),
+        (
+            ["--set", "distance=precomputed"],
+            "--set must name a distance that a command can compute, got 'precomputed', which is for Python, where "
+            "`compute` takes `distances`",
+        ),
+        (["--metrics", "trm:distance=precomputed"], "--set must name a distance that a command can compute"),
+        (
+            ["--metrics", "trm,mmd_bert", "--set", "distance=bleu_4"],
+            "--set must name a setting that every metric has, got 'distance', which mmd_bert has not; for one of them "
+            "write --metrics METRIC:distance=VALUE",
+        ),
         (["--metrics", "trx"], "must be one of the installed metrics"),
         (["--sizes", "1;2"], "--sizes must be whole numbers with commas between them, got '1;2'"),
         (["--sizes", "0"], "`sizes` must be numbers of candidates of at least 1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -71,14 +72,14 @@ def read_table(
         file_format: Where the ending of the file does not tell it.
 
     Raises:
-        ValueError: If a column is missing or a cell is no text.
+        ValueError: If a column is missing, a cell is no text, or a style is empty.
         OSError: If the file cannot be read, like everywhere below.
     """
     rows = read_rows(str(path), file_format)
     captions, styles = take_column(rows, caption), take_column(rows, style)
     for title, cells in ((caption, captions), (style, styles)):
         for row, cell in enumerate(cells):
-            if not isinstance(cell, str):
+            if not isinstance(cell, str) or (title == style and not cell.strip()):
                 raise ValueError(f"FILE must have text in the column {title!r}, row {row} has: {cell!r}")
     groups = None if group is None else [str(cell) for cell in take_column(rows, group)]
     return StyledCaptions(captions, styles, groups)
@@ -123,9 +124,15 @@ def read_flickrstyle(folder: FilePath) -> StyledCaptions:
 
     Raises:
         ValueError: If there is no caption.
-        OSError: If a file is missing.
+        FileNotFoundError: If a file is missing; all that are missing are named.
     """
     files = {"humorous": "humor/funny_train.txt", "romantic": "romantic/romantic_train.txt"}
+    missing = [name for name in files.values() if not (Path(folder) / name).is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"FILE must be the folder of FlickrStyle with {' and '.join(files.values())}, got {os.fspath(folder)!r} "
+            f"without {' and '.join(missing)}"
+        )
     return read_lines({style: Path(folder) / name for style, name in files.items()})
 
 

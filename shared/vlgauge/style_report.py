@@ -109,6 +109,10 @@ def _where(labelled: Labelled, mask: Sequence[bool], wanted: bool) -> Labelled:
 
 def _held_out(rest: Labelled, out: Labelled, variant: str, progress: Progress) -> StyleAgreement:
     """Agreement of some captions with table and references from others."""
+    if len(set(rest[1])) == 1:
+        raise ValueError(
+            f"`held_out` must leave captions of at least two styles, got only {rest[1][0]!r}; hold out fewer, or none"
+        )
     table = StyleTable.fit(*rest, progress=progress)
     known = [style in table.captions_per_style for style in out[1]]
     if known and not any(known):

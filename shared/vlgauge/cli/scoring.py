@@ -10,6 +10,7 @@ from typing import Any
 
 from vlgauge.catalog import metric_folder
 from vlgauge.cli.loading import load_metric
+from vlgauge.cli.tables import MissingColumn
 from vlgauge.cli.tables import Rows
 from vlgauge.cli.tables import take_column
 
@@ -21,6 +22,9 @@ NOT_SETTINGS = (
     *("keep_in_memory", "download_config", "download_mode", "revision", "progress", "timeout"),
     "max_concurrent_cache_files",
 )
+
+# Values of settings that go with a keyword of `compute`.
+_OF_PYTHON = {("distance", "precomputed"): "distances"}
 
 Settings = dict[str, Any]
 
@@ -67,7 +71,8 @@ def settings_by_metric(texts: Sequence[str], names: Sequence[str]) -> dict[str, 
     into a setting that is a dictionary: ``c.context=prefix`` of rovist is ``c={"context": "prefix"}``.
 
     Raises:
-        ValueError: If one is given twice, belongs to the command or the host library, or no metric has it.
+        ValueError: If one is given twice, belongs to the command or the host library, is of no metric, or has a value
+            that only Python can use.
     """
     settings: dict[str, Settings] = {name: {} for name in names}
     seen = set()
@@ -82,7 +87,23 @@ def settings_by_metric(texts: Sequence[str], names: Sequence[str]) -> dict[str, 
             raise ValueError(f"--set must name a setting of the metric, got {word!r}")
         for owner in owners:
             _put(settings[owner], path, value, word)
+    for own in settings.values():
+        refuse_settings_of_python(own)
     return settings
+
+
+def refuse_settings_of_python(settings: Settings) -> None:
+    """Refuse values for which every call brings data of its own.
+
+    Raises:
+        ValueError: At the first one.
+    """
+    for (name, value), keyword in _OF_PYTHON.items():
+        if settings.get(name) == value:
+            raise ValueError(
+                f"--set must name a {name} that a command can compute, got {value!r}, which is for Python, where "
+                f"`compute` takes `{keyword}`"
+            )
 
 
 def _owners(name: str, names: Sequence[str]) -> list[str]:
@@ -163,7 +184,7 @@ def read_columns(rows: Rows, metrics: Sequence[Any], titles: Mapping[str, str | 
             continue
         try:
             cells[column.name] = take_column(rows, title or column.name)
-        except ValueError as error:
+        except MissingColumn as error:
             raise ValueError(f"{error}; choose with --{column.name} COLUMN") from None
     return cells
 

@@ -10,9 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from vlgauge.catalog import metric_names
 from vlgauge.cli.loading import load_metric
 from vlgauge.cli.outputs import check_target
 from vlgauge.cli.outputs import write_json
+from vlgauge.cli.scoring import refuse_settings_of_python
 from vlgauge.cli.scoring import setting
 from vlgauge.cli.tables import READERS
 from vlgauge.cli.tables import add_limits
@@ -20,6 +22,7 @@ from vlgauge.cli.tables import read_rows
 from vlgauge.cli.tables import take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import to_table
+from vlgauge.settings import setting_names
 
 DEFAULT_METRICS = "trm,trm:distance=cider_d,mmd_bert,frechet_bert"
 PICTURES = (".png", ".svg", ".pdf")
@@ -92,10 +95,18 @@ def _loaded(label: str, common: dict[str, Any]) -> Any:
     settings = common | dict(map(setting, filter(None, own.split(";"))))
     if name == "trm":
         settings.setdefault("mean_aggregate", True)
-    metric = load_metric(name, **settings)
-    if not hasattr(metric, "partitions"):
-        raise ValueError(f"--metrics must be metrics of caption sets, got {name!r}")
-    return metric
+    refuse_settings_of_python(settings)
+    plain = load_metric(name)
+    if not hasattr(plain, "partitions"):
+        known = [one for one in metric_names() if hasattr(load_metric(one), "partitions")]
+        raise ValueError(f"--metrics must be metrics of caption sets ({', '.join(known)}), got {name!r}")
+    for setting_name in common:
+        if setting_name not in setting_names(type(plain)):
+            raise ValueError(
+                f"--set must name a setting that every metric has, got {setting_name!r}, which {name} has not; "
+                f"for one of them write --metrics METRIC:{setting_name}=VALUE"
+            )
+    return load_metric(name, **settings)
 
 
 def _numbers(text: str) -> list[int]:

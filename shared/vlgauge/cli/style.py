@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -60,10 +62,10 @@ def add_parser(commands: Any) -> None:
 
 
 def _add_corpus(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("corpus", metavar="CORPUS", help="file of captions with styles; for flickrstyle a folder")
-    parser.add_argument("--kind", choices=KINDS, default="table", help="of CORPUS (default: table)")
+    parser.add_argument("corpus", metavar="FILE", help="captions with styles; for --kind flickrstyle its folder")
+    parser.add_argument("--kind", choices=KINDS, default="table", help="of FILE (default: table)")
     parser.add_argument(
-        "--input-format", metavar="FORMAT", help="of a table, where the ending of CORPUS does not tell it"
+        "--input-format", metavar="FORMAT", help="of a table, where the ending of FILE does not tell it"
     )
     add_limits(parser)
     parser.add_argument("--caption", metavar="COLUMN", help="of a table (default: caption)")
@@ -77,6 +79,8 @@ def run_fit(options: argparse.Namespace) -> int:
     from vlgauge.ngrams.files import checked_target
 
     checked_target(options.output)  # a wrong folder is told before the work
+    if Path(options.output).suffix.lower() != ".parquet":
+        raise ValueError(f"--output must end in .parquet, got {options.output!r}")
     corpus = _read(options, options.corpus, None)
     about = {"name": options.name, "source": options.source, "licence": options.licence}
     table = StyleTable.fit(
@@ -103,9 +107,9 @@ def run_report(options: argparse.Namespace) -> int:
     if not 0.0 <= share < 1.0:
         raise ValueError(f"--held-out must be at least 0 and below 1, got {share}")
     if options.test and (options.held_out is not None or options.group_column):
-        raise ValueError("--test must come without --held-out and --group-column, which part CORPUS")
+        raise ValueError("--test must come without --held-out and --group-column, which part FILE")
     corpus = _read(options, options.corpus, options.group_column)
-    test = _read(options, options.test, None) if options.test else None
+    test = _read(options, options.test, None, "--test FILE") if options.test else None
     held_out = None
     if test is None and share:
         held_out = parted_by_group(corpus.groups or range(len(corpus)), share, options.seed)
@@ -129,27 +133,54 @@ def run_report(options: argparse.Namespace) -> int:
 
 def seed(text: str) -> int | None:
     """A whole number, or None for "none"."""
-    return None if text.lower() == "none" else int(text)
+    if text.lower() == "none":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number or none, got {text!r}") from None
 
 
 def _progress(options: argparse.Namespace) -> bool | None:
     return False if options.no_progress else None
 
 
-def _read(options: argparse.Namespace, path: str, group: str | None) -> StyledCaptions:
-    """The captions of a file of the kind that the options name; what was left out is told."""
+def _read(options: argparse.Namespace, path: str, group: str | None, name: str = "FILE") -> StyledCaptions:
+    """The captions of a file of the kind that the options name; what was left out is told.
+
+    Raises:
+        ValueError: If it is not such a file, or fewer than two styles are in it; the message calls it by its name.
+    """
+    try:
+        corpus = _corpus(options, path, group)
+    except ValueError as error:
+        raise ValueError(re.sub("^FILE", name, str(error))) from error
+    if corpus.dropped:
+        counts = ", ".join(f"{count} with {reason}" for reason, count in corpus.dropped.items())
+        sys.stderr.write(f"read {len(corpus)} captions from {path}, left out {counts}\n")
+    if name == "FILE" and len(set(corpus.styles)) < 2:
+        raise ValueError(
+            f"FILE must have captions of at least two styles, which are contrasted, got only {corpus.styles[0]!r}"
+        )
+    return corpus
+
+
+def _corpus(options: argparse.Namespace, path: str, group: str | None) -> StyledCaptions:
+    from vlgauge.cli.tables import MissingColumn
     from vlgauge.style_corpora import READERS
     from vlgauge.style_corpora import read_table
 
     if options.kind == "table":
-        return read_table(path, options.caption or "caption", options.style or "style", group, options.input_format)
+        try:
+            return read_table(path, options.caption or "caption", options.style or "style", group, options.input_format)
+        except MissingColumn as error:
+            choices = "--caption and --style" + (" and --group-column" if group else "")
+            raise ValueError(f"{error}; choose columns with {choices}, or --kind for a published corpus") from error
     for option in ("caption", "style", "input_format"):
         if getattr(options, option) is not None:
             raise ValueError(f"--{option.replace('_', '-')} is for --kind table; {options.kind} has one form only")
     if group is not None:
         raise ValueError(f"--group-column is for --kind table; {options.kind} brings its own groups, if any")
-    corpus = READERS[options.kind](path)
-    if corpus.dropped:
-        counts = ", ".join(f"{count} with {reason}" for reason, count in corpus.dropped.items())
-        sys.stderr.write(f"read {len(corpus)} captions from {path}, left out {counts}\n")
-    return corpus
+    if options.kind != "flickrstyle" and Path(path).is_dir():
+        raise ValueError(f"FILE must be a file for --kind {options.kind}, got the folder {path!r}")
+    return READERS[options.kind](path)

@@ -50,6 +50,10 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
     """
     chosen = file_format or ("jsonl" if path == STDIN else Path(path).suffix.lower().lstrip("."))
     if chosen not in READERS:
+        if path != STDIN:
+            Path(path).stat()  # a file that is not there has no wrong ending
+        if Path(path).is_dir():
+            raise ValueError(f"FILE must be a file, got the folder {path!r}")
         raise ValueError(f"FILE must end in one of {', '.join(READERS)}, got {path!r}; or name it with --input-format")
     rows = READERS[chosen](read_bytes(path, FILE), path)
     if not rows:
@@ -57,17 +61,21 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
     return rows
 
 
+class MissingColumn(ValueError):
+    """A column that not every row has."""
+
+
 def take_column(rows: Rows, column: str) -> list[Any]:
     """The cells of a column.
 
     Raises:
-        ValueError: If a row lacks it; the message names the row and the columns that there are.
+        MissingColumn: If a row lacks it; the message names the row and the columns that there are.
     """
     for number, row in enumerate(rows):
         if column not in row:
             there = ", ".join([*map(str, row)][:_SHOWN_COLUMNS]) or "none"
             more = f" and {len(row) - _SHOWN_COLUMNS} more" if len(row) > _SHOWN_COLUMNS else ""
-            raise ValueError(f"FILE must have the column {column!r} in every row, row {number} has: {there}{more}")
+            raise MissingColumn(f"FILE must have the column {column!r} in every row, row {number} has: {there}{more}")
     return [row[column] for row in rows]
 
 
