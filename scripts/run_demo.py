@@ -33,8 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     # Nothing is fetched under the embedded profile; this keeps the libraries below from asking the Hub for anything.
     os.environ["HF_HUB_OFFLINE"] = os.environ["HF_EVALUATE_OFFLINE"] = "1"
+    from vlgauge.cli import plain_warnings
+
     try:
-        run(options.examples, options.output)
+        with plain_warnings("run_demo"):
+            run(options.examples, options.output)
     except KeyboardInterrupt:
         sys.stderr.write("run_demo: interrupted; the report of an earlier run is unchanged\n")
         return 130

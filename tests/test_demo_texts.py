@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import shutil
+import warnings
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,14 @@ def test_missing_packages_are_named_with_the_command(run_demo, monkeypatch, caps
     assert run_demo.main(["--output", str(tmp_path)]) == 2
     message = 'run_demo: not installed: jinja2, matplotlib; run: pip install "vlgauge[demo]"\n'
     assert capsys.readouterr().err == message
+
+
+def test_warnings_are_one_line_each(run_demo, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(run_demo, "run", lambda *_: warnings.warn("a toy\nlooks", stacklevel=1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert run_demo.main(["--output", str(tmp_path)]) == 0
+    assert capsys.readouterr().err == "run_demo: warning: a toy looks\n"
 
 
 def test_missing_examples_are_told_in_one_line(run_demo, capsys, tmp_path):

@@ -1,10 +1,13 @@
 """The toy CLIP: its file, and what it knows of scenes that it has not seen."""
 
+import json
+import subprocess
 import sys
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from script_modules import scripts_on_path
 
 from vlgauge.encoders import toy
@@ -114,3 +117,61 @@ def test_a_part_of_the_figures_comes_out_again(state):
         n = 12 if "story" in name else 96
         expected = held_out[name]
         assert found[name] >= expected - 3 * np.sqrt(max(expected * (1 - expected), 0.01) / n), name
+
+
+# -- what it says of itself -------------------------------------------------------------------------------------------
+FIRST_LOOKS = """
+import warnings
+
+import numpy as np
+
+import vlgauge
+from vlgauge.encoders import toy
+
+def told(module, columns, config=None, **settings):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        vlgauge.load(module, config, profile="embedded", keep_in_memory=True, **settings).compute(**columns)
+    found = [one for one in caught if "the toy CLIP" in str(one.message)]
+    assert {one.category for one in found} <= {UserWarning}
+    return len(found)
+
+picture = np.full((64, 64, 3), 200, np.uint8)
+captioned = {"images": [picture], "predictions": ["a red square"]}
+filmed = {"videos": [[picture]], "predictions": ["a red square"]}
+story = {"images": [[picture, picture]], "predictions": [["A red square.", "A blue circle."]]}
+sets = {"predictions": [["a dog", "a cat"]], "references": [["a dog", "a bird"]]}
+looks = [
+    ("clip_s", captioned, None, {}),
+    ("pac_s", captioned, None, {}),
+    ("clip_s", filmed, "video", {}),
+    ("groovist", story | {"noun_phrases": [["a red square"]]}, None, {"regions": "whole"}),
+    ("rovist_vg", story, None, {"regions": "whole"}),
+]
+print(told("mmd_bert", sets, encoder="clip:vlgauge-toy-clip"))
+print([told(name, columns, config, **settings) for name, columns, config, settings in looks * 2])
+for name, columns, config, settings in looks:
+    toy._TOLD.clear()
+    print(name, [told(name, columns, config, **settings) for _ in range(2)])
+"""
+
+
+def test_its_first_look_at_a_picture_warns_once_per_process(run_python, tmp_path):
+    """Whichever metric looks first, be the features known or not; reading texts is no look."""
+    lines = run_python(FIRST_LOOKS, cwd=tmp_path).splitlines()
+    assert lines[:2] == ["0", str([1] + [0] * 9)]
+    assert lines[2:] == [f"{name} [1, 0]" for name in ("clip_s", "pac_s", "clip_s", "groovist", "rovist_vg")]
+
+
+def test_the_command_line_says_it_in_one_line(tmp_path):
+    data = tmp_path / "rows.jsonl"
+    Image.new("RGB", (64, 64), "red").save(tmp_path / "red.png")
+    row = {"predictions": "a red square", "images": str(tmp_path / "red.png")}
+    data.write_text(json.dumps(row) + "\n" + json.dumps(row) + "\n")
+    command = [sys.executable, "-m", "vlgauge", "score", "clip_s", str(data), "--profile", "embedded"]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    told = [line for line in finished.stderr.splitlines() if "toy CLIP" in line]
+    assert told == [
+        "vlgauge score: warning: the toy CLIP of the embedded profile knows the drawn scenes of vlgauge.scenes only: "
+        "its scores of other pictures mean nothing"
+    ]

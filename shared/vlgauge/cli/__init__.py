@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     try:
         with (
-            plain_warnings(options.command),
+            plain_warnings(f"vlgauge {options.command}"),
             progress_chosen(False if getattr(options, "no_progress", False) else None),
             limits(**{name: getattr(options, name, None) for name in vars(Limits())}),
         ):
@@ -93,12 +93,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 @contextmanager
-def plain_warnings(command: str) -> Iterator[None]:
+def plain_warnings(program: str) -> Iterator[None]:
     """Show what the user should know as one line, without the line of code that it comes from."""
 
     def show(message: Any, category: type[Warning], *where: Any, **named: Any) -> None:
         if issubclass(category, UserWarning):
-            sys.stderr.write(f"vlgauge {command}: warning: {' '.join(str(message).split())}\n")
+            sys.stderr.write(f"{program}: warning: {' '.join(str(message).split())}\n")
         else:
             usual(message, category, *where, **named)
 

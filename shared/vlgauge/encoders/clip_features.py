@@ -33,6 +33,8 @@ from vlgauge.encoders.clip_text import padded
 from vlgauge.encoders.features import LayeredStore
 from vlgauge.encoders.features import process_memory
 from vlgauge.encoders.torch_use import refuse_forked
+from vlgauge.encoders.toy import TOY_NAME
+from vlgauge.encoders.toy import tell_of_pictures
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
 from vlgauge.settings import one_of
@@ -112,6 +114,9 @@ class ClipEncoder:
 
         Raises:
             ValueError: If a picture cannot be read, unless `on_error` says otherwise.
+
+        Warns:
+            UserWarning: If this is the toy CLIP, at its first picture in the process.
         """
         one_of("on_error", on_error, ("raise", "nan"))
         whole_number("batch_size", batch_size, 1)
@@ -119,6 +124,8 @@ class ClipEncoder:
         head = adapter.attention_pool if adapter is not None and self.row.resnet else None
         stores = {convert: self._image_store(convert, adapter if head else None) for convert in ("early", "late")}
         ids, distinct = distinct_pictures(pictures, on_error)
+        if distinct and self.row.name == TOY_NAME:
+            tell_of_pictures()
         rows = _known_rows(distinct, stores)
         new = sorted_ids(distinct, set(distinct) - set(rows))
         skip_rest(pictures, {id(distinct[name]) for name in new})

@@ -8,6 +8,7 @@ model can do on scenes that it has not seen.
 from __future__ import annotations
 
 import json
+import warnings
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,25 @@ TOY_ROW = ClipArchitecture(TOY_NAME, TOY_NAME, None, 128, 64, 64, size=64, confi
 _TOKEN_IDS = "token_embedding.ids"
 _TOKEN_ROWS = "token_embedding.rows"
 _OTHER_ROW = "token_embedding.other"
+
+
+# Holds something once this process was told.
+_TOLD: list[bool] = []
+
+
+def tell_of_pictures() -> None:
+    """Warn, once per process, that the toy CLIP looks at a picture.
+
+    Warns:
+        UserWarning: At the first call.
+    """
+    if not _TOLD:
+        _TOLD.append(True)
+        warnings.warn(
+            "the toy CLIP of the embedded profile knows the drawn scenes of vlgauge.scenes only: its scores of other "
+            "pictures mean nothing",
+            stacklevel=3,
+        )
 
 
 def toy_file(name: str = "toy_clip.safetensors") -> Path:
