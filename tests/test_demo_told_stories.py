@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from vlgauge.noun_phrases import phrase_source
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -62,3 +64,10 @@ def test_section_of_rovist_c(demo_sections):
     assert max(means["shuffled"], means["repeated"]) < 0.7
     assert section.body.count("<meter") == sum(row[2] for row in section.by_kind.rows)
     assert "profile:embedded" in section.signature
+
+
+def test_stories_of_rovist_vg_have_equally_many_nouns(demo_sections):
+    """Its score grows with the number of nouns."""
+    stories = demo_sections.rovist_vg.equally_long(3)
+    nouns = phrase_source("embedded").nouns([text for story in stories for text in story.sentences])
+    assert len({sum(map(len, nouns[5 * i : 5 * i + 5])) for i in range(3)}) == 1

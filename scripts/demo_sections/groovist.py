@@ -66,19 +66,25 @@ class Example:
 
 def section(examples: Path, say: Say) -> Section:
     """Score drawn stories beside their pictures and others, and show what each phrase found."""
-    return grounded_section(NAME, say, told_story, kind_table)
+    return grounded_section(NAME, say, drawn_examples(), told_story, kind_table)
 
 
-def grounded_section(name: str, say: Say, told: Callable[..., dict[str, Any]], table: Callable[..., Table]) -> Section:
+def grounded_section(
+    name: str,
+    say: Say,
+    shown: Sequence[Example],
+    told: Callable[..., dict[str, Any]],
+    table: Callable[..., Table],
+) -> Section:
     """The section of a metric that looks for parts of a story in its pictures.
 
     Args:
         name: The metric.
         say: Prints a line.
+        shown: The examples.
         told: What the page shows of a story, from the example, its details, its score and its pictures.
         table: Means of each kind, from the examples, their scores, their details and the positions of each kind.
     """
-    shown = drawn_examples()
     say(f"Scoring {len(shown)} stories of five drawn pictures")
     metric: Any = vlgauge.load(name, keep_in_memory=True, profile="embedded", device="cpu")
     columns = picture_columns(shown)
@@ -104,8 +110,12 @@ def grounded_section(name: str, say: Say, told: Callable[..., dict[str, Any]], t
 
 
 def drawn_examples() -> list[Example]:
-    """Test stories beside their own pictures, with an invented object, and beside those of the next story."""
-    stories = scenes.stories(N_STORIES, SEED, "test")
+    """Test stories told in three ways, see `examples_of`."""
+    return examples_of(scenes.stories(N_STORIES, SEED, "test"))
+
+
+def examples_of(stories: Sequence[scenes.SceneStory]) -> list[Example]:
+    """The stories beside their own pictures, with an invented object, and beside those of the next one."""
     found = [Example(f"story-{i + 1}", OWN, story, story) for i, story in enumerate(stories)]
     for i, story in enumerate(stories):
         other, phrase = story.with_hallucination(SEED + i)

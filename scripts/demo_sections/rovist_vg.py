@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,10 +11,15 @@ from typing import Any
 
 from PIL import Image
 
+from vlgauge import scenes
+from vlgauge.noun_phrases import phrase_source
 from vlgauge.results import mean_of_defined
 
+from .groovist import N_STORIES
+from .groovist import SEED
 from .groovist import Example
 from .groovist import effect
+from .groovist import examples_of
 from .groovist import grounded_section
 from .groovist import marked_sentences
 from .groovist import with_boxes
@@ -25,12 +31,22 @@ from .section import Section
 from .section import Table
 
 NAME = "rovist_vg"
+N_DRAWN = 40  # of which six have the same number of nouns
 STEPS = (0.0, 0.4, 0.8)  # a noun gets a stronger mark if idf times cosine is so much
 
 
 def section(examples: Path, say: Say) -> Section:
     """Score drawn stories beside their pictures and others, and show what each noun found."""
-    return grounded_section(NAME, say, told_story, kind_table)
+    return grounded_section(NAME, say, examples_of(equally_long(N_STORIES)), told_story, kind_table)
+
+
+def equally_long(n: int) -> list[scenes.SceneStory]:
+    """Test stories with equally many nouns: the score grows with their number, so others cannot be compared."""
+    drawn = scenes.stories(N_DRAWN, SEED, "test")
+    split = iter(phrase_source("embedded", argument="nouns").nouns([text for each in drawn for text in each.sentences]))
+    counts = [sum(len(next(split)) for _ in each.sentences) for each in drawn]
+    commonest = Counter(counts).most_common(1)[0][0]
+    return [each for each, count in zip(drawn, counts, strict=True) if count == commonest][:n]
 
 
 def kind_table(
