@@ -108,6 +108,13 @@ def test_items_undefined_in_either_system_are_dropped_and_counted():
         (lambda: bootstrap_interval([1.0, 2.0], resamples=0), "`resamples` must be at least 1, got 0"),
         (lambda: bootstrap_interval([1.0, 2.0], groups=[1]), "`groups` must have one label per score, got 1 and 2"),
         (lambda: paired_test([1.0], [1.0, 2.0]), r"`a` and `b` must be two lists of equal length, got shapes \(1,\)"),
+        (
+            lambda: bootstrap_interval([1.0, -math.inf]),
+            "`scores` must hold finite numbers, or NaN for undefined items, got -inf at position 1; leave such items",
+        ),
+        (lambda: paired_test([math.inf, 1.0], [0.0, 1.0]), "`a` must hold finite numbers, .* got inf at position 0"),
+        (lambda: paired_test([1.0, 2.0], [math.inf] * 2), "`b` must hold finite numbers, .* got inf at position 0"),
+        (lambda: paired_test([math.inf], [math.inf]), "`a` must hold finite numbers, .* got inf at position 0"),
         (lambda: paired_test([1.0], [1.0], resamples=0), "`resamples` must be at least 1, got 0"),
     ],
 )

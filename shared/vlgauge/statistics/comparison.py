@@ -74,13 +74,14 @@ def bootstrap_interval(
         The interval; None with fewer than two items, or groups of items.
 
     Raises:
-        ValueError: If ``level`` or ``resamples`` is out of range, or there is not one label per item.
+        ValueError: If ``level`` or ``resamples`` is out of range, a score is infinite, or there is not one label per
+            item.
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"`level` must lie between 0 and 1, got {level}")
     if resamples < 1:
         raise ValueError(f"`resamples` must be at least 1, got {resamples}")
-    sums, counts = _group_sums(np.asarray(scores, dtype=np.float64), groups)
+    sums, counts = _group_sums(_finite_or_nan("scores", scores), groups)
     if len(sums) < 2:
         return None
     rng = np.random.default_rng(seed)
@@ -110,9 +111,9 @@ def paired_test(a: Sequence[float], b: Sequence[float], *, resamples: int = 10_0
         The test; difference and p-value are NaN if no item is defined.
 
     Raises:
-        ValueError: If the systems have different numbers of items, or ``resamples`` is below 1.
+        ValueError: If the systems have different numbers of items, a score is infinite, or ``resamples`` is below 1.
     """
-    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    first, second = _finite_or_nan("a", a), _finite_or_nan("b", b)
     if first.shape != second.shape or first.ndim != 1:
         raise ValueError(f"`a` and `b` must be two lists of equal length, got shapes {first.shape} and {second.shape}")
     if resamples < 1:
@@ -142,6 +143,18 @@ def _sign_flips(differences: Floats, total: int, rng: np.random.Generator | None
             signs = 1 - 2 * rng.integers(0, 2, size=(count, n), dtype=np.int8)
         hits += int(np.count_nonzero(np.abs(signs @ differences) >= bound))
     return hits, total
+
+
+def _finite_or_nan(name: str, scores: Sequence[float]) -> Floats:
+    """The scores as an array; a mean with an infinite one has no interval and no test."""
+    values = np.asarray(scores, dtype=np.float64)
+    infinite = np.flatnonzero(np.isinf(values))
+    if infinite.size:
+        raise ValueError(
+            f"`{name}` must hold finite numbers, or NaN for undefined items, got {values.flat[infinite[0]]} at "
+            f"position {infinite[0]}; leave such items out or make them NaN"
+        )
+    return values
 
 
 def _group_sums(scores: Floats, groups: Sequence[object] | None) -> tuple[Floats, Floats]:
