@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from bench_meteor import generated_captions
 from distribution_power import formulas
+from distribution_power import print_corpora
 from distribution_power import print_power
 from distribution_reference import cider_d as cider_d_of_pair
 from distribution_reference import counted_q
@@ -37,6 +38,7 @@ import vlgauge
 from vlgauge.cider import DocumentFrequency
 from vlgauge.cider import cider_d
 from vlgauge.statistics import partitions
+from vlgauge.statistics import permutation_pvalues
 
 Floats = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -106,7 +108,7 @@ def frechet_row(name: str, smoke: bool) -> Measured:
     def fast() -> Floats:
         gram = frechet.gram_matrices(vectors)
         null: Floats = frechet.frechet_distances(gram, ways)
-        frechet.scaled_pvalues(null, gram)
+        permutation_pvalues(null, tolerance=frechet.tie_tolerances(gram))
         return null
 
     fast()
@@ -201,7 +203,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"rows to run, by default all: {', '.join(ROWS)}")
     parser.add_argument("--smoke", action="store_true", help="little data, to see that it runs")
-    parser.add_argument("--power", action="store_true", help="print the table of power instead (3 minutes)")
+    parser.add_argument("--power", action="store_true", help="print the tables of size and power instead (40 minutes)")
     parser.add_argument("--runs", type=int, metavar="N", help="sets per cell of the table of power")
     options = parser.parse_args(arguments)
     for name in options.rows:
@@ -209,6 +211,8 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"ROW must be one of {', '.join(ROWS)}, got {name}")
     if options.power:
         print_power(options.runs if options.runs or not options.smoke else 20)
+        print()
+        print_corpora(0.001 if options.runs or options.smoke else 1.0)
         return 0
     print(f"{'row':<14} {'plain':>12} {'fast':>12} {'ratio':>9}  target")
     wrong = False

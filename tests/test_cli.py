@@ -112,12 +112,21 @@ def test_output_goes_to_a_file_with_null_for_undefined(tmp_path, capsys):
     assert "undefined" in capsys.readouterr().out
 
 
+@pytest.mark.filterwarnings("default:.* is a mean over sets of")
 def test_mmd_bert_on_the_examples(capsys):
     path = str(EXAMPLES / "caption_sets.jsonl")
-    assert main(["score", "mmd_bert", path, "--profile", "embedded", "--set", "pvalue=exact", "--rows", "0"]) == 0
-    out = capsys.readouterr().out
-    assert "mmd_bert_stratified_pvalue" in out
+    command = ["score", "mmd_bert", path, "--profile", "embedded", "--set", "pvalue=exact", "--rows", "0"]
+    assert main(command) == 0
+    out, error = capsys.readouterr()
+    assert "`mmd_bert` is a mean over sets of 3 sizes" in error
     assert "profile:embedded" in out
+    # The test of the corpus leads, and the excess stands with both ends of its interval.
+    numbers = [line.split() for line in out.split("\n\n")[1].splitlines()]
+    assert numbers[0] == ["result", "value", "95", "%", "from", "to"]
+    assert [row[0] for row in numbers[2:5]] == ["mmd_bert_pvalue", "mmd_bert_excess", "mmd_bert"]
+    assert [len(row) for row in numbers[2:5]] == [2, 4, 2]
+    value, low, high = map(float, numbers[3][1:])
+    assert low < value < high
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,8 @@ def commands():
                     yield pytest.param(line, id=line.split("#")[0].strip())
 
 
+# The bundled caption sets are of several sizes on purpose.
+@pytest.mark.filterwarnings("default:.* is a mean over sets of")
 @pytest.mark.parametrize("line", list(commands()))
 def test_shell_examples_run(line, tmp_path, capsys, monkeypatch):
     for name in ("examples", "metrics"):

@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ from vlgauge.cli import main
 from vlgauge.sensitivity import human_split
 from vlgauge.sensitivity import rows_of_result
 from vlgauge.sensitivity import sensitivity
+from vlgauge.sensitivity import sizes_in_words
+from vlgauge.statistics import calibrated_harmonic_pvalue
 
 SETS = [
     {"predictions": ["a dog", "a dog", "a dog"], "references": ["a brown dog runs", "dog at play", "a hound", "a pup"]},
@@ -31,7 +34,9 @@ class FakeMetric:
     def compute(self, predictions, references):
         self.seen.append((predictions, references))
         pvalues = [1 / len(captions) if captions else math.nan for captions in predictions]
-        return {"fake_pvalues": pvalues, "fake_stratified_z": 1.5, "fake_base_pvalues": [0.5] * len(predictions)}
+        found = {"pvalue": 0.04, "z": 1.5, "excess": 0.2, "excess_interval": [0.1, 0.3], "pvalues": pvalues}
+        found |= {"mean_log_pvalue": -1.5, "expected_mean_log_pvalue": -0.9}
+        return {f"{prefix}_{key}": value for prefix in ("fake", "fake_base") for key, value in found.items()}
 
 
 def test_sets_are_nested_and_references_whole():
@@ -44,23 +49,42 @@ def test_sets_are_nested_and_references_whole():
 def test_rows_hold_the_corpus_numbers():
     rows = sensitivity(PREDICTIONS, REFERENCES, {"my": FakeMetric()})
     assert [(row.candidates, row.metric) for row in rows] == [(k, m) for k in (1, 2, 3) for m in ("my", "my:base")]
-    assert rows[2].mean_log_pvalue == pytest.approx(math.log(1 / 2))
-    assert rows[2].pvalue_harmonic == pytest.approx(1 / 2)
-    assert (rows[2].stratified_z, rows[2].undefined, rows[2].significant) == (1.5, 0, 0.0)
-    assert math.isnan(rows[3].stratified_z)
+    row = asdict(rows[4])
+    assert list(row.values())[:3] == [3, "3v4", "my"]
+    tested = {"pvalue": 0.04, "excess": 0.2, "excess_low": 0.1, "excess_high": 0.3, "z": 1.5}
+    tested |= {"mean_log_pvalue": -1.5, "expected_mean_log_pvalue": -0.9, "significant": 0.0, "undefined": 0}
+    assert {key: row[key] for key in tested} == tested
+    # The corpus p is read first, and the harmonic one never beside it.
+    assert list(row)[3:7] == ["pvalue", "excess", "excess_low", "excess_high"]
+    calibrated = calibrated_harmonic_pvalue([1 / 3, 1 / 3])
+    assert row["details"] == {"harmonic_pvalue": 1 / 3, "calibrated_harmonic_pvalue": calibrated}
+    assert not [key for key in row if "harmonic" in key]
+
+
+def numbers_of(pvalues):
+    corpus = ("pvalue", "z", "excess", "mean_log_pvalue", "expected_mean_log_pvalue")
+    found = {f"x_{key}": math.nan for key in corpus}
+    return found | {"x_pvalues": pvalues, "x_excess_interval": [math.nan, math.nan]}
 
 
 def test_undefined_examples_are_counted():
-    row = rows_of_result(4, "x", "x", {"x_pvalues": [math.nan, 0.05, 1.0]})[0]
+    row = rows_of_result(4, "4v4", "x", "x", numbers_of([math.nan, 0.05, 1.0]))[0]
     assert (row.undefined, row.significant) == (1, 0.5)
-    nothing = rows_of_result(4, "x", "x", {"x_pvalues": [math.nan]})[0]
+    nothing = rows_of_result(4, "4v4", "x", "x", numbers_of([math.nan]))[0]
     assert math.isnan(nothing.significant)
-    assert math.isnan(nothing.mean_log_pvalue)
+    assert math.isnan(nothing.details["harmonic_pvalue"])
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"), [([(5, 5)] * 2, "5v5"), ([(3, 5), (8, 9), (0, 2)], "3-8v5-9"), ([(0, 3)], ""), ([], "")]
+)
+def test_sizes_in_words(counts, words):
+    assert sizes_in_words([["a"] * n for n, _ in counts], [["a"] * m for _, m in counts]) == words
 
 
 def test_a_metric_without_pvalues_is_refused():
     with pytest.raises(ValueError, match="`metrics` must be loaded with the setting `pvalue`, got x without p-values"):
-        rows_of_result(1, "x", "x", {"x": 1.0})
+        rows_of_result(1, "1v1", "x", "x", {"x": 1.0})
 
 
 def test_sizes_below_one_are_refused():
@@ -96,8 +120,10 @@ def test_people_against_people_differ_no_more_than_chance():
 
     metric = vlgauge.load("trm", pvalue="exact", distance="rouge_l", keep_in_memory=True)
     row = sensitivity(*human_split(references), {"trm": metric}, sizes=[4])[0]
-    assert row.mean_log_pvalue == pytest.approx(-1.0, abs=0.4)
-    assert abs(row.stratified_z) < 4
+    assert row.mean_log_pvalue == pytest.approx(row.expected_mean_log_pvalue, abs=0.3)
+    assert row.expected_mean_log_pvalue > -0.95
+    assert abs(row.z) < 4
+    assert row.excess_low < 0.0 < row.excess_high
 
 
 @pytest.fixture
@@ -114,9 +140,18 @@ def test_the_command_prints_writes_and_draws(file, tmp_path, capsys):
     table = capsys.readouterr().out
     rows = json.loads(out.read_text())["rows"]
     assert {row["metric"] for row in rows} >= {"trm", "trm:separate", "trm:base", "trm:distance=rouge_l;ties=paper"}
-    assert {row["candidates from"] for row in rows} == {"model", "people"}
+    sizes = {row["candidates from"]: row["sizes"] for row in rows}
+    assert sizes == {"model": "3v4", "people": "2v2", "model, people's sizes": "2v2"}
+    titles = table.splitlines()[0].split("  ")
+    assert [title.strip() for title in titles if title.strip()][:6] == [
+        *("candidates from", "candidates", "sizes", "metric", "pvalue", "excess")
+    ]
+    assert "harmonic" not in table
+    assert "calibrated_harmonic_pvalue" in rows[0]["details"]
     assert "trm:base" in table
-    assert "mean ln p" in plot.read_text()
+    drawn = plot.read_text()
+    assert "mean ln p" in drawn
+    assert "equal distributions" in drawn
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from vlgauge.statistics import SetTest
+from vlgauge.statistics import bootstrap_interval
 from vlgauge.statistics import calibrated_harmonic_pvalue
+from vlgauge.statistics import expected_log_pvalues
 from vlgauge.statistics import harmonic_mean_pvalue
 from vlgauge.statistics import mean_log_pvalue
 from vlgauge.statistics import partitions
@@ -140,6 +142,39 @@ def test_combined_pvalues_of_the_oracle(case):
     assert mean_log_pvalue(case["p"]) == pytest.approx(case["mean_log_p"], rel=1e-12)
 
 
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("n_ways", [1, 2, 7, 252])
+def test_expected_log_pvalues_take_each_partition_in_turn_for_the_observed_one(n_ways, ties):
+    null = np.random.default_rng(n_ways).normal(size=(5, n_ways)).round(1 if ties else 12)
+    expected = [np.mean([math.log(np.mean(row >= value - 1e-9)) for value in row]) for row in null]
+    assert expected_log_pvalues(null) == pytest.approx(expected, rel=1e-9, abs=1e-15)
+
+
+def test_expected_log_pvalues_of_few_captions_are_not_minus_1():
+    lattice = np.arange(10.0)  # 2 v 3: ten partitions, here without a tie
+    assert expected_log_pvalues([lattice]) == pytest.approx([math.log(math.factorial(10)) / 10 - math.log(10)])
+    assert expected_log_pvalues([lattice])[0] == pytest.approx(-0.79, abs=0.005)
+    assert expected_log_pvalues([np.arange(2e5)])[0] == pytest.approx(-1.0, abs=1e-4)
+
+
+def test_expected_log_pvalues_do_not_depend_on_blocks():
+    null = np.random.default_rng(0).normal(size=(30, 20_000)).round(3)
+    apart = [expected_log_pvalues(row[None])[0] for row in null]
+    assert expected_log_pvalues(null).tolist() == apart
+
+
+@pytest.mark.parametrize("tiny", [1e-320, 5e-324, 1e-300])
+def test_tiny_pvalues_combine_without_overflow(tiny):
+    assert harmonic_mean_pvalue([tiny, 0.5]) == pytest.approx(2 * tiny, rel=1e-3)  # denormals have few digits
+    assert calibrated_harmonic_pvalue([tiny, 0.5]) == pytest.approx(2 * tiny, rel=1e-3)
+    assert mean_log_pvalue([tiny]) == pytest.approx(math.log(tiny))
+
+
+def test_calibrated_harmonic_pvalue_goes_on_smoothly_where_reciprocals_end():
+    above, below = (calibrated_harmonic_pvalue([p, 1.0]) for p in (0.51e-300, 0.49e-300))
+    assert above / below == pytest.approx(0.51 / 0.49, rel=1e-9)
+
+
 @pytest.mark.parametrize("combine", COMBINED)
 def test_combined_pvalues_leave_nan_out_and_ignore_the_order(combine):
     assert combine([0.2, math.nan, 0.01, 0.9]) == pytest.approx(combine([0.9, 0.2, 0.01]), rel=1e-14)
@@ -174,40 +209,85 @@ def test_set_test_by_hand():
     assert test.null_stds == pytest.approx([math.sqrt(2 / 3), 0.0])
     assert summary["zscores"] == pytest.approx([math.sqrt(3 / 2), math.nan], nan_ok=True)
     assert summary["null_mean"] == pytest.approx(3.5)
-    assert summary["stratified_z"] == pytest.approx((8 - 7) / math.sqrt(2 / 3))
-    assert summary["stratified_pvalue"] == pytest.approx(1 / 3, abs=four_standard_errors(1 / 3))
+    assert summary["z"] == pytest.approx((8 - 7) / math.sqrt(2 / 3))
+    assert summary["pvalue"] == pytest.approx(1 / 3, abs=four_standard_errors(1 / 3))
 
 
-def test_set_test_combines_its_pvalues():
+def test_set_test_summarises_its_pvalues_and_excess():
     test = SetTest(2)
-    test.add([0, 1], [[3.0, 1.0, 2.0, 4.0], [2.0, 3.0, 4.0, 1.0]])
+    null = np.array([[3.0, 1.0, 2.0, 4.0], [2.0, 3.0, 4.0, 1.0]])
+    test.add([0, 1], null)
     summary, p = test.summary(), [2 / 4, 3 / 4]
-    assert summary["pvalue_harmonic"] == pytest.approx(harmonic_mean_pvalue(p))
-    assert summary["pvalue"] == pytest.approx(calibrated_harmonic_pvalue(p))
     assert summary["mean_log_pvalue"] == pytest.approx(mean_log_pvalue(p))
+    assert summary["expected_mean_log_pvalue"] == pytest.approx(mean_log_pvalue([1 / 4, 2 / 4, 3 / 4, 1.0]))
+    assert summary["excess_scores"] == pytest.approx([0.5, -0.5])
+    assert summary["excess"] == pytest.approx(0.0)
+    assert summary["excess_interval"] == [-0.5, 0.5]
+
+
+def test_excess_has_the_interval_of_its_mean():
+    rng = np.random.default_rng(3)
+    test = SetTest(30, seed=4)
+    test.add(range(30), rng.normal(size=(30, 20)))
+    interval = bootstrap_interval(test.excess_scores, seed=4)
+    assert test.summary()["excess_interval"] == [interval.low, interval.high]
+    alone = SetTest(1)
+    alone.add([0], [[1.0, 0.0]])
+    assert np.isnan(alone.summary()["excess_interval"]).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_small_values_can_speak_against_the_null_hypothesis(seed):
+    null = np.random.default_rng(seed).normal(size=(6, 30))
+    large, small, turned = SetTest(6), SetTest(6, extreme="small"), SetTest(6)
+    for test, values in ((large, null), (small, null), (turned, -null)):
+        test.add(range(6), values)
+    one, other, mirror = large.summary(), small.summary(), turned.summary()
+    for key in ("z", "excess", "excess_interval", "null_mean", "excess_scores", "null_means", "zscores"):
+        assert other[key] == one[key], key
+    for key in ("pvalue", "pvalues", "mean_log_pvalue", "expected_mean_log_pvalue"):
+        assert other[key] == mirror[key], key
+    assert other["pvalues"] != one["pvalues"]
+
+
+def test_unknown_extremes_are_refused():
+    with pytest.raises(ValueError, match="`extreme` must be one of 'large', 'small', got 'least'"):
+        SetTest(1, extreme="least")
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_ties_go_with_the_tolerance_that_is_given(scale):
+    # Examples of one value and of two, with noise that their own tolerance covers.
+    null = scale * np.array([[1.0, 1.0 + 1e-12, 1.0 - 1e-12, 1.0], [2.0, 1.0, 2.0 + 1e-12, 1.0]])
+    test = SetTest(2, draws=DRAWS)
+    test.add([0, 1], null, tolerance=scale * np.array([1e-9, 2e-9]))
+    assert test.pvalues.tolist() == [1.0, 0.5]
+    assert test.null_stds == pytest.approx([0.0, 0.5 * scale])
+    assert test.expected_log_pvalues == pytest.approx([0.0, math.log(0.5) / 2])
+    assert test.summary()["pvalue"] == pytest.approx(0.5, abs=four_standard_errors(0.5))
 
 
 def test_examples_are_shuffled_independently_of_each_other():
     test = SetTest(6)
     test.add(range(6), [[1.0, 0.0]] * 6)
-    assert test.summary()["stratified_pvalue"] == pytest.approx(1 / 64, abs=four_standard_errors(1 / 64))
+    assert test.summary()["pvalue"] == pytest.approx(1 / 64, abs=four_standard_errors(1 / 64))
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_stratified_pvalue_against_all_combinations_of_partitions(seed):
+def test_pvalue_against_all_combinations_of_partitions(seed):
     nulls = [np.random.default_rng([seed, size]).normal(size=size) for size in (6, 10, 15)]
     total = sum(null[0] for null in nulls)
     exact = np.mean([sum(values) >= total - 1e-9 for values in itertools.product(*nulls)])
     test = SetTest(3, draws=DRAWS, seed=seed)
     for row, null in enumerate(nulls):
         test.add([row], null[None])
-    assert test.summary()["stratified_pvalue"] == pytest.approx(exact, abs=four_standard_errors(exact))
+    assert test.summary()["pvalue"] == pytest.approx(exact, abs=four_standard_errors(exact))
 
 
-def test_stratified_pvalue_is_never_0():
+def test_pvalue_is_never_0():
     test = SetTest(40, draws=99)
     test.add(range(40), np.eye(1, 10).repeat(40, axis=0))
-    assert test.summary()["stratified_pvalue"] == 1 / 100
+    assert test.summary()["pvalue"] == 1 / 100
 
 
 def test_set_test_does_not_depend_on_chunks_or_their_order():
@@ -224,7 +304,7 @@ def test_draws_follow_the_seed():
     tests = [SetTest(8, draws=999, seed=seed) for seed in (0, 0, 1)]
     for test in tests:
         test.add(range(8), np.random.default_rng(0).normal(size=(8, 20)))
-    first, again, other = (test.summary()["stratified_pvalue"] for test in tests)
+    first, again, other = (test.summary()["pvalue"] for test in tests)
     assert first == again
     assert first != other
 
@@ -235,7 +315,8 @@ def test_undefined_examples_are_nan_and_change_no_aggregate():
     holes.add([0, 1, 2], [null[0], null[1], np.full(30, np.nan)])
     dense.add([0, 1], null)
     for key, value in dense.summary().items():
-        expected = [*value, math.nan, math.nan] if isinstance(value, list) else value
+        per_example = isinstance(value, list) and key != "excess_interval"
+        expected = [*value, math.nan, math.nan] if per_example else value
         assert holes.summary()[key] == pytest.approx(expected, rel=1e-14, nan_ok=True), key
 
 
@@ -249,8 +330,8 @@ def test_rounding_noise_is_no_spread():
     test.add([0], [[0.0, 1e-17, -1e-17, 0.0]])
     assert test.null_stds.tolist() == [0.0]
     assert math.isnan(test.summary()["zscores"][0])
-    assert math.isnan(test.summary()["stratified_z"])
-    assert math.isnan(test.summary()["stratified_pvalue"])
+    assert math.isnan(test.summary()["z"])
+    assert math.isnan(test.summary()["pvalue"])
 
 
 def test_pvalues_compared_elsewhere_are_taken_over():

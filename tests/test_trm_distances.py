@@ -17,6 +17,8 @@ from vlgauge.meteor import meteor_distances
 from vlgauge.meteor import meteor_score
 from vlgauge.overlap import bleu_4
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")  # tested in test_caption_set_corpora.py
+
 HERE = Path(__file__).resolve().parent
 DOGS = ["a dog runs on grass", "a brown dog running", "a puppy at play", "the dog chases a ball"]
 JETS = ["two planes wait", "a jet on the runway", "an airliner takes off", "a plane in the sky"]

@@ -44,9 +44,10 @@ Returns:
     frechet_bert_scores: one score per example, NaN where a side has fewer than two captions or a vector is not finite.
     frechet_bert_undefined: number of those.
     frechet_bert_signature: how the numbers were made.
-    frechet_bert_pvalues, frechet_bert_pvalue, frechet_bert_pvalue_harmonic, frechet_bert_mean_log_pvalue,
-        frechet_bert_null_means, frechet_bert_null_mean, frechet_bert_zscores, frechet_bert_stratified_z,
-        frechet_bert_stratified_pvalue: with the setting pvalue; see the card.
+    frechet_bert_pvalue, frechet_bert_z, frechet_bert_excess, frechet_bert_excess_interval, frechet_bert_null_mean,
+        frechet_bert_mean_log_pvalue, frechet_bert_expected_mean_log_pvalue of the corpus, frechet_bert_pvalues,
+        frechet_bert_excess_scores, frechet_bert_null_means, frechet_bert_zscores of the examples: with the setting
+        pvalue; see the card.
 
 Examples:
     >>> import evaluate
@@ -160,18 +161,17 @@ def squared_mean_distances(gram: Floats, n: int) -> Floats:
     return distances
 
 
-def scaled_pvalues(null: Floats, gram: Floats) -> Floats:
-    """Permutation p-values that do not depend on the scale of the vectors.
+def tie_tolerances(gram: Floats) -> Floats:
+    """1e-9 of the pooled variance: distances this close tie, whatever the scale of the vectors.
 
     Args:
-        null: shape ``(S, P)``, the observed distance in column 0.
-        gram: shape ``(S, N, N)``.
+        gram: shape ``(S, N, N)``, as in `frechet_distances`.
 
     Returns:
-        shape ``(S,)``; values that differ by less than 1e-9 of the pooled variance count as equal.
+        shape ``(S,)``.
     """
-    variance = np.trace(gram, axis1=1, axis2=2) / gram.shape[1]
-    return statistics.permutation_pvalues(null / np.where(variance > 0.0, variance, 1.0)[:, None])
+    variance: Floats = np.trace(gram, axis1=1, axis2=2) / gram.shape[1]
+    return statistics.TOLERANCE * variance
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
@@ -198,12 +198,12 @@ class FrechetBert(module.CaptionVectorMetric):
 
     def _score_group(
         self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None
-    ) -> tuple[Floats, Floats | None, Floats | None, list[dict[str, Any]]]:
-        """Scores, null distributions and p-values of examples with n candidates each."""
+    ) -> tuple[module.Statistic, list[dict[str, Any]]]:
+        """Scores and null distributions of examples with n candidates each."""
         gram = gram_matrices(vectors)
         details = [{"squared_mean_distance": part} for part in squared_mean_distances(gram, n).tolist()]
         if ways is None:
             identity = np.arange(gram.shape[1])[None] < n
-            return frechet_distances(gram, identity)[:, 0], None, None, details
+            return module.Statistic(frechet_distances(gram, identity)[:, 0]), details
         null = frechet_distances(gram, ways.candidates)
-        return null[:, 0], null, scaled_pvalues(null, gram), details
+        return module.Statistic(null[:, 0], null, tolerance=tie_tolerances(gram)), details

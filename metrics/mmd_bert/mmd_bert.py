@@ -42,9 +42,10 @@ Returns:
     mmd_bert_scores: one score per example, NaN where a side has fewer than two captions or a vector is not finite.
     mmd_bert_undefined: number of those.
     mmd_bert_signature: how the numbers were made.
-    mmd_bert_pvalues, mmd_bert_pvalue, mmd_bert_pvalue_harmonic, mmd_bert_mean_log_pvalue, mmd_bert_null_means,
-        mmd_bert_null_mean, mmd_bert_zscores, mmd_bert_stratified_z, mmd_bert_stratified_pvalue: with the setting
-        pvalue; see the card.
+    mmd_bert_pvalue, mmd_bert_z, mmd_bert_excess, mmd_bert_excess_interval, mmd_bert_null_mean,
+        mmd_bert_mean_log_pvalue, mmd_bert_expected_mean_log_pvalue of the corpus, mmd_bert_pvalues,
+        mmd_bert_excess_scores, mmd_bert_null_means, mmd_bert_zscores of the examples: with the setting pvalue; see
+        the card.
 
 Examples:
     >>> import evaluate
@@ -229,10 +230,11 @@ class MmdBert(module.CaptionVectorMetric):
 
     def _score_group(
         self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None
-    ) -> tuple[Floats, Floats | None, list[dict[str, Any]]]:
+    ) -> tuple[module.Statistic, list[dict[str, Any]]]:
         """Scores, null distributions and bandwidths of examples with n candidates each."""
         squared = squared_distances(vectors)
         widths = bandwidths(squared, self.bandwidth)
         kernel = gaussian_kernel(squared, widths)
         null = None if ways is None else null_distribution(kernel, ways.candidates, self.estimator)
-        return squared_mmd(kernel, n, self.estimator), null, [{"bandwidth": width} for width in widths.tolist()]
+        found = module.Statistic(squared_mmd(kernel, n, self.estimator), null)
+        return found, [{"bandwidth": width} for width in widths.tolist()]

@@ -1,5 +1,6 @@
 """TRM: are candidate and reference captions as far from each other as they are among themselves?"""
 
+import warnings
 from collections.abc import Callable
 from collections.abc import Sequence
 from functools import lru_cache
@@ -62,15 +63,15 @@ Args:
         null deviations of each example.
 
 Returns:
-    trm: mean of the scores Q, in [0, 4/3], lower is better; not 0 for identical sets, so read it with the p-values.
+    trm: mean of the scores Q, in [0, 4/3], lower is better; not 0 for identical sets: read p-value and excess first.
     trm_scores: one score per example, NaN where a side has fewer than two captions or a distance is NaN.
     trm_undefined: number of those.
     trm_signature: how the numbers were made.
     trm_separate, trm_separate_scores: the same with the two types of triangles counted apart, in [0, 8/3].
     trm_base, trm_base_scores: with the setting mean_aggregate, mean over the candidates of their plain scores.
-    trm_pvalues, trm_pvalue, trm_pvalue_harmonic, trm_mean_log_pvalue, trm_null_means, trm_null_mean, trm_zscores,
-        trm_stratified_z, trm_stratified_pvalue, and the same with trm_separate_ and trm_base_: with the setting pvalue;
-        see the card.
+    trm_pvalue, trm_z, trm_excess, trm_excess_interval, trm_null_mean, trm_mean_log_pvalue,
+        trm_expected_mean_log_pvalue of the corpus, trm_pvalues, trm_excess_scores, trm_null_means, trm_zscores of the
+        examples, and the same with trm_separate_ and trm_base_: with the setting pvalue; see the card.
 
 Examples:
     >>> import evaluate
@@ -172,6 +173,11 @@ class Trm(module.CaptionVectorMetric):
     ) -> dict[str, Any]:
         """Score the caption sets; the card describes the keys."""
         minimum = 1 if self.mean_aggregate else 2
+        if self.mean_aggregate and self.distance == "bleu_4" and self.pvalue is not None:
+            warnings.warn(
+                "`trm_base` of BLEU-4 has no permutation test: `trm_base_pvalue` and all that belongs to it are NaN",
+                stacklevel=2,
+            )
         self.check_sizes(predictions, references, minimum=minimum)
         pooled = [[*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True)]
         order = self.scoring_order(predictions, references, minimum=minimum)
@@ -212,7 +218,7 @@ class Trm(module.CaptionVectorMetric):
         tokens: Tokenizer,
         n: int,
         ways: statistics.Partitions | None,
-    ) -> tuple[dict[str, tuple[Floats, Floats | None, Floats | None]], list[dict[str, Any]]]:
+    ) -> tuple[dict[str, module.Statistic], list[dict[str, Any]]]:
         """The statistics of examples with n candidates each, and their details."""
         candidates = np.arange(distances.shape[1])[None] < n if ways is None else ways.candidates
         texts = [[tokens(caption) for caption in pooled] for pooled in captions] if self._reads_tokens() else []
@@ -227,7 +233,7 @@ class Trm(module.CaptionVectorMetric):
             undefined = np.isnan(values).any(axis=(1, 2))
             for name, q, pvalues in zip(("", "separate"), tests.q, tests.pvalues, strict=True):
                 q[undefined] = np.nan
-                found[name] = (q[:, 0], None if ways is None else q, pvalues)
+                found[name] = module.Statistic(q[:, 0], None if ways is None else q, pvalues)
             for row in np.flatnonzero(~undefined).tolist():
                 names = ("counts_lone_candidate", "counts_lone_reference")
                 details[row] |= zip(names, tests.counts[row].tolist(), strict=True)
@@ -235,15 +241,13 @@ class Trm(module.CaptionVectorMetric):
             found["base"] = self._base(distances, texts, n, None if ways is None else candidates)
         return found, details
 
-    def _base(
-        self, distances: Floats, texts: list[list[Tokens]], n: int, candidates: Bools | None
-    ) -> tuple[Floats, Floats | None, None]:
+    def _base(self, distances: Floats, texts: list[list[Tokens]], n: int, candidates: Bools | None) -> module.Statistic:
         """The mean over the candidates of the plain score, and its null distribution."""
         if self.distance == "bleu_4":
-            return mean_bleu_4(texts, n), None, None
+            return module.Statistic(mean_bleu_4(texts, n))
         identity = np.arange(distances.shape[1])[None] < n
         values = aggregated(str(self.distance), distances, texts, identity if candidates is None else candidates)
-        return values[:, 0], None if candidates is None else values, None
+        return module.Statistic(values[:, 0], None if candidates is None else values)
 
     def _tolerance(self) -> float:
         return _TIE_TOLERANCE.get(str(self.distance), 1e-12) if self.tie_tol is None else self.tie_tol

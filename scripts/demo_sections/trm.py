@@ -15,6 +15,7 @@ from vlgauge.meteor_backends import open_meteor
 from vlgauge.statistics import partitions
 
 from .caption_plots import null_histogram
+from .caption_sets import TESTED
 from .caption_sets import CaptionSets
 from .caption_sets import extremes_table
 from .caption_sets import read_caption_sets
@@ -22,6 +23,7 @@ from .caption_sets import scored
 from .caption_sets import scored_by_kind
 from .caption_sets import scores_of_kinds
 from .caption_sets import shown_sets
+from .caption_sets import tested
 from .pages import fragment
 from .section import Say
 from .section import Section
@@ -72,13 +74,14 @@ def section(examples: Path, say: Say) -> Section:
 
 
 def _kind_table(by_meteor: dict[str, dict[str, Any]], by_cider: dict[str, dict[str, Any]]) -> Table:
-    keys = (NAME, f"{NAME}_null_mean", f"{NAME}_stratified_pvalue")
-    separate = (f"{NAME}_separate", f"{NAME}_separate_stratified_pvalue")
     rows = []
     for kind, result in by_meteor.items():
-        numbers = [*(result[key] for key in (*keys, *separate)), *(by_cider[kind][key] for key in keys[::2])]
-        rows.append((kind, len(result[f"{NAME}_scores"]), result[f"{NAME}_undefined"], *numbers))
-    titles = ("mean Q", "by chance", "p", "separate Q", "p (separate)", "CIDEr-D Q", "p (CIDEr-D)")
+        numbers = (*tested(result, NAME), result[NAME], result[f"{NAME}_null_mean"])
+        separate = (result[f"{NAME}_separate_pvalue"], result[f"{NAME}_separate_excess"])
+        cider = (by_cider[kind][f"{NAME}_pvalue"], by_cider[kind][f"{NAME}_excess"])
+        rows.append((kind, len(result[f"{NAME}_scores"]), result[f"{NAME}_undefined"], *numbers, *separate, *cider))
+    others = ("p (separate)", "excess (separate)", "p (CIDEr-D)", "excess (CIDEr-D)")
+    titles = (*TESTED, "mean Q", "by chance", *others)
     return Table(("kind", "sets", "undefined", *titles), rows)
 
 

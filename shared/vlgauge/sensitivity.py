@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -23,23 +24,34 @@ class SensitivityRow:
 
     Attributes:
         candidates: Number of candidates per example.
+        sizes: Candidates and references of the defined examples, such as "5v5", or "3-8v5" where they differ.
         metric: Label of the metric; ``label:separate`` and ``label:base`` for its further statistics.
-        mean_log_pvalue: Mean of ln p, the "log p" of the paper; -1 for equal distributions, lower is more sensitive.
-        pvalue: Calibrated harmonic mean p.
-        pvalue_harmonic: Raw harmonic mean p.
+        pvalue: The corpus p, by the stratified permutation test.
+        excess: Mean over the examples of score less null mean: the size of the effect.
+        excess_low: Low end of its 95 % interval.
+        excess_high: High end of its 95 % interval.
+        z: z of the stratified permutation test.
+        mean_log_pvalue: Mean of ln p, the "log p" of the paper; lower is more sensitive.
+        expected_mean_log_pvalue: The same of equal distributions, for these sizes.
         significant: Share of the defined examples with p at most .05.
-        stratified_z: z of the stratified permutation test; NaN where the metric has none.
         undefined: Number of undefined examples.
+        details: ``harmonic_pvalue`` and ``calibrated_harmonic_pvalue``, for the comparison with the paper. Not to be
+            read as tests: on the p-values of few captions the calibrated one rejects next to nothing.
     """
 
     candidates: int
+    sizes: str
     metric: str
-    mean_log_pvalue: float
     pvalue: float
-    pvalue_harmonic: float
+    excess: float
+    excess_low: float
+    excess_high: float
+    z: float
+    mean_log_pvalue: float
+    expected_mean_log_pvalue: float
     significant: float
-    stratified_z: float
     undefined: int
+    details: dict[str, float]
 
 
 def sensitivity(
@@ -73,14 +85,27 @@ def sensitivity(
     rows = []
     for size in chosen:
         nested = [list(captions[:size]) for captions in predictions]
+        words = sizes_in_words(nested, references)
         for label, metric in metrics.items():
-            result = metric.compute(predictions=nested, references=[list(texts) for texts in references])
-            rows += rows_of_result(size, label, metric.name, result)
+            with warnings.catch_warnings():
+                if size == 1:  # known from the start, and counted in the row
+                    warnings.filterwarnings("ignore", message=".* is undefined for all of")
+                result = metric.compute(predictions=nested, references=[list(texts) for texts in references])
+            rows += rows_of_result(size, words, label, metric.name, result)
             advance(1)
     return rows
 
 
-def rows_of_result(candidates: int, label: str, name: str, result: Mapping[str, Any]) -> list[SensitivityRow]:
+def sizes_in_words(predictions: CaptionSets, references: CaptionSets) -> str:
+    """Numbers of candidates and references of the examples that have both, such as "5v5" or "3-8v5"."""
+    pairs = [(len(ours), len(theirs)) for ours, theirs in zip(predictions, references, strict=True)]
+    sides = zip(*(pair for pair in pairs if min(pair) > 0), strict=True)
+    return "v".join(str(min(side)) if min(side) == max(side) else f"{min(side)}-{max(side)}" for side in sides)
+
+
+def rows_of_result(
+    candidates: int, sizes: str, label: str, name: str, result: Mapping[str, Any]
+) -> list[SensitivityRow]:
     """One row for each statistic of a result that has p-values.
 
     Raises:
@@ -93,16 +118,25 @@ def rows_of_result(candidates: int, label: str, name: str, result: Mapping[str, 
     for prefix in prefixes:
         pvalues = np.asarray(result[f"{prefix}_pvalues"], dtype=float)
         defined = pvalues[~np.isnan(pvalues)]
+        low, high = result[f"{prefix}_excess_interval"]
         rows.append(
             SensitivityRow(
                 candidates=candidates,
+                sizes=sizes,
                 metric=":".join(filter(None, (label, prefix.removeprefix(name).strip("_")))),
-                mean_log_pvalue=statistics.mean_log_pvalue(defined),
-                pvalue=statistics.calibrated_harmonic_pvalue(defined),
-                pvalue_harmonic=statistics.harmonic_mean_pvalue(defined),
+                pvalue=result[f"{prefix}_pvalue"],
+                excess=result[f"{prefix}_excess"],
+                excess_low=low,
+                excess_high=high,
+                z=result[f"{prefix}_z"],
+                mean_log_pvalue=result[f"{prefix}_mean_log_pvalue"],
+                expected_mean_log_pvalue=result[f"{prefix}_expected_mean_log_pvalue"],
                 significant=float(np.mean(defined <= SIGNIFICANT)) if defined.size else float("nan"),
-                stratified_z=float(result.get(f"{prefix}_stratified_z", float("nan"))),
                 undefined=len(pvalues) - defined.size,
+                details={
+                    "harmonic_pvalue": statistics.harmonic_mean_pvalue(defined),
+                    "calibrated_harmonic_pvalue": statistics.calibrated_harmonic_pvalue(defined),
+                },
             )
         )
     return rows
@@ -113,7 +147,7 @@ def human_split(
 ) -> tuple[list[list[str]], list[list[str]]]:
     """People's captions against other people's captions of the same image, by a random split (appendix B.4).
 
-    A metric that is any good finds no difference here: the mean of ln p is near -1.
+    A metric that is any good finds no difference here: the mean of ln p is near its expectation for these sizes.
 
     Args:
         references: References of each example.

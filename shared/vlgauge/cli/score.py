@@ -101,12 +101,24 @@ def summary(results: Mapping[str, dict[str, Any]], ids: Sequence[Any], texts: Se
     lines = [to_table(["id", *results, "predictions"], rows)]
     if shown < len(ids):
         lines.append(f"... and {len(ids) - shown} more rows (--rows 0 prints all, --output FILE writes all)")
-    numbers = {
-        key: value for result in results.values() for key, value in result.items() if isinstance(value, (int, float))
-    }
-    lines += ["", to_table(["result", "value"], list(numbers.items())), ""]
+    numbers = [row for name, result in results.items() for row in _corpus_numbers(name, result)]
+    width = 4 if any(row[2] is not None for row in numbers) else 2
+    titles = ["result", "value", "95 % from", "to"]
+    lines += ["", to_table(titles[:width], [row[:width] for row in numbers]), ""]
     lines += [result[f"{name}_signature"] for name, result in results.items()]
     return "\n".join(lines)
+
+
+def _corpus_numbers(name: str, result: Mapping[str, Any]) -> list[tuple[str, float, float | None, float | None]]:
+    """Names and values of the numbers of a result, and both ends of their intervals, where they have one.
+
+    What tests the corpus leads: its p-value, then how large the effect is.
+    """
+    first = (f"{name}_pvalue", f"{name}_excess")
+    keys = [key for key in first if key in result]
+    keys += [key for key, value in result.items() if isinstance(value, (int, float)) and key not in first]
+    intervals = (result.get(f"{key}_interval", (None, None)) for key in keys)
+    return [(key, result[key], low, high) for key, (low, high) in zip(keys, intervals, strict=True)]
 
 
 def row_ids(rows: Rows, title: str | None) -> list[Any]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any
 
 from vlgauge.catalog import metric_names
@@ -23,6 +25,9 @@ from vlgauge.cli.tables import take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import to_table
 from vlgauge.settings import setting_names
+
+if TYPE_CHECKING:
+    from vlgauge.sensitivity import SensitivityRow
 
 DEFAULT_METRICS = "trm,trm:distance=cider_d,mmd_bert,frechet_bert"
 PICTURES = (".png", ".svg", ".pdf")
@@ -54,7 +59,6 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read, test, print, draw."""
-    from vlgauge.sensitivity import human_split
     from vlgauge.sensitivity import sensitivity
 
     sizes = None if options.sizes is None else _numbers(options.sizes)
@@ -68,18 +72,39 @@ def run(options: argparse.Namespace) -> int:
     steps = len(metrics) * (max(map(len, predictions), default=0) if sizes is None else len(sizes))
     with progress_bar(steps, "Testing") as advance:
         found = sensitivity(predictions, references, metrics, sizes, advance)
-        people = [] if options.no_human else sensitivity(*human_split(references, seed=options.seed), metrics)
-    table = [asdict(row) | {"candidates from": "model"} for row in found]
-    # The largest size holds all the candidates of every split.
-    last = max((row.candidates for row in people), default=0)
-    table += [asdict(row) | {"candidates from": "people"} for row in people if row.candidates == last]
-    print(to_table(list(table[0]), [list(row.values()) for row in table]))
+        table = _as_table("model", found)
+        if not options.no_human:
+            table += _against_people(predictions, references, metrics, options.seed)
+    shown = [{name: value for name, value in row.items() if name != "details"} for row in table]
+    print(to_table(list(shown[0]), [list(row.values()) for row in shown]))
     if options.output:
         write_json(options.output, {"rows": table})
     if options.plot:
         draw(table, Path(options.plot))
         sys.stderr.write(f"wrote {options.plot}\n")
     return 0
+
+
+def _against_people(
+    predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], metrics: Mapping[str, Any], seed: int
+) -> list[dict[str, Any]]:
+    """People's captions against other people's, and the model's in their place: the same sizes on both sides."""
+    from vlgauge.sensitivity import human_split
+    from vlgauge.sensitivity import sensitivity
+
+    people, others = human_split(references, seed=seed)
+    size = max(map(len, people), default=0)
+    if not size:
+        return []
+    as_many = [list(ours[: len(theirs)]) for ours, theirs in zip(predictions, people, strict=True)]
+    table = _as_table("people", sensitivity(people, others, metrics, [size]))
+    if max(map(len, as_many)) == size:
+        table += _as_table("model, people's sizes", sensitivity(as_many, others, metrics, [size]))
+    return table
+
+
+def _as_table(source: str, rows: Sequence[SensitivityRow]) -> list[dict[str, Any]]:
+    return [{"candidates from": source} | asdict(row) for row in rows]
 
 
 def loaded_metrics(options: argparse.Namespace) -> dict[str, Any]:
@@ -131,26 +156,19 @@ def draw(table: Sequence[dict[str, Any]], path: Path) -> None:
     figure = Figure(figsize=(8, 4.8), layout="constrained")
     axes = figure.subplots()
     markers = "osv^D*Phx<>"
+    styles = {"model": ("full", "-"), "people": ("none", "none"), "model, people's sizes": ("bottom", "none")}
     for i, label in enumerate(dict.fromkeys(row["metric"] for row in table)):
-        points = [row for row in table if row["metric"] == label and row["candidates from"] == "model"]
-        (line,) = axes.plot(
-            [row["candidates"] for row in points],
-            [row["mean_log_pvalue"] for row in points],
-            marker=markers[i % len(markers)],
-            label=label,
-        )
-        people = [row for row in table if row["metric"] == label and row["candidates from"] == "people"]
-        axes.plot(
-            [row["candidates"] for row in people],
-            [row["mean_log_pvalue"] for row in people],
-            marker=markers[i % len(markers)],
-            color=line.get_color(),
-            fillstyle="none",
-            linestyle="none",
-        )
-    axes.axhline(-1.0, color="gray", linestyle="--", linewidth=1)
-    axes.annotate("equal distributions", (1.0, -1.0), xycoords=("axes fraction", "data"), ha="right", va="bottom")
-    axes.set_xlabel("candidates per example (hollow: people's captions in place of the model's)")
+        marker, colour = markers[i % len(markers)], f"C{i % 10}"
+        for source, (fill, line) in styles.items():
+            points = [row for row in table if row["metric"] == label and row["candidates from"] == source]
+            sizes, found, expected = (
+                [row[key] for row in points] for key in ("candidates", "mean_log_pvalue", "expected_mean_log_pvalue")
+            )
+            title = label if source == "model" else None
+            axes.plot(sizes, found, marker=marker, color=colour, fillstyle=fill, linestyle=line, label=title)
+            axes.plot(sizes, expected, marker="_", color=colour, linestyle="--" if line == "-" else "none", alpha=0.5)
+    axes.plot([], [], marker="_", color="gray", linestyle="--", label="equal distributions,\nthese sizes")
+    axes.set_xlabel("candidates per example (hollow: people's captions; half full: the model's at the same sizes)")
     axes.set_ylabel("mean ln p (lower: easier to tell apart)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.legend(loc="outside right upper", fontsize="small")

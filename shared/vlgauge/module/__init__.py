@@ -17,6 +17,7 @@ from vlgauge.module.columns import Text
 from vlgauge.module.columns import valid_unicode
 from vlgauge.module.components import ComponentMetric
 from vlgauge.module.components import Components
+from vlgauge.module.set_statistics import Statistic
 from vlgauge.module.sets import CaptionSetMetric
 from vlgauge.module.sets import CaptionVectorMetric
 from vlgauge.module.styles import References
@@ -40,6 +41,7 @@ __all__ = [
     "Images",
     "Metric",
     "References",
+    "Statistic",
     "Story",
     "StoryImageMetric",
     "StoryMetric",

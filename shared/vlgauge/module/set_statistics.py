@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from typing import TypeAlias
 
@@ -14,16 +15,29 @@ from vlgauge.results import mean_of_defined
 
 Floats = npt.NDArray[np.float64]
 Details: TypeAlias = list[dict[str, Any]]
-Statistic: TypeAlias = tuple[Floats, Floats | None] | tuple[Floats, Floats | None, Floats | None]
-"""Of S examples of equal sizes: scores ``(S,)``, null distributions ``(S, P)`` if tested, and p-values ``(S,)`` where
-they were compared more exactly than `vlgauge.statistics` would."""
-GroupScores: TypeAlias = tuple[Floats, Floats | None, Details] | tuple[Floats, Floats | None, Floats | None, Details]
-"""The same with the details of each example, for a metric of one statistic."""
+
+
+@dataclass(frozen=True, eq=False)
+class Statistic:
+    """One statistic of S examples of equal sizes.
+
+    Attributes:
+        scores: shape ``(S,)``.
+        null: shape ``(S, P)``, null distributions with the observed value first; None without a test.
+        pvalues: shape ``(S,)``, where they were compared more exactly than `vlgauge.statistics` would; else None.
+        tolerance: Values this close tie, one number or shape ``(S,)``.
+    """
+
+    scores: Floats
+    null: Floats | None = None
+    pvalues: Floats | None = None
+    tolerance: float | Floats = statistics.TOLERANCE
+
+
+GroupScores: TypeAlias = tuple[Statistic, Details]
+"""The statistic of some examples of equal sizes, and the details of each, for a metric of one statistic."""
 GroupStatistics: TypeAlias = tuple[Mapping[str, Statistic], Details]
 """Several statistics by name, and the details."""
-
-# Which values of a statistic speak against the null hypothesis, and the sign that makes them large.
-SIGNS = {"large": 1.0, "small": -1.0}
 
 
 class CorpusStatistic:
@@ -31,20 +45,18 @@ class CorpusStatistic:
 
     Attributes:
         scores: shape ``(n_examples,)``, NaN where undefined.
-        test: The test of the scores times `sign`.
-        sign: 1 if large values speak against the null hypothesis, -1 if small ones do.
+        test: The test of the scores.
     """
 
     def __init__(self, n_examples: int, extreme: str, *, draws: int, seed: int) -> None:
         self.scores = np.full(n_examples, np.nan)
-        self.test = statistics.SetTest(n_examples, draws=draws, seed=seed)
-        self.sign = SIGNS[extreme]
+        self.test = statistics.SetTest(n_examples, extreme=extreme, draws=draws, seed=seed)
 
-    def add(self, rows: list[int], scores: Floats, null: Floats | None, pvalues: Floats | None = None) -> None:
+    def add(self, rows: list[int], found: Statistic) -> None:
         """Take in some examples of equal sizes."""
-        self.scores[rows] = scores
-        if null is not None:
-            self.test.add(rows, null if self.sign > 0 else -null, pvalues=pvalues)
+        self.scores[rows] = found.scores
+        if found.null is not None:
+            self.test.add(rows, found.null, pvalues=found.pvalues, tolerance=found.tolerance)
 
     def keys(self, name: str, pvalue: str | None) -> dict[str, Any]:
         """Values by the names of the result keys; for the main statistic those of the test only."""
@@ -53,11 +65,7 @@ class CorpusStatistic:
             found = {name: mean_of_defined(self.scores.tolist()), joined(name, "scores"): self.scores}
         if pvalue is None:
             return found
-        summary = self.test.summary()
-        for key in ("null_means", "zscores", "null_mean", "stratified_z"):
-            # Adding 0 turns the -0.0 of a negated 0 into 0.
-            summary[key] = (self.sign * np.asarray(summary[key]) + 0.0).tolist()
-        return found | {joined(name, key): value for key, value in summary.items()}
+        return found | {joined(name, key): value for key, value in self.test.summary().items()}
 
 
 def joined(name: str, key: str) -> str:

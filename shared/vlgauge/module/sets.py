@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -29,6 +30,9 @@ from vlgauge.module.set_statistics import GroupStatistics
 from vlgauge.module.set_statistics import joined
 from vlgauge.settings import one_of
 from vlgauge.settings import whole_number
+
+# Sizes of sets that a warning names; a ragged corpus has dozens.
+_SIZES_NAMED = 4
 
 # Settings that only the permutation test reads.
 _TEST_SETTINGS = ("pvalue", "max_partitions", "permutations", "seed")
@@ -123,8 +127,8 @@ class CaptionSetMetric(Metric):
         """
 
         def scored(rows: list[int], n: int, ways: statistics.Partitions | None) -> GroupStatistics:
-            found = score_group(rows, n, ways)
-            return {"": found[:-1]}, found[-1]
+            found, details = score_group(rows, n, ways)
+            return {"": found}, details
 
         return self.score_statistics(
             predictions, references, scored, example_bytes, return_details=return_details, made_with=made_with
@@ -159,6 +163,7 @@ class CaptionSetMetric(Metric):
             made_with: Fields of the signature that only this call knows.
         """
         self.check_sizes(predictions, references, minimum=minimum)
+        self._warn_of_sizes(predictions, references)
         tested = {
             name: CorpusStatistic(len(predictions), values, draws=self.permutations, seed=self.seed)
             for name, values in (extreme or {"": "large"}).items()
@@ -171,13 +176,34 @@ class CaptionSetMetric(Metric):
                 chunk = rows[start : start + step]
                 found, notes = score_group(chunk, n, ways)
                 for name, statistic in found.items():
-                    tested[name].add(chunk, *statistic)
+                    tested[name].add(chunk, statistic)
                 for row, note in zip(chunk, notes, strict=True):
                     details[row] = note | self._test_details(tested, ways, row)
         extra = {key: value for name, one in tested.items() for key, value in one.keys(name, self.pvalue).items()}
         if return_details:
             extra["details"] = details
         return self.result(tested[""].scores.tolist(), made_with=made_with, **extra)
+
+    def _warn_of_sizes(self, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> None:
+        """Say that scores of sets of several sizes are averaged, or that no set is large enough to have one."""
+        counts = {f"{n}v{m}": len(rows) for n, m, rows in groups_of_equal_sizes(predictions, references)}
+        if len(counts) > 1:
+            most = sorted(counts, key=lambda size: -counts[size])[:_SIZES_NAMED]
+            named = ", ".join(f"{counts[size]} of {size}" for size in most)
+            rest = f" and {len(counts) - len(most)} other sizes" if len(counts) > len(most) else ""
+            advice = "read" if self.pvalue else "load it with `pvalue` and read"
+            warnings.warn(
+                f"`{self.name}` is a mean over sets of {len(counts)} sizes, whose scores are not comparable: "
+                f"{named}{rest}; {advice} `{self.name}_excess` first",
+                stacklevel=2,
+            )
+        elif predictions and not counts:
+            few = [sum(len(captions) < 2 for captions in side) for side in (predictions, references)]
+            warnings.warn(
+                f"`{self.name}` is undefined for all of {len(predictions)} examples, as each side needs 2 captions or "
+                f"more: {few[0]} have fewer candidates, {few[1]} fewer references",
+                stacklevel=2,
+            )
 
     def _test_details(
         self, tested: Mapping[str, CorpusStatistic], ways: statistics.Partitions | None, row: int
@@ -237,9 +263,9 @@ class CaptionVectorMetric(CaptionSetMetric):
             return 8 * (captions * vectors.table.shape[1] + 6 * captions**2 + 3 * ways)
 
         def scored(rows: list[int], n: int, ways: statistics.Partitions | None) -> GroupScores:
-            found = score_group(vectors.stack(rows), n, ways)
+            found, details = score_group(vectors.stack(rows), n, ways)
             distinct = [len(set(vectors.positions[row].tolist())) for row in rows]
-            return *found[:-1], [note | {"n_distinct": k} for note, k in zip(found[-1], distinct, strict=True)]
+            return found, [note | {"n_distinct": k} for note, k in zip(details, distinct, strict=True)]
 
         return self.score_sets(
             predictions,

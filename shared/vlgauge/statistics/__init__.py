@@ -5,10 +5,13 @@ from vlgauge.statistics.comparison import PairedTest
 from vlgauge.statistics.comparison import bootstrap_interval
 from vlgauge.statistics.comparison import paired_test
 from vlgauge.statistics.permutation import PVALUE_MODES
+from vlgauge.statistics.permutation import SIGNS
+from vlgauge.statistics.permutation import TOLERANCE
 from vlgauge.statistics.permutation import Partitions
 from vlgauge.statistics.permutation import SetTest
 from vlgauge.statistics.permutation import calibrated_harmonic_pvalue
 from vlgauge.statistics.permutation import check_partition_count
+from vlgauge.statistics.permutation import expected_log_pvalues
 from vlgauge.statistics.permutation import harmonic_mean_pvalue
 from vlgauge.statistics.permutation import mean_log_pvalue
 from vlgauge.statistics.permutation import partitions
@@ -20,6 +23,8 @@ from vlgauge.statistics.resampling import grouped_intervals
 __all__ = [
     "PVALUE_MODES",
     "RESAMPLES",
+    "SIGNS",
+    "TOLERANCE",
     "Interval",
     "PairedTest",
     "Partitions",
@@ -28,6 +33,7 @@ __all__ = [
     "calibrated_harmonic_pvalue",
     "check_partition_count",
     "check_resampling",
+    "expected_log_pvalues",
     "grouped_intervals",
     "harmonic_mean_pvalue",
     "mean_log_pvalue",
