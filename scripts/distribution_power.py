@@ -32,8 +32,8 @@ ALPHA = 0.05
 MODE = 2.0  # the two modes of the references lie at plus and minus this in one coordinate
 # n candidates, m references, runs, Monte-Carlo draws where partitions are too many.
 SIZES = ((5, 5, 2_000, None), (10, 5, 1_000, None), (10, 10, 600, 999))
-# n candidates, m references, corpora without and with a difference.
-CORPUS_SIZES = ((5, 5, 2_000, 500), (10, 5, 500, 200))
+# n candidates, m references, Monte-Carlo draws where partitions take long, corpora without and with a difference.
+CORPUS_SIZES = ((5, 5, None, 2_000, 500), (10, 5, 999, 400, 100))
 STATISTICS = ("Q", "separate Q", "MMD", "Frechet", "base")
 
 
@@ -159,7 +159,9 @@ class CorpusTests:
     expected: Floats
 
 
-def corpus_tests(n: int, m: int, corpora: int, *, shifted: int = 0, images: int = 100, seed: int = 0) -> CorpusTests:
+def corpus_tests(
+    n: int, m: int, corpora: int, *, shifted: int = 0, images: int = 100, draws: int | None = None, seed: int = 0
+) -> CorpusTests:
     """Tests of corpora of Gaussian sets, of which some images have candidates shifted by 1 in every coordinate.
 
     Args:
@@ -168,9 +170,10 @@ def corpus_tests(n: int, m: int, corpora: int, *, shifted: int = 0, images: int 
         corpora: Number of corpora.
         shifted: Number of images that differ; 0 for none.
         images: Images per corpus.
+        draws: Random partitions of each image; None for all of them.
         seed: Seed of the sets.
     """
-    ways = partitions(n, m, pvalue="exact")
+    ways = partitions(n, m, pvalue="exact" if draws is None else "monte_carlo", draws=draws or 1)
     rows = []
     for corpus in range(corpora):
         points = np.random.default_rng([seed, n, m, shifted, corpus]).normal(size=(images, n + m, WIDTH))
@@ -196,9 +199,11 @@ def corpus_rows(scale: float = 1.0) -> Iterator[tuple[str, list[Floats]]]:
     Args:
         scale: Share of the usual number of corpora.
     """
-    sizes = [(n, m, [max(2, round(scale * corpora)) for corpora in both]) for n, m, *both in CORPUS_SIZES]
-    null = [corpus_tests(n, m, corpora[0]) for n, m, corpora in sizes]
-    other = [corpus_tests(n, m, corpora[1], shifted=10) for n, m, corpora in sizes]
+    null, other = [], []
+    for n, m, draws, *corpora in CORPUS_SIZES:
+        without, with_difference = (max(2, round(scale * count)) for count in corpora)
+        null.append(corpus_tests(n, m, without, draws=draws))
+        other.append(corpus_tests(n, m, with_difference, shifted=10, draws=draws))
     for name, found in (("no image differs (size)", null), ("10 images differ by +1 (power)", other)):
         yield f"corpus p: {name}", [np.mean(tests.pvalues <= ALPHA, axis=1) for tests in found]
     for name, found in (("no image differs (size)", null), ("10 images differ by +1 (power)", other)):
