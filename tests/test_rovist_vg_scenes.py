@@ -37,8 +37,11 @@ def test_idf_is_that_of_the_stories_of_the_training():
 
 def test_the_cards_tell_the_figures_of_the_record():
     figures = RECORD["held_out"]
+    lengths = [f" of {length} nouns" for length in held_out.LENGTHS]
     card = " ".join(CARD.read_text("utf-8").split())
-    for name in ("right story above another", "right story above another, by the mean", "absent object lowest"):
+    right = "right story above another"
+    names = [f"{right}{length}{by}" for by in ("", ", by the mean") for length in ("", *lengths)]
+    for name in (*names, "absent object lowest"):
         kinds = [kind for kind in ("boxes", "grid", "all shapes known") if f"{kind}: {name}" in figures]
         row = " | ".join(f"{100 * figures[f'{kind}: {name}']:.1f} %" for kind in kinds)
         assert f"| {row} |" in card
@@ -50,8 +53,21 @@ def test_held_out_stories(no_sockets):
     found = held_out.held_out(EMBEDDED, EMBEDDED / "vectors.txt", EMBEDDED / "idf.json", 30)
     expected = RECORD["held_out"]
     assert found.keys() == expected.keys()
-    # Of 30 stories instead of 200: two standard deviations of such a share are at most 0.18.
-    assert all(found[name] > share - 0.18 for name, share in expected.items())
+    # Of 30 stories instead of 200: two standard deviations of such a share are at most 0.18; parts of them are too few.
+    whole = [name for name in expected if " nouns" not in name]
+    assert len(whole) == 8
+    assert all(found[name] > expected[name] - 0.18 for name in whole)
+
+
+def test_the_score_grows_with_the_number_of_nouns():
+    """Why the card recommends the mean for stories of different lengths."""
+    for kind in ("boxes", "grid"):
+        shares = [
+            RECORD["held_out"][f"{kind}: right story above another of {length} nouns"] for length in held_out.LENGTHS
+        ]
+        assert min(shares[:2]) > shares[2] + 0.2
+        means = [RECORD["held_out"][f"{kind}: right story above another{by}"] for by in ("", ", by the mean")]
+        assert means[1] > means[0] + 0.1
 
 
 def test_training_on_drawn_scenes(tmp_path, capsys, no_sockets):
@@ -64,7 +80,8 @@ def test_training_on_drawn_scenes(tmp_path, capsys, no_sockets):
     for name in ("model.safetensors", "vectors.txt", "idf.json", "config.json"):
         assert (tmp_path / "two" / name).read_bytes() == files[name]
     record = json.loads(files["training.json"])
-    assert record["held_out"].keys() == RECORD["held_out"].keys()
+    assert record["held_out"].keys() <= RECORD["held_out"].keys()  # three stories are not of all lengths
+    assert "grid: right story above another, by the mean" in record["held_out"]
     assert record["corpus"] == "6 stories about drawn scenes"
     assert "boxes: absent object lowest: " in capsys.readouterr().out
     metric = vlgauge.load(
