@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from vlgauge.idf import IdfTable
 from vlgauge.language import replace_placeholders
+from vlgauge.module import valid_unicode
 from vlgauge.noun_phrases import given_phrases
 from vlgauge.noun_phrases import phrase_source
 from vlgauge.regions import GIVEN
@@ -47,6 +48,9 @@ def story_nouns(metric: Any, stories: Sequence[Sequence[str]], given: Any, split
     if given is not None:
         lists = given_phrases(given, len(stories), argument="nouns")
         return [[noun for group in groups for noun in group] for groups in lists], GIVEN
+    for i, story in enumerate(stories):
+        for k, sentence in enumerate(story):
+            valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # spaCy takes nothing else
     source = phrase_source(metric.nouns, profile=metric.profile, argument="nouns", split=split)
     flat = [replace_placeholders(sentence, metric.placeholders) for story in stories for sentence in story]
     found = iter(source.nouns(flat, progress=metric.progress))

@@ -121,6 +121,10 @@ def existing_file(path: str | os.PathLike[str], place: str, kind: Literal["image
 
 def _mapping_cell(image: Mapping[str, Any], place: str) -> dict[str, Any]:
     data, path = image.get("bytes"), image.get("path")
+    for key, value, kinds in (("bytes", data, (bytes, bytearray, memoryview)), ("path", path, (str, os.PathLike))):
+        if value is not None and not isinstance(value, kinds):
+            wanted = "bytes" if key == "bytes" else "a path"
+            raise TypeError(f"`{place}` must have {wanted} as `{key}`, got {type(value).__name__}")
     if data is not None:
         return {"bytes": _not_empty(bytes(data), place), "path": None}
     if path is None:

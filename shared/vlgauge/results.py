@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import asdict
 from dataclasses import is_dataclass
 from typing import Any
+
+# What a terminal obeys or what changes the order of what it shows: control characters and escape codes, ends of lines
+# and paragraphs, marks of direction, and halves of characters.
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    r"""The text in one line, with what a terminal would obey shown as its code, such as ``\x1b``."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), " ".join(text.split()))
 
 
 def plain(value: Any) -> Any:
@@ -77,7 +87,8 @@ def to_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
         rows: One sequence of cells per row.
     """
     cells = [[_cell(value) for value in row] for row in rows]
-    widths = [max(len(line[i]) for line in [list(header), *cells]) for i in range(len(header))]
+    titles = [printable(title) for title in header]
+    widths = [max(len(line[i]) for line in [titles, *cells]) for i in range(len(header))]
     numeric = [
         any(isinstance(row[i], (int, float)) for row in rows)
         and all(row[i] is None or isinstance(row[i], (int, float)) for row in rows)
@@ -88,10 +99,10 @@ def to_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
         pairs = zip(values, widths, numeric, strict=True)
         return "  ".join(v.rjust(w) if right else v.ljust(w) for v, w, right in pairs).rstrip()
 
-    return "\n".join([line(header), line(["-" * width for width in widths]), *map(line, cells)])
+    return "\n".join([line(titles), line(["-" * width for width in widths]), *map(line, cells)])
 
 
 def _cell(value: Any) -> str:
     if isinstance(value, float):
         return "undefined" if math.isnan(value) else f"{value:.4f}"
-    return "" if value is None else " ".join(str(value).split())
+    return "" if value is None else printable(str(value))

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from collections.abc import Sequence
 from typing import Any
 
+LONGEST_SHOWN = 120  # characters of a value in a message
+
 # Keywords of evaluate.load that the host library understands by itself (evaluate 0.4.6).
 HOST_KEYWORDS = (
     "config_name",
@@ -38,6 +40,16 @@ def meant(word: str, known: Iterable[str]) -> str:
     return f"did you mean `{close[0]}`?" if close else ""
 
 
+def shown(value: Any) -> str:
+    """A value as messages show it: the beginning of what represents it, its type if that cannot be had."""
+    try:
+        text = repr(value)
+    except Exception:
+        # Thousands of digits, thousands of lists within each other, or what an object of the user's does.
+        return f"a {type(value).__name__} that cannot be shown"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
 def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
     """The value, if it is one of the choices.
 
@@ -47,7 +59,7 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         hint = meant(value, choices) if isinstance(value, str) else ""
         raise ValueError(
-            f"`{name}` must be one of {', '.join(map(repr, choices))}, got {value!r}{hint and '; ' + hint}"
+            f"`{name}` must be one of {', '.join(map(repr, choices))}, got {shown(value)}{hint and '; ' + hint}"
         )
     return value
 
@@ -73,8 +85,9 @@ def finite_number(name: str, value: Any, expected: str = "a finite number", mini
     """
     number = plain_number(value)
     real = isinstance(number, (int, float)) and not isinstance(number, bool)
-    if not real or not math.isfinite(number) or number < minimum:
-        raise ValueError(f"`{name}` must be {expected}, got {value!r}")
+    # Comparisons, because the largest whole numbers are no floats.
+    if not real or not max(minimum, -sys.float_info.max) <= number <= sys.float_info.max:
+        raise ValueError(f"`{name}` must be {expected}, got {shown(value)}")
     return float(number)
 
 
@@ -87,10 +100,10 @@ def whole_number(name: str, value: Any, minimum: int) -> int:
     number = plain_number(value)
     try:
         whole = minimum - 1 if isinstance(number, bool) else operator.index(number)
-    except TypeError:  # an array has the method too
+    except (TypeError, ValueError):  # an array has the method too, and that of a masked number fails otherwise
         whole = minimum - 1
     if whole < minimum:
-        raise ValueError(f"`{name}` must be a whole number of at least {minimum}, got {value!r}")
+        raise ValueError(f"`{name}` must be a whole number of at least {minimum}, got {shown(value)}")
     return whole
 
 
@@ -102,7 +115,7 @@ def true_or_false(name: str, value: Any) -> bool:
     """
     truth = plain_number(value)
     if not isinstance(truth, bool):
-        raise ValueError(f"`{name}` must be True or False, got {value!r}")
+        raise ValueError(f"`{name}` must be True or False, got {shown(value)}")
     return truth
 
 

@@ -16,6 +16,7 @@ import vlgauge
 from vlgauge.files import Limits
 from vlgauge.files import limits
 from vlgauge.progress import progress_chosen
+from vlgauge.results import printable
 
 # What bad input raises; anything else is a fault of ours and keeps its traceback.
 USER_ERRORS = (
@@ -30,7 +31,7 @@ class OneLineParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the message in one line and end with code 2."""
-        self.exit(2, f"{self.prog}: error: {message}; see {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: error: {printable(message)}; see {self.prog} --help\n")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -98,7 +99,7 @@ def plain_warnings(program: str) -> Iterator[None]:
 
     def show(message: Any, category: type[Warning], *where: Any, **named: Any) -> None:
         if issubclass(category, UserWarning):
-            sys.stderr.write(f"{program}: warning: {' '.join(str(message).split())}\n")
+            sys.stderr.write(f"{program}: warning: {printable(str(message))}\n")
         else:
             usual(message, category, *where, **named)
 
@@ -111,5 +112,5 @@ def plain_warnings(program: str) -> Iterator[None]:
 def one_line(error: Exception) -> str:
     """The message of an error in one line; of a file that cannot be opened, its name and the reason."""
     if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{error.filename}: {error.strerror}"
-    return " ".join(str(error).split())
+        return printable(f"{error.filename}: {error.strerror}")
+    return printable(str(error))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.files import STDIN
+from vlgauge.results import printable
 from vlgauge.results import to_json
 from vlgauge.results import without_nan
 
@@ -82,7 +83,7 @@ def write_output(target: str | Path, content: str | bytes) -> None:
         os.replace(part, file)
     finally:
         part.unlink(missing_ok=True)
-    sys.stderr.write(f"wrote {target}\n")
+    sys.stderr.write(f"wrote {printable(str(target))}\n")
 
 
 def write_json(target: str | Path, record: Mapping[str, Any]) -> None:

@@ -59,7 +59,7 @@ def setting(text: str) -> tuple[str, Any]:
         return name, words[value.lower()]
     try:
         number = ast.literal_eval(value)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
         return name, value
     return name, number if isinstance(number, (int, float)) else value
 

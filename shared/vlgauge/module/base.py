@@ -34,6 +34,7 @@ from vlgauge.settings import nearest
 from vlgauge.settings import one_of
 from vlgauge.settings import refuse_unknown_settings
 from vlgauge.settings import setting_names
+from vlgauge.settings import true_or_false
 from vlgauge.signatures import format_signature
 
 REPOSITORY = "https://github.com/vlgauge/vlgauge"
@@ -239,6 +240,8 @@ class Metric(HostedMetric, ABC):
         for name, value in options.items():
             if name not in known:
                 raise TypeError(f"`{name}` is no keyword of {self.name}; {nearest(name, [*own, *known])}")
+            if name == "return_details" and value is not None:
+                options[name] = true_or_false(name, value)
             if self.num_process > 1 and name != "return_details" and value is not None:
                 raise ValueError(
                     f"`{name}` must be left out when `num_process` is over 1, because only the rows travel between "

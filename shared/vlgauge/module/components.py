@@ -12,6 +12,7 @@ import datasets
 from vlgauge.module.base import Metric
 from vlgauge.module.columns import Column
 from vlgauge.settings import nearest
+from vlgauge.settings import shown
 
 COMPONENTS = ("groovist", "rovist_c", "rovist_nr")
 
@@ -58,9 +59,12 @@ def component(value: Any, name: str, place: str) -> float:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise ValueError(f"`{place}` must be a number, NaN or None, got {type(value).__name__}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if math.isinf(number):
-        raise ValueError(f"`{place}` must be finite, NaN or None, got {number}")
+        raise ValueError(f"`{place}` must be finite, NaN or None, got {shown(value)}")
     smallest, largest = _RANGES[name]
     if number < smallest - _ROUNDING or number > largest + _ROUNDING:
         wanted = f"at most {largest:g}" if math.isinf(smallest) else f"from {smallest:g} to {largest:g}"
