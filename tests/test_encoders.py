@@ -10,6 +10,7 @@ from vlgauge.encoders import features
 from vlgauge.encoders import given
 from vlgauge.encoders import sentence
 from vlgauge.encoders.pool import EncoderPool
+from vlgauge.encoders.sentence_loading import load_sentence_model
 from vlgauge.signatures import local_name
 
 CAPTIONS = ["A dog runs.", "", "Two cats sleep on a very long and narrow sofa in the sun.", "A dog runs.", "Birds."]
@@ -123,7 +124,7 @@ def test_global_random_states_stay(minilm):
     import torch
 
     before = global_state(), torch.get_rng_state().clone()
-    sentence._load(sentence.find_sentence_model(sentence.MINILM).folder, "model", "cpu")
+    load_sentence_model(sentence.find_sentence_model(sentence.MINILM).folder, "model", "cpu")
     minilm.encode(["Something new under the sun."])
     assert np.array_equal(before[0], global_state())
     assert torch.equal(before[1], torch.get_rng_state())

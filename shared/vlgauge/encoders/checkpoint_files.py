@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
+from vlgauge.encoders import known_tensors
 from vlgauge.encoders.architectures import TABLE
 from vlgauge.encoders.weights import sha256_of
 from vlgauge.files import first_repeated
@@ -27,9 +28,6 @@ from vlgauge.pickles import check_pickle
 
 if TYPE_CHECKING:
     import torch
-
-# Whole numbers that OpenAI's files carry beside the tensors.
-DROPPED = ("input_resolution", "context_length", "vocab_size")
 
 # Pickles at the beginning of a file as torch wrote it before its version 1.6.
 _OLD_PICKLES = 5
@@ -112,7 +110,8 @@ def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
         raise ValueError(
             f"`checkpoint` must hold a state dict, bare or under 'state_dict', got {found} in {str(source)!r}"
         )
-    kept = {str(name): value for name, value in inner.items() if str(name).rpartition(".")[2] not in DROPPED}
+    wanted = set(known_tensors.surplus(map(str, inner), known_tensors.ANY))
+    kept = {str(name): value for name, value in inner.items() if str(name) in wanted}
     for name, value in kept.items():
         if not isinstance(value, torch.Tensor):
             kind = type(value).__name__

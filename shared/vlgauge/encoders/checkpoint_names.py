@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from vlgauge.encoders import known_tensors
 from vlgauge.encoders.architectures import ClipArchitecture
-from vlgauge.encoders.checkpoint_files import DROPPED
 
 if TYPE_CHECKING:
     import torch
@@ -41,10 +41,10 @@ _HF_LAYER = re.compile(r"encoder\.layers\.(\d+)\.(.+)\.(weight|bias)")
 def normalised(tensors: Mapping[str, torch.Tensor], known: Collection[str]) -> dict[str, torch.Tensor]:
     """The tensors under the names that open_clip (and OpenAI) give them, if they are `known`; others stay.
 
-    Leaves out whole numbers such as the resolution, takes away the prefix ``module.`` of data-parallel training,
+    Leaves out what `vlgauge.encoders.known_tensors` lists, takes away the prefix ``module.`` of data-parallel training,
     renames the tensors of Hugging Face's CLIPModel, and moves ``text.*`` of open_clip's other text layout to the top.
     """
-    plain = {name: tensor for name, tensor in tensors.items() if name.rpartition(".")[2] not in DROPPED}
+    plain = {name: tensors[name] for name in known_tensors.surplus(tensors, known_tensors.CLIP)}
     if plain and all(name.startswith("module.") for name in plain):
         plain = {name.removeprefix("module."): tensor for name, tensor in plain.items()}
     if any(name.startswith(tuple(_HF_TOWERS)) for name in plain):
@@ -61,8 +61,6 @@ def _from_hugging_face(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.T
     renamed: dict[str, torch.Tensor] = {}
     stacks: dict[str, dict[str, torch.Tensor]] = {}
     for name, tensor in tensors.items():
-        if name.endswith("embeddings.position_ids"):
-            continue  # a counter that older versions saved
         if name in ("visual_projection.weight", "text_projection.weight"):
             target = "visual.proj" if name.startswith("visual") else "text_projection"
             renamed[target] = tensor.T.contiguous()

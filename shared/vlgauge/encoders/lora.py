@@ -14,6 +14,7 @@ SCALE = 1.0 / RANK  # alpha / r of Sarto et al. (PAC-S++) with alpha = 1
 _PAIR = (("lora_A", "lora_B"), ("_lora_A", "_lora_B"))
 # The released model carries these, but its forward never uses them.
 _NOT_APPLIED = (".mlp.c_fc", ".mlp.c_proj")
+_ALWAYS_UPDATED = (".attn.in_proj_weight", ".attn.out_proj.weight", "visual.conv1.weight")
 
 
 def has_lora(tensors: Mapping[str, torch.Tensor]) -> bool:
@@ -33,11 +34,15 @@ def merged_lora(tensors: Mapping[str, torch.Tensor], *, source: str) -> dict[str
         The tensors without the updates, merged ones in float32.
 
     Raises:
-        ValueError: If half of an update, or what it updates, is missing, or it is of another rank.
+        ValueError: If an update, half of one, or what it updates is missing, or it is of another rank.
     """
     plain = {name: tensor for name, tensor in tensors.items() if not name.endswith(("lora_A", "lora_B"))}
-    for stem in sorted({name[:-1] for name in tensors if name not in plain}):
-        updated = _updated(stem)
+    stems = {_updated(name[:-1]): name[:-1] for name in tensors if name not in plain}
+    if missing := sorted(name for name in plain if name.endswith(_ALWAYS_UPDATED) and name not in stems):
+        raise ValueError(
+            f"`checkpoint` must have a LoRA update of each layer, lacks that of {missing[0]!r} in {source!r}"
+        )
+    for updated, stem in sorted(stems.items()):
         for needed in (stem + "A", stem + "B", updated):
             if needed not in tensors:
                 raise ValueError(

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from vlgauge.encoders import known_tensors
 from vlgauge.encoders.checkpoint_files import check_stored
 from vlgauge.encoders.checkpoint_files import read_torch_object
 from vlgauge.encoders.weights import WeightsNotFound
@@ -200,8 +201,11 @@ def _of_folder(found: PairModel) -> Any:
     )
     # What a file lacks is filled with random numbers by the library.
     lacking = [str(key) for part in ("missing_keys", "mismatched_keys") for key in report.get(part, ())]
+    surplus = known_tensors.surplus(map(str, report.get("unexpected_keys", ())), known_tensors.PAIR)
     if lacking:
         raise _refused(found, f"no weights for {_listed(lacking)}")
+    if surplus:
+        raise _refused(found, f"unknown weights {_listed(surplus)}")
     return classifier
 
 
@@ -219,8 +223,7 @@ def _of_checkpoint(found: PairModel, path: Path) -> Any:
     config._attn_implementation = ATTENTION
     classifier = AlbertForSequenceClassification(config)
     wanted = classifier.state_dict()
-    # A buffer of earlier versions of the library; a strict load fails on it where it is none any more.
-    state.pop("albert.embeddings.position_ids", None)
+    state = {name: state[name] for name in known_tensors.surplus(state, known_tensors.PAIR)}
     wrong = [key for key in wanted.keys() & state.keys() if wanted[key].shape != state[key].shape]
     for what, keys in (
         ("without", wanted.keys() - state.keys()),

@@ -14,6 +14,7 @@ import numpy as np
 
 from vlgauge.encoders.features import MemoryStore
 from vlgauge.encoders.pool import pool
+from vlgauge.encoders.sentence_loading import load_sentence_model
 from vlgauge.encoders.torch_use import SENTENCE_PACKAGES
 from vlgauge.encoders.torch_use import check_torch
 from vlgauge.encoders.torch_use import note_use
@@ -113,6 +114,10 @@ def _described(folder: Path, identity: str | None = None) -> SentenceModel:
     pickled = [path for path in folder.rglob("pytorch_model*.bin") if not list(path.parent.glob("*.safetensors"))]
     if pickled:
         raise ValueError(f"`encoder` must have all its weights as safetensors, got {str(pickled[0])!r}; save it anew")
+    if adapter := next(folder.rglob("adapter_config.json"), None):
+        raise ValueError(
+            f"`encoder` must have all its weights in its folder, got the adapter {str(adapter)!r}; merge it"
+        )
     if not any(next(folder.rglob(name), None) for name in ("tokenizer.json", "vocab.txt", "*.model")):
         raise ValueError(f"`encoder` must come with its tokenizer, got none in {str(folder)!r}")
     settings = sorted(path for pattern in ("*.json", "*.txt", "*.model") for path in folder.rglob(pattern))
@@ -175,7 +180,7 @@ class SentenceEncoder:
     def __init__(self, model: SentenceModel, pooling: str, device: str) -> None:
         self.identity = model.identity
         self.store = MemoryStore()
-        self._model = _load(model.folder, pooling, device)
+        self._model = load_sentence_model(model.folder, pooling, device)
         # Fast tokenizers change their own state while they pad ("Already borrowed").
         self._forward = threading.Lock()
 
@@ -206,35 +211,3 @@ class SentenceEncoder:
         self.store.put({text: known[text].copy() for text in new})
         width = self._model.get_embedding_dimension() or 0
         return np.stack([known[text] for text in texts]) if len(texts) else np.zeros((0, width), np.float32)
-
-
-def _load(folder: Path, pooling: str, device: str) -> Any:
-    """The model in evaluation mode, read from a folder without network, bars or foreign code."""
-    try:
-        from sentence_transformers import SentenceTransformer
-        from sentence_transformers.sentence_transformer.modules import Normalize
-        from sentence_transformers.sentence_transformer.modules import Pooling
-        from transformers.utils import logging
-    except ImportError as error:
-        raise ImportError('sentence encoders need more packages; run: pip install "vlgauge[mmd-bert]"') from error
-
-    bars = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        model = SentenceTransformer(
-            str(folder), device=device, local_files_only=True, model_kwargs={"use_safetensors": True}
-        )
-    except Exception as error:
-        # A file that is cut short, of another shape, or missing: the library raises nearly anything.
-        why = " ".join(str(error).split())[:200]
-        raise ValueError(
-            f"`encoder` must be a model that loads, got {str(folder)!r}, which fails with: {why}"
-        ) from error
-    finally:
-        if bars:
-            logging.enable_progress_bar()
-    if pooling == "cls":
-        tokens: Any = model[0]
-        width = tokens.get_embedding_dimension()
-        model = SentenceTransformer(modules=[tokens, Pooling(width, "cls"), Normalize()], device=device)
-    return model.float().eval()

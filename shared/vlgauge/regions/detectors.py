@@ -10,6 +10,7 @@ from typing import Any
 
 from PIL import Image
 
+from vlgauge.encoders import known_tensors
 from vlgauge.encoders.checkpoint_files import given_as
 from vlgauge.encoders.detector_weights import DETECTORS
 from vlgauge.encoders.detector_weights import check_torchvision
@@ -32,7 +33,6 @@ _WITHOUT_EPSILON = (
     "maskrcnn_resnet50_fpn",
     "retinanet_resnet50_fpn",
 )
-_COUNTER = ".num_batches_tracked"  # of norms that learn; frozen ones have none
 _CLASSES = "roi_heads.box_predictor.cls_score.bias"
 
 
@@ -121,7 +121,7 @@ def _built(name: str, path: Path) -> torch.nn.Module:
     with torch.random.fork_rng(devices=[]):  # building draws weights, which the file then replaces
         model: torch.nn.Module = get_model(name, weights=None, weights_backbone=None, **options)
     own = model.state_dict()
-    counters = {key: value for key, value in own.items() if key.endswith(_COUNTER)}
+    counters = {key: own[key] for key in own.keys() - known_tensors.missing(own, known_tensors.DETECTOR)}
     frozen = not counters.keys() & state.keys()
     state = counters | state if frozen else state
     with given_as("detector_weights"):
