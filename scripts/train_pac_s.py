@@ -48,10 +48,10 @@ from pac_s_training.towers import TowerLearner
 from vlgauge.encoders.adapters import adapter_of
 from vlgauge.encoders.adapters import heads_digest
 from vlgauge.encoders.adapters import write_adapter
-from vlgauge.encoders.adapters import written_whole
 from vlgauge.encoders.clip import ClipEncoder
 from vlgauge.encoders.clip import clip_encoder
 from vlgauge.encoders.clip import clip_with_checkpoint
+from vlgauge.writing import replacing
 
 Learner: TypeAlias = HeadLearner | TowerLearner
 
@@ -175,8 +175,8 @@ def write_weights(path: Path, learner: Learner, metadata: dict[str, str]) -> Non
         return
     from safetensors.numpy import save_file
 
-    with written_whole(path) as temporary:
-        save_file(learner.state(), temporary, metadata=metadata)
+    with replacing(path) as part:
+        save_file(learner.state(), part, metadata=metadata)
 
 
 def compared(options: argparse.Namespace, foils: Sequence[Foil], encoder: ClipEncoder) -> list[Comparison]:

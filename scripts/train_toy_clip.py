@@ -34,6 +34,7 @@ from vlgauge.encoders.toy import TOY_ROW
 from vlgauge.encoders.toy import compacted
 from vlgauge.encoders.toy import toy_file
 from vlgauge.encoders.toy import toy_state
+from vlgauge.writing import write
 
 WEIGHTS = "toy_clip.safetensors"
 RECORD = "toy_clip.json"
@@ -70,12 +71,12 @@ def trained(options: argparse.Namespace) -> tuple[dict[str, torch.Tensor], dict[
     return compacted(state, torch.from_numpy(batches.ids)), record
 
 
-def write(folder: Path, tensors: dict[str, torch.Tensor], training: dict[str, Any]) -> None:
+def write_model(folder: Path, tensors: dict[str, torch.Tensor], training: dict[str, Any]) -> None:
     """Both files of the model."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = folder / WEIGHTS
     # With more than one entry the order of the metadata, and so the file, would change from run to run.
-    weights.write_bytes(save(tensors, metadata={"format": "pt"}))
+    write(weights, save(tensors, metadata={"format": "pt"}))
     record = {
         "name": TOY_NAME,
         "sha256": hashlib.sha256(weights.read_bytes()).hexdigest(),
@@ -92,7 +93,7 @@ def write(folder: Path, tensors: dict[str, torch.Tensor], training: dict[str, An
         "training": training,
         "held out": figures(toy_state(weights)),
     }
-    (folder / RECORD).write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    write(folder / RECORD, json.dumps(record, indent=1) + "\n")
 
 
 def check_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
@@ -132,7 +133,7 @@ def main(arguments: list[str] | None = None) -> int:
     options.folder = options.folder or toy_file().parent
     torch.set_num_threads(options.threads)
     if not options.evaluate:
-        write(options.folder, *trained(options))
+        write_model(options.folder, *trained(options))
     print(table(figures(toy_state(options.folder / WEIGHTS))))
     return 0
 

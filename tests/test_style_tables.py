@@ -154,7 +154,7 @@ def test_failed_save_leaves_the_old_file(toy, saved, monkeypatch):
 
 
 def test_save_needs_a_folder(toy, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"No such folder.*nowhere"):
+    with pytest.raises(ValueError, match=r"`path` must be a file in an existing folder, got '.*nowhere"):
         toy.save(tmp_path / "nowhere" / "x.parquet")
-    with pytest.raises(IsADirectoryError, match="Is a folder"):
+    with pytest.raises(ValueError, match="`path` must be a file in an existing folder"):
         toy.save(tmp_path)

@@ -17,6 +17,7 @@ from vlgauge.encoders.toy import TOY_NAME
 from vlgauge.files import read_json
 from vlgauge.settings import finite_number
 from vlgauge.settings import setting_names
+from vlgauge.writing import write
 
 # The mean phrase score of each data set, on the scale of 2.5 times the cosine of OpenAI's CLIP ViT-B/32.
 PUBLISHED = {"VIST": 0.6159241924121119, "AESOP": 0.5949957337433985, "VWP": 0.6193549522736276}
@@ -51,7 +52,7 @@ class FittedTheta:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the value and its record as JSON."""
-        Path(path).write_text(json.dumps({"format": FORMAT, **asdict(self)}, indent=2) + "\n", encoding="utf-8")
+        write(path, json.dumps({"format": FORMAT, **asdict(self)}, indent=2) + "\n")
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ import torch
 from pac_s_training.batches import BatchOrder
 from pac_s_training.losses import Losses
 from pac_s_training.material import Indices
-from vlgauge.encoders.adapters import written_whole
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
+from vlgauge.writing import replacing
 
 FORMAT = "vlgauge-training-1"
 
@@ -182,8 +182,8 @@ class Training:
                 tensors[f"{moment}/{name}"] = self._optimizer.state[parameter][moment].cpu().contiguous()
         standing = {**vars(self.standing), "epoch": self._order.epoch, "position": self._order.position}
         metadata = {"format": FORMAT, "fingerprint": self._fingerprint, "standing": json.dumps(standing)}
-        with written_whole(self._checkpoint) as temporary:
-            save_file(tensors, temporary, metadata=metadata)
+        with replacing(self._checkpoint) as part:
+            save_file(tensors, part, metadata=metadata)
 
     def resume(self) -> None:
         """Stand where the checkpoint stands.

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pac_s_training.evaluation import Comparison
-from vlgauge.encoders.adapters import written_whole
+from vlgauge.writing import replacing
+from vlgauge.writing import write
 
 _CARD = """\
 # {title}
@@ -39,8 +40,7 @@ or, of drawings, by scene.
 
 def write_log(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
     """Write the log as JSON lines."""
-    with written_whole(path) as temporary:
-        temporary.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
+    write(path, "".join(f"{json.dumps(line)}\n" for line in lines))
 
 
 def write_card(
@@ -51,8 +51,7 @@ def write_card(
     card = _CARD.format(
         title=title, command=command, facts="\n".join(table), comparisons="\n".join(map(comparison_line, comparisons))
     )
-    with written_whole(path) as temporary:
-        temporary.write_text(card, "utf-8")
+    write(path, card)
 
 
 def comparison_line(comparison: Comparison) -> str:
@@ -80,7 +79,7 @@ def draw_losses(path: Path, lines: Sequence[Mapping[str, Any]], best_iteration: 
     axes.axvline(best_iteration, color="0.5", linestyle=":", label="best")
     axes.set(xlabel="iteration", ylabel="loss (Eq. 3)")
     axes.legend(frameon=False)
-    with written_whole(path) as temporary:
+    with replacing(path) as part:
         # The temporary name has another suffix; without a date the same training draws the same bytes.
         kind = path.suffix.removeprefix(".").lower()
-        figure.savefig(temporary, format=kind, metadata={"Date": None} if kind == "svg" else None)
+        figure.savefig(part, format=kind, metadata={"Date": None} if kind == "svg" else None)

@@ -10,6 +10,8 @@ from typing import Any
 from vlgauge.encoders.grounding import CONFIG
 from vlgauge.encoders.grounding import FORMAT
 from vlgauge.encoders.grounding import WEIGHTS
+from vlgauge.writing import replacing
+from vlgauge.writing import write
 
 RECORD = "training.json"
 
@@ -54,19 +56,19 @@ def save_checkpoint(folder: Path, net: Any, config: Mapping[str, Any], *, half: 
         for name, value in net.state_dict().items()
     }
     # An interruption must leave the checkpoint of an earlier epoch whole.
-    save_file(tensors, folder / f"{WEIGHTS}.new")
-    (folder / f"{WEIGHTS}.new").replace(folder / WEIGHTS)
+    with replacing(folder / WEIGHTS) as part:
+        save_file(tensors, part)
     widths = {
         "image_width": net.image_head.in_features,
         "text_width": net.text_head.in_features,
         "width": net.image_head.out_features,
     }
-    _write(folder / CONFIG, json.dumps({"format": FORMAT, **config, **widths, "activation": "tanh"}, indent=2) + "\n")
+    write(folder / CONFIG, json.dumps({"format": FORMAT, **config, **widths, "activation": "tanh"}, indent=2) + "\n")
 
 
 def write_record(folder: Path, record: Mapping[str, Any]) -> None:
     """Write the record of the training as JSON."""
-    _write(folder / RECORD, json.dumps(record, indent=2) + "\n")
+    write(folder / RECORD, json.dumps(record, indent=2) + "\n")
 
 
 def write_card(folder: Path, record: Mapping[str, Any], name: str, about: str = "") -> None:
@@ -85,14 +87,8 @@ def write_card(folder: Path, record: Mapping[str, Any], name: str, about: str = 
         facts="\n".join(f"| {key} | {_shown(value)} |" for key, value in facts),
         epochs="\n".join(rows),
     )
-    _write(folder / "README.md", text)
+    write(folder / "README.md", text)
 
 
 def _shown(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _write(path: Path, text: str) -> None:
-    new = path.with_name(f"{path.name}.new")
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)

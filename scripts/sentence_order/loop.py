@@ -17,6 +17,8 @@ import numpy.typing as npt
 from vlgauge.encoders.pair_classifier import class_probabilities
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
+from vlgauge.writing import replacing
+from vlgauge.writing import write
 
 from .pairs import IN_ORDER
 from .pairs import Encoded
@@ -206,10 +208,10 @@ def save_state(folder: Path, model: Any, optimizer: Any, state: Progressed, reci
     epoch = len(state.epochs)
     # A new name per epoch: an interruption leaves the tensors that the record names.
     name = f"{epoch:03d}-{STATE}"
-    save_file(tensors, folder / name)
+    with replacing(folder / name) as part:
+        save_file(tensors, part)
     text = json.dumps({"tensors": name, "recipe": asdict(recipe), **asdict(state)}, indent=2)
-    (folder / f"{RECORD}.new").write_text(text + "\n", encoding="utf-8")
-    (folder / f"{RECORD}.new").replace(folder / RECORD)
+    write(folder / RECORD, text + "\n")
     for old in folder.glob(f"*-{STATE}"):
         if old.name != name:
             old.unlink()

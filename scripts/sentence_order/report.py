@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from vlgauge.writing import replacing
+from vlgauge.writing import write
+
 from .loop import Progressed
 
 RECORD = "training.json"
@@ -69,7 +72,8 @@ def save_model(folder: Path, tokenizer: Any, model: Any, *, half: bool) -> None:
     config["dtype"] = "float16" if half else "float32"
     tokenizer.save_pretrained(str(folder))
     _write(folder / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with replacing(folder / "model.safetensors") as part:
+        save_file(tensors, part, metadata={"format": "pt"})
     (folder / "model.safetensors").chmod(0o644)  # it comes out readable for its owner only
 
 
@@ -123,7 +127,8 @@ def draw(folder: Path, state: Progressed, quantities: Sequence[str] = ("loss", "
         axes.set(xlabel="epoch", ylabel=what)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend()
-    figure.savefig(folder / PICTURE, metadata={"Date": None})
+    with replacing(folder / PICTURE) as part:
+        figure.savefig(part, format=PICTURE.rpartition(".")[2], metadata={"Date": None})
     return folder / PICTURE
 
 
@@ -132,4 +137,4 @@ def _shown(value: Any) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+    write(path, text)

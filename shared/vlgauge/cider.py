@@ -28,6 +28,7 @@ import numpy.typing as npt
 from vlgauge.coco_text import coco_tokens
 from vlgauge.files import TooMuch
 from vlgauge.files import unpacked_lines
+from vlgauge.writing import write
 
 Floats = npt.NDArray[np.float64]
 Ngram: TypeAlias = tuple[str, ...]
@@ -136,8 +137,8 @@ class DocumentFrequency:
         rows = self._rows()
         header = {"format": _FORMAT, "version": _VERSION, "documents": self.n_documents, "entries": len(rows)}
         lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in (header, *rows))
-        with Path(path).open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as zipped:
-            zipped.writelines(f"{line}\n".encode() for line in lines)
+        text = "".join(f"{line}\n" for line in lines)
+        write(path, gzip.compress(text.encode(), mtime=0))
 
     @cached_property
     def digest(self) -> str:

@@ -20,6 +20,7 @@ from vlgauge.language import split_sentences
 from vlgauge.language import story_sentences
 from vlgauge.language import words
 from vlgauge.pickles import read_pickle
+from vlgauge.writing import write
 
 PICKLES = (".pkl", ".pickle", ".p")
 
@@ -69,7 +70,7 @@ class IdfTable:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the table as JSON."""
         content = {"N": self.n_stories, "df": dict(sorted(self.df.items())), "lowercase": self.lowercase}
-        Path(path).write_text(json.dumps(content, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+        write(path, json.dumps(content, ensure_ascii=False, indent=0) + "\n")
 
 
 def fit_idf(stories: Sequence[str | Sequence[str]], *, lowercase: bool = False) -> IdfTable:

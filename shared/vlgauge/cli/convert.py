@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from vlgauge.results import to_table
+from vlgauge.writing import checked_target
 
 if TYPE_CHECKING:
     from vlgauge.encoders.architectures import ClipArchitecture
@@ -39,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     row = architecture_of(options.backbone)
     if options.output is None and options.kind != "pac_s":
         raise ValueError("--output is needed for --kind custom: only the weights of PAC-S have a place of their own")
-    target = checked_output(options.output)
+    target = checked_target(options.output, "--output", [options.checkpoint], "CHECKPOINT") if options.output else None
     base = _base(row, options.base)
     base_state = read_state(base, row, setting="--base")
     checkpoint = Path(options.checkpoint)
@@ -51,15 +52,6 @@ def run(options: argparse.Namespace) -> int:
     found.write(target)
     print(report(found, row, target))
     return 0
-
-
-def checked_output(output: str | None) -> Path | None:
-    """The path to write to, tried before the work."""
-    if output is None:
-        return None
-    from vlgauge.ngrams.files import checked_target
-
-    return checked_target(output)
 
 
 def _base(row: ClipArchitecture, base: str | None) -> Path:

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -24,6 +23,7 @@ from vlgauge.cli.tables import take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import plain
 from vlgauge.results import to_table
+from vlgauge.writing import checked_target
 
 if TYPE_CHECKING:
     from vlgauge.grounding_study import Stories
@@ -171,8 +171,8 @@ def run_ablations(options: argparse.Namespace) -> int:
 def run_fit_theta(options: argparse.Namespace) -> int:
     """Theta of a data set, with the settings of the metric."""
     check_target(options.theta, [options.file], "--theta")
-    if options.output and Path(options.output).resolve() == Path(options.theta).resolve():
-        raise ValueError(f"--output must be another file than that of --theta, got {options.output!r} for both")
+    if options.output:
+        checked_target(options.output, "--output", [options.theta], "that of --theta")
     data, _ = _read(options)
     given = {"images": data.images, "regions": data.regions, "noun_phrases": data.noun_phrases}
     fitted = loader(options)().fit_theta(predictions=data.stories, **given, path=options.theta)

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import os
 import sys
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -18,6 +17,8 @@ from vlgauge.files import STDIN
 from vlgauge.results import printable
 from vlgauge.results import to_json
 from vlgauge.results import without_nan
+from vlgauge.writing import checked_target
+from vlgauge.writing import write
 
 JSON = (".json",)
 
@@ -48,18 +49,11 @@ def check_target(
     """
     if target is None:
         return
-    for name in (target, f"{target}{beside}"):
-        if Path(name).resolve() in [Path(source).resolve() for source in sources if source != STDIN]:
-            raise ValueError(f"{option} must be another file than FILE, got {name!r} for both")
     if Path(target).suffix.lower() not in endings:
         known = endings[0] if len(endings) == 1 else f"one of {', '.join(endings)}"
         raise ValueError(f"{option} must end in {known}, got {target!r}")
     for name in (target, f"{target}{beside}"):
-        file = Path(name).absolute()
-        if not file.parent.is_dir() or file.is_dir():
-            raise ValueError(f"{option} must be a file in an existing folder, got {name!r}")
-        if not os.access(file.parent, os.W_OK | os.X_OK) or (file.exists() and not os.access(file, os.W_OK)):
-            raise ValueError(f"{option} must be a file that may be written, got {name!r}")
+        checked_target(name, option, [source for source in sources if source != STDIN])
 
 
 def check_result_target(target: str | None, source: str, *, details: bool = False) -> None:
@@ -76,13 +70,7 @@ def check_result_target(target: str | None, source: str, *, details: bool = Fals
 
 def write_output(target: str | Path, content: str | bytes) -> None:
     """Write a file and say so; it appears, or is replaced, when it is complete."""
-    file = Path(target).resolve()
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
-        os.replace(part, file)
-    finally:
-        part.unlink(missing_ok=True)
+    write(target, content, "--output")
     sys.stderr.write(f"wrote {printable(str(target))}\n")
 
 

@@ -25,6 +25,7 @@ from vlgauge.cli.tables import take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import to_table
 from vlgauge.settings import setting_names
+from vlgauge.writing import replacing
 
 if TYPE_CHECKING:
     from vlgauge.sensitivity import SensitivityRow
@@ -172,4 +173,5 @@ def draw(table: Sequence[dict[str, Any]], path: Path) -> None:
     axes.set_ylabel("mean ln p (lower: easier to tell apart)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.legend(loc="outside right upper", fontsize="small")
-    figure.savefig(path)
+    with replacing(path, "--plot") as part:
+        figure.savefig(part, format=Path(path).suffix.removeprefix(".").lower())

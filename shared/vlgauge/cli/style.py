@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
+from vlgauge.cli.outputs import check_target
 from vlgauge.cli.tables import add_limits
 from vlgauge.results import to_json
 from vlgauge.results import to_table
@@ -76,11 +77,8 @@ def _add_corpus(parser: argparse.ArgumentParser) -> None:
 def run_fit(options: argparse.Namespace) -> int:
     """Read, count, write."""
     from vlgauge.ngrams import StyleTable
-    from vlgauge.ngrams.files import checked_target
 
-    checked_target(options.output)  # a wrong folder is told before the work
-    if Path(options.output).suffix.lower() != ".parquet":
-        raise ValueError(f"--output must end in .parquet, got {options.output!r}")
+    check_target(options.output, [options.corpus], endings=(".parquet",))
     corpus = _read(options, options.corpus, None)
     about = {"name": options.name, "source": options.source, "licence": options.licence}
     table = StyleTable.fit(

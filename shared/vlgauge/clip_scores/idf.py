@@ -21,6 +21,7 @@ from vlgauge.clip_scores.vectors import Ids
 from vlgauge.clip_scores.vectors import token_ids
 from vlgauge.files import read_json
 from vlgauge.files import read_text
+from vlgauge.writing import write
 
 FORMAT = "vlgauge-idf-1"
 N_TOKENS = 49408
@@ -77,7 +78,7 @@ class Idf:
         """Write the table as JSON; `read_idf` and the setting ``idf=PATH`` read it."""
         weights = {str(token): self.weights[token] for token in sorted(self.weights)}
         record = {"format": FORMAT, "name": self.name, "n": self.n, "sha256": self.digest, "weights": weights}
-        Path(path).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        write(path, json.dumps(record, indent=1) + "\n")
 
 
 def corpus_idf(sentences: Sequence[str], name: str) -> Idf:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import uuid
-from collections.abc import Iterator
 from collections.abc import Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from dataclasses import field
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +15,7 @@ import numpy.typing as npt
 
 from vlgauge.encoders.checkpoint_files import checked_file
 from vlgauge.encoders.checkpoint_files import is_safetensors
+from vlgauge.writing import replacing
 
 FORMAT = "vlgauge-clip-adapter-1"
 REQUIRED = ("kind", "architecture", "base_projections_sha256")
@@ -115,8 +112,8 @@ def write_adapter(path: str | PathLike[str], adapter: Adapter) -> None:
     """Write an adapter as safetensors; the file appears, or is replaced, when it is complete."""
     from safetensors.numpy import save_file
 
-    with written_whole(path) as temporary:
-        save_file(adapter.tensors, temporary, metadata={**adapter.metadata, "format": FORMAT})
+    with replacing(path) as part:
+        save_file(adapter.tensors, part, metadata={**adapter.metadata, "format": FORMAT})
 
 
 def safetensors_metadata(path: str | PathLike[str]) -> dict[str, str]:
@@ -138,22 +135,6 @@ def safetensors_metadata(path: str | PathLike[str]) -> dict[str, str]:
             return dict(opened.metadata() or {})
     except SafetensorError as error:
         raise ValueError(f"`checkpoint` must be complete safetensors, got {str(file)!r}: {error}") from error
-
-
-@contextmanager
-def written_whole(path: str | PathLike[str]) -> Iterator[Path]:
-    """A temporary name to write to; the file takes its place afterwards, so that nobody ever sees a part of it."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
-    try:
-        temporary.touch()
-        mode = temporary.stat().st_mode
-        yield temporary
-        # safetensors makes files that nobody but their owner can read.
-        temporary.chmod(mode)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _checked(tensors: dict[str, Any], metadata: dict[str, str], source: str) -> Adapter:

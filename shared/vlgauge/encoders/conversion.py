@@ -17,7 +17,6 @@ from vlgauge.encoders.adapters import heads_digest
 from vlgauge.encoders.adapters import is_head
 from vlgauge.encoders.adapters import safetensors_metadata
 from vlgauge.encoders.adapters import write_adapter
-from vlgauge.encoders.adapters import written_whole
 from vlgauge.encoders.architectures import ClipArchitecture
 from vlgauge.encoders.checkpoint_files import read_tensors
 from vlgauge.encoders.checkpoints import clip_state
@@ -25,6 +24,7 @@ from vlgauge.encoders.checkpoints import differences
 from vlgauge.encoders.checkpoints import refuse_base
 from vlgauge.encoders.lora import has_lora
 from vlgauge.encoders.weights import sha256_of
+from vlgauge.writing import replacing
 
 if TYPE_CHECKING:
     import torch
@@ -66,8 +66,8 @@ class Conversion:
         from safetensors.torch import save_file
 
         tensors = {name: tensor.contiguous() for name, tensor in self.state.items()}
-        with written_whole(path) as temporary:
-            save_file(tensors, temporary, metadata=self.metadata)
+        with replacing(path) as part:
+            save_file(tensors, part, metadata=self.metadata)
 
 
 def convert(

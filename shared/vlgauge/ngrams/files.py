@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import itertools
 import json
 import os
-import uuid
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +23,7 @@ from vlgauge.ngrams.columns import table_of
 from vlgauge.ngrams.counting import MAX_ORDER
 from vlgauge.ngrams.table import StyleTable
 from vlgauge.ngrams.tokenizers import TOKENIZERS
+from vlgauge.writing import replacing
 
 _METADATA = b"vlgauge.style_table"
 
@@ -44,19 +42,8 @@ _SCHEMA = pa.schema(
 )
 
 
-def checked_target(path: str | PathLike[str]) -> Path:
-    """The path, if a file can be made there; OSError if there is no such folder, or a folder of that name."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "No such folder", str(target.parent))
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "Is a folder", str(target))
-    return target
-
-
 def save(table: StyleTable, path: str | PathLike[str]) -> None:
     """Write a table; the file appears, or is replaced, when it is complete."""
-    target = checked_target(path)
     rows = rows_of(table)
     sha256 = digest_of(table.tokenizer, table.styles, table.captions, rows)
     header = {
@@ -73,20 +60,16 @@ def save(table: StyleTable, path: str | PathLike[str]) -> None:
     }
     parts = [_arrow(order, part) for order, part in enumerate(rows)]
     content = pa.concat_tables(parts).replace_schema_metadata({_METADATA: json.dumps(header)})
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
-    try:
+    with replacing(path) as part:
         pq.write_table(
             content,
-            temporary,
+            part,
             compression="zstd",
             compression_level=9,
             use_dictionary=["order", "styles.list.element", "df.list.element"],
             column_encoding={"ngram": "DELTA_BYTE_ARRAY"},
             write_page_checksum=True,
         )
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _arrow(order: int, rows: Rows) -> pa.Table:

@@ -1,0 +1,141 @@
+"""The one writer: a file appears, or is replaced, when it is complete; on a full disk the old one stays."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path
+
+_PART = ".part"
+# Older ones are left of processes that were killed.
+_STALE_SECONDS = 24 * 60 * 60
+# What the disk says, and not the caller's own files.
+_DISK = {
+    getattr(errno, name)
+    for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "EACCES", "EPERM", "ENOENT")
+    if hasattr(errno, name)
+}
+_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+# Libraries in Rust and C++ tell the number in words.
+_NUMBER = re.compile(r"os error (\d+)|errno (\d+)", re.IGNORECASE)
+
+
+def checked_target(
+    path: str | PathLike[str],
+    name: str = "`path`",
+    sources: Iterable[str | PathLike[str]] = (),
+    source_name: str = "FILE",
+) -> Path:
+    """Where a file is to be written, links followed; checked before the work, and again when it is written.
+
+    Args:
+        path: The file.
+        name: How messages call it.
+        sources: Files that are read, which it must not be: under another name, or by a link, neither.
+        source_name: How messages call these.
+
+    Raises:
+        ValueError: If no file can be written there.
+    """
+    shown = os.fspath(path)
+    if "\0" in shown:
+        raise ValueError(f"{name} must be the path of a file, got a zero byte in {shown!r}")
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise ValueError(
+            f"{name} must be a file in an existing folder, got a link that leads back to itself: {shown!r}"
+        )
+    for source in sources:
+        if target == Path(os.path.realpath(source)) or _is_same(target, source):
+            raise ValueError(f"{name} must be another file than {source_name}, got {shown!r} for both")
+    if not target.parent.is_dir() or target.is_dir() or not target.name:
+        raise ValueError(f"{name} must be a file in an existing folder, got {shown!r}")
+    if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+        raise ValueError(f"{name} must be a regular file, got a pipe or a device: {shown!r}")
+    if not os.access(target.parent, os.W_OK | os.X_OK) or (target.exists() and not os.access(target, os.W_OK)):
+        raise ValueError(f"{name} must be a file that may be written, got {shown!r}")
+    return target
+
+
+def _is_same(target: Path, source: str | PathLike[str]) -> bool:
+    """Whether both are one file, as hard links are."""
+    try:
+        return os.path.samefile(target, source)
+    except (OSError, ValueError):
+        return False
+
+
+@contextmanager
+def replacing(path: str | PathLike[str], name: str = "`path`") -> Iterator[Path]:
+    """A new file beside the target, which takes its place when the block ends, and goes if that fails.
+
+    Args:
+        path: The target; what a link leads to is replaced, not the link.
+        name: How messages call it.
+
+    Raises:
+        ValueError: If no file can be written there.
+        OSError: If the disk is full or fails; the message names the target, and what stood there stays.
+    """
+    target = checked_target(path, name)
+    _remove_stale(target)
+    part = target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}{_PART}")
+    try:
+        # The name cannot be foreseen, and must not exist: nobody can lay a link there.
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        mode = stat.S_IMODE((target if target.exists() else part).stat().st_mode)
+        yield part
+        # safetensors makes files that nobody but their owner can read.
+        part.chmod(mode)
+        with part.open("rb") as stream:
+            os.fsync(stream.fileno())
+        os.replace(part, target)
+    except Exception as error:
+        if (number := _disk_error(error, part)) is not None:
+            what = "the disk is full" if number in _FULL else os.strerror(number)
+            kept = "; what stood there stays" if target.exists() else ""
+            raise OSError(number, f"{name} could not be written, {what}{kept}", os.fspath(path)) from error
+        raise
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write(path: str | PathLike[str], content: str | bytes, name: str = "`path`") -> None:
+    """Write a file, text as UTF-8; see `replacing`."""
+    with replacing(path, name) as part:
+        part.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+def _prefix(target: Path) -> str:
+    """Begin of the names of new files for a target, short enough to have something behind it."""
+    return f".{target.name[:40]}."
+
+
+def _remove_stale(target: Path) -> None:
+    """Remove what killed processes left behind of the same target."""
+    prefix = _prefix(target)
+    with suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
+            if entry.name.startswith(prefix) and entry.name.endswith(_PART):
+                with suppress(OSError):
+                    if time.time() - entry.stat(follow_symlinks=False).st_mtime > _STALE_SECONDS:
+                        os.unlink(entry.path)
+
+
+def _disk_error(error: Exception, part: Path) -> int | None:
+    """The number of an error of the disk; None for any other, such as that of a file that the block reads."""
+    if isinstance(error, OSError) and error.filename not in (None, str(part), os.fsencode(part)):
+        return None
+    number = error.errno if isinstance(error, OSError) else None
+    if number is None and (told := _NUMBER.search(str(error))):
+        number = int(told[1] or told[2])
+    return number if number in _DISK else None
