@@ -23,8 +23,8 @@ from vlgauge.encoders.shard_index import remove
 from vlgauge.encoders.shard_index import warn_once
 from vlgauge.encoders.shards import BrokenShard
 from vlgauge.encoders.shards import Entry
-from vlgauge.encoders.shards import Shard
 from vlgauge.encoders.shards import as_keys
+from vlgauge.encoders.shards import bytes_of
 from vlgauge.encoders.shards import list_parts
 from vlgauge.encoders.shards import list_shards
 from vlgauge.encoders.shards import open_shard
@@ -162,12 +162,12 @@ class DiskStore:
         for path in small:
             try:
                 shard = open_shard(path, self._metadata)
-                values = shard.read(shard.rows)
+                values, whole = shard.read(np.arange(len(shard.keys)))
             except (BrokenShard, OSError):
                 continue  # the next reader tells
             width = next(iter(merged.values())).shape if merged else values.shape[1:]
-            if values.shape[1:] == width:
-                merged.update(zip(_bytes_of(shard), values, strict=True))
+            if whole.all() and values.shape[1:] == width:  # of altered ones the next reader tells
+                merged.update(zip(bytes_of(shard.keys), values, strict=True))
                 read.append(path)
         if len(read) > 1:
             write_shard(self.folder, shard_bytes(merged, self._about()))
@@ -192,8 +192,3 @@ def clear(root: Path) -> int:
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
     return sum(entry.n_bytes for entry in entries)
-
-
-def _bytes_of(shard: Shard) -> list[bytes]:
-    """The sorted keys, each of full length; numpy's own items lose trailing zeros."""
-    return [row.tobytes() for row in shard.keys.view(np.uint8).reshape(len(shard.keys), -1)]

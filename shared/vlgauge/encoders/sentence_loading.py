@@ -115,7 +115,8 @@ def _other_tensors(module: Any, folder: Path) -> tuple[list[str], list[str]]:
     if found == wanted or inner is None:
         return sorted(wanted - found), sorted(found - wanted)
     # Older names, tied tensors, several files: what the library makes of them, only it knows.
-    _, report = type(inner).from_pretrained(
+    kind: Any = type(inner)
+    _, report = kind.from_pretrained(
         str(folder), config=inner.config, output_loading_info=True, local_files_only=True, use_safetensors=True
     )
     return [*report["missing_keys"], *(str(key) for key in report["mismatched_keys"])], [*report["unexpected_keys"]]

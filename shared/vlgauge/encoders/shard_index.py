@@ -16,8 +16,11 @@ import numpy as np
 from vlgauge.encoders.shards import BrokenShard
 from vlgauge.encoders.shards import Shard
 from vlgauge.encoders.shards import as_keys
+from vlgauge.encoders.shards import bytes_of
 from vlgauge.encoders.shards import list_shards
 from vlgauge.encoders.shards import open_shard
+from vlgauge.encoders.shards import shard_bytes
+from vlgauge.encoders.shards import write_shard
 
 _MAX_FOLDERS = 64
 
@@ -86,11 +89,13 @@ class ShardIndex:
             (left,) = np.nonzero(open_places)
             if not len(left):
                 return
-            hits, rows = shard.find(wanted[left])
+            hits, places = shard.find(wanted[left])
             if not len(hits):
                 continue
             try:
-                values = shard.read(rows)
+                values, whole = shard.read(places)
+                if not whole.all():
+                    self._salvage(shard)
             except BrokenShard as error:
                 self._remove_broken(shard.path, error)
                 continue
@@ -99,8 +104,29 @@ class ShardIndex:
                 continue
             with contextlib.suppress(OSError):  # read-only: it keeps its age
                 os.utime(shard.path)
-            found.update((keys[place], value.copy()) for place, value in zip(left[hits], values, strict=True))
-            open_places[left[hits]] = False
+            good = left[hits[whole]]
+            found.update((keys[place], value.copy()) for place, value in zip(good, values[whole], strict=True))
+            open_places[good] = False
+
+    def _salvage(self, shard: Shard) -> None:
+        """Write what is whole in a shard to another one, and remove it."""
+        values, whole = shard.read(np.arange(len(shard.keys)))
+        kept = {key: row for key, row, good in zip(bytes_of(shard.keys), values, whole, strict=True) if good}
+        self._shards.pop(shard.path, None)
+        warn_once(
+            self.folder,
+            "altered",
+            f"{len(whole) - len(kept)} of {len(whole)} vectors in {shard.path} were altered after they were written; "
+            "they are computed again",
+        )
+        try:
+            if kept:
+                write_shard(self.folder, shard_bytes(kept, self._metadata))
+            remove([shard.path])
+        except OSError as error:
+            warn_once(
+                self.folder, "write", f"features cannot be kept in {self.folder}, scoring goes on without: {error}"
+            )
 
     def _remove_broken(self, path: Path, error: BrokenShard) -> None:
         self._shards.pop(path, None)

@@ -7,6 +7,7 @@ import os
 import re
 import time
 import uuid
+import zlib
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-SCHEMA = "vlgauge-features-1"
+SCHEMA = "vlgauge-features-2"
 KEY_BYTES = 32
 
 # Only files of such names are read, counted or removed; whatever else lies in a folder is somebody else's.
@@ -26,7 +27,7 @@ Keys = npt.NDArray[np.bytes_]
 
 
 class BrokenShard(ValueError):
-    """A file that is no shard of this folder: cut, of another schema, for other weights, or with non-finite values."""
+    """A file that is no shard of this folder: cut, of another schema, or for other weights."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Shard:
         path: Its file.
         keys: Sorted, shape ``(n,)``.
         rows: Row of each sorted key.
+        checks: CRC-32 of each row, in the order of the file; see `checks_of`.
         offset: Where the values begin in the file.
         width: Numbers per vector.
         n_bytes: Size of the file.
@@ -54,30 +56,46 @@ class Shard:
     path: Path
     keys: Keys
     rows: npt.NDArray[np.intp]
+    checks: npt.NDArray[np.uint32]
     offset: int
     width: int
     n_bytes: int
 
     def find(self, wanted: Keys) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Which of the wanted keys are here, and in which rows."""
+        """Which of the wanted keys are here, and their places among the sorted keys."""
         places = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
         (found,) = np.nonzero(self.keys[places] == wanted)
-        return found, self.rows[places[found]]
+        return found, places[found]
 
-    def read(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float32]:
-        """Vectors of some rows, shape ``(n_rows, width)``, copied.
+    def read(self, places: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+        """Vectors of some keys, and whether they are as they were written.
+
+        Args:
+            places: Places among the sorted keys.
+
+        Returns:
+            Vectors, copied, shape ``(n_places, width)``; whether each is whole, shape ``(n_places,)``.
 
         Raises:
-            BrokenShard: If one is not finite, or the file is not as long as it was.
+            BrokenShard: If the file is not as long as it was.
             FileNotFoundError: If another process removed the file.
         """
         if self.path.stat().st_size != self.n_bytes:
             raise BrokenShard("was altered after it was written")
         table = np.memmap(self.path, "<f4", "r", self.offset, (len(self.keys), self.width))
-        values = np.array(table[rows], np.float32)
-        if not np.isfinite(values).all():
-            raise BrokenShard("has values that are not finite")
-        return values
+        values = np.array(table[self.rows[places]], np.float32)
+        return values, checks_of(bytes_of(self.keys[places]), values) == self.checks[self.rows[places]]
+
+
+def checks_of(keys: Sequence[bytes], values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint32]:
+    """CRC-32 of each key and the vector behind it; a bit that turns over on the disk changes it."""
+    pairs = zip(keys, values.astype("<f4", copy=False), strict=True)
+    return np.fromiter((zlib.crc32(row, zlib.crc32(key)) for key, row in pairs), np.uint32, len(keys))
+
+
+def bytes_of(keys: Keys) -> list[bytes]:
+    """Keys, each of full length; numpy's own items lose trailing zeros."""
+    return [row.tobytes() for row in np.ascontiguousarray(keys).view(np.uint8).reshape(len(keys), -1)]
 
 
 def as_keys(keys: Sequence[bytes]) -> Keys:
@@ -97,7 +115,8 @@ def shard_bytes(vectors: Mapping[bytes, np.ndarray], metadata: Mapping[str, str]
 
     keys = np.frombuffer(b"".join(vectors), np.uint8).reshape(len(vectors), KEY_BYTES)
     values = np.stack([np.asarray(vector, np.float32) for vector in vectors.values()])
-    return save({"keys": keys, "values": values}, metadata={**metadata, "schema": SCHEMA})
+    checks = checks_of(list(vectors), values)
+    return save({"keys": keys, "checks": checks, "values": values}, metadata={**metadata, "schema": SCHEMA})
 
 
 def write_shard(folder: Path, content: bytes) -> None:
@@ -135,22 +154,26 @@ def open_shard(path: Path, metadata: Mapping[str, str]) -> Shard:
             header = json.loads(stream.read(length))
             start = 8 + length
             found = dict(header["__metadata__"])
-            keys, values = header["keys"], header["values"]
-            n, width = values["shape"]
-            fits = (keys["dtype"], keys["shape"], values["dtype"]) == ("U8", [n, KEY_BYTES], "F32") and n > 0 < width
-            lengths = (np.subtract(*keys["data_offsets"][::-1]), np.subtract(*values["data_offsets"][::-1]))
-            if not fits or lengths != (n * KEY_BYTES, 4 * n * width):
+            parts = [header[name] for name in ("keys", "checks", "values")]
+            n, width = header["values"]["shape"]
+            layout = [("U8", [n, KEY_BYTES]), ("U32", [n]), ("F32", [n, width])]
+            lengths = [part["data_offsets"][1] - part["data_offsets"][0] for part in parts]
+            fits = [(part["dtype"], part["shape"]) for part in parts] == layout and n > 0 < width
+            if not fits or lengths != [n * KEY_BYTES, 4 * n, 4 * n * width]:
                 raise BrokenShard("has another layout")
-            if start + max(keys["data_offsets"][1], values["data_offsets"][1]) > size:
+            if start + max(part["data_offsets"][1] for part in parts) > size:
                 raise BrokenShard("is cut short")
-            stream.seek(start + keys["data_offsets"][0])
+            offsets = [start + part["data_offsets"][0] for part in parts]
+            stream.seek(offsets[0])
             table = np.frombuffer(stream.read(n * KEY_BYTES), f"S{KEY_BYTES}")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+            stream.seek(offsets[1])
+            checks = np.frombuffer(stream.read(4 * n), "<u4").astype(np.uint32)
+    except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
         raise error if isinstance(error, BrokenShard) else BrokenShard("has a header that cannot be read") from error
     if any(found.get(name) != value for name, value in {**metadata, "schema": SCHEMA}.items()):
         raise BrokenShard("was made by other weights, preprocessing or another version")
     order = np.argsort(table, kind="stable")
-    return Shard(path, table[order], order, start + values["data_offsets"][0], width, size)
+    return Shard(path, table[order], order, checks, offsets[2], width, size)
 
 
 def list_shards(folder: Path) -> list[Entry]:
