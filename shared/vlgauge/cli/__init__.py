@@ -26,6 +26,10 @@ USER_ERRORS = (
 )
 
 
+# What a cell or a name of any length may add to a message.
+_LONGEST_LINE = 1000
+
+
 class OneLineParser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
@@ -113,4 +117,5 @@ def one_line(error: Exception) -> str:
     """The message of an error in one line; of a file that cannot be opened, its name and the reason."""
     if isinstance(error, OSError) and error.strerror and error.filename:
         return printable(f"{error.filename}: {error.strerror}")
-    return printable(str(error))
+    text = printable(str(error))
+    return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."

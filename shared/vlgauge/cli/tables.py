@@ -21,7 +21,7 @@ from vlgauge.files import read_bytes
 Rows = list[dict[str, Any]]
 
 FILE = "FILE"
-_SHOWN_COLUMNS = 10
+_SHOWN_COLUMNS, _SHOWN_CHARACTERS = 10, 60
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +73,7 @@ def take_column(rows: Rows, column: str) -> list[Any]:
     """
     for number, row in enumerate(rows):
         if column not in row:
-            there = ", ".join([*map(str, row)][:_SHOWN_COLUMNS]) or "none"
+            there = ", ".join(f"{title:.{_SHOWN_CHARACTERS}}" for title in map(str, [*row][:_SHOWN_COLUMNS])) or "none"
             more = f" and {len(row) - _SHOWN_COLUMNS} more" if len(row) > _SHOWN_COLUMNS else ""
             raise MissingColumn(f"FILE must have the column {column!r} in every row, row {number} has: {there}{more}")
     return [row[column] for row in rows]

@@ -1,0 +1,168 @@
+"""Damaged files, drawn from a seed: each gives a result or one sentence, and nothing else."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import vlgauge
+from vlgauge.cli import main
+
+MOST_SECONDS = 10  # no measure of speed: what hangs is told apart from what ends
+MOST_EXTRA = 500  # MB
+
+STORIES = [{"id": f"s{i}", "predictions": f"A dog ran {i} times. The dog, a brown one, sat."} for i in range(6)]
+STYLED = [{"caption": f"a {word} dog", "style": style} for word in "abcdef" for style in ("joy", "fear")]
+SCORES = [{"id": i, "groovist": 0.5 + i / 100, "rovist_c": 0.5, "rovist_nr": 0.9} for i in range(6)]
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+def as_jsonl(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def as_json(rows):
+    return json.dumps(rows, indent=1).encode()
+
+
+def as_csv(rows, delimiter=","):
+    lines = [rows[0], *(row.values() for row in rows)]
+    return "".join(delimiter.join(f'"{cell}"' for cell in line) + "\n" for line in lines).encode()
+
+
+def as_tsv(rows):
+    return as_csv(rows, "\t")
+
+
+def as_parquet(rows):
+    file = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(rows), file)
+    return file.getvalue().to_pybytes()
+
+
+FORMATS = {"jsonl": as_jsonl, "json": as_json, "csv": as_csv, "tsv": as_tsv, "parquet": as_parquet}
+COMMANDS = (
+    (STORIES, ["score", "rovist_nr", "{file}", "--format", "json"]),
+    (STORIES, ["score", "rovist_nr", "{file}", "--rows", "0", "--details", "--output", "{target}"]),
+    (STYLED, ["style-fit", "{file}", "-o", "{target}", "--no-progress"]),
+    (STYLED, ["style-report", "{file}", "--held-out", "0", "--no-progress"]),
+    (SCORES, ["d-hm", "{file}", "{fine}"]),
+)
+SNIPPETS = (
+    *(b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\n", b"\r", b'"', b",", b"\t", b"[", b"{", b"}", b"]"),
+    *(b"[" * 500, b'{"a":' * 500, b"9" * 5000, b"-1e999", b"NaN", b"null", b"true", b"\\ud800", b"\\u0000", b"\\"),
+    *(b"\x1b[2J", b"\xc2\x9b31m", "\u202e\u2028".encode(), b"PAR1", b"x" * 200_000, b'"id": 1, ' * 3, b"''"),
+)
+
+
+CHANGES = (
+    lambda data, place, end, draw: data[:place] + draw.choice(SNIPPETS) + data[place:],
+    lambda data, place, end, draw: data[:place] + draw.choice(SNIPPETS) + data[place + 3 :],
+    lambda data, place, end, draw: data[:place] + bytes([draw.randrange(256)]) + data[place + 1 :],
+    lambda data, place, end, draw: data[:place],
+    lambda data, place, end, draw: data[:place] + data[end:],
+    lambda data, place, end, draw: data[:end] + data[place:end] + data[end:],
+)
+
+
+def damaged(data, draw):
+    """The bytes after one to four changes."""
+    for _ in range(draw.randint(1, 4)):
+        place, end = sorted(draw.randint(0, len(data)) for _ in range(2))
+        data = draw.choice(CHANGES)(data, place, end, draw)
+    return data
+
+
+def damaged_command(seed, folder):
+    """A command and the damaged file that it reads, in a folder of its own."""
+    draw = random.Random(seed)
+    rows, words = draw.choice(COMMANDS)
+    ending = draw.choice(list(FORMATS))
+    file = folder / f"rows.{ending}"
+    file.write_bytes(damaged(FORMATS[ending](rows), draw))
+    (folder / "fine.csv").write_bytes(as_csv(rows))
+    target = "table.parquet" if words[0] == "style-fit" else "result.json"
+    names = {"file": str(file), "fine": str(folder / "fine.csv"), "target": str(folder / target)}
+    return [word.format(**names) for word in words], file, target
+
+
+def check_said(code, out, err):
+    """A result, or one sentence on standard error."""
+    assert code in (0, 2)
+    assert "Traceback" not in err
+    assert not {"\x1b", "\x9b", "\u202e", "\x00"} & {*out, *err}
+    lines = err.splitlines()
+    if code == 2:
+        assert out == ""
+        assert [": error: " in line for line in lines].count(True) == 1
+        assert ": error: " in lines[-1]
+        assert len(lines[-1]) < 1500
+    assert all(line.startswith(("vlgauge ", "wrote ")) for line in lines)
+
+
+def run_damaged(seed, folder, capsys):
+    folder.mkdir()
+    arguments, file, target = damaged_command(seed, folder)
+    before = file.read_bytes()
+    start = time.monotonic()
+    code = main(arguments)
+    assert time.monotonic() - start < MOST_SECONDS
+    check_said(code, *capsys.readouterr())
+    assert file.read_bytes() == before
+    made = {path.name for path in folder.iterdir()} - {file.name, "fine.csv"}
+    assert made == ({target} if code == 0 and str(folder / target) in arguments else set())
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_damaged_files(tmp_path, capsys, part):
+    for seed in range(50 * part, 50 * part + 50):
+        run_damaged(seed, tmp_path / str(seed), capsys)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(40))
+def test_more_damaged_files(tmp_path, capsys, part):
+    for seed in range(1000 + 100 * part, 1100 + 100 * part):
+        run_damaged(seed, tmp_path / str(seed), capsys)
+
+
+# The high-water mark of this process alone; that of getrusage begins with its parent's.
+MEASURED = """
+import sys
+import datasets
+import pyarrow.parquet
+from vlgauge.cli import main
+def peak():
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) // 1024
+before = peak()
+code = main(sys.argv[1:])
+open("extra", "w").write(str(peak() - before))
+sys.exit(code)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc to measure with")
+@pytest.mark.parametrize("part", range(4))
+def test_damaged_files_in_processes(tmp_path, part):
+    environment = {**os.environ, "PYTHONPATH": str(Path(vlgauge.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+    for seed in range(500 + 5 * part, 505 + 5 * part):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        arguments, _, _ = damaged_command(seed, folder)
+        finished = subprocess.run(
+            [sys.executable, "-c", MEASURED, *arguments],
+            capture_output=True,
+            check=False,
+            cwd=tmp_path,
+            env=environment,
+            timeout=120,
+        )
+        check_said(finished.returncode, finished.stdout.decode(), finished.stderr.decode())
+        assert int((tmp_path / "extra").read_text()) < MOST_EXTRA
