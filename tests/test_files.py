@@ -28,7 +28,9 @@ def made_socket(path):
 
 
 @pytest.mark.parametrize(
-    ("make", "kind"), [(made_pipe, "a pipe"), (made_socket, "a socket"), (os.mkdir, "a folder")], ids=str
+    ("make", "kind"),
+    [(made_pipe, "a pipe"), (made_socket, "a socket"), (os.mkdir, "a folder")],
+    ids=["pipe", "socket", "folder"],
 )
 def test_only_regular_files_are_opened(tmp_path, monkeypatch, make, kind):
     monkeypatch.chdir(tmp_path)

@@ -33,8 +33,10 @@ def noise(seed):
 
 def test_tiny_clip_sees_each_crop_once(tiny, monkeypatch):
     from vlgauge import pictures
+    from vlgauge.encoders import pool
     from vlgauge.encoders.clip import clip_encoder
 
+    pool.unload()  # another test may have shown these weights the same texts
     opened, real = [], pictures.open_image
     monkeypatch.setattr(pictures, "open_image", lambda *a, **k: opened.append(a[1]) or real(*a, **k))
     settings = {"theta": 0.5, "concreteness": None}
