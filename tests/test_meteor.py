@@ -4,7 +4,6 @@ import gzip
 import json
 import random
 import runpy
-import time
 from pathlib import Path
 
 import numpy as np
@@ -210,13 +209,13 @@ def test_odd_tokens():
     assert meteor_score(["icecream"], ["ice_cream"]) == 0
 
 
-def test_10_000_words_take_seconds():
+def test_10_000_words():
     rng = random.Random(10)
     captions = [" ".join(rng.choices(WORDS.split(), k=10_000)) for _ in range(2)]
     unknown = [" ".join(f"{letter}{i}" for i in range(100_000)) for letter in "pq"]
-    start = time.perf_counter()
-    meteor_distances([*captions, *unknown])
-    assert time.perf_counter() - start < 20
+    distances = meteor_distances([*captions, *unknown])
+    assert (distances[2, 3], distances[3, 2]) == (1.0, 1.0)
+    assert (distances[:2, :2] < 0.7).all()
 
 
 @pytest.mark.parametrize("name", ["reference_tokens", "hypothesis_tokens"])

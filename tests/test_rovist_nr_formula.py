@@ -7,7 +7,6 @@ import json
 import math
 import random
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -242,12 +241,10 @@ def test_pair_without_words_is_skipped() -> None:
 
 
 @pytest.mark.parametrize("n_sentences", [1, 2000])
-def test_100_000_words_take_seconds(n_sentences: int) -> None:
+def test_100_000_words(n_sentences: int) -> None:
     rng = random.Random(7)
     tokens = [[f"w{int(rng.paretovariate(1))}" for _ in range(100_000 // n_sentences)] for _ in range(n_sentences)]
-    start = time.process_time()
     assert math.isnan(nr.non_redundancy(tokens).score) is (n_sentences == 1)
-    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.0, True, "4", None])

