@@ -187,7 +187,7 @@ def test_a_second_metric_makes_no_forward_pass(tiny, weights):
 
 def test_early_and_late_pictures_are_told_apart(tiny):
     late, early = tiny.image_hidden(seen()), tiny.image_hidden(seen(convert="early"))
-    changed = (late != early).any(axis=1)
+    changed = abs(late - early).max(axis=1) > 1e-4
     names = INPUTS["edge"]["images"]
     assert changed[names.index("syn_rgba.png")]
     assert changed[names.index("syn_palette.png")]
@@ -259,8 +259,9 @@ def test_threads_get_what_one_thread_gets(tiny, weights):
     for thread in threads:
         thread.join()
     for result in results:
+        # What one has remembered leaves the batches of another.
         for ours, theirs in zip(result[:4], results[0][:4], strict=True):
-            np.testing.assert_array_equal(ours, theirs)
+            np.testing.assert_allclose(unit(ours), unit(theirs), rtol=0, atol=1e-6)
 
 
 def test_progress_counts_what_is_new(tiny):

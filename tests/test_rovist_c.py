@@ -113,9 +113,9 @@ def test_golden_stories(context, batch_size):
     probabilities = known(context)
     scores, worst = worst_difference(tiny(context=context, batch_size=batch_size), probabilities, GOLDEN)
     assert len(probabilities) > 30
-    assert worst < 5e-6
+    assert worst < 3e-5
     wanted = [GOLDEN[name][f"{context}_score"] for name in probabilities]
-    assert scores == pytest.approx([math.nan if isinstance(w, str) else w for w in wanted], abs=5e-6, nan_ok=True)
+    assert scores == pytest.approx([math.nan if isinstance(w, str) else w for w in wanted], abs=3e-5, nan_ok=True)
 
 
 def test_golden_stories_with_identical_sentences_scored():
@@ -124,7 +124,7 @@ def test_golden_stories_with_identical_sentences_scored():
         for name, story in GOLDEN.items()
         if isinstance(story.get("pair_probs_identical_scored"), list)
     }
-    assert worst_difference(tiny(identical="score"), probabilities, GOLDEN)[1] < 5e-6
+    assert worst_difference(tiny(identical="score"), probabilities, GOLDEN)[1] < 3e-5
 
 
 def test_golden_tokens_and_segments():

@@ -65,7 +65,8 @@ class TextHidden:
 class ImageTextEncoder(Protocol):
     """What pac_s, clip_s and groovist need of CLIP.
 
-    Rows follow the input; its order and its duplicates change no bit of a row.
+    Rows follow the input; its order and its duplicates change no bit of a row that is computed anew, on one machine
+    with the same libraries and as many threads.
 
     Attributes:
         identity: Architecture and digest of the weights, for signatures.

@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 class ClipEncoder:
     """A loaded CLIP; every distinct picture and text goes through it once and is remembered.
 
-    A row does not depend on order, duplicates and batch size by more than 1e-6; order and duplicates change no bit.
+    A row does not depend on order, duplicates and batch size by more than 1e-6. Order and duplicates change no bit, on
+    one machine with the same libraries and as many threads, as long as nothing is remembered from calls before.
 
     Attributes:
         identity: Such as ``"ViT-B-32-quickgelu@1a2b3c4d"``: architecture and digest of the weights.
