@@ -178,6 +178,10 @@ def _number(text: str, place: str) -> float:
     return rating
 
 
+# How many words' ratings are remembered.
+MOST_WORDS = 2**16
+
+
 class PhraseWeights:
     """Concreteness of phrases: the mean over those words that have a rating.
 
@@ -202,6 +206,8 @@ class PhraseWeights:
 
     def _rating(self, word: str) -> float | None:
         if word not in self._known:
+            if len(self._known) >= MOST_WORDS:
+                self._known.clear()
             rating = self._ratings.get(word)
             if rating is None:
                 rating = next((self._ratings[lemma] for lemma in self._lemmas(word) if lemma in self._ratings), None)

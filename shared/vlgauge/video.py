@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 import warnings
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from vlgauge.pictures import ImagePicture
 from vlgauge.pictures import Picture
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
+from vlgauge.remembered import Remembered
 from vlgauge.video_cells import checked_segment
 from vlgauge.video_decoder import COMPLETE
 from vlgauge.video_decoder import ChosenFrames
@@ -39,8 +39,7 @@ Plan: TypeAlias = tuple[int, int, bool]
 """First frame, the one after the last, and whether the file is cut short."""
 
 # Which frames were chosen of files seen before: a file whose features are known need not be decoded again.
-_PLANS: dict[tuple[bytes, int | Literal["all"], float | None, float | None], Plan] = {}
-_PLANS_LOCK = threading.Lock()
+_PLANS: Remembered[tuple[bytes, int | Literal["all"], float | None, float | None], Plan] = Remembered(2**14)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -227,12 +226,10 @@ def _file_frames(
     """Pictures of one file, and whether it is cut short."""
     source, n_frames = VideoSource(data, place), n_frames or DEFAULT_FRAMES
     selection = (source.digest, n_frames, start, end)
-    with _PLANS_LOCK:
-        plan = _PLANS.get(selection)
+    plan = _PLANS.get(selection)
     if plan is None:
         plan = _planned(source, n_frames, start, end)
-        with _PLANS_LOCK:
-            _PLANS[selection] = plan
+        _PLANS.put(selection, plan)
     indices, cut_short = sampled(*plan[:2], n_frames), plan[2]
     chosen = ChosenFrames(source, sorted(set(indices)))
     return [FramePicture(chosen, index) for index in indices], cut_short

@@ -6,6 +6,7 @@ A large file is made into a table that is memory-mapped, at its first use, and n
 from __future__ import annotations
 
 import codecs
+import itertools
 import threading
 import warnings
 from collections.abc import Callable
@@ -35,6 +36,7 @@ from vlgauge.word_tables import write_table
 UNKNOWN = "unk"
 LONGEST_LINE = 2**20  # bytes; a file without line breaks is no table
 LARGE = 2**26  # bytes from which a file is made into a table; one pass over a smaller one takes a fraction of a second
+MOST_WORDS = 2**16  # whose rows are remembered
 
 
 def read_rows(file: Path, wanted: Collection[str], *, argument: str = "encoder") -> tuple[dict[str, np.ndarray], int]:
@@ -172,11 +174,15 @@ class WordVectorFile:
         """
         asked = dict.fromkeys(words)
         with self._reading:
-            new = {word for word in asked if word not in self._known}
+            known = {word: self._known[word] for word in asked if word in self._known}
+            new = asked.keys() - known.keys()
             if new or not self._width:
-                found, self._width = self._read(new)
-                self._known.update({word: found.get(word) for word in new})
-            return {word: row for word in asked if (row := self._known[word]) is not None}
+                found, self._width = self._read(set(new))
+                known.update({word: found.get(word) for word in new})
+                if len(self._known) + len(new) > MOST_WORDS:
+                    self._known.clear()
+                self._known.update(itertools.islice(((word, known[word]) for word in new), MOST_WORDS))
+            return {word: row for word in asked if (row := known[word]) is not None}
 
     def _read(self, words: set[str]) -> tuple[dict[str, np.ndarray], int]:
         found = self._mapped(words) if self._large else None

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -198,7 +197,10 @@ class SentenceEncoder:
             progress: See `vlgauge.progress`.
         """
         refuse_forked()
-        known: dict[Any, np.ndarray] = self.store.get(dict.fromkeys(texts))
+        # By digest, because the bound is on the vectors, and a text may be of any length.
+        keys = {text: hashlib.sha256(text.encode("utf-8")).digest() for text in dict.fromkeys(texts)}
+        stored = self.store.get(keys.values())
+        known: dict[str, np.ndarray] = {text: stored[key] for text, key in keys.items() if key in stored}
         # A fixed order makes the batches, and so the bits, independent of the order of the rows.
         new = sorted({text for text in texts if text not in known}, key=lambda text: (len(text), text))
         with progress_bar(len(new), "Encoding texts", progress) as advance:
@@ -208,6 +210,6 @@ class SentenceEncoder:
                     vectors = self._model.encode(batch, batch_size=len(batch), show_progress_bar=False)
                 known.update(zip(batch, np.asarray(vectors, dtype=np.float32), strict=True))
                 advance(len(batch))
-        self.store.put({text: known[text].copy() for text in new})
+        self.store.put({keys[text]: known[text].copy() for text in new})
         width = self._model.get_embedding_dimension() or 0
         return np.stack([known[text] for text in texts]) if len(texts) else np.zeros((0, width), np.float32)

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from typing import NamedTuple
 
+from vlgauge.remembered import Remembered
+
 # How long the Hub may take to say anything, unless the variable HF_HUB_ETAG_TIMEOUT of its client says otherwise.
 ANSWER_SECONDS = 4.0
 _SERVER_ERRORS = 500  # and above: of the Hub, or of a proxy that has no way to it
@@ -48,8 +50,7 @@ class FileState(NamedTuple):
         return time.time_ns() - max(self.written_ns, self.changed_ns) > _SETTLED_NS
 
 
-_DIGESTS: dict[FileState, str] = {}
-_DIGESTS_LOCK = threading.Lock()
+_DIGESTS: Remembered[FileState, str] = Remembered(2**14)
 
 
 class WeightsNotFound(FileNotFoundError):
@@ -96,15 +97,13 @@ def hub_answers(limit: float) -> bool:
 def sha256_of(path: Path) -> str:
     """SHA-256 of a file in hexadecimal digits; that of a file in the same state as before is remembered."""
     state = FileState.of(path)
-    with _DIGESTS_LOCK:
-        known = _DIGESTS.get(state)
+    known = _DIGESTS.get(state)
     if known is None:
         is_settled = state.is_settled
         with path.open("rb") as file:
             known = hashlib.file_digest(file, "sha256").hexdigest()
         if is_settled:
-            with _DIGESTS_LOCK:
-                _DIGESTS[state] = known
+            _DIGESTS.put(state, known)
     return known
 
 

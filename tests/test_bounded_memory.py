@@ -1,0 +1,76 @@
+"""What is remembered between calls is bounded: digests of files, plans of videos, words, texts."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from vlgauge import concreteness
+from vlgauge import video
+from vlgauge import word_vectors
+from vlgauge.concreteness import PhraseWeights
+from vlgauge.encoders import weights
+from vlgauge.remembered import Remembered
+
+
+def test_the_least_recently_used_go():
+    kept = Remembered(2)
+    kept.put("a", 1)
+    kept.put("b", 2)
+    assert kept.get("a") == 1
+    kept.put("c", 3)
+    assert [kept.get(name) for name in "abc"] == [1, None, 3]
+    kept.put("c", 4)
+    assert (kept.get("c"), len(kept)) == (4, 2)
+    kept.clear()
+    assert (kept.get("c"), len(kept)) == (None, 0)
+
+
+def test_digests_of_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(weights, "_DIGESTS", Remembered(3))
+    monkeypatch.setattr(weights.FileState, "is_settled", True)
+    paths = [tmp_path / str(number) for number in range(5)]
+    for path in paths:
+        path.write_text(path.name)
+    first = [weights.sha256_of(path) for path in paths]
+    assert len(weights._DIGESTS) == 3
+    assert [weights.sha256_of(path) for path in paths] == first
+
+
+def test_plans_of_videos():
+    assert isinstance(video._PLANS, Remembered)
+    assert video._PLANS.most <= 2**14
+
+
+def test_ratings_of_words(monkeypatch):
+    monkeypatch.setattr(concreteness, "MOST_WORDS", 3)
+    phrases = PhraseWeights(SimpleNamespace(ratings={"dog": 4.0, "idea": 1.0}))
+    for number in range(10):
+        assert phrases.weight(f"dog word{number}") == 4.0
+        assert len(phrases._known) <= 3
+    assert phrases.weight("dogs idea") == 2.5
+
+
+def test_rows_of_word_vectors(tmp_path, monkeypatch):
+    path = tmp_path / "vectors.txt"
+    path.write_text("".join(f"w{number} {number} 1\n" for number in range(9)) + "unk 0 0\n")
+    file = word_vectors.WordVectorFile(path, "glove_path")
+    monkeypatch.setattr(word_vectors, "MOST_WORDS", 4)
+    asked = [["w1", "w2"], ["w2", "w3", "none"], [f"w{number}" for number in range(9)], ["w8", "other"], ["w1"]]
+    for words in asked:
+        found = file.rows(words)
+        assert {word: row.tolist() for word, row in found.items()} == {
+            word: [float(word[1:]), 1.0] for word in words if word.startswith("w")
+        }
+        assert len(file._known) <= 4
+
+
+def test_texts_of_any_length_count_as_their_vectors():
+    from vlgauge.encoders.sentence import sentence_encoder
+
+    encoder = sentence_encoder(profile="embedded", device="cpu")
+    encoder.store.clear()
+    long = "dog " * 10_000
+    first = encoder.encode([long, "a dog", long])
+    assert all(isinstance(key, bytes) and len(key) == 32 for key in encoder.store._vectors)
+    np.testing.assert_array_equal(encoder.encode([long, "a dog", long]), first)
+    assert encoder.store.n_bytes == 2 * first[0].nbytes
