@@ -70,6 +70,7 @@ def test_published_theta(monkeypatch):
     encoder = FakeClip("ViT-B-32-quickgelu@00000000")
     encoder.row, encoder.digest = architecture_of("ViT-B/32"), "0" * 64
     monkeypatch.setattr(clip, "clip_encoder", lambda *a, **k: encoder)
+    monkeypatch.setattr(clip, "look_for_clip", lambda *a, **k: None)
     settings = {"theta": None, "backbone": None, "dataset": "AESOP"}
     assert "|theta:0.5949957337433985@AESOP" in score(metric=load(**settings))["groovist_signature"]
     paper = score(metric=load(**settings, variant="paper"))["groovist_signature"]

@@ -13,6 +13,7 @@ import vlgauge
 from vlgauge import encoders
 from vlgauge import module
 from vlgauge import scenes
+from vlgauge.encoders.preflight import Preflight
 
 GROUNDING = [1.5, math.nan, -2.0, 0.25]
 STORIES = [
@@ -39,6 +40,9 @@ class FakeGrounding(module.StoryImageMetric):
 
     def _info(self):
         return self.describe("d", "@misc{x}", "i", ["https://example.org"])
+
+    def look_for_sources(self, images, nouns, regions, features):
+        return Preflight(self.name, "rovist-vg")
 
     def _compute(self, predictions, images, regions=None, nouns=None, return_details=False):
         self.seen.append({"predictions": predictions, "images": images, "regions": regions, "nouns": nouns})

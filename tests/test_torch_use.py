@@ -48,9 +48,8 @@ for name in NAMES:
             print(f"{name}: {error}")
 """
 EXTRAS = {
-    "clip_s": ("CLIP", "clip"),
-    "pac_s": ("CLIP", "clip"),
-    "rovist_c": ("a classifier of sentence pairs", "rovist-c"),
+    **{name: (name, name.replace("_", "-")) for name in ("clip_s", "pac_s", "rovist_c", "rovist_vg", "rovist")},
+    "groovist": ("groovist", "groovist"),
     "mmd_bert": ("a sentence encoder", "mmd-bert"),
     "frechet_bert": ("a sentence encoder", "mmd-bert"),
 }

@@ -30,6 +30,7 @@ from .inputs import UNITS
 from .inputs import UNKNOWN
 from .inputs import checked_sources
 from .inputs import comparison_sources
+from .inputs import look_for_sources
 from .inputs import phrase_weigher
 from .inputs import sentence_phrases
 from .phrases import StoryPhrases
@@ -197,13 +198,15 @@ class Groovist(module.StoryImageMetric):
     ) -> dict[str, Any]:
         """Score the stories."""
         check_sentence_image(sentence_image, self.analysis)
+        has_images = images is not None and images[0] is not None
+        look_for_sources(self, has_images, noun_phrases, regions, features).end()
         split = language.sentence_splitter(self.sentences)
         stories = [language.story_sentences(story, split) for story in predictions]
         groups, phrase_source = sentence_phrases(self, stories, noun_phrases)
         filters = {"deduplicate": self.deduplicate, "drop_pronouns": self.drop_pronouns}
         phrases = [story_phrases(of, **filters) for of in groups]
         weigh, weight_source = phrase_weigher(self)
-        sources = comparison_sources(self, images is not None and images[0] is not None, regions, features)
+        sources = comparison_sources(self, regions, features)
         self.made_with = {"encoder": sources.encoder_name, "regions": sources.regions_name, "phrases": phrase_source}
         theta = chosen_theta(self, sources.is_published)
         read, evidence = story_evidence(self, sources, [of.kept for of in phrases], images, regions, features)

@@ -10,20 +10,26 @@ from typing import Any
 from vlgauge.concreteness import UNKNOWN_WEIGHT
 from vlgauge.concreteness import PhraseWeights
 from vlgauge.concreteness import concreteness_table
+from vlgauge.concreteness import packaged_ratings
 from vlgauge.encoders import ImageTextEncoder
+from vlgauge.encoders.preflight import Preflight
 from vlgauge.idf import idf_table
 from vlgauge.language import replace_placeholders
 from vlgauge.module import valid_unicode
 from vlgauge.noun_phrases import checked_source as checked_phrases
 from vlgauge.noun_phrases import given_phrases
+from vlgauge.noun_phrases import look_for_phrases
 from vlgauge.noun_phrases import phrase_source
 from vlgauge.pictures import PREPROCESSING
 from vlgauge.regions import GIVEN
 from vlgauge.regions import RegionSource
 from vlgauge.regions import checked_source as checked_regions
 from vlgauge.regions import checked_weights
+from vlgauge.regions import look_for_regions
 from vlgauge.regions import region_source
 from vlgauge.settings import finite_number
+
+from .thresholds import look_for_theta
 
 SOURCE_SETTINGS = (
     *("dataset", "theta", "concreteness", "concreteness_path", "idf", "noun_phrases"),
@@ -62,6 +68,39 @@ def checked_sources(metric: Any) -> None:
             f"`concreteness_path` must be left out with concreteness={metric.concreteness!r}, got "
             f"{str(metric.concreteness_path)!r}"
         )
+
+
+def look_for_sources(metric: Any, has_images: bool, noun_phrases: Any, regions: Any, features: Any) -> Preflight:
+    """What a call needs that is not given with it; nothing is parsed, loaded or fetched.
+
+    Raises:
+        ValueError: If the call has too much or too little.
+    """
+    from vlgauge.encoders.clip import look_for_clip
+
+    check_call(has_images, regions, features)
+    preflight = Preflight(metric.name, "groovist")
+    profile = metric.profile
+    if noun_phrases is None:
+        look_for_phrases(preflight, metric.noun_phrases, profile=profile)
+    if metric.concreteness == "brysbaert" and (metric.concreteness_path or packaged_ratings()) is None:
+        preflight.look(concreteness_table)
+    preflight.look_for_file(metric.concreteness_path, concreteness_table)
+    preflight.look_for_file(metric.idf, idf_table)
+    look_for_theta(preflight, metric, features is not None)
+    if features is None and not isinstance(metric.backbone, ImageTextEncoder):
+        look_for_clip(preflight, metric.backbone, weights=metric.weights, profile=profile)
+    if features is None and regions is None:
+        look_for_regions(preflight, metric.regions, profile=profile, weights=metric.detector_weights)
+    return preflight
+
+
+def check_call(has_images: bool, regions: Any, features: Any) -> None:
+    """ValueError if a call has too much or too little."""
+    if features is not None and regions is not None:
+        raise ValueError("`regions` must be left out where `features` are given, got both")
+    if features is None and regions is None and not has_images:
+        raise ValueError("`images` is missing: groovist needs images, or crops as `regions`, or `features`")
 
 
 def sentence_phrases(
@@ -131,24 +170,16 @@ class Sources:
     regions_name: str
 
 
-def comparison_sources(metric: Any, has_images: bool, regions: Any, features: Any) -> Sources:
+def comparison_sources(metric: Any, regions: Any, features: Any) -> Sources:
     """Encoder and source of regions of a call.
 
     Args:
         metric: The metric, for its settings.
-        has_images: Whether the call has images.
         regions: Regions of the call, or None.
         features: Features of the call, or None.
-
-    Raises:
-        ValueError: If the call has too much or too little.
     """
     if features is not None:
-        if regions is not None:
-            raise ValueError("`regions` must be left out where `features` are given, got both")
         return Sources(None, GIVEN, {"enc": GIVEN, "dtype": None}, False, None, GIVEN)
-    if regions is None and not has_images:
-        raise ValueError("`images` is missing: groovist needs images, or crops as `regions`, or `features`")
     encoder, published = grounding_encoder(metric)
     of_encoder = (encoder, encoder.identity, _signed(metric, encoder), published)
     if regions is not None:

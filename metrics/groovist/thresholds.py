@@ -12,8 +12,11 @@ from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from typing import NoReturn
 
+from vlgauge.encoders.preflight import Preflight
 from vlgauge.encoders.toy import TOY_NAME
+from vlgauge.encoders.weights import SourcesMissing
 from vlgauge.files import read_json
 from vlgauge.settings import finite_number
 from vlgauge.settings import setting_names
@@ -120,6 +123,23 @@ def scenes_theta(regions: str, variant: str) -> FittedTheta:
     return found if variant == found.variant else replace(found, theta=found.theta / SCALE, variant=variant)
 
 
+def look_for_theta(preflight: Preflight, metric: Any, has_features: bool) -> None:
+    """Have a preflight look for what `chosen_theta` needs."""
+    preflight.look_for_file(metric.theta, read_theta)
+    name = getattr(metric.backbone, "identity", "")
+    toy = not has_features and (name.startswith(f"{TOY_NAME}@") or (metric.profile == "embedded" and not name))
+    if metric.theta is None and metric.dataset is None and not toy:
+        preflight.look(refuse_without_theta)
+
+
+def refuse_without_theta() -> NoReturn:
+    """SourcesMissing: theta was not given, and no data set that has one."""
+    raise SourcesMissing(
+        f"`theta` is missing: give a number or the file of a fitted one (`fit_theta`), or with {PUBLISHED_ENCODER} "
+        f"a `dataset` of {', '.join(map(repr, PUBLISHED))}"
+    )
+
+
 def chosen_theta(metric: Any, is_published_encoder: bool) -> Theta:
     """The theta of a call.
 
@@ -150,10 +170,7 @@ def chosen_theta(metric: Any, is_published_encoder: bool) -> Theta:
         digest = hashlib.sha256(json.dumps(asdict(fitted)).encode()).hexdigest()[:8]
         return Theta(fitted.theta, f"{dataset if theta is None else 'fitted'}-{digest}")
     if dataset is None:
-        raise ValueError(
-            f"`theta` is missing: give a number or the file of a fitted one (`fit_theta`), or with {PUBLISHED_ENCODER} "
-            f"a `dataset` of {', '.join(map(repr, PUBLISHED))}"
-        )
+        refuse_without_theta()
     if not is_published_encoder:
         raise ValueError(
             f"`dataset` must be left out with this encoder, because the theta of {dataset} holds for "

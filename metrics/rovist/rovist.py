@@ -12,6 +12,7 @@ import evaluate
 from vlgauge import catalog  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import module  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.encoders import WeightsNotFound  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.encoders import preflight  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 
@@ -94,8 +95,12 @@ def told_where_to_set(name: str, kind: type[Exception]) -> Iterator[None]:
         # A more special error may be made in another way.
         if type(error) is not kind:
             raise
-        hint = f"in rovist this is a setting of the part `{name}`, given as {name}={{...}}"
-        raise kind(f"{error}; {hint}") from error
+        raise kind(f"{error}; {where_to_set(name)}") from error
+
+
+def where_to_set(name: str) -> str:
+    """How a setting of a part is given to rovist."""
+    return f"in rovist this is a setting of the part `{name}`, given as {name}={{...}}"
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
@@ -134,6 +139,13 @@ class Rovist(module.StoryImageMetric):
         """The settings that are no part's; the parts have signatures of their own."""
         return {name: value for name, value in super().signature_fields().items() if name not in PARTS}
 
+    def _look_for_sources(self, images: Any, nouns: Any, regions: Any, features: Any) -> None:
+        """Tell what the parts lack before one of them begins."""
+        found = preflight.Preflight(self.name, "rovist")
+        found.join(self.parts["vg"].look_for_sources(images, nouns, regions, features), where_to_set("vg"))
+        found.join(self.parts["c"].look_for_sources(), where_to_set("c"))
+        found.end()
+
     def _compute(
         self,
         predictions: list[str | list[str]],
@@ -146,6 +158,7 @@ class Rovist(module.StoryImageMetric):
         """Score the stories by each part, on the rows that were read once."""
         data = {"regions": regions, "nouns": nouns, "features": features}
         given = {name: value for name, value in data.items() if value is not None}
+        self._look_for_sources(images, nouns, regions, features)
         extra: dict[str, Any] = {}
         for name, part in self.parts.items():
             # Not `compute`, which would store the rows again.

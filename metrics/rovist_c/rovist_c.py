@@ -14,6 +14,7 @@ import numpy as np
 from vlgauge import language  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import module  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.encoders import pair  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.encoders import preflight  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 
@@ -147,8 +148,15 @@ class RovistC(module.StoryMetric):
         dtype = {} if callable(self.model) else {"dtype": "float32"}
         return dtype | {name: fields[name] for name in fields if name not in ("model", "base", *read_by_model)}
 
+    def look_for_sources(self) -> preflight.Preflight:
+        """What every call needs; nothing is loaded or fetched."""
+        found = preflight.Preflight(self.name, "rovist-c")
+        pair.look_for_scorer(found, self.model, self.base, profile=self.profile)
+        return found
+
     def _compute(self, predictions: list[str | list[str]], return_details: bool = False) -> dict[str, Any]:
         """Score the stories, all their pairs in one stream of batches."""
+        self.look_for_sources().end()
         split = language.sentence_splitter(self.sentences)
         texts = [language.story_sentences(story, split) for story in predictions]
         for i, text in enumerate(texts):

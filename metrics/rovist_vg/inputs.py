@@ -2,20 +2,27 @@
 
 import os
 from typing import Any
+from typing import NoReturn
 
+from vlgauge.encoders.grounding import AUTHORS_IDF
 from vlgauge.encoders.grounding import EMBEDDED
 from vlgauge.encoders.grounding import IDF
 from vlgauge.encoders.grounding import VECTORS
 from vlgauge.encoders.grounding import GroundingModel
 from vlgauge.encoders.grounding import grounding_model
+from vlgauge.encoders.grounding import look_for_model
+from vlgauge.encoders.preflight import Preflight
+from vlgauge.encoders.weights import SourcesMissing
 from vlgauge.idf import IdfTable
 from vlgauge.idf import idf_table
 from vlgauge.noun_phrases import checked_source as checked_nouns
+from vlgauge.noun_phrases import look_for_phrases
 from vlgauge.pictures import PREPROCESSING
 from vlgauge.regions import GIVEN
 from vlgauge.regions import RegionSource
 from vlgauge.regions import checked_source as checked_regions
 from vlgauge.regions import checked_weights
+from vlgauge.regions import look_for_regions
 from vlgauge.regions import region_source
 from vlgauge.settings import finite_number
 from vlgauge.signatures import local_name
@@ -46,6 +53,47 @@ def checked_sources(metric: Any) -> None:
     metric.min_score = finite_number("min_score", metric.min_score)
 
 
+def missing_sources(metric: Any, has_images: bool, nouns: Any, regions: Any, features: Any) -> Preflight:
+    """What a call needs that is not given with it; nothing is parsed, loaded or fetched.
+
+    Raises:
+        ValueError: If the call has too much or too little.
+    """
+    check_call(has_images, regions, features)
+    preflight = Preflight(metric.name, "rovist-vg")
+    profile = metric.profile
+    if nouns is None:
+        look_for_phrases(preflight, metric.nouns, profile=profile, argument="nouns")
+    if not (isinstance(metric.idf, str) and metric.idf == REQUIRED):
+        preflight.look_for_file(metric.idf, idf_table)
+    elif profile != "embedded":
+        preflight.look(refuse_without_idf)
+    if features is None:
+        look_for_model(preflight, metric.checkpoint, profile)
+        preflight.look(lambda: vectors_path(metric))
+        preflight.look_for_file(metric.glove_path, word_vector_file)
+    if features is None and regions is None:
+        look_for_regions(preflight, metric.regions, profile=profile, weights=metric.detector_weights)
+    return preflight
+
+
+def check_call(has_images: bool, regions: Any, features: Any) -> None:
+    """ValueError if a call has too much or too little."""
+    if features is not None and regions is not None:
+        raise ValueError("`regions` must be left out where `features` are given, got both")
+    if features is None and regions is None and not has_images:
+        raise ValueError("`images` is missing: rovist_vg needs images, or crops as `regions`, or `features`")
+
+
+def refuse_without_idf() -> NoReturn:
+    """SourcesMissing: no idf was given, nor None."""
+    raise SourcesMissing(
+        "`idf` is missing: give a fitted JSON file, a mapping, or the list of the stories of a corpus (Wang et al., "
+        f"2022, Eq. 1), or idf=None for weights of 1; the authors' pickle is at {AUTHORS_IDF}, and "
+        "`vlgauge.idf.read_pickled(path)` reads it"
+    )
+
+
 def idf_weights(metric: Any) -> tuple[IdfTable | None, str]:
     """The table of idf weights, None for weights of 1, and its source for signatures.
 
@@ -58,10 +106,7 @@ def idf_weights(metric: Any) -> tuple[IdfTable | None, str]:
     source = metric.idf
     if isinstance(source, str) and source == REQUIRED:
         if metric.profile != "embedded":
-            raise ValueError(
-                "`idf` is missing: give a fitted JSON file, a mapping, or the list of the stories of a corpus "
-                "(Wang et al., 2022, Eq. 1), or idf=None for weights of 1"
-            )
+            refuse_without_idf()
         source = EMBEDDED / IDF
     table = idf_table(source)
     return table, table.identity
@@ -75,15 +120,7 @@ def trained_model(metric: Any) -> tuple[GroundingModel, WordVectorFile]:
         ValueError: If they do not belong together, or are broken.
     """
     model = grounding_model(metric.checkpoint, profile=metric.profile, device=metric.device)
-    path = metric.glove_path
-    if path is None and metric.profile == "embedded" and metric.checkpoint is None:
-        path = EMBEDDED / VECTORS
-    if path is None:
-        raise ValueError(
-            "`glove_path` is missing: name the file of word vectors that the checkpoint was trained with; the authors "
-            "take glove.6B.300d.txt of https://nlp.stanford.edu/data/glove.6B.zip"
-        )
-    vectors = word_vector_file(path)
+    vectors = word_vector_file(vectors_path(metric))
     wanted = (model.vectors or {}).get("sha256")
     if wanted not in (None, vectors.sha256):
         raise ValueError(
@@ -103,16 +140,27 @@ def signed_model(model: GroundingModel, vectors: WordVectorFile) -> dict[str, An
     }
 
 
-def regions_from(metric: Any, regions: Any, images: Any) -> tuple[RegionSource | Any, str]:
-    """Where regions come from, and its name for signatures.
+def vectors_path(metric: Any) -> str | os.PathLike[str]:
+    """The file of word vectors.
 
     Raises:
-        ValueError: If there are neither images nor crops.
+        SourcesMissing: If none is given.
     """
+    path: str | os.PathLike[str] | None = metric.glove_path
+    if path is None and metric.profile == "embedded" and metric.checkpoint is None:
+        path = EMBEDDED / VECTORS
+    if path is None:
+        raise SourcesMissing(
+            "`glove_path` is missing: name the file of word vectors that the checkpoint was trained with; the authors "
+            "take glove.6B.300d.txt of https://nlp.stanford.edu/data/glove.6B.zip"
+        )
+    return path
+
+
+def regions_from(metric: Any, regions: Any) -> tuple[RegionSource | Any, str]:
+    """Where regions come from, and its name for signatures."""
     if regions is not None:
         return None, GIVEN
-    if images is None or images[0] is None:
-        raise ValueError("`images` is missing: rovist_vg needs images, or crops as `regions`, or `features`")
     source = region_source(
         metric.regions, profile=metric.profile, weights=metric.detector_weights, device=metric.device
     )

@@ -12,6 +12,9 @@ import evaluate
 
 from vlgauge import language  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import module  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.encoders.preflight import (
+    Preflight,  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+)
 
 from .evidence import Evidence
 from .evidence import given_evidence
@@ -22,6 +25,7 @@ from .inputs import REQUIRED
 from .inputs import SOURCE_SETTINGS
 from .inputs import checked_sources
 from .inputs import idf_weights
+from .inputs import missing_sources
 from .inputs import regions_from
 from .inputs import signed_model
 from .inputs import trained_model
@@ -130,6 +134,10 @@ class RovistVg(module.StoryImageMetric):
         """The settings that are no source; `_compute` adds the sources by what was read there."""
         return {name: value for name, value in super().signature_fields().items() if name not in SOURCE_SETTINGS}
 
+    def look_for_sources(self, images: Any, nouns: Any, regions: Any, features: Any) -> Preflight:
+        """What a call needs that is not given with it; nothing is parsed, loaded or fetched."""
+        return missing_sources(self, images is not None and images[0] is not None, nouns, regions, features)
+
     def _compute(
         self,
         predictions: list[str | list[str]],
@@ -140,6 +148,7 @@ class RovistVg(module.StoryImageMetric):
         return_details: bool = False,
     ) -> dict[str, Any]:
         """Score the stories."""
+        self.look_for_sources(images, nouns, regions, features).end()
         split = language.sentence_splitter(self.sentences)
         stories = [language.story_sentences(story, split) for story in predictions]
         named, noun_source = story_nouns(self, stories, nouns, split)
@@ -172,12 +181,10 @@ class RovistVg(module.StoryImageMetric):
     ) -> tuple[list[StoryNouns], Iterator[Evidence], dict[str, Any]]:
         """Nouns and evidence of each story, and the sources for the signature."""
         if features is not None:
-            if regions is not None:
-                raise ValueError("`regions` must be left out where `features` are given, got both")
             own = [weighed(words, idf, [False] * len(words), []) for words in named]
             made_with = {**dict.fromkeys(("enc", "vectors", "regions"), GIVEN), "oov": None}
             return own, iter(given_evidence(features, named, top_k=self.top_k, min_score=self.min_score)), made_with
-        source, region_source = regions_from(self, regions, images)
+        source, region_source = regions_from(self, regions)
         model, vectors = trained_model(self)
         own, distinct, rows = looked_up(named, vectors, idf, self.oov)
         text = model.words(distinct)

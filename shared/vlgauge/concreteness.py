@@ -16,6 +16,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from vlgauge.encoders.weights import SourcesMissing
 from vlgauge.files import csv_rows
 from vlgauge.files import read_text
 
@@ -78,7 +79,7 @@ def concreteness_table(path: str | os.PathLike[str] | None = None) -> Concretene
         return read_concreteness(path)
     file = packaged_ratings()
     if file is None:
-        raise ValueError(f"`concreteness_path` is missing: {WHERE_RATINGS_ARE}")
+        raise SourcesMissing(f"`concreteness_path` is missing: {WHERE_RATINGS_ARE}")
     return _read_packaged(file)
 
 

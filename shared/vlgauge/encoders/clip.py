@@ -17,8 +17,10 @@ from vlgauge.encoders.clip_forward import ClipTowers
 from vlgauge.encoders.clip_model import build_model
 from vlgauge.encoders.clip_model import find_weights
 from vlgauge.encoders.clip_model import given_file
+from vlgauge.encoders.clip_model import look_for_weights
 from vlgauge.encoders.clip_model import read_state
 from vlgauge.encoders.pool import pool
+from vlgauge.encoders.preflight import Preflight
 from vlgauge.encoders.sentence import resolved_device
 from vlgauge.encoders.torch_use import CLIP_PACKAGES
 from vlgauge.encoders.torch_use import check_torch
@@ -164,6 +166,30 @@ def weights_name(encoder: ClipEncoder, *, given: bool) -> str:
     if row.name == TOY_NAME:
         return f"{TOY_NAME}@{digest[:8]}"
     return f"{row.repository}@{row.revision[:8] if row.revision else f'sha256-{digest[:12]}'}"
+
+
+def look_for_clip(
+    preflight: Preflight,
+    backbone: str | ClipArchitecture | None,
+    *,
+    weights: str | Path | None,
+    profile: str,
+    checkpoint: str | Path | Adapter | None = None,
+    kind: str = "clip_s",
+) -> None:
+    """Have a preflight look for what `clip_with_checkpoint` needs."""
+    row = _row(backbone, profile)
+    preflight.need(CLIP_PACKAGES)
+    if checkpoint is None and kind == "pac_s":
+        preflight.look(lambda: _default_checkpoint(row, profile))
+    alone = False
+    if isinstance(checkpoint, (str, os.PathLike)):
+        preflight.look(lambda: _existing(checkpoint))
+        file = Path(checkpoint).expanduser()
+        alone = weights is None and (file.is_dir() or (file.is_file() and _is_whole(file)))
+    # A whole CLIP can do without the backbone.
+    if profile == "paper" and not alone:
+        preflight.look(lambda: look_for_weights(row, weights))
 
 
 def _pooled(weights: _Weights, device: str, dtype: str, feature_cache: str | Path | None) -> ClipEncoder:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
@@ -19,6 +21,7 @@ from vlgauge.encoders.clip_text import ClipTokens
 from vlgauge.encoders.clip_text import ForeignTokens
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import hub_file_at
+from vlgauge.encoders.weights import hub_file_here
 from vlgauge.encoders.weights import sha256_of
 from vlgauge.lean_imports import lean_import
 
@@ -51,24 +54,40 @@ def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: 
     """
     if weights is not None:
         return given_file(weights, setting)
-    if row.repository is None:
-        raise WeightsNotFound(f"`weights` must be a file for the backbone {row.name!r}, which is on no Hub, got None")
-    path = hub_file_at(
-        row.repository,
-        row.files,
-        row.revision,
-        lambda folder, why: (
-            f"{row.repository} (revision {row.revision or 'newest'}, file {' or '.join(row.files)}) is not in {folder} "
-            f"and {why}; run on a machine with network: vlgauge prefetch clip:{row.name}, pass a file as `weights`, or "
-            "profile='embedded'"
-        ),
-    )
+    path = hub_file_at(*_on_hub(row))
     if row.sha256 and sha256_of(path) != row.sha256:
         raise ValueError(
             f"the weights of {row.name} must have the sha256 {row.sha256[:16]}, got {sha256_of(path)[:16]} in "
             f"{str(path)!r}; delete the file and run: vlgauge prefetch clip:{row.name}"
         )
     return path
+
+
+def look_for_weights(row: ClipArchitecture, weights: str | Path | None) -> None:
+    """Check that `find_weights` can find something, without fetching it.
+
+    Raises:
+        WeightsNotFound: If it cannot.
+    """
+    if weights is not None:
+        given_file(weights, "weights")
+    else:
+        hub_file_here(*_on_hub(row))
+
+
+def _on_hub(row: ClipArchitecture) -> tuple[str, Sequence[str], str | None, Callable[[str, str], str]]:
+    """What `hub_file_at` takes for a backbone."""
+    if row.repository is None:
+        raise WeightsNotFound(f"`weights` must be a file for the backbone {row.name!r}, which is on no Hub, got None")
+
+    def missing(folder: str, why: str) -> str:
+        return (
+            f"{row.repository} (revision {row.revision or 'newest'}, file {' or '.join(row.files)}) is not in {folder} "
+            f"and {why}; run on a machine with network: vlgauge prefetch clip:{row.name}, pass a file as `weights`, or "
+            "profile='embedded'"
+        )
+
+    return row.repository, row.files, row.revision, missing
 
 
 def given_file(path: str | os.PathLike[str], setting: str) -> Path:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ from vlgauge.encoders.checkpoint_files import read_torch_object
 from vlgauge.encoders.checkpoint_files import state_dict_in
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import hub_file_at
+from vlgauge.encoders.weights import hub_file_here
 from vlgauge.encoders.weights import offline
 from vlgauge.encoders.weights import sha256_of
 
@@ -119,9 +122,38 @@ def find_weights(name: str, weights: str | os.PathLike[str] | None, *, profile: 
     """
     if weights is None:
         return _checked(published_file(name))
-    path = Path(weights).expanduser()
-    if path.is_file():
-        return path
+    address = _given(weights, profile)
+    return Path(weights).expanduser() if address is None else hub_file_at(*_on_hub(address))
+
+
+def look_for_weights(name: str, weights: str | os.PathLike[str] | None, *, profile: str = "paper") -> None:
+    """Check that `find_weights` can find something, without fetching it or importing torch.
+
+    Raises:
+        WeightsNotFound: If it cannot.
+    """
+    if weights is None:
+        folder = _checkpoints()
+        if not any(next(folder.glob(f"{name}{end}-*.pth"), None) for end in ("", "_coco")):
+            raise WeightsNotFound(_not_there(name, "torchvision's weights", folder))
+    elif (address := _given(weights, profile)) is not None:
+        hub_file_here(*_on_hub(address))
+
+
+def _checkpoints() -> Path:
+    """Torch's folder of checkpoints, also where torch was not imported yet."""
+    if "torch" in sys.modules:
+        import torch
+
+        return Path(torch.hub.get_dir()) / "checkpoints"
+    home = os.environ.get("TORCH_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "torch")
+    return Path(home).expanduser() / "hub" / "checkpoints"
+
+
+def _given(weights: str | os.PathLike[str], profile: str) -> HubFile | None:
+    """The address that a setting names; None for a file that is there."""
+    if Path(weights).expanduser().is_file():
+        return None
     address = hub_file(os.fspath(weights))
     if address is None:
         raise WeightsNotFound(
@@ -133,20 +165,27 @@ def find_weights(name: str, weights: str | os.PathLike[str] | None, *, profile: 
             f"`detector_weights` must be a file under the embedded profile, which fetches nothing, got "
             f"{os.fspath(weights)!r}"
         )
-    return _from_hub(address)
+    return address
 
 
-def _from_hub(address: HubFile) -> Path:
+def _on_hub(address: HubFile) -> tuple[str, list[str], str, Callable[[str, str], str]]:
+    """What `hub_file_at` takes for an address."""
     repository, file, revision = address.repository, address.file, address.revision
-    return hub_file_at(
-        repository,
-        [file],
-        revision,
-        lambda folder, why: (
+
+    def missing(folder: str, why: str) -> str:
+        return (
             f"`detector_weights` needs {file} of {repository} (revision {revision}), which is not in {folder}, and "
             f"{why}; run on a machine with network: vlgauge prefetch detector:{repository}/{file}@{revision}, name a "
             f"file on this machine, or give {ALTERNATIVES}"
-        ),
+        )
+
+    return repository, [file], revision, missing
+
+
+def _not_there(name: str, what: str, folder: Path) -> str:
+    return (
+        f"`regions={name!r}` needs {what}, not in {folder}; run on a machine with network: vlgauge prefetch "
+        f"detector:{name}, name a copy of it as `detector_weights`, or give {ALTERNATIVES}"
     )
 
 
@@ -154,11 +193,7 @@ def _checked(published: PublishedFile) -> Path:
     """The file, if it is there and unchanged."""
     path, name = published.path, published.name
     if not path.is_file():
-        raise WeightsNotFound(
-            f"`regions={name!r}` needs the file {path.name}, which is not in {path.parent}; run on a machine with "
-            f"network: vlgauge prefetch detector:{name}, name a copy of it as `detector_weights`, or give "
-            f"{ALTERNATIVES}"
-        )
+        raise WeightsNotFound(_not_there(name, f"the file {path.name}", path.parent))
     if not sha256_of(path).startswith(published.prefix):
         raise ValueError(
             f"{path} must have a SHA-256 that starts with {published.prefix}, got {sha256_of(path)[:8]}; delete it "

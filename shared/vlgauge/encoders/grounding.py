@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.encoders.pool import pool
+from vlgauge.encoders.preflight import Preflight
 from vlgauge.encoders.sentence import resolved_device
 from vlgauge.encoders.torch_use import PAIR_PACKAGES
 from vlgauge.encoders.torch_use import check_torch
@@ -42,6 +43,8 @@ HEADS = ("image_head.weight", "image_head.bias", "text_head.weight", "text_head.
 EMBEDDED = Path(__file__).resolve().parents[1] / "data" / "grounding"
 EMBEDDED_NAME = "vlgauge-grounding"
 VECTORS, IDF = "vectors.txt", "idf.json"
+AUTHORS_FILE = "https://drive.google.com/file/d/10eudslypWf7p8DoA_vPrR8J-_niFyrR8/view"
+AUTHORS_IDF = "https://drive.google.com/file/d/1Y-WQxuPBfCjXMhF2QNaL9DziY_6ZG7aR/view"
 
 # Names in the file of the authors.
 _IMAGE, _IMAGE_HEAD, _TEXT_HEAD = "image_encoder.image_model.", "image_encoder.linear.", "text_encoder.linear."
@@ -163,13 +166,46 @@ def grounding_model(
         ImportError: If a package is missing.
         RuntimeError: If this process was forked after torch had run; see `vlgauge.encoders.torch_use`.
     """
+    check_torch("rovist_vg", PAIR_PACKAGES, "rovist-vg")
+    path = checkpoint_path(checkpoint, profile)
+    weights = path / WEIGHTS if path.is_dir() else path
+    device = resolved_device(device)
+    digests = (sha256_of(weights), sha256_of(path / CONFIG) if path.is_dir() else None)
+    key = ("grounding", path == EMBEDDED, *digests, device)
+    read = _read_folder if path.is_dir() else _read_authors
+    model: GroundingModel = pool.get(key, lambda: read(path, device), "the grounding heads")
+    return model
+
+
+def look_for_model(preflight: Preflight, checkpoint: str | os.PathLike[str] | None, profile: str) -> None:
+    """Have a preflight look for what `grounding_model` needs."""
+    from vlgauge.encoders.clip import look_for_clip
+    from vlgauge.encoders.toy import TOY_NAME
+
+    preflight.need(PAIR_PACKAGES)
+    preflight.look(lambda: checkpoint_path(checkpoint, profile))
+    folder = EMBEDDED if checkpoint is None else Path(checkpoint).expanduser()
+    if (checkpoint is None and profile != "embedded") or not (folder / CONFIG).is_file():
+        return
+    name = read_config(folder / CONFIG)["image_encoder"]
+    if name == TOY_NAME:
+        look_for_clip(preflight, None, weights=None, profile="embedded")
+    elif name != VIT_NAME:
+        look_for_clip(preflight, name, weights=None, profile="paper")
+
+
+def checkpoint_path(checkpoint: str | os.PathLike[str] | None, profile: str) -> Path:
+    """Folder or file of a checkpoint, see `grounding_model`; reads nothing.
+
+    Raises:
+        WeightsNotFound: If there is none.
+    """
     if checkpoint is None and profile != "embedded":
         raise WeightsNotFound(
             "`checkpoint` is missing: rovist_vg needs trained heads; give the authors' r2p_model_epoch2.pth.tar "
-            "(https://github.com/usydnlp/rovist) or a folder made by scripts/train_rovist_vg.py, or choose "
+            f"({AUTHORS_FILE}) or a folder made by scripts/train_rovist_vg.py, or choose "
             'profile="embedded", which knows drawn scenes only'
         )
-    check_torch("rovist_vg", PAIR_PACKAGES, "rovist-vg")
     path = EMBEDDED if checkpoint is None else Path(checkpoint).expanduser()
     weights = path / WEIGHTS if path.is_dir() else path
     missing = weights if not weights.is_file() else path / CONFIG
@@ -178,12 +214,7 @@ def grounding_model(
             f"`checkpoint` must be a folder with {WEIGHTS} and {CONFIG} or the authors' file, got {str(path)!r}, "
             f"where {missing.name!r} is missing"
         )
-    device = resolved_device(device)
-    digests = (sha256_of(weights), sha256_of(path / CONFIG) if path.is_dir() else None)
-    key = ("grounding", path == EMBEDDED, *digests, device)
-    read = _read_folder if path.is_dir() else _read_authors
-    model: GroundingModel = pool.get(key, lambda: read(path, device), "the grounding heads")
-    return model
+    return path
 
 
 def _read_folder(folder: Path, device: str) -> GroundingModel:

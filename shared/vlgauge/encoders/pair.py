@@ -15,7 +15,9 @@ from vlgauge.encoders.pair_classifier import Pair
 from vlgauge.encoders.pair_classifier import PairProbabilities
 from vlgauge.encoders.pair_classifier import PairTooLong
 from vlgauge.encoders.pair_models import find_pair_model
+from vlgauge.encoders.pair_models import look_for_pair_model
 from vlgauge.encoders.pool import pool
+from vlgauge.encoders.preflight import Preflight
 from vlgauge.encoders.sentence import resolved_device
 from vlgauge.encoders.torch_use import PAIR_PACKAGES
 from vlgauge.encoders.torch_use import check_torch
@@ -23,7 +25,7 @@ from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
 from vlgauge.signatures import named
 
-__all__ = ["GivenScorer", "PairProbabilities", "PairScorer", "PairTooLong", "pair_scorer"]
+__all__ = ["GivenScorer", "PairProbabilities", "PairScorer", "PairTooLong", "look_for_scorer", "pair_scorer"]
 
 
 class PairScorer(Protocol):
@@ -87,6 +89,14 @@ def pair_scorer(model: Any = None, base: Any = None, *, profile: str = "paper", 
         f"the classifier {found.name}",
     )
     return scorer
+
+
+def look_for_scorer(preflight: Preflight, model: Any, base: Any, *, profile: str) -> None:
+    """Have a preflight look for what `pair_scorer` needs."""
+    if not callable(model):
+        model, base = (value if value is None else os.fspath(value) for value in (model, base))
+        preflight.need(PAIR_PACKAGES)
+        preflight.look(lambda: look_for_pair_model(model, base, profile))
 
 
 class GivenScorer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import re
+from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from contextlib import contextmanager
@@ -16,8 +17,10 @@ from typing import Any
 from vlgauge.encoders import known_tensors
 from vlgauge.encoders.checkpoint_files import check_stored
 from vlgauge.encoders.checkpoint_files import read_torch_object
+from vlgauge.encoders.weights import SourcesMissing
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import hub_folder
+from vlgauge.encoders.weights import hub_folder_here
 from vlgauge.encoders.weights import sha256_of
 from vlgauge.files import read_json
 from vlgauge.signatures import local_name
@@ -74,20 +77,13 @@ def find_pair_model(model: str | None, base: str | None = None, profile: str = "
     """
     if model is not None and Path(model).is_file():
         if base is None:
-            raise ValueError(
-                "`base` is missing: a checkpoint file needs the folder or pinned id of its ALBERT configuration and "
-                "tokenizer (for the authors' checkpoint that of albert/albert-large-v1, which `vlgauge prefetch "
-                "rovist_c` fetches, and tells its commit)"
-            )
+            raise ValueError(_no_base())
         return _described(Path(model).name, _folder("base", base, profile, _SETTINGS_FILES), Path(model).resolve())
     if base is not None:
         raise ValueError(f"`base` must be left out unless `model` is a checkpoint file, got {base!r} and {model!r}")
     if model is None:
         if profile != "embedded":
-            raise WeightsNotFound(
-                f"`model` is missing: the authors' checkpoint sop_model_epoch4.pth.tar is at {AUTHORS_FILE}; pass its "
-                f"path together with `base`, or the folder of any classifier of sentence pairs, {_HINT}"
-            )
+            raise WeightsNotFound(_no_model())
         return _described(EMBEDDED_NAME, EMBEDDED, None)
     folder = _folder("model", model, profile, (*_SETTINGS_FILES, "*.safetensors"))
     if Path(model).is_dir():
@@ -96,8 +92,49 @@ def find_pair_model(model: str | None, base: str | None = None, profile: str = "
     return replace(_described(repository, folder, None), identity=f"{repository}@{revision[:8]}")
 
 
+def look_for_pair_model(model: str | None, base: str | None, profile: str) -> None:
+    """Check that `find_pair_model` can find its files, without fetching or reading them.
+
+    Raises:
+        WeightsNotFound: If it cannot.
+    """
+    if model is None:
+        if profile != "embedded":
+            raise WeightsNotFound(_no_model())
+    elif not Path(model).is_file():
+        _here("model", model, profile, (*_SETTINGS_FILES, "*.safetensors"), hub_folder_here)
+    elif base is None:
+        raise SourcesMissing(_no_base())
+    else:
+        _here("base", base, profile, _SETTINGS_FILES, hub_folder_here)
+
+
+def _no_model() -> str:
+    return (
+        f"`model` is missing: the authors' checkpoint sop_model_epoch4.pth.tar is at {AUTHORS_FILE}; pass its "
+        f"path together with `base`, or the folder of any classifier of sentence pairs, {_HINT}"
+    )
+
+
+def _no_base() -> str:
+    return (
+        "`base` is missing: a checkpoint file needs the folder or pinned id of its ALBERT configuration and "
+        "tokenizer (for the authors' checkpoint that of albert/albert-large-v1, which `vlgauge prefetch "
+        "rovist_c` fetches, and tells its commit)"
+    )
+
+
 def _folder(setting: str, name: str, profile: str, patterns: Sequence[str]) -> Path:
-    """The folder of that name, or of a pinned repository of the Hub."""
+    """The folder of that name, or of a pinned repository of the Hub, which is fetched."""
+    folder = _here(setting, name, profile, patterns, hub_folder)
+    assert folder is not None
+    return folder
+
+
+def _here(
+    setting: str, name: str, profile: str, patterns: Sequence[str], on_hub: Callable[..., Path | None]
+) -> Path | None:
+    """The folder of that name, or what a function gives for a pinned repository of the Hub."""
     if Path(name).is_dir():
         return Path(name).resolve()
     pinned = _PINNED.fullmatch(name)
@@ -110,7 +147,7 @@ def _folder(setting: str, name: str, profile: str, patterns: Sequence[str]) -> P
         raise WeightsNotFound(
             f"`{setting}` must be a folder under the embedded profile, which fetches nothing, got {name!r}"
         )
-    return hub_folder(pinned["repository"], pinned["revision"], patterns, _HINT)
+    return on_hub(pinned["repository"], pinned["revision"], patterns, _HINT)
 
 
 def _described(name: str, folder: Path, checkpoint: Path | None) -> PairModel:

@@ -107,6 +107,10 @@ def sha256_of(path: Path) -> str:
     return known
 
 
+class SourcesMissing(WeightsNotFound, ValueError):
+    """Something that a metric needs was not given, or is not there."""
+
+
 def hub_file_at(
     repository: str, files: Sequence[str], revision: str | None, missing: Callable[[str, str], str]
 ) -> Path:
@@ -121,27 +125,46 @@ def hub_file_at(
     Raises:
         WeightsNotFound: If the file cannot be had.
     """
+    here = hub_file_here(repository, files, revision, missing)
+    if here is not None:
+        return here
     from huggingface_hub import constants
     from huggingface_hub import hf_hub_download
-    from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError
-    from huggingface_hub.errors import HFValidationError
     from huggingface_hub.errors import RemoteEntryNotFoundError
 
     try:
         for file in files:
-            cached = try_to_load_from_cache(repository, filename=file, revision=revision)
-            if isinstance(cached, str):
-                return Path(cached)
-        why = unreachable()
-        for file in () if why else files:
             try:
                 return Path(hf_hub_download(repository, filename=file, revision=revision))
             except RemoteEntryNotFoundError:
                 why = "the Hub has no such file"
-    except (HfHubHTTPError, HFValidationError, OSError) as error:
+    except (HfHubHTTPError, OSError) as error:
         why = f"the Hub said {type(error).__name__}"
-    raise WeightsNotFound(missing(constants.HF_HUB_CACHE, str(why)))
+    raise WeightsNotFound(missing(constants.HF_HUB_CACHE, why))
+
+
+def hub_file_here(
+    repository: str, files: Sequence[str], revision: str | None, missing: Callable[[str, str], str]
+) -> Path | None:
+    """The file as `hub_file_at` gives it, if it is here; None if the Hub can be asked for it. Fetches nothing.
+
+    Raises:
+        WeightsNotFound: If it is not here, and the Hub cannot be asked.
+    """
+    from huggingface_hub import constants
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        found = (try_to_load_from_cache(repository, filename=file, revision=revision) for file in files)
+        here = next((Path(path) for path in found if isinstance(path, str)), None)
+        why = unreachable() if here is None else None
+    except HFValidationError as error:
+        why = f"the Hub said {type(error).__name__}"
+    if why:
+        raise WeightsNotFound(missing(constants.HF_HUB_CACHE, why))
+    return here
 
 
 def hub_folder(repository: str, revision: str | None, patterns: Sequence[str], metric_hint: str) -> Path:
@@ -156,29 +179,53 @@ def hub_folder(repository: str, revision: str | None, patterns: Sequence[str], m
     Raises:
         WeightsNotFound: If the files cannot be had; names repository, revision, files and folder searched.
     """
-    from huggingface_hub import constants
+    here = hub_folder_here(repository, revision, patterns, metric_hint)
+    if here is not None:
+        return here
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.errors import HFValidationError
+
+    try:
+        return Path(snapshot_download(repository, revision=revision, allow_patterns=list(patterns)))
+    except (HfHubHTTPError, HFValidationError, OSError) as error:
+        why = f"the Hub said {type(error).__name__}"
+        raise WeightsNotFound(_folder_missing(repository, revision, patterns, metric_hint, why)) from error
+
+
+def hub_folder_here(repository: str, revision: str | None, patterns: Sequence[str], metric_hint: str) -> Path | None:
+    """The folder as `hub_folder` gives it, if it is here; None if the Hub can be asked for it. Fetches nothing.
+
+    Raises:
+        WeightsNotFound: If it is not here, and the Hub cannot be asked.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    def at_hand(local_files_only: bool) -> Path:
-        wanted: dict[str, Any] = {"revision": revision, "allow_patterns": list(patterns)}
-        return Path(snapshot_download(repository, **wanted, local_files_only=local_files_only))
-
-    if _is_listed(repository, revision):
-        # A folder that the list shows to be complete needs no network.
-        with suppress(LocalEntryNotFoundError):
-            return at_hand(local_files_only=True)
-    why = unreachable()
+    # A folder that the list shows to be complete needs no network.
+    listed = _is_listed(repository, revision)
+    why = None if listed else unreachable()
+    if not listed and why is None:
+        return None
     try:
-        return at_hand(local_files_only=why is not None)
-    except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
-        raise WeightsNotFound(
-            f"{repository} (revision {revision or 'newest'}; files {', '.join(patterns)}) is not in "
-            f"{constants.HF_HUB_CACHE} and {why or f'the Hub said {type(error).__name__}'}; fetch it on a machine with "
-            f"network: hf download {repository}{f' --revision {revision}' if revision else ''}, {metric_hint}"
-        ) from error
+        wanted: dict[str, Any] = {"revision": revision, "allow_patterns": list(patterns)}
+        return Path(snapshot_download(repository, **wanted, local_files_only=True))
+    except (LocalEntryNotFoundError, HFValidationError) as error:
+        why = why or unreachable()
+        if why is None:
+            return None
+        raise WeightsNotFound(_folder_missing(repository, revision, patterns, metric_hint, why)) from error
+
+
+def _folder_missing(repository: str, revision: str | None, patterns: Sequence[str], metric_hint: str, why: str) -> str:
+    from huggingface_hub import constants
+
+    return (
+        f"{repository} (revision {revision or 'newest'}; files {', '.join(patterns)}) is not in "
+        f"{constants.HF_HUB_CACHE} and {why}; fetch it on a machine with network: "
+        f"hf download {repository}{f' --revision {revision}' if revision else ''}, {metric_hint}"
+    )
 
 
 def _is_listed(repository: str, revision: str | None) -> bool:

@@ -23,6 +23,7 @@ from vlgauge.clip_scores.vectors import ClipVectors
 from vlgauge.clip_scores.vectors import too_long
 from vlgauge.clip_scores.video_rows import score_videos
 from vlgauge.encoders.clip_text import SPELLED
+from vlgauge.encoders.preflight import Preflight
 from vlgauge.module.base import Metric
 from vlgauge.module.clip_settings import CONFIGS
 from vlgauge.module.clip_settings import DTYPES
@@ -154,10 +155,20 @@ class ClipScoreMetric(Metric):
         signature = f"ref_{record[f'{self.name}_signature']}"
         return record | result_record(f"ref_{self.name}", scored.reference_scores.tolist(), signature, {})
 
+    def look_for_sources(self) -> Preflight:
+        """What every call needs; nothing is loaded or fetched."""
+        from vlgauge.encoders.clip import look_for_clip
+
+        preflight = Preflight(self.name, self.needs[0])
+        sources: dict[str, Any] = {"weights": self.weights, "checkpoint": self.checkpoint, "kind": self.name}
+        look_for_clip(preflight, self.backbone, profile=self.profile, **sources)
+        return preflight
+
     def encoder_and_adapter(self) -> tuple[Any, Any]:
         """The encoder of the settings from the pool, and the projections that take the place of its own, if any."""
         from vlgauge.encoders.clip import clip_with_checkpoint
 
+        self.look_for_sources().end()
         return clip_with_checkpoint(
             self.backbone,
             self.checkpoint,

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from types import NoneType
 from typing import Any
 
+from vlgauge.encoders.detector_weights import look_for_weights
+from vlgauge.encoders.preflight import Preflight
+from vlgauge.encoders.torch_use import DETECTOR_PACKAGES
 from vlgauge.module.columns import listed
 from vlgauge.regions.detectors import DETECTORS
 from vlgauge.regions.detectors import detector
@@ -31,6 +34,7 @@ __all__ = [
     "arranged",
     "checked_source",
     "checked_weights",
+    "look_for_regions",
     "read_authors_regions",
     "read_regions",
     "region_source",
@@ -76,6 +80,21 @@ def checked_weights(weights: Any, regions: Any) -> Any:
     return weights
 
 
+def look_for_regions(preflight: Preflight, regions: Any, *, profile: str, weights: Any) -> None:
+    """Have a preflight look for what `region_source` needs."""
+    chosen = _chosen(regions, profile, weights)
+    if not callable(chosen) and chosen not in PLAIN and (profile == "paper" or weights is not None):
+        preflight.need(DETECTOR_PACKAGES)
+        preflight.look(lambda: look_for_weights(chosen, weights, profile=profile))
+
+
+def _chosen(regions: Any, profile: str, weights: Any) -> Any:
+    """The source of regions, checked; the one of the profile where none is set."""
+    if checked_source(regions) is not None:
+        return regions
+    return DEFAULT_DETECTOR if profile == "paper" or weights is not None else "grid"
+
+
 def region_source(
     regions: str | Callable[..., Any] | None = None,
     *,
@@ -98,9 +117,7 @@ def region_source(
         ValueError: If the setting is none of these, or the profile has no such detector.
         WeightsNotFound: If the detector's weights are missing.
     """
-    chosen = checked_source(regions)
-    if chosen is None:
-        chosen = DEFAULT_DETECTOR if profile == "paper" or weights is not None else "grid"
+    chosen = _chosen(regions, profile, weights)
     if callable(chosen):
         return RegionSource(str(named(chosen)), chosen)
     if chosen in PLAIN:
