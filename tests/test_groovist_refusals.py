@@ -2,6 +2,7 @@
 
 import json
 import math
+import warnings
 
 import colour_stories
 import numpy as np
@@ -63,6 +64,7 @@ def test_published_theta_needs_the_published_encoder():
         score(metric=load(theta=None, dataset="VIST"))
 
 
+@pytest.mark.filterwarnings("ignore:the theta of AESOP was made with the regions of its authors")
 def test_published_theta(monkeypatch):
     from vlgauge.encoders import clip
     from vlgauge.encoders.architectures import architecture_of
@@ -72,7 +74,14 @@ def test_published_theta(monkeypatch):
     monkeypatch.setattr(clip, "clip_encoder", lambda *a, **k: encoder)
     monkeypatch.setattr(clip, "look_for_clip", lambda *a, **k: None)
     settings = {"theta": None, "backbone": None, "dataset": "AESOP"}
-    assert "|theta:0.5949957337433985@AESOP" in score(metric=load(**settings))["groovist_signature"]
+    with pytest.warns(UserWarning, match="was made with the regions of its authors, this call has whole; ") as caught:
+        signature = score(metric=load(**settings))["groovist_signature"]
+    assert [warning.filename for warning in caught] == [colour_stories.__file__]
+    assert "|theta:0.5949957337433985@AESOP" in signature
+    assert "|regions:whole" in signature
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score(metric=load(**settings), regions=[[[image] for image in IMAGES]], images=None)
     paper = score(metric=load(**settings, variant="paper"))["groovist_signature"]
     assert f"|theta:{0.5949957337433985 / 2.5}@AESOP" in paper
     with pytest.raises(ValueError, match="`dataset` must be left out with this encoder"):

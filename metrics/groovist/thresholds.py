@@ -18,6 +18,7 @@ from vlgauge.encoders.preflight import Preflight
 from vlgauge.encoders.toy import TOY_NAME
 from vlgauge.encoders.weights import SourcesMissing
 from vlgauge.files import read_json
+from vlgauge.regions import GIVEN
 from vlgauge.settings import finite_number
 from vlgauge.settings import setting_names
 from vlgauge.writing import write
@@ -175,6 +176,13 @@ def chosen_theta(metric: Any, is_published_encoder: bool) -> Theta:
         raise ValueError(
             f"`dataset` must be left out with this encoder, because the theta of {dataset} holds for "
             f"{PUBLISHED_ENCODER} only, got {encoder}; fit another with `fit_theta` and give it as `theta`"
+        )
+    regions = metric.made_with["regions"]
+    if regions != GIVEN:
+        warnings.warn(
+            f"the theta of {dataset} was made with the regions of its authors, this call has {regions}; give theirs as "
+            "`regions`, or fit another theta with `fit_theta`",
+            stacklevel=6,
         )
     value = PUBLISHED[dataset]
     return Theta(value if metric.variant == "released" else value / SCALE, dataset)
