@@ -268,6 +268,23 @@ def test_punkt_without_its_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert caught.value.__suppress_context__
 
 
+def test_punkt_whose_data_are_behind_a_link(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    data = pytest.importorskip("nltk.data")
+    real = tmp_path / "elsewhere" / "punkt_tab"
+    (real / "english").mkdir(parents=True)
+    for name in ("abbrev_types.txt", "collocations.tab", "ortho_context.tab", "sent_starters.txt"):
+        (real / "english" / name).touch()
+    (tmp_path / "data" / "tokenizers").mkdir(parents=True)
+    (tmp_path / "data" / "tokenizers" / "punkt_tab").symlink_to(real)
+    monkeypatch.setattr(data, "path", [str(tmp_path / "data")])
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "data"))  # NLTK opens a private one of these too
+    pattern = (
+        r"^`sentences=\"punkt\"` needs .*, got a link that leads out of .*; set NLTK_DATA to the folder that the .*$"
+    )
+    with pytest.raises(LookupError, match=pattern):
+        punkt_splitter()
+
+
 # The authors' values: NLTK 3.8.1 with Punkt ---------------------------------------------------------------------------
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_sentences_and_tokens(name: str) -> None:

@@ -189,6 +189,12 @@ def punkt_splitter() -> Callable[[str], list[str]]:
             '`sentences="punkt"` needs NLTK\'s data set punkt_tab, found in no folder that NLTK searches; '
             "run python -m nltk.downloader punkt_tab or set NLTK_DATA to the folder that has it"
         ) from None
+    except PermissionError as error:
+        # NLTK opens nothing outside of the folders that it searches, so it follows no link that leads out of them.
+        raise LookupError(
+            '`sentences="punkt"` needs NLTK\'s data set punkt_tab where NLTK may open it, got a link that leads '
+            f"out of the folders that it searches ({error}); set NLTK_DATA to the folder that the link leads to"
+        ) from None
     return tokenizer.tokenize
 
 
