@@ -33,7 +33,7 @@ MODE = 2.0  # the two modes of the references lie at plus and minus this in one 
 # n candidates, m references, runs, Monte-Carlo draws where partitions are too many.
 SIZES = ((5, 5, 2_000, None), (10, 5, 1_000, None), (10, 10, 600, 999))
 # n candidates, m references, Monte-Carlo draws where partitions take long, corpora without and with a difference.
-CORPUS_SIZES = ((5, 5, None, 2_000, 500), (10, 5, 999, 400, 100))
+CORPUS_SIZES = ((5, 5, None, 2_000, 500), (10, 5, 999, 200, 100))
 STATISTICS = ("Q", "separate Q", "MMD", "Frechet", "base")
 
 

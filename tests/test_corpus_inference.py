@@ -51,8 +51,12 @@ def test_calibrated_harmonic_means_find_nothing(power, null, shifted):
 
 
 def test_the_interval_of_the_excess_holds_it(power, null, shifted):
-    truth = shifted.excess.mean(axis=1, keepdims=True)
-    for tests, excess in ((null, 0.0), (shifted, truth)):
+    def covered(tests, excess):
         low, high = tests.intervals[:, :, 0], tests.intervals[:, :, 1]
-        for share in of_the_metrics(power, np.mean((low <= excess) & (excess <= high), axis=1)):
-            assert 0.91 <= share <= 0.98
+        return of_the_metrics(power, np.mean((low <= excess) & (excess <= high), axis=1))
+
+    for share in covered(null, 0.0):
+        assert share == pytest.approx(0.95, abs=0.02)
+    # Every corpus has ten images that differ, and the bootstrap takes their number for random: the interval is wider.
+    for share in covered(shifted, shifted.excess.mean(axis=1, keepdims=True)):
+        assert share > 0.93
