@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from vlgauge.module.columns import listed
 from vlgauge.regions.sources import per_story
+from vlgauge.settings import shown
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,8 +26,14 @@ def checked_analysis(analysis: Any) -> tuple[str, ...] | None:
     names = (analysis,) if isinstance(analysis, str) else analysis
     if names is None:
         return None
-    if not isinstance(names, (list, tuple)) or not names or not set(names) <= set(ANALYSES):
-        raise ValueError(f"`analysis` must be one or several of {', '.join(map(repr, ANALYSES))}, got {analysis!r}")
+    if (
+        not isinstance(names, (list, tuple))
+        or not names
+        or not all(isinstance(name, str) and name in ANALYSES for name in names)
+    ):
+        raise ValueError(
+            f"`analysis` must be one or several of {', '.join(map(repr, ANALYSES))}, got {shown(analysis)}"
+        )
     return tuple(names)
 
 
@@ -143,7 +150,7 @@ def own_images(given: Any, n_sentences: int, n_images: int, place: str) -> list[
     own = listed(given)
     if own is None or len(own) != n_sentences or not all(_is_place(j, n_images) for j in own):
         raise ValueError(
-            f"`{place}` must name one of {n_images} images for each of {n_sentences} sentences, got {given!r}"
+            f"`{place}` must name one of {n_images} images for each of {n_sentences} sentences, got {shown(given)}"
         )
     return [int(j) for j in own]
 

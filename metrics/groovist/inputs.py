@@ -28,6 +28,7 @@ from vlgauge.regions import checked_weights
 from vlgauge.regions import look_for_regions
 from vlgauge.regions import region_source
 from vlgauge.settings import finite_number
+from vlgauge.settings import shown
 
 from .thresholds import look_for_theta
 
@@ -54,15 +55,15 @@ def checked_sources(metric: Any) -> None:
     if (metric.idf is not None) is not (metric.concreteness == "idf"):
         raise ValueError(
             "`idf` must be given with concreteness='idf', and only then: a fitted file, or the stories of the corpus; "
-            f"got {type(metric.idf).__name__} with concreteness={metric.concreteness!r}"
+            f"got {type(metric.idf).__name__} with concreteness={shown(metric.concreteness)}"
         )
     if metric.theta is not None and metric.dataset is not None:
         raise ValueError(
-            f"`dataset` must be left out where `theta` is given, which takes its place, got {metric.dataset!r} and "
-            f"{metric.theta!r}"
+            f"`dataset` must be left out where `theta` is given, which takes its place, got "
+            f"{shown(metric.dataset)} and {shown(metric.theta)}"
         )
     if not isinstance(metric.concreteness_path, (str, os.PathLike, NoneType)):
-        raise ValueError(f"`concreteness_path` must be the path of a file, got {metric.concreteness_path!r}")
+        raise ValueError(f"`concreteness_path` must be the path of a file, got {shown(metric.concreteness_path)}")
     if metric.concreteness_path is not None and metric.concreteness != "brysbaert":
         raise ValueError(
             f"`concreteness_path` must be left out with concreteness={metric.concreteness!r}, got "

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from vlgauge import module  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import statistics  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.settings import shown  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://aclanthology.org/2024.lrec-main.453", "https://jmlr.org/papers/v13/gretton12a.html")
 
@@ -112,7 +113,7 @@ def bandwidths(squared_distances: Floats, rule: str | float = "median") -> Float
         return np.full(len(squared_distances), float(rule))
     if not isinstance(rule, str) or rule not in BANDWIDTH_RULES:
         known = ", ".join(map(repr, BANDWIDTH_RULES))
-        raise ValueError(f"`bandwidth` must be one of {known} or a positive number, got {rule!r}")
+        raise ValueError(f"`bandwidth` must be one of {known} or a positive number, got {shown(rule)}")
     left, right = np.triu_indices(squared_distances.shape[1], 1)
     distances = np.sort(np.sqrt(squared_distances[:, left, right]), axis=1)
     smallest = np.min(distances, axis=1, where=distances > 0.0, initial=np.inf)
@@ -194,7 +195,7 @@ def null_distribution(kernel: Floats, candidates: npt.NDArray[np.bool_], estimat
 def _shift_and_weight(estimator: str, n: int, m: int) -> tuple[int, float]:
     """The entry of `ESTIMATORS`, after a check of the name and of the sizes."""
     if estimator not in ESTIMATORS:
-        raise ValueError(f"`estimator` must be one of {', '.join(map(repr, ESTIMATORS))}, got {estimator!r}")
+        raise ValueError(f"`estimator` must be one of {', '.join(map(repr, ESTIMATORS))}, got {shown(estimator)}")
     if min(n, m) < 2:
         raise ValueError(f"`n` must leave 2 captions or more on either side, got {n} candidates and {m} references")
     return ESTIMATORS[estimator]

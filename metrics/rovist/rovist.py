@@ -13,6 +13,7 @@ from vlgauge import catalog  # From: "vlgauge[rovist] @ git+https://github.com/v
 from vlgauge import module  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.encoders import WeightsNotFound  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.encoders import preflight  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.settings import shown  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 
@@ -73,7 +74,10 @@ def checked_part(name: str, settings: Any) -> dict[str, Any]:
     if settings is None:
         return {}
     if not isinstance(settings, Mapping) or not all(isinstance(key, str) for key in settings):
-        raise ValueError(f"`{name}` must be a dictionary of settings of rovist_{name}, got {settings!r}")
+        raise ValueError(f"`{name}` must be a dictionary of settings of rovist_{name}, got {shown(settings)}")
+    for key in settings:
+        if key in ("path", "config_name"):
+            raise TypeError(f"`{key}` is no setting of rovist_{name}, which `{name}` has the settings of")
     if name == "vg" and "scale" in settings:
         raise ValueError("`vg` must leave `scale` out, which `scale_vg` decides")
     return dict(settings)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from vlgauge import language  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import module  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.settings import shown  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 
@@ -100,7 +101,7 @@ def non_redundancy(
     """
     n = module.whole_number("n", n, 1)
     if mode not in MODES:
-        raise ValueError(f"`mode` must be one of {', '.join(map(repr, MODES))}, got {mode!r}")
+        raise ValueError(f"`mode` must be one of {', '.join(map(repr, MODES))}, got {shown(mode)}")
     kept = [compared_words(tokens, mode=mode, lowercase=lowercase) for tokens in sentences]
     inter = inter_sentence(kept, mode=mode)
     ngrams = ngram_similarities(kept, n=n, mode=mode)

@@ -25,6 +25,7 @@ from vlgauge.regions import checked_weights
 from vlgauge.regions import look_for_regions
 from vlgauge.regions import region_source
 from vlgauge.settings import finite_number
+from vlgauge.settings import shown
 from vlgauge.signatures import local_name
 from vlgauge.word_lookup import OOV
 from vlgauge.word_vectors import WordVectorFile
@@ -46,7 +47,7 @@ def checked_sources(metric: Any) -> None:
     for name in ("checkpoint", "glove_path"):
         value = getattr(metric, name)
         if value is not None and (not isinstance(value, (str, os.PathLike)) or value == ""):
-            raise ValueError(f"`{name}` must be the path of a file or folder, or None, got {value!r}")
+            raise ValueError(f"`{name}` must be the path of a file or folder, or None, got {shown(value)}")
     checked_nouns(metric.nouns, "nouns")
     checked_regions(metric.regions)
     checked_weights(metric.detector_weights, metric.regions)

@@ -5,6 +5,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.settings import shown
+
 Floats = npt.NDArray[np.float64]
 
 AGGREGATES = ("log_sum_exp", "sum", "mean")
@@ -34,7 +36,7 @@ def grounding_score(cosines: Floats, idf: Floats, aggregate: str = "log_sum_exp"
         ValueError: If `aggregate` is unknown or a cosine is not finite.
     """
     if aggregate not in AGGREGATES:
-        raise ValueError(f"`aggregate` must be one of {', '.join(map(repr, AGGREGATES))}, got {aggregate!r}")
+        raise ValueError(f"`aggregate` must be one of {', '.join(map(repr, AGGREGATES))}, got {shown(aggregate)}")
     if not np.isfinite(cosines).all():
         raise ValueError("the cosines must be finite, got NaN or infinity among them")
     if not len(cosines):

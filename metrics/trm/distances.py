@@ -21,6 +21,7 @@ from vlgauge.cider import cider_d
 from vlgauge.meteor_backends import open_meteor
 from vlgauge.overlap import bleu_4
 from vlgauge.overlap import rouge_l
+from vlgauge.settings import shown
 
 Floats = npt.NDArray[np.float64]
 Tokens: TypeAlias = tuple[str, ...]
@@ -146,7 +147,8 @@ def checked_df(df: Any) -> Any:
     is_source = isinstance(df, str | Path) and (df in ("references", "pooled") or Path(df).is_file())
     if not is_source and not isinstance(df, DocumentFrequency):
         raise ValueError(
-            f"`df` must be 'references', 'pooled', a DocumentFrequency or the path of a file that it saved, got {df!r}"
+            f"`df` must be 'references', 'pooled', a DocumentFrequency or the path of a file that it saved, got "
+            f"{shown(df)}"
         )
     return df
 
@@ -181,7 +183,7 @@ def checked_tokenizer(tokenizer: Callable[[str], Any]) -> Tokenizer:
     def tokens(caption: str) -> Tokens:
         found = tokenizer(caption)
         if isinstance(found, str) or not all(isinstance(token, str) for token in found):
-            raise ValueError(f"`tokenizer` must return a list of str, got {found!r} for {caption!r}")
+            raise ValueError(f"`tokenizer` must return a list of str, got {shown(found)} for {shown(caption)}")
         return tuple(found)
 
     return tokens

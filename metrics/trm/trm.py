@@ -17,6 +17,7 @@ from vlgauge import meteor_backends  # From: "vlgauge[trm] @ git+https://github.
 from vlgauge import module  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import statistics  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import threads  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.settings import shown  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .aggregates import aggregated
 from .aggregates import mean_bleu_4
@@ -139,14 +140,16 @@ class Trm(module.CaptionVectorMetric):
         self.force_zero_self = module.true_or_false("force_zero_self", force_zero_self)
         self.mean_aggregate = module.true_or_false("mean_aggregate", mean_aggregate)
         if mean_aggregate and (callable(distance) or distance == "precomputed"):
-            raise ValueError(f"`mean_aggregate` must have a named distance, whose score it can take, got {distance!r}")
+            raise ValueError(
+                f"`mean_aggregate` must have a named distance, whose score it can take, got {shown(distance)}"
+            )
         self.df = checked_df(df)
         if tokenizer is not None and not callable(tokenizer):
-            raise ValueError(f"`tokenizer` must be a function from str to list of str, got {tokenizer!r}")
+            raise ValueError(f"`tokenizer` must be a function from str to list of str, got {shown(tokenizer)}")
         self.tokenizer = tokenizer
         self.backend = module.one_of("backend", backend, meteor_backends.BACKENDS)
         if jar is not None and backend != "meteor-1.5":
-            raise ValueError(f"`jar` must be left out unless `backend` is 'meteor-1.5', got {str(jar)!r}")
+            raise ValueError(f"`jar` must be left out unless `backend` is 'meteor-1.5', got {shown(jar)}")
         self.jar = jar
         self.workers = module.whole_number("workers", workers, 1)
         super().__init__(*args, **host)

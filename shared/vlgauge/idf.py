@@ -20,6 +20,7 @@ from vlgauge.language import split_sentences
 from vlgauge.language import story_sentences
 from vlgauge.language import words
 from vlgauge.pickles import read_pickle
+from vlgauge.settings import shown
 from vlgauge.writing import write
 
 PICKLES = (".pkl", ".pickle", ".p")
@@ -84,13 +85,13 @@ def fit_idf(stories: Sequence[str | Sequence[str]], *, lowercase: bool = False) 
         ValueError: If there is no story, or one is something else.
     """
     if isinstance(stories, str) or not len(stories):
-        raise ValueError(f"`idf` must be fitted on a list of at least one story, got {stories!r}")
+        raise ValueError(f"`idf` must be fitted on a list of at least one story, got {shown(stories)}")
     df: Counter[str] = Counter()
     for i, story in enumerate(stories):
         texts = [story] if isinstance(story, str) else story
         if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
             raise ValueError(
-                f"`idf` must be fitted on stories, each a string or a list of str, got {story!r:.60} as {i}"
+                f"`idf` must be fitted on stories, each a string or a list of str, got {shown(story)} as {i}"
             )
         sentences = story_sentences(story if isinstance(story, str) else list(story), split_sentences)
         found = {word for sentence in sentences for word in words(sentence)}
@@ -165,22 +166,24 @@ def _from_mapping(table: Mapping[str, Any]) -> IdfTable:
     if n_stories is None:
         return IdfTable(None, _numbers(table["df"], -math.inf), lowercase)
     if isinstance(n_stories, bool) or not isinstance(n_stories, int) or n_stories < 1:
-        raise ValueError(f"`idf` must have a positive whole number of stories as `N`, got {n_stories!r}")
+        raise ValueError(f"`idf` must have a positive whole number of stories as `N`, got {shown(n_stories)}")
     counts = _numbers(table["df"], 0)
     for word, count in counts.items():
         if count > n_stories:
-            raise ValueError(f"`idf` must count at most `N` = {n_stories} stories per word, got {count} for {word!r}")
+            raise ValueError(
+                f"`idf` must count at most `N` = {n_stories} stories per word, got {count} for {shown(word)}"
+            )
     return IdfTable(n_stories, counts, lowercase)
 
 
 def _numbers(table: Mapping[str, Any], minimum: float) -> dict[str, float]:
     for word, value in table.items():
         if not isinstance(word, str):
-            raise ValueError(f"`idf` must have words as its keys, got {word!r:.60}")
+            raise ValueError(f"`idf` must have words as its keys, got {shown(word)}")
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         # A comparison, because the largest whole numbers are no floats.
         if not number or not max(minimum, -sys.float_info.max) <= value <= sys.float_info.max:
-            raise ValueError(f"`idf` must have a number for each word, got {value!r:.60} for {word!r:.60}")
+            raise ValueError(f"`idf` must have a number for each word, got {shown(value)} for {shown(word)}")
     if not table:
         raise ValueError("`idf` must have at least one word, got none")
     return dict(table)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from vlgauge.settings import shown
 from vlgauge.treebank import part_clitics
 from vlgauge.treebank import part_colons_and_commas
 from vlgauge.treebank import part_final_apostrophes
@@ -50,10 +51,10 @@ def checked_splitter(sentences: Any) -> Any:
     Raises:
         ValueError: If it is neither a known name nor a function.
     """
-    if not callable(sentences) and sentences not in SENTENCE_SPLITTERS:
+    if not callable(sentences) and not (isinstance(sentences, str) and sentences in SENTENCE_SPLITTERS):
         choices = ", ".join(map(repr, SENTENCE_SPLITTERS))
         raise ValueError(
-            f"`sentences` must be one of {choices} or a function from str to list of str, got {sentences!r}"
+            f"`sentences` must be one of {choices} or a function from str to list of str, got {shown(sentences)}"
         )
     return sentences
 
@@ -92,7 +93,7 @@ def checked_placeholders(mode: Any) -> str | None:
         ValueError: If it is none of "released", "all" and None.
     """
     if mode is not None and (not isinstance(mode, str) or mode not in PLACEHOLDERS):
-        raise ValueError(f"`placeholders` must be one of 'released', 'all' or None, got {mode!r}")
+        raise ValueError(f"`placeholders` must be one of 'released', 'all' or None, got {shown(mode)}")
     return mode
 
 

@@ -26,6 +26,7 @@ from vlgauge.language import split_sentences
 from vlgauge.language import words
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
+from vlgauge.settings import shown
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -167,7 +168,7 @@ def _groups(story: Any, place: str) -> list[list[str]]:
             isinstance(phrase, str) for group in story for phrase in group
         ):
             return [list(group) for group in story]
-    raise ValueError(f"`{place}` must be a list of str, or a list of such lists, one per sentence; got {story!r:.100}")
+    raise ValueError(f"`{place}` must be a list of str, or a list of such lists, one per sentence; got {shown(story)}")
 
 
 class SpacyPhrases:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from vlgauge.settings import plain_number
+from vlgauge.settings import shown
 
 Progress: TypeAlias = bool | Callable[[int, int], None] | None
 """True: always a bar; False: never; None: on a terminal, after half a second; callable: gets (done, total)."""
@@ -32,7 +33,7 @@ def checked_progress(value: object) -> Progress:
         return chosen
     if callable(value):
         return value
-    raise ValueError(f"`progress` must be True, False, None or a function of (done, total), got {value!r}")
+    raise ValueError(f"`progress` must be True, False, None or a function of (done, total), got {shown(value)}")
 
 
 @contextmanager

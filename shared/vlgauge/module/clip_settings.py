@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any
 
 from vlgauge.clip_scores.idf import checked_idf
+from vlgauge.settings import finite_number
 from vlgauge.settings import one_of
+from vlgauge.settings import shown
 from vlgauge.video import FrameCount
 from vlgauge.video import check_n_frames
 
@@ -27,7 +28,7 @@ def checked_variant(variant: Any, config: str) -> str:
     Raises:
         ValueError: If it has not.
     """
-    if variant == "emscore" and config == "image":
+    if isinstance(variant, str) and variant == "emscore" and config == "image":
         raise ValueError("`variant='emscore'` must come with config_name='video', got images")
     return one_of("variant", variant, VARIANTS[config])
 
@@ -41,10 +42,8 @@ def checked_w(w: Any, own: float, config: str) -> float:
     if w is None:
         return own
     if config == "video":
-        raise ValueError(f"`w` must be left out for videos, whose score has no such factor, got {w!r}")
-    if isinstance(w, bool) or not isinstance(w, numbers.Real) or not 0 < float(w) < math.inf:
-        raise ValueError(f"`w` must be a positive number, got {w!r}")
-    return float(w)
+        raise ValueError(f"`w` must be left out for videos, whose score has no such factor, got {shown(w)}")
+    return finite_number("w", w, "a positive number", math.ulp(0.0))
 
 
 def checked_word_weights(idf: Any, config: str, variant: str) -> Any:
@@ -72,5 +71,5 @@ def checked_frames(n_frames: Any, config: str) -> FrameCount:
         ValueError: If it is no number of frames, or given for images.
     """
     if n_frames is not None and config == "image":
-        raise ValueError(f"`n_frames` must be left out for images, got {n_frames!r}")
+        raise ValueError(f"`n_frames` must be left out for images, got {shown(n_frames)}")
     return check_n_frames(n_frames)

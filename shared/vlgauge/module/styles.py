@@ -18,6 +18,7 @@ from vlgauge.ngrams.sources import named_table
 from vlgauge.ngrams.sources import resolved
 from vlgauge.ngrams.table import StyleTable
 from vlgauge.settings import one_of
+from vlgauge.settings import shown
 from vlgauge.settings import true_or_false
 
 
@@ -51,7 +52,7 @@ class StyleMetric(Metric):
         if table is not None and host.get("config_name", args[0] if args else None) not in (None, "default"):
             raise ValueError("`table` must be left out where `config_name` names a table, got both")
         if table is None and table_revision is not None:
-            raise ValueError(f"`table_revision` must come with a `table`, got {table_revision!r} alone")
+            raise ValueError(f"`table_revision` must come with a `table`, got {shown(table_revision)} alone")
         self.table = None if table is None else checked_source(table, table_revision)
         self.table_revision = table_revision
         self.variant = one_of("variant", variant, VARIANTS)

@@ -18,6 +18,7 @@ from vlgauge.encoders.weights import unreachable
 from vlgauge.ngrams.files import load
 from vlgauge.ngrams.files import save
 from vlgauge.ngrams.table import StyleTable
+from vlgauge.settings import shown
 
 CATALOG = Path(__file__).resolve().parents[1] / "data" / "style_tables.json"
 
@@ -39,9 +40,9 @@ def checked_source(source: Any, revision: str | None = None) -> Any:
     """
     is_path = isinstance(source, PathLike) or (isinstance(source, str) and _is_path(source))
     if not (is_path or isinstance(source, StyleTable) or (isinstance(source, str) and _HUB_ID.fullmatch(source))):
-        raise ValueError(f"`table` must be {FORMS}, got {source!r}")
+        raise ValueError(f"`table` must be {FORMS}, got {shown(source)}")
     if revision is not None and (is_path or isinstance(source, StyleTable)):
-        raise ValueError(f"`revision` must be left out unless `table` is a Hub data set, got {revision!r}")
+        raise ValueError(f"`revision` must be left out unless `table` is a Hub data set, got {shown(revision)}")
     return source
 
 
@@ -81,7 +82,7 @@ def hub_address(dataset: str) -> tuple[str, str]:
     """
     match = _HUB_ID.fullmatch(dataset)
     if match is None:
-        raise ValueError(f"`dataset` must be 'owner/name' or 'owner/name:config', got {dataset!r}")
+        raise ValueError(f"`dataset` must be 'owner/name' or 'owner/name:config', got {shown(dataset)}")
     return match[1], f"{match[2] or 'default'}.parquet"
 
 

@@ -24,6 +24,7 @@ from vlgauge.regions.sources import Region
 from vlgauge.regions.sources import RegionSource
 from vlgauge.regions.sources import given_regions
 from vlgauge.settings import nearest
+from vlgauge.settings import shown
 from vlgauge.signatures import named
 
 __all__ = [
@@ -58,7 +59,7 @@ def checked_source(regions: Any) -> Any:
         hint = f"; {nearest(regions, known)}" if isinstance(regions, str) else "; give boxes and crops to `compute`"
         raise ValueError(
             f"`regions` must be one of {', '.join(map(repr, known))}, or a function of an image that returns boxes and "
-            f"scores, got {regions!r}{hint}"
+            f"scores, got {shown(regions)}{hint}"
         )
     return regions
 
@@ -70,12 +71,12 @@ def checked_weights(weights: Any, regions: Any) -> Any:
         ValueError: If it is neither None nor a path, or the source of regions has no use for it.
     """
     if not isinstance(weights, (str, os.PathLike, NoneType)):
-        raise ValueError(f"`detector_weights` must be a file, or one of the Hub with its commit, got {weights!r}")
+        raise ValueError(f"`detector_weights` must be a file, or one of the Hub with its commit, got {shown(weights)}")
     if weights is not None and (callable(regions) or regions in PLAIN):
-        shown = named(regions) if callable(regions) else repr(regions)
+        source = named(regions) if callable(regions) else repr(regions)
         raise ValueError(
             f"`detector_weights` must be left out unless `regions` is a detector by name, got {os.fspath(weights)!r} "
-            f"with regions={shown}"
+            f"with regions={source}"
         )
     return weights
 
@@ -125,7 +126,7 @@ def region_source(
     if profile == "embedded" and weights is None:
         raise ValueError(
             f"`regions` must be {', '.join(map(repr, PLAIN))}, a function, or a detector with its own weights file "
-            f"under profile 'embedded', which ships no detector, got {chosen!r}"
+            f"under profile 'embedded', which ships no detector, got {shown(chosen)}"
         )
     found = detector(chosen, weights=weights, device=device, profile=profile)
     return RegionSource(found.identity, found, known=found.known)

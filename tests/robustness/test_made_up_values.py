@@ -1,0 +1,112 @@
+"""Made-up settings and rows, drawn from a seed: each gives a result or a sentence that names what is wrong."""
+
+import inspect
+import random
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import vlgauge
+from vlgauge import catalog
+from vlgauge.settings import HOST_KEYWORDS
+from vlgauge.settings import setting_names
+
+MOST_SECONDS = 10  # no measure of speed: what hangs is told apart from what ends
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+class Unshown:
+    """An object that has no representation."""
+
+    def __repr__(self):
+        raise RuntimeError("no")
+
+
+def deep_list():
+    value = []
+    for _ in range(5000):
+        value = [value]
+    return value
+
+
+def made_up_values():
+    """Values that are right nowhere, or nearly; new ones each time, so that no call can change those of the next."""
+    plain = [None, True, -1, 0, 3, 10**400, -(10**5000), float("nan"), float("inf"), 1e-320, "", " ", "\ud800", "\0"]
+    texts = ["a dog", "x" * 100_000, "../..", "https://example.org/x", "/dev/zero", "\x1b[2J", b"x", b"", bytearray(2)]
+    lists = [[], [[]], [[[]]], [None], [""], ["\ud800"], [["a"], ["b"]], ["a", ["b"]], deep_list(), (), range(3), set()]
+    mappings = [{}, {"path": 3}, {"bytes": 4}, {"bytes": None}, {3: 4}, {"a": deep_list()}, [{"groovist": 10**400}]]
+    arrays = [
+        np.array([1, 2]),
+        np.array(3),
+        np.ma.masked,
+        np.zeros((0, 3)),
+        np.array([None]),
+        np.full((4, 4, 3), np.nan),
+    ]
+    objects = [object(), Unshown(), len, int, iter([1]), np.float32(2), np.array(["a"]), 1j, [Unshown()], [[Unshown()]]]
+    return [*plain, *texts, *lists, *mappings, *arrays, *objects]
+
+
+N_VALUES = len(made_up_values())
+METRICS = catalog.metric_names()
+# Those that load no model.
+LIGHT = ("d_hm", "onlystyle", "rovist_nr", "stylecider", "trm")
+
+
+def loaded(name, **settings):
+    return vlgauge.load(name, **{"profile": "embedded", "keep_in_memory": True, "progress": False, **settings})
+
+
+def outcome(call):
+    """What a call says when it refuses; empty if it gives a result."""
+    start = time.monotonic()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call()
+        said = ""
+    except (ValueError, TypeError, OSError) as error:
+        said = str(error)
+        assert "`" in said
+        assert len(said) < 1500
+    assert time.monotonic() - start < MOST_SECONDS
+    return said
+
+
+def settings_of(name):
+    return [setting for setting in setting_names(type(loaded(name))) if setting not in HOST_KEYWORDS]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_made_up_settings(name):
+    for setting in settings_of(name):
+        for number in random.Random(f"{name}.{setting}").sample(range(N_VALUES), 6):
+            outcome(lambda: loaded(name, **{setting: made_up_values()[number]}))  # noqa: B023
+
+
+def keywords_of(metric):
+    """Columns and per-call data."""
+    own = list(inspect.signature(metric._compute).parameters)
+    return [*dict.fromkeys([*(column.name for column in metric.columns), *own])]
+
+
+FINE = {
+    "predictions": ["A dog ran. It sat."],
+    "references": [["a dog"]],
+    "styles": ["joy"],
+}
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_made_up_columns(name):
+    metric = loaded(name)
+    own = {column.name for column in metric.columns}
+    for keyword in keywords_of(metric):
+        draw = random.Random(f"{name}:{keyword}")
+        for number in draw.sample(range(N_VALUES), 6):
+            value = made_up_values()[number]
+            fine = {column: rows for column, rows in FINE.items() if column in own}
+            for given in (value, [value]):
+                outcome(lambda: metric.compute(**{**fine, keyword: given}))  # noqa: B023
