@@ -265,6 +265,17 @@ def test_runs_of_one_name_one_after_the_other_leave_nothing(load_toy, rows_folde
         assert files_below(rows_folder) == []
 
 
+def test_two_runs_of_one_name_at_once_are_refused_or_whole_and_leave_nothing(load_toy, rows_folder):
+    objects = [metric for _ in range(2) for metric in pair(load_toy, rows_folder, timeout=3)]
+    with ThreadPoolExecutor(4) as pool:
+        running = [pool.submit(metric.compute, **stories(4, 2)) for metric in objects]
+    results = [one.result() for one in running if one.exception() is None]
+    # One that comes while the other is at it is refused; one that comes later goes through.
+    assert all(result["story_toy_scores"] == [4, 2, 4, 2] for result in results if result)
+    assert all(isinstance(one.exception(), (ValueError, type(None))) for one in running)
+    assert files_below(rows_folder) == []
+
+
 @pytest.mark.parametrize("bad", ["../..", "a/b", "run 1", "e@r1", "é", "x" * 101, "e\n", 7])
 @pytest.mark.parametrize("world", [1, 2])
 def test_experiment_id_is_a_plain_name(load_toy, rows_folder, bad, world):
