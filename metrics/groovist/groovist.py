@@ -43,6 +43,7 @@ from .thresholds import DATASETS
 from .thresholds import checked_theta
 from .thresholds import chosen_theta
 from .thresholds import fitted_theta
+from .thresholds import look_for_theta
 
 _PAPERS = ("https://aclanthology.org/2023.emnlp-main.202",)
 
@@ -199,7 +200,9 @@ class Groovist(module.StoryImageMetric):
         """Score the stories."""
         check_sentence_image(sentence_image, self.analysis)
         has_images = images is not None and images[0] is not None
-        look_for_sources(self, has_images, noun_phrases, regions, features).end()
+        needed = look_for_sources(self, has_images, noun_phrases, regions, features)
+        look_for_theta(needed, self, features is not None)
+        needed.end()
         split = language.sentence_splitter(self.sentences)
         stories = [language.story_sentences(story, split) for story in predictions]
         groups, phrase_source = sentence_phrases(self, stories, noun_phrases)

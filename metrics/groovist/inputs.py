@@ -30,8 +30,6 @@ from vlgauge.regions import region_source
 from vlgauge.settings import finite_number
 from vlgauge.settings import shown
 
-from .thresholds import look_for_theta
-
 SOURCE_SETTINGS = (
     *("dataset", "theta", "concreteness", "concreteness_path", "idf", "noun_phrases"),
     *("regions", "detector_weights", "backbone", "weights", "feature_cache"),
@@ -88,7 +86,6 @@ def look_for_sources(metric: Any, has_images: bool, noun_phrases: Any, regions: 
         preflight.look(concreteness_table)
     preflight.look_for_file(metric.concreteness_path, concreteness_table)
     preflight.look_for_file(metric.idf, idf_table)
-    look_for_theta(preflight, metric, features is not None)
     if features is None and not isinstance(metric.backbone, ImageTextEncoder):
         look_for_clip(preflight, metric.backbone, weights=metric.weights, profile=profile)
     if features is None and regions is None:

@@ -12,9 +12,7 @@ import evaluate
 
 from vlgauge import language  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import module  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.encoders.preflight import (
-    Preflight,  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-)
+from vlgauge.encoders import preflight  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .evidence import Evidence
 from .evidence import given_evidence
@@ -134,7 +132,7 @@ class RovistVg(module.StoryImageMetric):
         """The settings that are no source; `_compute` adds the sources by what was read there."""
         return {name: value for name, value in super().signature_fields().items() if name not in SOURCE_SETTINGS}
 
-    def look_for_sources(self, images: Any, nouns: Any, regions: Any, features: Any) -> Preflight:
+    def look_for_sources(self, images: Any, nouns: Any, regions: Any, features: Any) -> preflight.Preflight:
         """What a call needs that is not given with it; nothing is parsed, loaded or fetched."""
         return missing_sources(self, images is not None and images[0] is not None, nouns, regions, features)
 
