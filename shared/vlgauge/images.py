@@ -19,7 +19,6 @@ from PIL import ImageOps
 from PIL import UnidentifiedImageError
 
 from vlgauge.animations import note_animation
-from vlgauge.image_download import downloaded_image
 
 # Formats read without help of another program; Pillow would start one for EPS.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
@@ -46,22 +45,18 @@ def is_single_image(value: Any) -> bool:
     return isinstance(value, (str, os.PathLike, bytes, bytearray, Mapping, Image.Image))
 
 
-def image_cell(image: Any, place: str, *, allow_urls: bool = False) -> dict[str, Any]:
+def image_cell(image: Any, place: str) -> dict[str, Any]:
     """Cell ``{"bytes": ..., "path": ...}`` that the host can store without touching a pixel.
 
     Args:
         image: Path, encoded bytes, mapping with ``bytes`` or ``path``, uint8 array of shape ``(height, width)`` or
             ``(height, width, 3)``, or PIL image, of which the present pixels count.
         place: Where the image stands, for messages.
-        allow_urls: For scripts whose addresses are their author's own: https addresses are downloaded, see
-            `vlgauge.image_download`. No metric does so.
 
     Raises:
         ValueError: For an address, a missing file, or a picture that cannot be held exactly.
         TypeError: For any other kind of object or array.
     """
-    if allow_urls and isinstance(image, str) and is_address(image):
-        return {"bytes": _not_empty(downloaded_image(image, place), place), "path": None}
     if isinstance(image, (str, os.PathLike)):
         return {"bytes": None, "path": existing_file(image, place)}
     if isinstance(image, (bytes, bytearray)):
