@@ -56,7 +56,9 @@ from vlgauge.writing import replacing
 Learner: TypeAlias = HeadLearner | TowerLearner
 
 # Settings that say nothing of what comes out, and those with which an interrupted training may go on.
-UNTOLD_SETTINGS = ("out", "resume", "plot", "device", "feature_cache", "encode_batch_size")
+UNTOLD_SETTINGS = ("out", "resume", "overwrite", "plot", "device", "feature_cache", "encode_batch_size")
+# Options of one call, which the command of the card does without.
+ONCE = ("--resume", "--overwrite")
 FREE_SETTINGS = (*UNTOLD_SETTINGS, "max_iterations")
 
 
@@ -205,7 +207,7 @@ def run(options: argparse.Namespace, given: Sequence[str]) -> None:
     material = material_of(*training_rows(options))
     foils = test_pairs(options, material)
     learner, standing, digest = trained(options, material, encoder)
-    command = shlex.join(["python", "scripts/train_pac_s.py", *(arg for arg in given if arg != "--resume")])
+    command = shlex.join(["python", "scripts/train_pac_s.py", *(arg for arg in given if arg not in ONCE)])
     facts = record_of(options, command, learner, standing, encoder)
     metadata = {"kind": "pac_s", "w": "2.0", "training_sha256": digest, **facts}
     write_weights(options.out, learner, metadata)

@@ -5,7 +5,7 @@
 
 Each two neighbouring sentences of a story make two samples, in order and swapped; 85 % of the stories are trained on,
 the others choose the epoch. OUT gets weights (safetensors), configuration, tokenizer, training.json, training.svg and a
-card. An interrupted run goes on where it stood when it is called again.
+card. An interrupted run goes on where it stood when it is called again; a finished one is replaced with --overwrite.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from sentence_order import pairs
 from sentence_order import report
 from training_options import add_run_options
 from training_options import exit_code
+from training_options import keep_finished
 
 from vlgauge.encoders.pair_classifier import longest_input
 from vlgauge.encoders.pair_classifier import takes_segments
@@ -100,6 +101,9 @@ def run(options: argparse.Namespace) -> None:
     """Read, train, measure, write."""
     import torch
 
+    interrupted = options.output / "interrupted"
+    if not interrupted.exists():
+        keep_finished("OUT", (options.output / name for name in report.MAIN_FILES), overwrite=options.overwrite)
     recipe = loop.Recipe(**{name: getattr(options, name) for name in asdict(DEFAULTS)})
     device = resolved_device(options.device)
     corpus = read_corpus(options)
@@ -110,7 +114,6 @@ def run(options: argparse.Namespace) -> None:
         tokenizer, model, base = models.base_model(options.base)
     training, validation = (encoded_stories(tokenizer, model, side) for side in (corpus.training, corpus.validation))
     say(f"{base} on {device}: {corpus.name}; {len(training)} samples to train on, {len(validation)} to validate with")
-    interrupted = options.output / "interrupted"
     if options.restart:
         shutil.rmtree(interrupted, ignore_errors=True)
     state = loop.train(

@@ -7,7 +7,7 @@
 Flickr30k Entities is a folder with Annotations and Sentences. The CSV has the columns image_id, noun_phrase and bbox,
 its crops are named {image_id}_{bbox}.jpg. All weights of the vision transformer are trained; a CLIP stays as it is, and
 its vectors are made once. OUT gets weights (safetensors), configuration, training.json, training.svg and a card. An
-interrupted run goes on where it stood when it is called again.
+interrupted run goes on where it stood when it is called again; a finished one is replaced with --overwrite.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from sentence_order.loop import Progressed
 from sentence_order.report import draw
 from training_options import add_run_options
 from training_options import exit_code
+from training_options import keep_finished
 
 from vlgauge.encoders.grounding import IDF
 from vlgauge.encoders.grounding import VECTORS
@@ -119,6 +120,9 @@ def word_vectors(options: argparse.Namespace, found: Sequence[pairs.Pair]) -> Wo
 
 def run(options: argparse.Namespace) -> None:
     """Read, train, measure, write."""
+    interrupted = options.output / "interrupted"
+    if not interrupted.exists():
+        keep_finished("OUT", (options.output / name for name in report.MAIN_FILES), overwrite=options.overwrite)
     device = resolved_device(options.device)
     found, corpus = read_pairs(options)
     vectors = word_vectors(options, found)
@@ -130,7 +134,8 @@ def run(options: argparse.Namespace) -> None:
     sides = loop.split_by_image([pair.image for pair in found], recipe.seed)
     training, validation = (loop.Side(images, torch.from_numpy(np.asarray(rows)), places) for places in sides)
     say(f"{corpus}: {len(sides[0])} pairs to train on, {len(sides[1])} to validate with, on {device}")
-    interrupted = state_folder(options)
+    if options.restart:
+        shutil.rmtree(interrupted, ignore_errors=True)
     state = loop.train(
         net,
         training,
@@ -166,14 +171,6 @@ def with_vectors(found: Sequence[pairs.Pair], vectors: WordVectorFile) -> tuple[
     if len(kept) < len(found):
         say(f"{len(found) - len(kept)} of {len(found)} pairs have no word in {vectors.path.name}: left out")
     return [found[i] for i in kept], rows
-
-
-def state_folder(options: argparse.Namespace) -> Path:
-    """Folder of the state of an interrupted run, which `--restart` removes."""
-    folder = Path(options.output / "interrupted")
-    if options.restart:
-        shutil.rmtree(folder, ignore_errors=True)
-    return folder
 
 
 def recipe_of(options: argparse.Namespace, data: str) -> loop.GroundingRecipe:

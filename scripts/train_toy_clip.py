@@ -1,7 +1,7 @@
 """Train the toy CLIP on drawn scenes, or print what the shipped one can do on scenes it has not seen.
 
-    python scripts/train_toy_clip.py             # trains, writes the two files of the package, prints their figures
-    python scripts/train_toy_clip.py --evaluate  # prints the figures of what is there
+    python scripts/train_toy_clip.py --overwrite  # trains, replaces the two files of the package, prints their figures
+    python scripts/train_toy_clip.py --evaluate   # prints the figures of what is there
 
 One seed, one machine and one number of threads give the same file bit for bit; other machines may round differently.
 """
@@ -27,6 +27,8 @@ from toy_clip.training import PROMPT
 from toy_clip.training import SHARES
 from toy_clip.training import Batches
 from toy_clip.training import train
+from training_options import add_overwrite
+from training_options import keep_finished
 
 from vlgauge.encoders.toy import TOY_MODEL
 from vlgauge.encoders.toy import TOY_NAME
@@ -112,6 +114,14 @@ def check_options(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         parser.error(f"`--folder` must be given with --{other[0]}, or the shipped toy would be replaced by another one")
 
 
+def keep_trained(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """End with a message if there is a model in the folder already."""
+    try:
+        keep_finished("--folder", (options.folder / WEIGHTS, options.folder / RECORD), overwrite=options.overwrite)
+    except ValueError as error:
+        parser.error(str(error))
+
+
 def _is_other(parser: argparse.ArgumentParser, options: argparse.Namespace, name: str) -> bool:
     """Whether an option is not the one that the shipped toy was trained with."""
     return bool(getattr(options, name) != parser.get_default(name))
@@ -121,6 +131,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Train and write, or evaluate."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--evaluate", action="store_true", help="only print the figures of the files in the folder")
+    add_overwrite(parser)
     parser.add_argument("--folder", metavar="DIR", type=Path, help="of the two files (default: the package's)")
     parser.add_argument("--scenes", metavar="N", type=int, default=20_000, help="scenes to draw (default: %(default)s)")
     parser.add_argument("--steps", metavar="N", type=int, default=6_000, help="steps (default: %(default)s)")
@@ -131,6 +142,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     check_options(parser, options)
     options.folder = options.folder or toy_file().parent
+    if not options.evaluate:
+        keep_trained(parser, options)
     torch.set_num_threads(options.threads)
     if not options.evaluate:
         write_model(options.folder, *trained(options))

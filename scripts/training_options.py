@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 
@@ -17,9 +19,34 @@ def add_run_options(parser: argparse.ArgumentParser, recipe: Mapping[str, Any]) 
     parser.add_argument("--device", default="auto", help="of torch (default: auto)")
     parser.add_argument("--half", action="store_true", help="store the weights in float16")
     parser.add_argument("--restart", action="store_true", help="forget an interrupted run in OUT")
+    add_overwrite(parser)
     parser.add_argument("--no-plot", action="store_true", help="draw no picture of the losses")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
     parser.add_argument("--about", default="", metavar="TEXT", help="a paragraph for the card")
+
+
+def add_overwrite(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add the option that lets a training replace a finished one."""
+    parser.add_argument("--overwrite", action="store_true", help="train anew over a finished training")
+
+
+def keep_finished(argument: str, files: Iterable[Path], *, overwrite: bool) -> None:
+    """Keep what a finished training wrote.
+
+    Args:
+        argument: Option that names the output, for the message.
+        files: What the training would replace.
+        overwrite: Whether it may.
+
+    Raises:
+        ValueError: If it may not, and one of the files is there.
+    """
+    there = [] if overwrite else [path for path in files if path.exists()]
+    if there:
+        raise ValueError(
+            f"`{argument}` must name a new output, got {str(there[0])!r}, which is there; "
+            "choose another name, or pass --overwrite to train anew over it"
+        )
 
 
 def exit_code(name: str, run: Callable[[], object]) -> int:

@@ -215,6 +215,15 @@ def test_training_gives_both_files_and_the_same_ones_again(monkeypatch, tmp_path
     capsys.readouterr()
     assert train_toy_clip.main(["--evaluate", "--folder", str(tmp_path / "one"), "--threads", str(threads)]) == 0
     assert capsys.readouterr().out.startswith("mean cosine of right pairs")
+    anew = ["--folder", str(tmp_path / "one"), "--seed", "1", *small]
+    with pytest.raises(SystemExit) as caught:
+        train_toy_clip.main(anew)
+    assert caught.value.code == 2
+    told = f"must name a new output, got {str(tmp_path / 'one' / 'toy_clip.safetensors')!r}, which is there; choose"
+    assert told in capsys.readouterr().err
+    assert (tmp_path / "one" / "toy_clip.safetensors").read_bytes() == written[0]
+    assert train_toy_clip.main([*anew, "--overwrite"]) == 0
+    assert (tmp_path / "one" / "toy_clip.safetensors").read_bytes() != written[0]
 
 
 @pytest.mark.parametrize(
@@ -226,6 +235,7 @@ def test_training_gives_both_files_and_the_same_ones_again(monkeypatch, tmp_path
         (["--folder", "no/where"], "`--folder` must be a folder or lie in one, got 'no/where'"),
         (["--folder", "nowhere", "--evaluate"], "`--folder` must be a folder or lie in one, got 'nowhere'"),
         (["--steps", "6001"], "`--folder` must be given with --steps, or the shipped toy would be replaced by another"),
+        ([], "toy_clip.safetensors', which is there; choose another name, or pass --overwrite to train anew over it"),
         (["--seed", "1", "--threads", "2"], "`--folder` must be given with --seed, or the shipped toy would be"),
     ],
 )

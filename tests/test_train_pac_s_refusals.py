@@ -11,6 +11,8 @@ from micro_clip import train  # noqa: F401  # a fixture
 from micro_clip import weights  # noqa: F401  # a fixture
 from pac_s_scripts import rows
 
+from vlgauge.encoders.adapters import read_adapter
+
 
 @pytest.mark.parametrize(
     ("options", "message"),
@@ -53,6 +55,27 @@ def test_a_training_without_a_fall_can_be_repeated_at_once(train):
     assert (status, path.exists()) == (2, False)
     assert "no fall in 10 iterations; no weights are written" in printed
     assert train(*scenes)[0] == 0
+
+
+def test_finished_weights_are_replaced_only_when_asked(train):
+    scenes = ("--scenes", 40, "--test-scenes", 2, "--max-iterations", 5)
+    status, printed, path = train(*scenes)
+    assert status == 0, printed
+    before = {file.name: file.read_bytes() for file in path.parent.iterdir()}
+    status, printed, _ = train(*scenes, "--seed", 1)
+    assert (status, printed) == (
+        2,
+        f"train_pac_s: `--out` must name a new output, got {str(path)!r}, which is there; choose "
+        "another name, or pass --overwrite to train anew over it\n",
+    )
+    assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == before
+    status, printed, _ = train(*scenes, "--seed", 1, "--overwrite")
+    assert status == 0, printed
+    assert path.read_bytes() != before[path.name]
+    metadata = read_adapter(path).metadata
+    assert "overwrite" not in metadata["command"] + metadata["recipe"]
+    path.unlink()
+    assert "trained.md', which is there" in train(*scenes)[1]
 
 
 GOOD = {"image": "0.png", "caption": "a circle"}

@@ -184,6 +184,37 @@ def test_runs_repeat_and_an_interrupted_one_ends_in_the_same_weights(script, cor
         assert losses_of(out) == losses_of(whole)
 
 
+def test_a_finished_run_is_replaced_only_when_asked(script, corpus, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    assert script.main([str(out), *options(corpus, "--epochs", "1")]) == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    for more in ((), ("--restart",)):
+        assert script.main([str(out), *options(corpus, "--seed", "9", *more)]) == 2
+        assert capsys.readouterr().err == (
+            "train_rovist_c: error: `OUT` must name a new output, got "
+            f"{str(out / 'model.safetensors')!r}, which is there; choose another name, or pass --overwrite to train "
+            "anew over it\n"
+        )
+        assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    with monkeypatch.context() as patch:
+        patch.setattr(script.loop, "run_epoch", interrupt)
+        assert script.main([str(out), *options(corpus, "--seed", "9", "--overwrite")]) == 130
+    assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
+    assert script.main([str(out), *options(corpus, "--seed", "9")]) == 0
+    assert (out / "model.safetensors").read_bytes() != before["model.safetensors"]
+
+
+def test_a_card_of_something_else_is_kept(script, corpus, tmp_path, capsys):
+    (tmp_path / "README.md").write_text("mine")
+    assert script.main([str(tmp_path), *options(corpus)]) == 2
+    assert "README.md', which is there" in capsys.readouterr().err
+    assert (tmp_path / "README.md").read_text() == "mine"
+
+
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
 def test_the_learning_rate_falls_by_five_percent_per_epoch(script, corpus, tmp_path, monkeypatch):
     rates = []
     real = script.loop.run_epoch

@@ -120,7 +120,7 @@ MOMENTS = [
     (loop, "save_state", 1),
     (loop, "save_state", 2),
     (saved, "asdict", 4),  # the tensors of the second epoch are written, the record is not
-    (report, "_write", 2),  # the weights of an epoch are written, the configuration is not
+    (report, "write", 2),  # the weights of an epoch are written, the configuration is not
     (command, "measured", 1),  # all epochs are done
     (report, "write_card", 1),
 ]
@@ -161,7 +161,23 @@ def test_an_interrupted_training_goes_on_with_its_own_pairs_only(table, monkeypa
     assert "must be that of the interrupted run" in capsys.readouterr().err
     assert command.main(options(table, "out", "--epochs", 1, "--restart")) == 0
     (table / "pairs.csv").write_text(text)
+    assert command.main(options(table, "other", "--epochs", 1)) == 0
+
+
+def test_a_finished_training_is_replaced_only_when_asked(table, capsys):
+    out = table / "out"
     assert command.main(options(table, "out", "--epochs", 1)) == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    for more in ((), ("--restart",)):
+        assert command.main(options(table, "out", "--epochs", 2, *more)) == 2
+        assert capsys.readouterr().err == (
+            "train_rovist_vg: error: `OUT` must name a new output, got "
+            f"{str(out / 'model.safetensors')!r}, which is there; choose another name, or pass --overwrite to train "
+            "anew over it\n"
+        )
+        assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert command.main(options(table, "out", "--epochs", 2, "--overwrite")) == 0
+    assert len(json.loads((out / "training.json").read_text())["epochs"]) == 2
 
 
 def interrupt(*_):
@@ -178,7 +194,7 @@ def test_an_epoch_that_is_interrupted_leaves_the_checkpoint_of_an_earlier_one(ta
         raise KeyboardInterrupt
 
     monkeypatch.setattr(safetensors.torch, "save_file", half_written)
-    assert command.main(options(table, "out", "--epochs", 1)) == 130
+    assert command.main(options(table, "out", "--epochs", 1, "--overwrite")) == 130
     assert (table / "out" / "model.safetensors").read_bytes() == before
 
 
@@ -188,7 +204,7 @@ def test_pairs_without_a_known_word_are_left_out_and_told(table, capsys):
     assert command.main(options(table, "out", "--epochs", 1)) == 0
     assert capsys.readouterr().out.startswith("1 of 16 pairs have no word in glove.txt: left out\n")
     (table / "pairs.csv").write_text(text.replace("a dog", "Zebra").replace("red cat", "Zebra"))
-    assert command.main(options(table, "out", "--epochs", 1)) == 2
+    assert command.main(options(table, "other", "--epochs", 1)) == 2
     assert "no phrase has a word in glove.txt" in capsys.readouterr().err
 
 

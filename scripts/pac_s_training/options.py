@@ -6,6 +6,9 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
+from training_options import add_overwrite
+from training_options import keep_finished
+
 from pac_s_training.drawn import scene_foils
 from pac_s_training.drawn import scene_rows
 from pac_s_training.evaluation import other_captions
@@ -49,6 +52,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     out = p.add_argument_group("output")
     out.add_argument("--out", type=Path, required=True, metavar="FILE.safetensors")
     out.add_argument("--resume", action="store_true", help="go on from the checkpoint of an interrupted training")
+    add_overwrite(out)
     out.add_argument("--no-plot", dest="plot", action="store_false", help="do without matplotlib")
     return p
 
@@ -105,6 +109,8 @@ def check_options(options: argparse.Namespace) -> None:
     if options.resume != checkpoint.is_file():
         there = "is already there; pass --resume to go on, or delete it" if checkpoint.is_file() else "is missing"
         raise ValueError(f"`--resume` must be given exactly if there is a checkpoint, and {str(checkpoint)!r} {there}")
+    if not options.resume:
+        keep_finished("--out", (options.out, options.out.with_suffix(".md")), overwrite=options.overwrite)
     if options.plot:
         try:
             import matplotlib  # noqa: F401

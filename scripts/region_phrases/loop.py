@@ -174,6 +174,8 @@ def train(
     optimizer = torch.optim.Adam(net.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
     torch.manual_seed(recipe.seed)
     state = resumed(folder, net, optimizer, recipe)
+    # From now on the output is that of an unfinished run, which needs no leave to go on.
+    folder.mkdir(parents=True, exist_ok=True)
     while not state.finished(recipe):
         epoch, start = len(state.epochs), time.perf_counter()
         for group in optimizer.param_groups:

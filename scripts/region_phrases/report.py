@@ -14,6 +14,8 @@ from vlgauge.writing import replacing
 from vlgauge.writing import write
 
 RECORD = "training.json"
+# What a finished training leaves under names that do not depend on its options.
+MAIN_FILES = (WEIGHTS, CONFIG, RECORD, "README.md")
 
 _CARD = """\
 # {name}

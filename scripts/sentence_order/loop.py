@@ -110,6 +110,8 @@ def train(
     optimizer = torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
     torch.manual_seed(recipe.seed)
     state = resumed(folder, model, optimizer, recipe)
+    # From now on the output is that of an unfinished run, which needs no leave to go on.
+    folder.mkdir(parents=True, exist_ok=True)
     while not state.finished(recipe):
         epoch, start = len(state.epochs), time.perf_counter()
         for group in optimizer.param_groups:
@@ -198,7 +200,6 @@ def save_state(folder: Path, model: Any, optimizer: Any, state: Progressed, reci
     import torch
     from safetensors.torch import save_file
 
-    folder.mkdir(parents=True, exist_ok=True)
     tensors = {f"model.{name}": value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
     for number, slots in optimizer.state_dict()["state"].items():
         tensors |= {f"adam.{number}.{name}": value.detach().cpu().contiguous() for name, value in slots.items()}

@@ -15,6 +15,8 @@ from .loop import Progressed
 
 RECORD = "training.json"
 PICTURE = "training.svg"
+# What a finished training leaves under names that do not depend on its options.
+MAIN_FILES = ("model.safetensors", "config.json", RECORD, "README.md")
 
 _CARD = """\
 ---
@@ -71,7 +73,7 @@ def save_model(folder: Path, tokenizer: Any, model: Any, *, half: bool) -> None:
     config = model.config.to_diff_dict() | {"architectures": [type(model).__name__]}
     config["dtype"] = "float16" if half else "float32"
     tokenizer.save_pretrained(str(folder))
-    _write(folder / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
+    write(folder / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
     with replacing(folder / "model.safetensors") as part:
         save_file(tensors, part, metadata={"format": "pt"})
     (folder / "model.safetensors").chmod(0o644)  # it comes out readable for its owner only
@@ -79,7 +81,7 @@ def save_model(folder: Path, tokenizer: Any, model: Any, *, half: bool) -> None:
 
 def write_record(folder: Path, record: Mapping[str, Any]) -> None:
     """Write the record of the training as JSON."""
-    _write(folder / RECORD, json.dumps(record, indent=2) + "\n")
+    write(folder / RECORD, json.dumps(record, indent=2) + "\n")
 
 
 def write_card(folder: Path, record: Mapping[str, Any], about: str = "") -> None:
@@ -99,7 +101,7 @@ def write_card(folder: Path, record: Mapping[str, Any], about: str = "") -> None
         facts="\n".join(f"| {key} | {_shown(value)} |" for key, value in facts),
         epochs="\n".join(rows),
     )
-    _write(folder / "README.md", text)
+    write(folder / "README.md", text)
 
 
 def draw(folder: Path, state: Progressed, quantities: Sequence[str] = ("loss", "accuracy")) -> Path:
@@ -134,7 +136,3 @@ def draw(folder: Path, state: Progressed, quantities: Sequence[str] = ("loss", "
 
 def _shown(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _write(path: Path, text: str) -> None:
-    write(path, text)
