@@ -216,7 +216,7 @@ def test_default_source_by_profile(monkeypatch, tmp_path):
     assert regions.region_source(None, profile="embedded").identity == "grid"
     with pytest.raises(WeightsNotFound, match="`detector_weights` must be an existing file"):
         regions.region_source(None, profile="embedded", weights="none.pth")  # whoever gives weights wants the detector
-    message = r"needs the file fasterrcnn_resnet50_fpn_v2_coco-.*\.pth, which is not in .*checkpoints; .*grid"
+    message = r"needs the file fasterrcnn_resnet50_fpn_v2_coco-.*\.pth, not in .*checkpoints; .*grid"
     with pytest.raises(WeightsNotFound, match=message):
         regions.region_source(None)
     with pytest.raises(ValueError, match="under profile 'embedded', which ships no detector"):
