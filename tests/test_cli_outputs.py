@@ -93,6 +93,20 @@ def test_several_metrics_and_lists_beside_the_scores(tmp_path, monkeypatch, caps
     assert rows[1]["id"] == "1"
 
 
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+def test_both_ends_of_an_interval_are_no_cells_of_two_rows(tmp_path, monkeypatch, capsys, ending):
+    monkeypatch.chdir(tmp_path)
+    row = {"predictions": ["a dog ran", "a cat"], "references": ["a dog", "the dog ran", "a fox"]}
+    (tmp_path / "rows.jsonl").write_text(2 * (json.dumps(row) + "\n"), encoding="utf-8")
+    score(capsys, "--set", "pvalue=exact", "--output", f"out{ending}", metric="trm")
+    assert not [title for title in read_rows(f"out{ending}")[0] if "interval" in title]
+    if ending == ".parquet":
+        beside = json.loads(pq.read_metadata("out.parquet").metadata[b"vlgauge"])
+    else:
+        beside = json.loads((tmp_path / f"out{ending}.json").read_text("utf-8"))
+    assert len(beside["trm_excess_interval"]) == len(beside["trm_separate_excess_interval"]) == 2
+
+
 def test_table_of_scores_is_what_d_hm_reads(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = ("groovist", "rovist_c", "rovist_nr")

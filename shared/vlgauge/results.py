@@ -11,6 +11,9 @@ from dataclasses import asdict
 from dataclasses import is_dataclass
 from typing import Any
 
+# Key of the two ends of the interval of a number: its own key and this.
+INTERVAL = "_interval"
+
 # What a terminal obeys or what changes the order of what it shows: control characters and escape codes, ends of lines
 # and paragraphs, marks of direction, and halves of characters.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.files import STDIN
+from vlgauge.results import INTERVAL
 from vlgauge.results import printable
 from vlgauge.results import to_json
 from vlgauge.results import without_nan
@@ -105,14 +106,15 @@ def write_result(target: str, record: Mapping[str, Any]) -> None:
 def columns_of(record: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
     """The columns of the table, and what is none.
 
-    A column is a list with one number or text per example; ``<name>_scores`` is called ``<name>``, as the metric.
+    A column is a list with one number or text per example; ``<name>_scores`` is called ``<name>``, as the metric. The
+    two ends of an interval are none, also with two examples.
     """
     ids = record["ids"]
     columns: Columns = {"id": [_id(one) for one in ids]}
     rest: dict[str, Any] = {}
     for key, value in record.items():
-        plain = (str, int, float, type(None))
-        if isinstance(value, list) and len(value) == len(ids) and all(isinstance(cell, plain) for cell in value):
+        per_example = isinstance(value, list) and len(value) == len(ids) and not key.endswith(INTERVAL)
+        if per_example and all(isinstance(cell, (str, int, float, type(None))) for cell in value):
             if key != "ids":
                 columns[key.removesuffix("_scores")] = value
         else:

@@ -22,6 +22,7 @@ from vlgauge.cli.tables import Rows
 from vlgauge.cli.tables import add_limits
 from vlgauge.cli.tables import read_rows
 from vlgauge.cli.tables import take_column
+from vlgauge.results import INTERVAL
 from vlgauge.results import to_json
 from vlgauge.results import to_table
 
@@ -117,7 +118,7 @@ def _corpus_numbers(name: str, result: Mapping[str, Any]) -> list[tuple[str, flo
     first = (f"{name}_pvalue", f"{name}_excess")
     keys = [key for key in first if key in result]
     keys += [key for key, value in result.items() if isinstance(value, (int, float)) and key not in first]
-    intervals = (result.get(f"{key}_interval", (None, None)) for key in keys)
+    intervals = (result.get(key + INTERVAL, (None, None)) for key in keys)
     return [(key, result[key], low, high) for key, (low, high) in zip(keys, intervals, strict=True)]
 
 
