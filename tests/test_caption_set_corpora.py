@@ -82,12 +82,22 @@ def test_one_seed_one_corpus_p_and_never_0(name):
     assert len(of_seeds) > 1
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e6])
+@pytest.mark.parametrize("scale", [1e-120, 1e-6, 1e6, 1e120])
 def test_the_corpus_p_of_frechet_does_not_depend_on_the_scale_of_vectors(scale):
     one, other = (scored("frechet_bert", points(30, shift=0.4, scale=by), pvalue="exact") for by in (1.0, scale))
     for key in ("pvalue", "z", "mean_log_pvalue", "expected_mean_log_pvalue"):
         assert other[f"frechet_bert_{key}"] == pytest.approx(one[f"frechet_bert_{key}"], rel=1e-6), key
+    assert other["frechet_bert_zscores"] == pytest.approx(one["frechet_bert_zscores"], rel=1e-6)
     assert other["frechet_bert_excess"] == pytest.approx(scale**2 * one["frechet_bert_excess"], rel=1e-6)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_captions_that_are_all_equal_have_no_excess_at_all(name):
+    sides = [np.full((2, 3, 4), 0.1), np.full((2, 5, 4), 0.1)]
+    result = scored(name, sides, pvalue="exact")
+    assert result[f"{name}_pvalues"] == [1.0, 1.0]
+    assert result[f"{name}_excess_interval"] == [0.0, 0.0]
+    assert math.isnan(result[f"{name}_pvalue"])  # nothing varies, so nothing was tested
 
 
 # -- sizes ------------------------------------------------------------------------------------------------------------

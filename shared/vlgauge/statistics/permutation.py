@@ -226,6 +226,14 @@ def _defined_pvalues(pvalues: Iterable[float]) -> Floats:
     return values
 
 
+def _standard_deviations(null: Floats) -> Floats:
+    """Population standard deviation of each row, also where the squares of its values overflow or vanish."""
+    _, exponents = np.frexp(np.abs(null).max(axis=1))
+    scaled = np.ldexp(null, -exponents[:, None])  # by a power of 2, which rounds nothing
+    deviations: Floats = np.ldexp(scaled.std(axis=1), exponents)
+    return deviations
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # A corpus
 # ---------------------------------------------------------------------------------------------------------------------
@@ -316,9 +324,10 @@ class SetTest:
         self.pvalues[rows] = pvalues
         self.expected_log_pvalues[rows] = expected_log_pvalues(self.sign * null, tolerance=gaps)
         self.observed[rows] = null[:, 0]
-        self.null_means[rows] = null.mean(axis=1)
-        # Rounding leaves a spread of 1e-17 among equal values: a z-score of that would be noise.
-        self.null_stds[rows] = np.where(np.ptp(null, axis=1) <= gaps, 0.0, null.std(axis=1))
+        # Rounding leaves a spread of 1e-17 among equal values: an excess or a z-score of that would be noise.
+        equal = np.ptp(null, axis=1) <= gaps
+        self.null_means[rows] = np.where(equal, null[:, 0], null.mean(axis=1))
+        self.null_stds[rows] = np.where(equal, 0.0, _standard_deviations(null))
         self._tolerances[rows] = gaps
         spread = np.where(self.null_stds[rows] > 0.0, self.null_stds[rows], np.nan)
         self.zscores[rows] = self.excess_scores[rows] / spread
@@ -333,11 +342,11 @@ class SetTest:
         z = sum(Q_s - mu_s) / sqrt(sum sigma_s^2). Both NaN if no example varies over its partitions.
         """
         defined = ~np.isnan(self.observed)
-        variance = np.sum(self.null_stds[defined] ** 2)
-        if not variance > 0.0:
+        spread = math.hypot(*self.null_stds[defined].tolist())  # no square is too large or too small for it
+        if not spread > 0.0:
             return math.nan, math.nan
         total = np.sum(self.observed[defined])
-        z = (total - np.sum(self.null_means[defined])) / math.sqrt(variance)
+        z = (total - np.sum(self.null_means[defined])) / spread
         as_extreme = np.count_nonzero(self.sign * (self._sums - total) >= -np.sum(self._tolerances))
         return float(z), float((as_extreme + 1) / (self._sums.size + 1))
 
