@@ -66,6 +66,7 @@ def run(examples: Path, output: Path) -> None:
         sections.append(section)
     print()
     say("Writing the report")
+    output.mkdir(parents=True, exist_ok=True)
     path = output / "report.html"
     write(path, demo.page(sections))
     print(f"Done in {time.perf_counter() - start:.1f} s: {path}")

@@ -133,7 +133,7 @@ def test_report_of_a_published_corpus_with_a_test_file(capsys, emotions):
             ["style-fit", EXAMPLES, "-o", "nowhere/t.parquet"],
             "--output must be a file in an existing folder, got 'nowhere/t.parquet'",
         ),
-        (["style-fit", EXAMPLES, "-o", "."], "--output must end in .parquet, got '.'"),
+        (["style-fit", EXAMPLES, "-o", "."], "--output must be a file in an existing folder, got '.'"),
         (["style-fit", "none.csv", "-o", "t.parquet"], "none.csv: No such file or directory"),
         (
             ["style-fit", EXAMPLES, "-o", "t.parquet", "--style", "mood"],

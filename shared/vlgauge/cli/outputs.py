@@ -50,11 +50,11 @@ def check_target(
     """
     if target is None:
         return
+    for name in (target, f"{target}{beside}"):
+        checked_target(name, option, [source for source in sources if source != STDIN])
     if Path(target).suffix.lower() not in endings:
         known = endings[0] if len(endings) == 1 else f"one of {', '.join(endings)}"
         raise ValueError(f"{option} must end in {known}, got {target!r}")
-    for name in (target, f"{target}{beside}"):
-        checked_target(name, option, [source for source in sources if source != STDIN])
 
 
 def check_result_target(target: str | None, source: str, *, details: bool = False) -> None:
