@@ -88,3 +88,67 @@ except ImportError as error:
     print([name for name in sys.modules if name.startswith("evaluate")], "datasets" in str(error))
 """
     assert run_python(code, cwd=tmp_path) == "[] True\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from evaluate.evaluator.base import Evaluator; assert evaluate.Evaluator is Evaluator",
+        "import evaluate.evaluator; assert type(evaluate.evaluator).__name__ == 'function'",
+        "from evaluate import Evaluator; assert isinstance(Evaluator, type) and int in (Evaluator | int).__args__",
+        "assert type(vars(evaluate)['evaluator']).__name__ == 'function'",
+        "evaluate.evaluator = 5; from evaluate.evaluator.base import Evaluator; assert evaluate.evaluator == 5",
+    ],
+)
+def test_evaluators_look_as_if_they_had_been_there(run_python, tmp_path, code):
+    ready = "from vlgauge.lean_imports import lean_import\nevaluate = lean_import('evaluate')\n"
+    ready += "assert not [name for name in sys.modules if name.startswith('evaluate.evaluat')]\n"
+    assert run_python(f"{ready}{code}\nprint('whole')", cwd=tmp_path) == "whole\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import torch; assert torch.compile(torch.nn.Linear(2, 1), backend='eager')(torch.ones(3, 2)).shape == (3, 1)",
+        "import torch._dynamo.config",
+        "import open_clip.hf_model; assert open_clip.factory.CoCa is open_clip.CoCa is open_clip.coca_model.CoCa",
+        "from unittest import mock\nwith mock.patch('open_clip.timm_model.TimmModel', 5): pass\n"
+        "assert open_clip.model.TimmModel is open_clip.timm_model.TimmModel != 5",
+    ],
+)
+def test_compilers_and_towers_look_as_if_they_had_been_there(run_python, tmp_path, code):
+    pytest.importorskip("open_clip")
+    ready = "from vlgauge.lean_imports import lean_import\nopen_clip = lean_import('open_clip')\n"
+    ready += "assert not [name for name in sys.modules if name.startswith('torch._dynamo')]\n"
+    assert run_python(f"{ready}{code}\nprint('whole')", cwd=tmp_path).splitlines()[-1] == "whole"
+
+
+def test_beside_another_thread_a_library_is_imported_whole(run_python, tmp_path):
+    code = """
+import threading
+from vlgauge.lean_imports import lean_import
+done = threading.Event()
+thread = threading.Thread(target=done.wait)
+thread.start()
+lean_import("evaluate")
+print("evaluate.evaluator.base" in sys.modules)
+done.set()
+"""
+    assert run_python(code, cwd=tmp_path) == "True\n"
+
+
+def test_another_library_gets_no_stand_in_while_one_is_imported(run_python, tmp_path):
+    (tmp_path / "bystander.py").write_text("from evaluate.evaluator import evaluator\n")
+    code = f"""
+sys.path.insert(0, {str(tmp_path)!r})
+from vlgauge.lean_imports import lean_import
+lean_import("evaluate")
+import bystander
+print(type(bystander.evaluator).__name__)
+"""
+    package = tmp_path / "evaluate"
+    for part in ("evaluator", "evaluation_suite"):
+        (package / part).mkdir(parents=True)
+        (package / part / "__init__.py").write_text("def evaluator(): ...\n")
+    (package / "__init__.py").write_text("import bystander\nfrom .evaluator import evaluator\n")
+    assert run_python(code, cwd=tmp_path) == "function\n"

@@ -1,8 +1,9 @@
 """Heavy libraries, imported without the parts of them that nobody has touched yet.
 
-A part that is put off stands in `sys.modules` as an empty module, and what others import from it as an object that
-forwards. The first touch, by us or by the user, imports the real part and puts its names where the stand-ins were, so
-that every library behaves as a whole; a part that is missing on this machine fails as it always did.
+While a library is imported, a part that is put off is an empty module in `sys.modules`, and what the library imports
+from it an object that forwards. Afterwards the table of modules is as it was, so that anybody can import the part.
+Whoever asks a module of the library for such an object gets the real one: the parts are imported then, and a part that
+is missing on this machine fails as it always did.
 """
 
 from __future__ import annotations
@@ -25,8 +26,6 @@ PUT_OFF = {
 # Libraries that another one imports.
 _FIRST = {"open_clip": ("torch", "torchvision")}
 
-_LOCK = threading.RLock()
-
 
 def lean_import(library: str) -> ModuleType:
     """A library of `PUT_OFF`; one that is imported already stays as it is.
@@ -34,17 +33,17 @@ def lean_import(library: str) -> ModuleType:
     Raises:
         ImportError: If the library, or what it needs, is not installed.
     """
-    with _LOCK:
-        if library in sys.modules:
-            return importlib.import_module(library)
-        for other in _FIRST.get(library, ()):
-            if other in PUT_OFF:
-                lean_import(other)
-            else:
-                importlib.import_module(other)
-        if any(part in sys.modules for part in PUT_OFF[library]):
-            return importlib.import_module(library)
-        return _Parts(library).import_library()
+    if library in sys.modules:
+        return importlib.import_module(library)
+    for other in _FIRST.get(library, ()):
+        if other in PUT_OFF:
+            lean_import(other)
+        else:
+            importlib.import_module(other)
+    # Another thread could import a part just while an empty module stands there.
+    if threading.active_count() > 1 or any(part in sys.modules for part in PUT_OFF[library]):
+        return importlib.import_module(library)
+    return _Parts(library).import_library()
 
 
 class _Parts:
@@ -53,53 +52,47 @@ class _Parts:
     def __init__(self, library: str) -> None:
         self.library = library
         self.modules = {name: _PartModule(name, self) for name in PUT_OFF[library]}
-        self.names: list[_Name] = []
-        self.importing = True
+        self.holders: list[ModuleType] = []
 
     def import_library(self) -> ModuleType:
         """The library with its parts put off."""
         sys.modules.update(self.modules)
         try:
-            return importlib.import_module(self.library)
-        except BaseException:
-            self._withdraw()
-            raise
+            library = importlib.import_module(self.library)
         finally:
-            self.importing = False
+            self.withdraw()
+        for part in self.modules:
+            parent, _, name = part.rpartition(".")
+            if parent == self.library:
+                vars(library).setdefault(name, _StandIn(None, part, self))
+        self.holders = [module for key, module in sys.modules.items() if self.has_module(key) and _stand_ins(module)]
+        for module in self.holders:
+            module.__class__ = _Holder
+        return library
 
-    def real(self, part: str) -> ModuleType:
-        """A part itself; all of them are imported now, and every stand-in is replaced."""
-        with _LOCK:
-            self.importing = False
-            if self._withdraw():
-                holders = self._holders()
-                for name in self.modules:
-                    importlib.import_module(name)
-                for module, attribute, stand_in in holders:
-                    setattr(module, attribute, stand_in.real())
-            return importlib.import_module(part)
+    def has_module(self, name: str) -> bool:
+        """Whether a module of this name is of the library itself."""
+        return name == self.library or name.startswith(f"{self.library}.")
 
-    def _withdraw(self) -> bool:
-        """Take the stand-ins out of the table of modules; False if that was done before."""
-        there = [name for name, module in self.modules.items() if sys.modules.get(name) is module]
-        for name in there:
-            del sys.modules[name]
-        return bool(there)
+    def withdraw(self) -> None:
+        """Take the empty modules out of the table of modules."""
+        for name, module in self.modules.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
 
-    def _holders(self) -> list[tuple[ModuleType, str, _Name]]:
-        """Where the stand-ins are: modules of the library, and the names that they have there."""
-        own = (self.library, f"{self.library}.")
-        return [
-            (module, attribute, value)
-            for key, module in list(sys.modules.items())
-            if key == own[0] or key.startswith(own[1])
-            for attribute, value in list(vars(module).items())
-            if type(value) is _Name and value.parts is self
-        ]
+    def settle(self) -> None:
+        """Import all parts, and put what is real in the place of every stand-in."""
+        self.withdraw()
+        for part in self.modules:
+            importlib.import_module(part)
+        for module in self.holders:
+            for name, stand_in in _stand_ins(module).items():
+                _names(module)[name] = stand_in.resolved()
+            module.__class__ = ModuleType
 
 
 class _PartModule(ModuleType):
-    """Stands for a part in the table of modules."""
+    """Stands for a part in the table of modules while the library is imported."""
 
     def __init__(self, name: str, parts: _Parts) -> None:
         super().__init__(name)
@@ -109,21 +102,49 @@ class _PartModule(ModuleType):
         # Whoever looks through the table of modules asks for names such as __file__ and wants no import.
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        if self._parts.importing:
-            return _Name(name, self.__name__, self._parts)
-        return getattr(self._parts.real(self.__name__), name)
+        stand_in = _StandIn(name, self.__name__, self._parts)
+        # Only modules of the library get their stand-ins replaced later.
+        importer = sys._getframe(1).f_globals.get("__name__", "")
+        return stand_in if self._parts.has_module(importer) else stand_in.real()
 
 
-class _Name:
-    """Stands for a class or a function of a part, in whatever way that may be used."""
+class _Holder(ModuleType):
+    """A module of the library that has stand-ins and gives the real things to whoever asks from outside."""
 
-    def __init__(self, name: str, module: str, parts: _Parts) -> None:
+    def __getattribute__(self, name: str) -> Any:
+        value = ModuleType.__getattribute__(self, name)
+        if name == "__dict__":
+            for stand_in in _stand_ins(self).values():
+                stand_in.real()
+        return value.real() if type(value) is _StandIn else value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        held = _names(self).get(name)
+        if type(held) is _StandIn:
+            held.real()
+            # An import of a part gives it to the library, which has put something else there, or the same.
+            if isinstance(value, ModuleType) and value.__name__ == held.module:
+                return
+        ModuleType.__setattr__(self, name, value)
+
+
+class _StandIn:
+    """Stands for a part, or a class or a function of it, in whatever way the library itself may use that."""
+
+    def __init__(self, name: str | None, module: str, parts: _Parts) -> None:
         self.name = name
         self.module = module
         self.parts = parts
 
     def real(self) -> Any:
-        return getattr(self.parts.real(self.module), self.name)
+        """What this stands for; from now on it stands there itself."""
+        self.parts.settle()
+        return self.resolved()
+
+    def resolved(self) -> Any:
+        """What this stands for."""
+        part = importlib.import_module(self.module)
+        return part if self.name is None else getattr(part, self.name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.real()(*args, **kwargs)
@@ -139,3 +160,14 @@ class _Name:
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[Any, ...]:
         return (self.real(),)
+
+
+def _names(module: ModuleType) -> dict[str, Any]:
+    """The names of a module, stand-ins among them."""
+    names: dict[str, Any] = ModuleType.__getattribute__(module, "__dict__")
+    return names
+
+
+def _stand_ins(module: ModuleType) -> dict[str, _StandIn]:
+    """The stand-ins of a module by name."""
+    return {name: value for name, value in list(_names(module).items()) if type(value) is _StandIn}
