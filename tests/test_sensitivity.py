@@ -187,3 +187,23 @@ def test_errors_are_one_line(file, capsys, arguments, message):
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_command_shows_no_bar_if_told(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("vlgauge.progress.DELAY_SECONDS", 0.0)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    file = tmp_path / "sets.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in SETS))
+    arguments = ["sensitivity", str(file), "--metrics", "trm", "--sizes", "2", "--no-human"]
+    assert main(arguments) == 0
+    assert "Testing" in capsys.readouterr().err
+    assert main([*arguments, "--no-progress"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_command_wants_a_metric(tmp_path, capsys):
+    file = tmp_path / "sets.jsonl"
+    file.write_text(json.dumps(SETS[0]))
+    assert main(["sensitivity", str(file), "--metrics", " ,"]) == 2
+    expected = "vlgauge sensitivity: error: --metrics must name at least one metric, got ' ,'\n"
+    assert capsys.readouterr().err == expected

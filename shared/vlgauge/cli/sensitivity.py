@@ -55,6 +55,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--output", metavar="FILE", help="write the rows as JSON to this file")
     parser.add_argument("--plot", metavar="FILE", help=f"draw mean ln p over the candidates ({', '.join(PICTURES)})")
     parser.add_argument("--seed", type=int, default=0, help="of the split of people's captions (default: 0)")
+    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
     parser.set_defaults(run=run)
 
 
@@ -71,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     predictions, references = (take_column(rows, column) for column in (options.predictions, options.references))
     metrics = loaded_metrics(options)
     steps = len(metrics) * (max(map(len, predictions), default=0) if sizes is None else len(sizes))
-    with progress_bar(steps, "Testing") as advance:
+    with progress_bar(steps, "Testing", _progress(options)) as advance:
         found = sensitivity(predictions, references, metrics, sizes, advance)
         table = _as_table("model", found)
         if not options.no_human:
@@ -113,10 +114,18 @@ def loaded_metrics(options: argparse.Namespace) -> dict[str, Any]:
     common: dict[str, Any] = {"pvalue": "auto"} | dict(map(setting, options.set))
     if options.profile:
         common["profile"] = options.profile
-    return {label: _loaded(label, common) for label in options.metrics.split(",") if label.strip()}
+    labels = [label for label in options.metrics.split(",") if label.strip()]
+    if not labels:
+        raise ValueError(f"--metrics must name at least one metric, got {options.metrics!r}")
+    progress = _progress(options)
+    return {label: _loaded(label, common, progress) for label in labels}
 
 
-def _loaded(label: str, common: dict[str, Any]) -> Any:
+def _progress(options: argparse.Namespace) -> bool | None:
+    return False if options.no_progress else None
+
+
+def _loaded(label: str, common: dict[str, Any], progress: bool | None) -> Any:
     name, _, own = label.strip().partition(":")
     settings = common | dict(map(setting, filter(None, own.split(";"))))
     if name == "trm":
@@ -132,7 +141,7 @@ def _loaded(label: str, common: dict[str, Any]) -> Any:
                 f"--set must name a setting that every metric has, got {setting_name!r}, which {name} has not; "
                 f"for one of them write --metrics METRIC:{setting_name}=VALUE"
             )
-    return load_metric(name, **settings)
+    return load_metric(name, progress=progress, **settings)
 
 
 def _numbers(text: str) -> list[int]:
