@@ -216,6 +216,29 @@ def test_interruption(monkeypatch, capsys):
     assert capsys.readouterr().err == "vlgauge: interrupted\n"
 
 
+def test_interruption_while_the_options_are_read(monkeypatch, capsys):
+    from vlgauge import cli
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "build_parser", interrupt)
+    assert main(["list"]) == 130
+    assert capsys.readouterr().err == "vlgauge: interrupted\n"
+
+
+def test_closed_streams_are_no_fault(monkeypatch, tmp_path):
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    write_jsonl(tmp_path / "rows.jsonl", ROWS)
+    file, out = tmp_path / "rows.jsonl", tmp_path / "scores.json"
+    assert main(["score", "rovist_nr", str(file), "--predictions", "text", "--output", str(out)]) == 0
+    assert len(json.loads(out.read_text())["rovist_nr_scores"]) == 2
+    assert main(["score", "rovist_nr", "-"]) == 2
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        stream.close()
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [

@@ -67,8 +67,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Words after the program's name; those of the process if None.
 
     Returns:
-        Exit code: 0, or 2 after an error, which is one line on standard error.
+        Exit code: 0, 2 after an error, or 130 when interrupted; either is one line on standard error.
     """
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        sys.stderr.write("vlgauge: interrupted\n")
+        return 130
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Read the options, run the subcommand, tell errors in one line."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        # Whoever starts us may have closed them, and Python says None then.
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         # A character that the terminal lacks must not cost the scores.
         if hasattr(stream, "reconfigure"):
@@ -86,9 +99,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader, such as `head`, has seen enough; keep Python from complaining when it closes the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
-        sys.stderr.write("vlgauge: interrupted\n")
-        return 130
     except USER_ERRORS as error:
         if os.environ.get("VLGAUGE_DEBUG"):
             raise
