@@ -72,6 +72,25 @@ def test_functions_as_distance(batch):
     assert "n_empty" not in result["trm_details"][0]
 
 
+def test_distances_that_all_tie_by_the_tolerance_are_told():
+    matrix = np.random.default_rng(5).random((8, 8))
+    rows = {"predictions": [DOGS], "references": [JETS]}
+    expected = load(distance="precomputed").compute(**rows, distances=[matrix])["trm"]
+    message = (
+        "all distances of an example tie, so that its Q is 0, as no gap between them is larger than `tie_tol`=1e-12;"
+    )
+    for distance in ("precomputed", lambda a, b: 1e-20 * len(a)):
+        given = {"distances": [1e-20 * matrix]} if distance == "precomputed" else {}
+        with pytest.warns(UserWarning, match=message):
+            assert load(distance=distance).compute(**rows, **given)["trm"] == 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = load(distance="precomputed", tie_tol=0.0).compute(**rows, distances=[1e-20 * matrix])
+        load(distance="precomputed").compute(**rows, distances=[np.ones((8, 8))])
+        load(distance="precomputed").compute(**rows, distances=[np.full((8, 8), np.nan)])
+    assert found["trm"] == expected > 0.0
+
+
 @pytest.mark.parametrize(
     ("distance", "between"),
     [

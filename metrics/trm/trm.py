@@ -231,9 +231,11 @@ class Trm(module.CaptionVectorMetric):
         found = {}
         if min(n, distances.shape[1] - n) >= 2:
             values = zero_between_equal(distances, texts) if self.force_zero_self else distances
-            with threads.one_blas_thread():
-                tests = triangle_tests(levels(values, self._tolerance()), candidates, self.ties)
+            order = levels(values, self._tolerance())
             undefined = np.isnan(values).any(axis=(1, 2))
+            self._warn_of_ties(order[~undefined], values[~undefined])
+            with threads.one_blas_thread():
+                tests = triangle_tests(order, candidates, self.ties)
             for name, q, pvalues in zip(("", "separate"), tests.q, tests.pvalues, strict=True):
                 q[undefined] = np.nan
                 found[name] = module.Statistic(q[:, 0], None if ways is None else q, pvalues)
@@ -251,6 +253,17 @@ class Trm(module.CaptionVectorMetric):
         identity = np.arange(distances.shape[1])[None] < n
         values = aggregated(str(self.distance), distances, texts, identity if candidates is None else candidates)
         return module.Statistic(values[:, 0], None if candidates is None else values)
+
+    def _warn_of_ties(self, order: npt.NDArray[np.signedinteger], distances: Floats) -> None:
+        """Say that the user's own distances are too close for `tie_tol`: Q is 0 then, as of a perfect model."""
+        own = callable(self.distance) or self.distance == "precomputed"
+        tied = order.max(axis=(1, 2), initial=0) == 0
+        if own and (distances[tied].max(axis=(1, 2)) > distances[tied].min(axis=(1, 2))).any():
+            warnings.warn(
+                f"all distances of an example tie, so that its Q is 0, as no gap between them is larger than `tie_tol`="
+                f"{self._tolerance():g}; unless they differ by rounding only, pass a smaller `tie_tol`",
+                stacklevel=2,
+            )
 
     def _tolerance(self) -> float:
         return _TIE_TOLERANCE.get(str(self.distance), 1e-12) if self.tie_tol is None else self.tie_tol
