@@ -26,6 +26,13 @@ def test_interval_covers_the_mean_as_often_as_it_says():
     assert 0.905 <= covered <= 0.97
 
 
+@pytest.mark.parametrize(("items", "share"), [(2, 0.50), (5, 0.83), (10, 0.89), (20, 0.93)])
+def test_interval_of_few_items_covers_the_mean_less_often(items, share):
+    samples = np.random.default_rng(items).normal(size=(1_000, items))
+    intervals = [bootstrap_interval(sample, resamples=500, seed=i) for i, sample in enumerate(samples)]
+    assert np.mean([one.low <= 0.0 <= one.high for one in intervals]) == pytest.approx(share, abs=0.035)
+
+
 def test_undefined_items_are_left_out():
     with_nan = np.insert(SCORES, [3, 10], math.nan)
     assert bootstrap_interval(with_nan) == bootstrap_interval(SCORES)

@@ -27,10 +27,11 @@ class SensitivityRow:
         sizes: Candidates and references of the defined examples, such as "5v5", or "3-8v5" where they differ.
         metric: Label of the metric; ``label:separate`` and ``label:base`` for its further statistics.
         pvalue: The corpus p, by the stratified permutation test.
-        excess: Mean over the examples of score less null mean: the size of the effect.
+        excess: Mean over the examples of score less null mean: the size of the effect. Positive values speak against
+            the candidates, of ``label:base`` negative ones do.
         excess_low: Low end of its 95 % interval.
         excess_high: High end of its 95 % interval.
-        z: z of the stratified permutation test.
+        z: z of the stratified permutation test, of the sign of the excess.
         mean_log_pvalue: Mean of ln p, the "log p" of the paper; lower is more sensitive.
         expected_mean_log_pvalue: The same of equal distributions, for these sizes.
         significant: Share of the defined examples with p at most .05.

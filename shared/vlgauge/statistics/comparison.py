@@ -63,6 +63,9 @@ def bootstrap_interval(
 ) -> Interval | None:
     """Percentile bootstrap interval of the mean over the defined items (Efron and Tibshirani, 1993, chapter 13).
 
+    Of few items it is too narrow: at a level of .95 that of 2 normal scores covers the true mean
+    .50 of the time, of 5 .83, of 10 .89, of 20 .93.
+
     Args:
         scores: One per item; NaN is left out.
         level: Coverage, in (0, 1).
