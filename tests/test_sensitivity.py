@@ -68,9 +68,9 @@ def numbers_of(pvalues):
 
 
 def test_undefined_examples_are_counted():
-    row = rows_of_result(4, "4v4", "x", "x", numbers_of([math.nan, 0.05, 1.0]))[0]
+    row = rows_of_result(4, [(4, 4)] * 3, "x", "x", numbers_of([math.nan, 0.05, 1.0]))[0]
     assert (row.undefined, row.significant) == (1, 0.5)
-    nothing = rows_of_result(4, "4v4", "x", "x", numbers_of([math.nan]))[0]
+    nothing = rows_of_result(4, [(4, 4)], "x", "x", numbers_of([math.nan]))[0]
     assert math.isnan(nothing.significant)
     assert math.isnan(nothing.details["harmonic_pvalue"])
 
@@ -79,12 +79,23 @@ def test_undefined_examples_are_counted():
     ("counts", "words"), [([(5, 5)] * 2, "5v5"), ([(3, 5), (8, 9), (0, 2)], "3-8v5-9"), ([(0, 3)], ""), ([], "")]
 )
 def test_sizes_in_words(counts, words):
-    assert sizes_in_words([["a"] * n for n, _ in counts], [["a"] * m for _, m in counts]) == words
+    assert sizes_in_words(counts) == words
+
+
+def test_sizes_are_those_of_the_examples_that_were_tested():
+    import vlgauge
+
+    metric = vlgauge.load("trm", pvalue="exact", distance="rouge_l", mean_aggregate=True, keep_in_memory=True)
+    rows = sensitivity([*PREDICTIONS, ["a cat"]], [*REFERENCES, ["one cat"]], {"trm": metric}, sizes=[1, 2])
+    found = {(row.candidates, row.metric): (row.sizes, row.undefined) for row in rows}
+    assert found[2, "trm"] == found[2, "trm:separate"] == ("2v4", 1)
+    assert found[2, "trm:base"] == ("1-2v1-4", 0)
+    assert found[1, "trm"] == ("1v1-4", 3)  # none is defined
 
 
 def test_a_metric_without_pvalues_is_refused():
     with pytest.raises(ValueError, match="`metrics` must be loaded with the setting `pvalue`, got x without p-values"):
-        rows_of_result(1, "1v1", "x", "x", {"x": 1.0})
+        rows_of_result(1, [(1, 1)], "x", "x", {"x": 1.0})
 
 
 def test_sizes_below_one_are_refused():

@@ -24,7 +24,8 @@ class SensitivityRow:
 
     Attributes:
         candidates: Number of candidates per example.
-        sizes: Candidates and references of the defined examples, such as "5v5", or "3-8v5" where they differ.
+        sizes: Candidates and references of the defined examples, such as "5v5", or "3-8v5" where they differ; of all
+            that have both where none is defined.
         metric: Label of the metric; ``label:separate`` and ``label:base`` for its further statistics.
         pvalue: The corpus p, by the stratified permutation test.
         excess: Mean over the examples of score less null mean: the size of the effect. Positive values speak against
@@ -86,28 +87,27 @@ def sensitivity(
     rows = []
     for size in chosen:
         nested = [list(captions[:size]) for captions in predictions]
-        words = sizes_in_words(nested, references)
+        counts = [(len(ours), len(theirs)) for ours, theirs in zip(nested, references, strict=True)]
         for label, metric in metrics.items():
             with warnings.catch_warnings():
                 if size == 1:  # known from the start, and counted in the row
                     warnings.filterwarnings("ignore", message=".* is undefined for all of")
                 result = metric.compute(predictions=nested, references=[list(texts) for texts in references])
-            rows += rows_of_result(size, words, label, metric.name, result)
+            rows += rows_of_result(size, counts, label, metric.name, result)
             advance(1)
     return rows
 
 
-def sizes_in_words(predictions: CaptionSets, references: CaptionSets) -> str:
+def sizes_in_words(sizes: Sequence[tuple[int, int]]) -> str:
     """Numbers of candidates and references of the examples that have both, such as "5v5" or "3-8v5"."""
-    pairs = [(len(ours), len(theirs)) for ours, theirs in zip(predictions, references, strict=True)]
-    sides = zip(*(pair for pair in pairs if min(pair) > 0), strict=True)
+    sides = zip(*(pair for pair in sizes if min(pair) > 0), strict=True)
     return "v".join(str(min(side)) if min(side) == max(side) else f"{min(side)}-{max(side)}" for side in sides)
 
 
 def rows_of_result(
-    candidates: int, sizes: str, label: str, name: str, result: Mapping[str, Any]
+    candidates: int, sizes: Sequence[tuple[int, int]], label: str, name: str, result: Mapping[str, Any]
 ) -> list[SensitivityRow]:
-    """One row for each statistic of a result that has p-values.
+    """One row for each statistic of a result that has p-values; `sizes` are those of all examples.
 
     Raises:
         ValueError: If none has; the metric was loaded without ``pvalue``.
@@ -119,11 +119,12 @@ def rows_of_result(
     for prefix in prefixes:
         pvalues = np.asarray(result[f"{prefix}_pvalues"], dtype=float)
         defined = pvalues[~np.isnan(pvalues)]
+        tested = [sizes[i] for i in np.flatnonzero(~np.isnan(pvalues)).tolist()]
         low, high = result[f"{prefix}_excess_interval"]
         rows.append(
             SensitivityRow(
                 candidates=candidates,
-                sizes=sizes,
+                sizes=sizes_in_words(tested or sizes),
                 metric=":".join(filter(None, (label, prefix.removeprefix(name).strip("_")))),
                 pvalue=result[f"{prefix}_pvalue"],
                 excess=result[f"{prefix}_excess"],
