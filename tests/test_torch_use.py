@@ -169,3 +169,22 @@ def test_a_forked_process_is_told_and_does_not_hang(tmp_path):
     assert lines[0].startswith("True [{'score': 'models cannot run in this process")
     assert lines[1].startswith("models cannot run in this process")
     assert lines[2] == "True"
+
+
+SPAWNED = """
+import multiprocessing
+import scorer
+
+if __name__ == "__main__":
+    here = scorer.scored(0)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(scorer.scored, [0]) == [here])
+"""
+
+
+def test_a_spawned_process_scores_as_the_first_one_does(tmp_path):
+    """What the error after a fork advises."""
+    pytest.importorskip("open_clip")
+    scored = "def scored(row):\n    return vlgauge.load('clip_s', profile='embedded').compute(**pictures)['clip_s']\n"
+    (tmp_path / "scorer.py").write_text(SCORE + scored)
+    assert output_of(SPAWNED, tmp_path, OMP_NUM_THREADS="2") == "True\n"
