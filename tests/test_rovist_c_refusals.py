@@ -71,7 +71,7 @@ def test_missing_files(model, base, profile, message, no_sockets):
 
 def test_a_checkpoint_needs_a_base_and_a_folder_has_one(tmp_path):
     with pytest.raises(
-        ValueError, match=r"`base` is missing: .* which `vlgauge prefetch rovist_c` fetches, and tells its commit"
+        ValueError, match=r"`base` is missing: .*v1@COMMIT.; .*`vlgauge prefetch rovist_c`, .* or by `git ls-remote "
     ):
         find_pair_model(str(CHECKPOINT))
     with pytest.raises(ValueError, match="`base` must be left out unless `model` is a checkpoint file"):

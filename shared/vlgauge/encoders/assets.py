@@ -24,6 +24,8 @@ from vlgauge.encoders.grounding import AUTHORS_IDF as GROUNDING_IDF
 from vlgauge.encoders.pac_s_weights import manual_step
 from vlgauge.encoders.pac_s_weights import paper_adapter_path
 from vlgauge.encoders.pair_models import AUTHORS_FILE
+from vlgauge.encoders.pair_models import BASE
+from vlgauge.encoders.pair_models import WHERE_COMMIT
 from vlgauge.encoders.sentence import MINILM
 from vlgauge.encoders.sentence import MINILM_REVISION
 from vlgauge.encoders.sentence import MINILM_SHA256
@@ -39,7 +41,7 @@ class HubFiles:
 
     Attributes:
         repository: Its id.
-        revision: Commit; None for the newest, whose commit is told after the download.
+        revision: Commit; None for the newest, whose commit `vlgauge prefetch` tells after the download.
         patterns: Names of the files, with wildcards; nothing else is fetched.
         required: Files without which the rest is no use; none if one of the patterns is enough.
         sha256: Digests that are recorded here, by file.
@@ -95,12 +97,11 @@ _CONCRETENESS = ByHand(
     lambda: packaged_ratings() is not None,
 )
 # The authors' checkpoint has the weights; this is what surrounds them.
-_ALBERT = HubFiles("albert/albert-large-v1", None, _SETTINGS, ("config.json", "spiece.model"))
+_ALBERT = HubFiles(BASE, None, _SETTINGS, ("config.json", "spiece.model"))
 _ROVIST_C = ByHand(
     "checkpoint of RoViST-C",
     f"fetch sop_model_epoch4.pth.tar yourself from the link that its authors give, {AUTHORS_FILE}, and pass its path "
-    'as `model`, with base="albert/albert-large-v1@COMMIT"; COMMIT is told when `vlgauge prefetch rovist_c` has '
-    "fetched that repository",
+    f'as `model`, with base="{BASE}@COMMIT"; {WHERE_COMMIT}',
 )
 _ROVIST_VG = (
     ByHand(

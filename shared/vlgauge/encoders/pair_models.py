@@ -37,6 +37,12 @@ _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 _PINNED = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
 # The authors' names of the parts of AlbertForSequenceClassification.
 _RENAMED = {"albert_model.": "albert.", "linear.": "classifier."}
+# Configuration and tokenizer of the authors' checkpoint.
+BASE = "albert/albert-large-v1"
+WHERE_COMMIT = (
+    "COMMIT is told by the last line of `vlgauge prefetch rovist_c`, after the download, or by `git ls-remote "
+    f"https://huggingface.co/{BASE} HEAD`"
+)
 _HINT = "or profile='embedded' for the small model that comes along, which knows drawn scenes only"
 
 
@@ -119,8 +125,7 @@ def _no_model() -> str:
 def _no_base() -> str:
     return (
         "`base` is missing: a checkpoint file needs the folder or pinned id of its ALBERT configuration and "
-        "tokenizer (for the authors' checkpoint that of albert/albert-large-v1, which `vlgauge prefetch "
-        "rovist_c` fetches, and tells its commit)"
+        f'tokenizer (for the authors\' checkpoint base="{BASE}@COMMIT"; {WHERE_COMMIT})'
     )
 
 
