@@ -1,15 +1,18 @@
 """Before a call parses, loads or fetches anything, it says all that it lacks in one error."""
 
+import json
 import sys
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 import vlgauge
 from vlgauge import noun_phrases
 from vlgauge.encoders import torch_use
 from vlgauge.encoders.detector_weights import DETECTORS
 from vlgauge.encoders.detector_weights import look_for_weights
+from vlgauge.encoders.grounding import FORMAT
 from vlgauge.encoders.weights import SourcesMissing
 
 pytestmark = pytest.mark.usefixtures("no_sockets", "bare")
@@ -64,16 +67,66 @@ def test_packages_come_first_and_together(monkeypatch, name):
 
 
 def test_files_that_are_named_and_not_there(tmp_path):
-    nowhere = {name: str(tmp_path / name) for name in ("theta", "concreteness_path", "weights", "detector_weights")}
+    def nowhere(*names):
+        return {name: str(tmp_path / name) for name in names}
+
+    files = nowhere("theta", "concreteness_path", "weights", "detector_weights")
     told = (
         r"lacks 4 of its .*`concreteness_path` must be .*`weights` must be .*`detector_weights` must be .*`theta` must"
     )
     with pytest.raises(SourcesMissing, match=told):
-        vlgauge.load("groovist", noun_phrases="embedded", **nowhere).compute(**STORIES)
-    told = r"lacks 2 of its .*\(1\) `checkpoint` must be a folder with .*\(2\) `glove_path` must name an existing file"
-    given = {"checkpoint": str(tmp_path / "c"), "glove_path": str(tmp_path / "g"), "idf": None, "regions": "grid"}
+        vlgauge.load("groovist", noun_phrases="embedded", **files).compute(**STORIES)
+    told = (
+        r"lacks 3 of its .*\(1\) `idf` must .*\(2\) `checkpoint` must be a folder with .*"
+        r"\(3\) `glove_path` must name an existing file"
+    )
+    files = nowhere("checkpoint", "glove_path", "idf")
     with pytest.raises(SourcesMissing, match=told):
-        vlgauge.load("rovist_vg", nouns="embedded", **given).compute(**STORIES)
+        vlgauge.load("rovist_vg", nouns="embedded", regions="grid", **files).compute(**STORIES)
+    weighted = {"concreteness": "idf", "theta": 0.5, "noun_phrases": "embedded", "regions": "grid"}
+    with pytest.raises(SourcesMissing, match=r"lacks 2 of its .*\(1\) `idf` must .*\(2\) timm/"):
+        vlgauge.load("groovist", **weighted, **nowhere("idf")).compute(**STORIES)
+    for name in ("clip_s", "pac_s"):
+        with pytest.raises(
+            SourcesMissing, match=r"lacks 2 of its .*\(1\) `checkpoint` must be .*\(2\) `weights` must be"
+        ):
+            vlgauge.load(name, **nowhere("checkpoint", "weights")).compute(**CAPTION)
+
+
+def test_ratings_that_are_not_installed(monkeypatch):
+    monkeypatch.setattr("vlgauge.concreteness.find_spec", lambda name: None)
+    with pytest.raises(SourcesMissing, match=r"lacks 2 of its .*\(1\) `concreteness_path` is missing: .*\(2\) timm/"):
+        vlgauge.load("groovist", noun_phrases="embedded", regions="grid", theta=0.5).compute(**STORIES)
+
+
+def test_the_image_encoder_that_a_checkpoint_names(monkeypatch, tmp_path):
+    (tmp_path / "model.safetensors").touch()
+    given = {"checkpoint": str(tmp_path), "glove_path": str(tmp_path / "model.safetensors"), "idf": None}
+    rovist_vg = vlgauge.load("rovist_vg", nouns="embedded", regions="grid", **given)
+    config = {"format": FORMAT, "image_encoder": "ViT-B/32", "word_vectors": None}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(SourcesMissing, match=f"^{CLIP}"):
+        rovist_vg.compute(**STORIES)
+    monkeypatch.setattr(torch_use, "find_spec", lambda module: None if module == "open_clip" else module)
+    (tmp_path / "config.json").write_text(json.dumps(config | {"image_encoder": "vlgauge-toy-clip"}))
+    with pytest.raises(ImportError, match=r"^rovist_vg needs open_clip, not installed here"):
+        rovist_vg.compute(**STORIES)
+
+
+def test_a_whole_clip_needs_no_backbone(tmp_path):
+    save_file({"text": np.zeros(2)}, tmp_path / "whole.safetensors")
+    with pytest.raises(ValueError, match="`checkpoint` must") as caught:
+        vlgauge.load("clip_s", checkpoint=str(tmp_path / "whole.safetensors")).compute(**CAPTION)
+    assert not isinstance(caught.value, SourcesMissing)
+
+
+@pytest.mark.parametrize("name", ["groovist", "rovist_vg", "rovist"])
+def test_the_embedded_profile_lacks_nothing(monkeypatch, name):
+    """It goes on to the first sentence, which no parser is there for."""
+    monkeypatch.setattr(noun_phrases, "found_folder", lambda: None)
+    monkeypatch.setattr(noun_phrases, "english_pipeline", lambda: None)
+    with pytest.raises(pytest.fail.Exception, match=r"^parsed$"):
+        vlgauge.load(name, profile="embedded").compute(**STORIES)
 
 
 def test_what_is_given_with_the_call_is_not_asked_for():
