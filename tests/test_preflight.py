@@ -9,6 +9,7 @@ from safetensors.numpy import save_file
 
 import vlgauge
 from vlgauge import noun_phrases
+from vlgauge.cli import main
 from vlgauge.encoders import torch_use
 from vlgauge.encoders.detector_weights import DETECTORS
 from vlgauge.encoders.detector_weights import look_for_weights
@@ -127,6 +128,13 @@ def test_the_embedded_profile_lacks_nothing(monkeypatch, name):
     monkeypatch.setattr(noun_phrases, "english_pipeline", lambda: None)
     with pytest.raises(pytest.fail.Exception, match=r"^parsed$"):
         vlgauge.load(name, profile="embedded").compute(**STORIES)
+
+
+def test_the_command_tells_the_last_source_too(capsys, tmp_path):
+    file = tmp_path / "stories.jsonl"
+    file.write_text('{"predictions": ["A dog ran."], "images": []}\n', "utf-8")
+    assert main(["score", "rovist", str(file)]) == 2
+    assert capsys.readouterr().err.endswith("in rovist this is a setting of the part `c`, given as c={...}\n")
 
 
 def test_what_is_given_with_the_call_is_not_asked_for():

@@ -26,8 +26,8 @@ USER_ERRORS = (
 )
 
 
-# What a cell or a name of any length may add to a message.
-_LONGEST_LINE = 1000
+# A cell or a name may be of any length; the longest message of our own lists the six sources that rovist lacks.
+_LONGEST_LINE = 4000
 
 
 class OneLineParser(argparse.ArgumentParser):
