@@ -114,6 +114,8 @@ def test_items_undefined_in_either_system_are_dropped_and_counted():
         (lambda: bootstrap_interval([1.0, 2.0], level=1.0), "`level` must lie between 0 and 1, got 1.0"),
         (lambda: bootstrap_interval([1.0, 2.0], resamples=0), "`resamples` must be at least 1, got 0"),
         (lambda: bootstrap_interval([1.0, 2.0], groups=[1]), "`groups` must have one label per score, got 1 and 2"),
+        (lambda: bootstrap_interval([[1.0, 2.0]] * 3), r"`scores` must be one list of numbers, got shape \(3, 2\)"),
+        (lambda: paired_test([[1.0]], [[2.0]]), r"`a` must be one list of numbers, got shape \(1, 1\); pass"),
         (lambda: paired_test([1.0], [1.0, 2.0]), r"`a` and `b` must be two lists of equal length, got shapes \(1,\)"),
         (
             lambda: bootstrap_interval([1.0, -math.inf]),

@@ -77,8 +77,8 @@ def bootstrap_interval(
         The interval; None with fewer than two items, or groups of items.
 
     Raises:
-        ValueError: If ``level`` or ``resamples`` is out of range, a score is infinite, or there is not one label per
-            item.
+        ValueError: If ``level`` or ``resamples`` is out of range, the scores are no single list, one is infinite, or
+            there is not one label per item.
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"`level` must lie between 0 and 1, got {level}")
@@ -114,10 +114,11 @@ def paired_test(a: Sequence[float], b: Sequence[float], *, resamples: int = 10_0
         The test; difference and p-value are NaN if no item is defined.
 
     Raises:
-        ValueError: If the systems have different numbers of items, a score is infinite, or ``resamples`` is below 1.
+        ValueError: If the systems have different numbers of items or are no single lists, a score is infinite, or
+            ``resamples`` is below 1.
     """
     first, second = _finite_or_nan("a", a), _finite_or_nan("b", b)
-    if first.shape != second.shape or first.ndim != 1:
+    if first.shape != second.shape:
         raise ValueError(f"`a` and `b` must be two lists of equal length, got shapes {first.shape} and {second.shape}")
     if resamples < 1:
         raise ValueError(f"`resamples` must be at least 1, got {resamples}")
@@ -151,10 +152,12 @@ def _sign_flips(differences: Floats, total: int, rng: np.random.Generator | None
 def _finite_or_nan(name: str, scores: Sequence[float]) -> Floats:
     """The scores as an array; a mean with an infinite one has no interval and no test."""
     values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 1:
+        raise ValueError(f"`{name}` must be one list of numbers, got shape {values.shape}; pass one system at a time")
     infinite = np.flatnonzero(np.isinf(values))
     if infinite.size:
         raise ValueError(
-            f"`{name}` must hold finite numbers, or NaN for undefined items, got {values.flat[infinite[0]]} at "
+            f"`{name}` must hold finite numbers, or NaN for undefined items, got {values[infinite[0]]} at "
             f"position {infinite[0]}; leave such items out or make them NaN"
         )
     return values
