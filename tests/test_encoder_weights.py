@@ -127,6 +127,12 @@ def test_missing_weights_are_named():
         sentence.sentence_encoder("someone/model@abc")
 
 
+@pytest.mark.parametrize("name", ["/nowhere/model", "./model", "~/model", "a/b/c"])
+def test_a_folder_that_is_not_there_is_no_hub_id(name, no_sockets):
+    with pytest.raises(encoders.WeightsNotFound, match=f"`encoder` must be an existing folder, .*, got '{name}'$"):
+        sentence.find_sentence_model(name)
+
+
 def test_the_embedded_profile_fetches_nothing():
     with pytest.raises(encoders.WeightsNotFound, match="embedded profile, which fetches nothing, got 'someone/model'"):
         sentence.sentence_encoder("someone/model", profile="embedded")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ MINILM_REVISION = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 POOLINGS = ("model", "cls")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
 _FILES = ("*.json", "*/config.json", "*.safetensors", "*/*.safetensors", "*.txt", "*.model")
 
 
@@ -77,6 +79,10 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
     if profile == "embedded":
         raise WeightsNotFound(
             f"`encoder` must be a folder or {MINILM} under the embedded profile, which fetches nothing, got {name!r}"
+        )
+    if _HUB_ID.fullmatch(repository) is None:
+        raise WeightsNotFound(
+            f"`encoder` must be an existing folder, or a Hub id (owner/name, or owner/name@commit), got {name!r}"
         )
     folder = hub_folder(repository, revision or None, _FILES, "or pass a folder as `encoder`")
     # The Hub's folder has the name of the commit, which need not be that of the setting.
