@@ -8,6 +8,7 @@ import pytest
 
 import vlgauge
 from vlgauge import scenes
+from vlgauge.encoders import toy
 from vlgauge.encoders.pair import pair_scorer
 from vlgauge.encoders.pair_models import EMBEDDED
 
@@ -50,6 +51,13 @@ def test_the_shipped_model_prefers_stories_in_order(held_out):
     bad = metric.compute(predictions=shuffled)["rovist_c_scores"]
     assert np.mean([good[i] > bad[i] for i in changed]) > 0.97
     assert np.mean(good) > 0.9
+
+
+def test_its_first_use_in_a_process_warns(monkeypatch):
+    monkeypatch.setattr(toy, "_TOLD", set())
+    with pytest.warns(UserWarning, match="the toy sentence-order model of the embedded profile knows stories about"):
+        pair_scorer(profile="embedded")
+    pair_scorer(profile="embedded")
 
 
 def test_the_shipped_model_takes_any_text():

@@ -14,6 +14,7 @@ from vlgauge.encoders.pair_classifier import LoadedScorer
 from vlgauge.encoders.pair_classifier import Pair
 from vlgauge.encoders.pair_classifier import PairProbabilities
 from vlgauge.encoders.pair_classifier import PairTooLong
+from vlgauge.encoders.pair_models import EMBEDDED
 from vlgauge.encoders.pair_models import find_pair_model
 from vlgauge.encoders.pair_models import look_for_pair_model
 from vlgauge.encoders.pool import pool
@@ -21,6 +22,7 @@ from vlgauge.encoders.preflight import Preflight
 from vlgauge.encoders.sentence import resolved_device
 from vlgauge.encoders.torch_use import PAIR_PACKAGES
 from vlgauge.encoders.torch_use import check_torch
+from vlgauge.encoders.toy import tell_of_stories
 from vlgauge.progress import Progress
 from vlgauge.progress import progress_bar
 from vlgauge.signatures import named
@@ -74,6 +76,9 @@ def pair_scorer(model: Any = None, base: Any = None, *, profile: str = "paper", 
     Raises:
         ImportError: If a package is missing.
         RuntimeError: If this process was forked after torch had run; see `vlgauge.encoders.torch_use`.
+
+    Warns:
+        UserWarning: If this is the toy model of the embedded profile, at its first use in the process.
     """
     if callable(model):
         if base is not None:
@@ -82,6 +87,8 @@ def pair_scorer(model: Any = None, base: Any = None, *, profile: str = "paper", 
     model, base = (value if value is None else os.fspath(value) for value in (model, base))
     check_torch("a classifier of sentence pairs", PAIR_PACKAGES, "rovist-c")
     found = find_pair_model(model, base, profile)
+    if found.folder == EMBEDDED:
+        tell_of_stories()
     device = resolved_device(device)
     scorer: PairScorer = pool.get(
         ("pair", found.identity, found.digest, device),

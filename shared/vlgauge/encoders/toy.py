@@ -40,8 +40,8 @@ _TOKEN_ROWS = "token_embedding.rows"
 _OTHER_ROW = "token_embedding.other"
 
 
-# Holds something once this process was told.
-_TOLD: list[bool] = []
+# What this process was told.
+_TOLD: set[str] = set()
 
 
 def tell_of_pictures() -> None:
@@ -50,13 +50,28 @@ def tell_of_pictures() -> None:
     Warns:
         UserWarning: At the first call.
     """
-    if not _TOLD:
-        _TOLD.append(True)
-        warnings.warn(
-            "the toy CLIP of the embedded profile knows the drawn scenes of vlgauge.scenes only: its scores of other "
-            "pictures mean nothing",
-            stacklevel=3,
-        )
+    _tell_once(
+        "the toy CLIP of the embedded profile knows the drawn scenes of vlgauge.scenes only: its scores of other "
+        "pictures mean nothing"
+    )
+
+
+def tell_of_stories() -> None:
+    """Warn, once per process, that the toy sentence-order model reads a story.
+
+    Warns:
+        UserWarning: At the first call.
+    """
+    _tell_once(
+        "the toy sentence-order model of the embedded profile knows stories about the drawn scenes of vlgauge.scenes "
+        "only: its scores of other stories mean nothing"
+    )
+
+
+def _tell_once(text: str) -> None:
+    if text not in _TOLD:
+        _TOLD.add(text)
+        warnings.warn(text, stacklevel=4)
 
 
 def toy_file(name: str = "toy_clip.safetensors") -> Path:
