@@ -131,6 +131,16 @@ def test_steps_by_hand_are_told_before_the_network_fails(capsys, hub, monkeypatc
     assert err.count("\n") == 1
 
 
+def test_all_that_cannot_be_fetched_is_told_at_once(capsys, hub, monkeypatch, tmp_path):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    code, _, err = run(capsys, "prefetch", "groovist", "rovist_c")
+    assert code == 2
+    assert err.count("\n") == 1
+    for part in ("timm/vit_base_patch32_clip_224.openai", "albert/albert-large-v1", "fasterrcnn_resnet50_fpn_v2"):
+        assert part in err
+
+
 def test_prefetch_knows_the_digest_of_minilm(capsys, hub):
     hub.files = {"modules.json": b"[]", "model.safetensors": b"others"}
     code, _, err = run(capsys, "prefetch", "mmd_bert")
@@ -221,6 +231,10 @@ def test_unknown_names_are_refused_with_a_list(capsys, name):
     assert code == 2
     assert "must be one of" in err
     assert "ViT-B/32" in err
+
+
+def test_a_wrong_name_is_told_that_all_is_one(capsys):
+    assert "NAME must be one of all, clip_s, " in run(capsys, "prefetch", "everything")[2]
 
 
 @pytest.mark.parametrize("name", metric_names())

@@ -100,20 +100,30 @@ def _is_done(step: ByHand | Download) -> bool | None:
 
 
 def fetch(assets: list[Asset]) -> int:
-    """Say what is to be done by hand, then fetch and check the files, first those of the Hub."""
+    """Say what is to be done by hand, then fetch and check the files, first those of the Hub.
+
+    Raises:
+        WeightsNotFound: If files cannot be had; says so of all of them, after the others were fetched.
+    """
     from vlgauge.encoders.assets import ByHand
     from vlgauge.encoders.assets import Download
     from vlgauge.encoders.assets import HubFiles
+    from vlgauge.encoders.weights import WeightsNotFound
 
     for asset in assets:
         if isinstance(asset, ByHand):
             print(f"{asset.what}: {'there' if _is_done(asset) else f'by hand: {asset.steps}'}", flush=True)
-    for asset in assets:
-        if isinstance(asset, HubFiles):
-            _fetch(asset)
-    for asset in assets:
-        if isinstance(asset, Download):
-            _download(asset)
+    lacking = []
+    for asset in sorted(assets, key=lambda asset: isinstance(asset, Download)):
+        try:
+            if isinstance(asset, HubFiles):
+                _fetch(asset)
+            elif isinstance(asset, Download):
+                _download(asset)
+        except WeightsNotFound as error:
+            lacking.append(str(error))
+    if lacking:
+        raise WeightsNotFound("; ".join(lacking))
     return 0
 
 

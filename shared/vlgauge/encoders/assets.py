@@ -237,6 +237,6 @@ def assets_of(name: str) -> list[Asset]:
         return []
     known = ", ".join(sorted({*metric_names(), *_METRICS, "rovist", "pac_s", "concreteness"}))
     raise ValueError(
-        f"NAME must be one of {known}, or clip:NAME, pac_s:NAME (names {', '.join(TABLE)}), sentence:ID, pair:ID, "
+        f"NAME must be one of all, {known}, or clip:NAME, pac_s:NAME (names {', '.join(TABLE)}), sentence:ID, pair:ID, "
         f"vision:ID, detector:NAME, got {name!r}"
     )
