@@ -81,6 +81,16 @@ def test_results_of_score_are_tables_too(scores, capsys):
     assert record["signatures"] == {"model": {"groovist": "g|1"}, "human": {}}
 
 
+def test_signatures_beside_a_table_are_told(scores, capsys):
+    (scores / "human.csv.json").write_text(json.dumps({"groovist": 0.5, "groovist_signature": "g|1"}))
+    record = record_of(capsys, "d-hm", "model.jsonl", "human.csv")
+    assert record["signatures"] == {"model": {}, "human": {"groovist": "g|1"}}
+    assert main(["d-hm", "model.jsonl", "human.csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "g|1"
+    (scores / "human.csv.json").write_text("[]")
+    assert record_of(capsys, "d-hm", "model.jsonl", "human.csv")["signatures"]["human"] == {}
+
+
 def test_published_files_are_compared_where_both_have_a_story(scores, capsys):
     for stem, rows in (("gt", HUMAN), ("llava", [*MODEL, ("d", 1, 1, 1)])):
         (scores / f"{stem}_G.json").write_text(json.dumps({row[0]: row[1] for row in rows}))

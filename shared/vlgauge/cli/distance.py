@@ -12,6 +12,7 @@ from typing import Any
 
 from vlgauge.cli.loading import load_metric
 from vlgauge.cli.located import located
+from vlgauge.cli.outputs import SIDECAR
 from vlgauge.cli.outputs import check_target
 from vlgauge.cli.outputs import write_json
 from vlgauge.cli.score import row_ids
@@ -134,7 +135,7 @@ def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
             f"{what.upper()} must have the scores {', '.join(METRICS)} in every row, lacks {missing!r} (there is: "
             f"{there}); pass --score to compute them from stories"
         )
-    known = results or {}
+    known = results or _sidecar(source)
     signatures = {name: str(known[f"{name}_signature"]) for name in METRICS if f"{name}_signature" in known}
     return Side(table_of_rows(rows, ids, what.upper()), signatures)
 
@@ -166,7 +167,7 @@ def intervals(result: Mapping[str, Any], options: argparse.Namespace) -> dict[st
 
 
 def summary(record: Mapping[str, Any], paired: PairedRows, limit: int) -> str:
-    """The table of distances, with means, 95 % intervals and signature below it."""
+    """The table of distances, with means, 95 % intervals and signatures below it, also those of the scores."""
     shown = len(paired.ids) if limit <= 0 else min(limit, len(paired.ids))
     details = record[f"{NAME}_details"]
     rows = [[paired.ids[i], details[i]["score"], *(details[i][part] for part in PARTS)] for i in range(shown)]
@@ -180,7 +181,8 @@ def summary(record: Mapping[str, Any], paired: PairedRows, limit: int) -> str:
     lines.append(f"{len(paired.ids)} stories compared, {record[f'{NAME}_undefined']} of them undefined")
     if paired.n_left_out:
         lines.append(f"{paired.n_left_out} stories left out, which only one side has")
-    return "\n".join([*lines, record[f"{NAME}_signature"]])
+    signatures = [signature for side in record["signatures"].values() for signature in side.values()]
+    return "\n".join([*lines, record[f"{NAME}_signature"], *dict.fromkeys(signatures)])
 
 
 def _is_published(source: str) -> bool:
@@ -196,6 +198,12 @@ def _result_file(source: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return content if isinstance(content, dict) and isinstance(content.get("ids"), list) else None
+
+
+def _sidecar(source: str) -> dict[str, Any]:
+    """What `vlgauge score --output` wrote beside a table; nothing if there is no such file."""
+    content = read_json(f"{source}{SIDECAR}", "FILE") if Path(f"{source}{SIDECAR}").is_file() else None
+    return content if isinstance(content, dict) else {}
 
 
 def _columns(results: Mapping[str, Any]) -> list[list[float]]:
