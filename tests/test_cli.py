@@ -283,7 +283,9 @@ def test_list_says_what_is_missing(monkeypatch, capsys):
 
     monkeypatch.setattr(catalog, "extra_is_present", lambda extra: False)
     assert main(["list"]) == 0
-    assert 'missing: pip install "vlgauge[mmd-bert]"' in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].endswith("needs the extra")
+    assert 'missing: pip install "vlgauge[mmd-bert]"' in out
     assert main(["list", "--json"]) == 0
     record = {metric["name"]: metric for metric in json.loads(capsys.readouterr().out)["metrics"]}
     assert record["mmd_bert"]["missing"] == ["mmd-bert"]

@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(to_json({"metrics": [asdict(fact) | {"missing": fact.missing} for fact in facts]}))
     else:
-        print(to_table(["metric", "measures", "range", "better", "needs"], [row(fact) for fact in facts]))
+        print(to_table(["metric", "measures", "range", "better", "needs the extra"], [row(fact) for fact in facts]))
     return 0
 
 
