@@ -28,6 +28,17 @@ def own_environment(address, home, **more):
     return own | {"PYTHONPATH": str(Path(vlgauge.__file__).parents[1])} | more
 
 
+def be_online(monkeypatch, address, home):
+    """Let this process ask a Hub on this machine, with an empty cache at first."""
+    for switch in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE", "HF_TOKEN", "HF_HUB_ETAG_TIMEOUT"):
+        monkeypatch.delenv(switch, raising=False)
+    for proxy in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(proxy, raising=False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", address)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(home))
+
+
 class FakeHub(BaseHTTPRequestHandler):
     """One repository with one file, as the Hub's client asks for it."""
 

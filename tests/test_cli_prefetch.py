@@ -5,8 +5,6 @@ import hashlib
 import re
 
 import pytest
-from huggingface_hub import DryRunFileInfo
-from huggingface_hub.errors import LocalEntryNotFoundError
 
 import vlgauge
 from vlgauge.catalog import metric_names
@@ -17,6 +15,9 @@ from vlgauge.encoders.architectures import TABLE
 from vlgauge.encoders.assets import assets_of
 from vlgauge.encoders.pair_models import BASE
 from vlgauge.encoders.sentence import MINILM_REVISION
+from vlgauge.encoders.sentence import MINILM_SHA256
+from vlgauge.network import ListedFile
+from vlgauge.network import NetworkError
 from vlgauge.settings import setting_names
 
 COMMIT = "c" * 40
@@ -29,24 +30,24 @@ def run(capsys, *arguments):
 
 # -- prefetch ---------------------------------------------------------------------------------------------------------
 class FakeHub:
-    """Stands for the function of the Hub's client that fetches, and keeps files as that does."""
+    """Stands for the functions that list and fetch, and keeps files as those do."""
 
     def __init__(self, folder, files):
         self.folder = folder
         self.files = files
         self.calls = []
+        self.digests = {}
 
-    def __call__(self, repository, *, revision, allow_patterns, local_files_only=False, dry_run=False):
-        self.calls.append((repository, revision, tuple(allow_patterns), dry_run))
-        commit = revision or COMMIT
-        snapshot = self.folder / repository.replace("/", "--") / "snapshots" / commit
-        if local_files_only and not snapshot.exists():
-            raise LocalEntryNotFoundError("not there")
-        if dry_run:
-            return [
-                DryRunFileInfo(commit, len(content), name, str(snapshot / name), is_cached=False, will_download=True)
-                for name, content in self.files.items()
-            ]
+    def listing(self, repository, revision, patterns):
+        """What it tells before anything is fetched."""
+        self.calls.append(("listing", repository, revision, tuple(patterns)))
+        return revision or COMMIT, {name: ListedFile(len(content), None) for name, content in self.files.items()}
+
+    def fetch(self, repository, revision, patterns, sha256):
+        """The folder with the files."""
+        self.calls.append(("fetch", repository, revision, tuple(patterns)))
+        self.digests = sha256
+        snapshot = self.folder / repository.replace("/", "--") / "snapshots" / (revision or COMMIT)
         blobs = self.folder / "blobs"
         blobs.mkdir(parents=True, exist_ok=True)
         for name, content in self.files.items():
@@ -55,15 +56,16 @@ class FakeHub:
             (snapshot / name).parent.mkdir(parents=True, exist_ok=True)
             (snapshot / name).unlink(missing_ok=True)
             (snapshot / name).symlink_to(blob)
-        return str(snapshot)
+        return snapshot
 
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
     """A hub that answers; its files may be changed before a call."""
     fake = FakeHub(tmp_path / "hub", {HUB_FILE: b"weights" * 300_000})
-    monkeypatch.setattr("huggingface_hub.snapshot_download", fake)
-    monkeypatch.setattr("vlgauge.encoders.weights.hub_answers", lambda limit: True)
+    monkeypatch.setattr("vlgauge.encoders.fetching.hub_listing", fake.listing)
+    monkeypatch.setattr("vlgauge.network.hub_folder", fake.fetch)
+    monkeypatch.setattr("vlgauge.network.hub_answers", lambda limit: True)
     monkeypatch.setitem(TABLE, "ViT-B/32", dataclasses.replace(TABLE["ViT-B/32"], sha256=None))
     monkeypatch.setattr("vlgauge.encoders.assets.find_spec", lambda name: None)
     for switch in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):
@@ -76,7 +78,7 @@ def test_prefetch_fetches_named_files_and_checks_them(capsys, hub, no_sockets):
     code, out, err = run(capsys, "prefetch", "clip:ViT-B/32", "clip_s")
     assert (code, err) == (0, "")
     row = TABLE["ViT-B/32"]
-    assert hub.calls == [(row.repository, row.revision, (HUB_FILE,), dry) for dry in (True, False)]
+    assert hub.calls == [(what, row.repository, row.revision, (HUB_FILE,)) for what in ("listing", "fetch")]
     digest = hashlib.sha256(hub.files[HUB_FILE]).hexdigest()
     for part in (row.repository, "open_clip_model.safetensors (2.1 MB)", digest[:16], "as the Hub announced"):
         assert part in out
@@ -98,7 +100,11 @@ def test_prefetch_refuses_files_that_are_not_what_was_announced(capsys, hub):
     blob.write_bytes(b"altered")
     code, _, err = run(capsys, "prefetch", "clip_s")
     assert code == 2
-    assert f"must have the SHA-256 {blob.name[:16]}, got {hashlib.sha256(b'altered').hexdigest()[:16]}" in err
+    found = hashlib.sha256(b"altered").hexdigest()[:16]
+    assert f"must have the SHA-256 {blob.name[:16]}, got {found}; it was removed, fetch it again" in err
+    assert not blob.exists()
+    hub.files = {HUB_FILE: b"weights" * 300_000}
+    assert run(capsys, "prefetch", "clip_s")[0] == 0
 
 
 def test_prefetch_knows_the_digests_of_the_table(capsys, hub):
@@ -110,7 +116,7 @@ def test_prefetch_knows_the_digests_of_the_table(capsys, hub):
 def test_prefetch_takes_either_name_of_a_file_that_is_not_in_the_table(capsys, hub):
     hub.files = {CONVERTED_HUB_FILE: b"weights"}
     assert run(capsys, "prefetch", "clip:ViT-B-16:laion2b_s34b_b88k")[0] == 0
-    assert hub.calls[0][2] == (HUB_FILE, CONVERTED_HUB_FILE)
+    assert hub.calls[0][3] == (HUB_FILE, CONVERTED_HUB_FILE)
 
 
 def test_one_of_two_names_of_a_file_is_enough(capsys, hub, monkeypatch):
@@ -146,7 +152,8 @@ def test_prefetch_knows_the_digest_of_minilm(capsys, hub):
     code, _, err = run(capsys, "prefetch", "mmd_bert")
     assert code == 2
     assert "model.safetensors must have the SHA-256 53aa51172d142c89" in err
-    assert hub.calls[0][:2] == ("sentence-transformers/all-MiniLM-L6-v2", MINILM_REVISION)
+    assert hub.calls[0][1:3] == ("sentence-transformers/all-MiniLM-L6-v2", MINILM_REVISION)
+    assert hub.digests == {"model.safetensors": MINILM_SHA256}
 
 
 def test_prefetch_misses_files_that_are_needed(capsys, hub):
@@ -189,12 +196,13 @@ def test_prefetch_without_network_is_one_line(capsys, monkeypatch, tmp_path, no_
 
 def test_prefetch_with_a_hub_that_does_not_answer_is_one_line(capsys, hub, monkeypatch):
     def down(*arguments, **named):
-        raise LocalEntryNotFoundError("cannot connect")
+        raise NetworkError("the Hub fell silent")
 
-    monkeypatch.setattr("huggingface_hub.snapshot_download", down)
+    monkeypatch.setattr("vlgauge.encoders.fetching.hub_listing", down)
+    monkeypatch.setattr("vlgauge.network.hub_folder", down)
     code, _, err = run(capsys, "prefetch", "vision:google/vit-base-patch16-224-in21k")
     assert code == 2
-    assert "the Hub said LocalEntryNotFoundError" in err
+    assert "and the Hub fell silent; fetch it on a machine with network" in err
     assert err.count("\n") == 1
 
 

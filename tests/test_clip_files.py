@@ -5,10 +5,7 @@ import hashlib
 import shutil
 import time
 
-import httpx2
 import pytest
-from huggingface_hub.errors import LocalEntryNotFoundError
-from huggingface_hub.errors import RemoteEntryNotFoundError
 from tiny_clip import TINY
 from tiny_clip import write_tiny
 
@@ -20,6 +17,7 @@ from vlgauge.encoders.clip import clip_encoder
 from vlgauge.encoders.clip import clip_with_checkpoint
 from vlgauge.encoders.clip_model import find_weights
 from vlgauge.encoders.weights import sha256_of
+from vlgauge.network import NetworkError
 
 
 def test_missing_weights_are_told_at_once_and_without_network(no_sockets, monkeypatch, tmp_path):
@@ -67,27 +65,27 @@ class Hub:
     """Has some files of a repository; anything else is not found, or cannot be asked for."""
 
     def __init__(self, folder, *files, answers=True):
-        self.folder, self.files, self.answers, self.asked = folder, files, answers, []
+        self.folder, self.files, self.answers, self.asked, self.digests = folder, files, answers, [], []
 
-    def __call__(self, repository, filename, revision):
-        self.asked.append((repository, filename, revision))
+    def __call__(self, repository, file, revision, *, sha256):
+        self.asked.append((repository, file, revision))
+        self.digests.append(sha256)
         if not self.answers:
-            raise LocalEntryNotFoundError("cannot connect")
-        if filename not in self.files:
-            response = httpx2.Response(404, request=httpx2.Request("GET", "https://hub.invalid"))
-            raise RemoteEntryNotFoundError("not there", response=response)
-        (self.folder / filename).write_bytes(b"x")
-        return str(self.folder / filename)
+            raise NetworkError("the Hub fell silent")
+        if file not in self.files:
+            raise NetworkError("the Hub has no such file", 404)
+        (self.folder / file).write_bytes(b"x")
+        return self.folder / file
 
 
 @pytest.fixture
 def asked_hub(monkeypatch, tmp_path):
-    """`asked_hub(*files)`: a hub with those files, which `hf_hub_download` asks."""
+    """`asked_hub(*files)`: a hub with those files, which is asked for them."""
 
     def make(*files, answers=True):
         hub = Hub(tmp_path, *files, answers=answers)
-        monkeypatch.setattr("huggingface_hub.hf_hub_download", hub)
-        monkeypatch.setattr("vlgauge.encoders.weights.hub_answers", lambda limit: True)
+        monkeypatch.setattr("vlgauge.network.hub_file", hub)
+        monkeypatch.setattr("vlgauge.network.hub_answers", lambda limit: True)
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
         for switch in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):
             monkeypatch.delenv(switch, raising=False)
@@ -102,6 +100,7 @@ def test_the_file_of_the_table_is_fetched_at_its_revision(asked_hub, tmp_path):
     hub = asked_hub(CONVERTED_HUB_FILE)
     assert find_weights(row, None) == tmp_path / CONVERTED_HUB_FILE
     assert hub.asked == [(row.repository, "open_clip_pytorch_model.safetensors", row.revision)]
+    assert hub.digests == [digest]
 
 
 def test_a_file_of_open_clip_may_have_its_older_name(asked_hub, tmp_path):
@@ -118,7 +117,7 @@ def test_a_hub_without_the_file_or_without_an_answer_is_told(asked_hub):
         find_weights(row, None)
     assert len(hub.asked) == 2
     hub = asked_hub(answers=False)
-    with pytest.raises(WeightsNotFound, match="and the Hub said LocalEntryNotFoundError; run"):
+    with pytest.raises(WeightsNotFound, match="and the Hub fell silent; run"):
         find_weights(row, None)
     assert len(hub.asked) == 1
 

@@ -7,9 +7,9 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler
 
 import pytest
-from huggingface_hub.errors import LocalEntryNotFoundError
 from local_hub import COMMIT
 from local_hub import FakeHub
+from local_hub import be_online
 from local_hub import own_environment
 from local_hub import serve
 
@@ -22,6 +22,7 @@ from vlgauge.encoders.detector_weights import PublishedFile
 from vlgauge.encoders.detector_weights import find_weights
 from vlgauge.encoders.detector_weights import hub_file
 from vlgauge.encoders.weights import WeightsNotFound
+from vlgauge.network import NetworkError
 
 pytest.importorskip("torchvision")
 SMALL = "ssdlite320_mobilenet_v3_large"
@@ -35,14 +36,14 @@ def online(monkeypatch):
 
     def refuse(*arguments, **named):
         asked.append((arguments, named))
-        raise LocalEntryNotFoundError("cannot connect")
+        raise NetworkError("the Hub fell silent")
 
     for switch in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):
         monkeypatch.delenv(switch, raising=False)
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", refuse)
-    monkeypatch.setattr("vlgauge.encoders.weights.hub_answers", lambda limit: True)
+    monkeypatch.setattr("vlgauge.network.hub_file", refuse)
+    monkeypatch.setattr("vlgauge.network.hub_answers", lambda limit: True)
     monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda *arguments, **named: None)
-    monkeypatch.setattr("torch.hub.download_url_to_file", refuse)
+    monkeypatch.setattr("vlgauge.encoders.detector_weights.download", refuse)
     return asked
 
 
@@ -80,14 +81,12 @@ def test_hub_weights_come_from_the_cache_before_the_hub_is_asked(online, monkeyp
 
 def test_hub_weights_are_fetched_at_their_commit(online, monkeypatch, tmp_path):
     fetched = []
-    monkeypatch.setattr(
-        "huggingface_hub.hf_hub_download", lambda *a, **k: fetched.append((a, k)) or str(tmp_path / "new.pth")
-    )
+    monkeypatch.setattr("vlgauge.network.hub_file", lambda *a, **k: fetched.append((a, k)) or tmp_path / "new.pth")
     assert find_weights(SMALL, PINNED) == tmp_path / "new.pth"
-    assert fetched == [(("me/my.detector",), {"filename": "weights/small.safetensors", "revision": COMMIT})]
+    assert fetched == [(("me/my.detector", "weights/small.safetensors", COMMIT), {"sha256": None})]
 
 
-@pytest.mark.parametrize(("switch", "why"), [("1", "an offline switch is set"), ("", "the Hub said LocalEntryNotF")])
+@pytest.mark.parametrize(("switch", "why"), [("1", "an offline switch is set"), ("", "the Hub fell silent")])
 def test_hub_weights_that_cannot_be_had_name_file_and_command(online, monkeypatch, switch, why):
     monkeypatch.setenv("HF_HUB_OFFLINE", switch)
     with pytest.raises(WeightsNotFound) as caught:
@@ -145,8 +144,7 @@ def torchvision_server(monkeypatch, tmp_path):
             monkeypatch.setattr(place, "published_file", lambda name: file)
         return path
 
-    for switch in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):
-        monkeypatch.delenv(switch, raising=False)
+    be_online(monkeypatch, "http://hub.invalid", tmp_path / "hub")
     yield served
     server.shutdown()
     server.server_close()
@@ -174,7 +172,7 @@ def test_prefetch_refuses_weights_that_are_not_what_their_name_tells(torchvision
     path = torchvision_server(b"others", "00000000")
     code, _, err = prefetch(capsys, f"detector:{SMALL}")
     assert (code, path.exists()) == (2, False)
-    assert 'because invalid hash value (expected "00000000"' in err.splitlines()[-1]
+    assert f"instead of {'0' * 8}, which was not kept; fetch it" in err.splitlines()[-1]
     path.write_bytes(b"changed")
     code, _, err = prefetch(capsys, f"detector:{SMALL}")
     assert code == 2

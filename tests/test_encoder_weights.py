@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from vlgauge import encoders
+from vlgauge import network
 from vlgauge.encoders import sentence
 from vlgauge.encoders import weights
 
@@ -30,7 +31,7 @@ def test_either_switch_is_offline(monkeypatch, switch, value, off):
     for name in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(switch, value)
-    assert weights.offline() is off
+    assert network.offline() is off
 
 
 def rested(path, content, stamp=(10**18, 10**18)):

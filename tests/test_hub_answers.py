@@ -71,7 +71,7 @@ def output_of(code, address, home, **more):
 def test_one_request_and_one_error_where_the_hub_is_down(hub, tmp_path, way):
     Down.asked = []
     told = output_of(WAYS[way] + TOLD, hub(Down), tmp_path)
-    assert "and the Hub does not answer (one try of at most 4 s); " in told
+    assert "and the Hub does not answer (one try of at most 10 s); " in told
     assert Down.asked == [("HEAD", "/")]
 
 

@@ -162,8 +162,8 @@ def test_what_is_given_with_the_call_is_not_asked_for():
 def test_what_the_hub_has_is_not_missing_while_it_answers(monkeypatch):
     for switch in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):
         monkeypatch.delenv(switch)
-    monkeypatch.setattr("vlgauge.encoders.weights.hub_answers", lambda limit: True)
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_, **__: pytest.fail("fetched too early"))
+    monkeypatch.setattr("vlgauge.network.hub_answers", lambda limit: True)
+    monkeypatch.setattr("vlgauge.network.hub_file", lambda *_, **__: pytest.fail("fetched too early"))
     with pytest.raises(SourcesMissing, match=r"^the weights of PAC-S for ViT-B/32 are not in"):
         vlgauge.load("pac_s").compute(**CAPTION)
     with pytest.raises(SourcesMissing, match=r"lacks 3 of its .*\(2\) `regions=.*\(3\) `theta` is missing"):

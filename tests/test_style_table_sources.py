@@ -179,7 +179,7 @@ def test_table_travels_over_the_hub(toy, saved, hub, tmp_path):
     lines = finished.stdout.splitlines()
     assert lines[:2] == [Hub.commit, "True True"]
     assert "data set owner/name, file default.parquet, revision newest is not in the cache" in lines[2]
-    assert "the Hub said" in lines[2]
+    assert "has no such file (status 404)" in lines[2]
     created = json.loads(next(body for path, body in Hub.calls if path == "/api/repos/create"))
     assert (created["name"], created["type"]) == ("name", "dataset")
     assert created.get("visibility") == "private" or created.get("private")  # by version of huggingface_hub
@@ -205,22 +205,22 @@ def catalog(tmp_path, monkeypatch):
 
     asked = []
 
-    def download(repository, file, **options):
-        asked.append((repository, file, options["revision"], options["repo_type"]))
-        return str(tmp_path / "published.parquet")
+    def download(repository, file, revision, *, kind, sha256):
+        asked.append((repository, file, revision, kind, sha256))
+        return tmp_path / "published.parquet"
 
     for switch in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):
         monkeypatch.delenv(switch)
-    monkeypatch.setattr("vlgauge.encoders.weights.hub_answers", lambda limit: True)
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    monkeypatch.setattr("vlgauge.network.hub_answers", lambda limit: True)
+    monkeypatch.setattr("vlgauge.ngrams.sources.hub_file", download)
     write()
     return write, asked
 
 
-def test_published_table_is_fetched_at_its_commit(catalog):
+def test_published_table_is_fetched_at_its_commit(catalog, tmp_path):
     _, asked = catalog
     assert sources.named_table("big").styles == ("x", "y")
-    assert asked == [("owner/name", "big.parquet", "a" * 40, "dataset")]
+    assert asked == [("owner/name", "big.parquet", "a" * 40, "dataset", sha256_of(tmp_path / "published.parquet"))]
 
 
 def test_file_that_is_not_the_published_one_is_refused(catalog):

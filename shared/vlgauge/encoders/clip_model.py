@@ -54,7 +54,7 @@ def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: 
     """
     if weights is not None:
         return given_file(weights, setting)
-    path = hub_file_at(*_on_hub(row))
+    path = hub_file_at(*_on_hub(row), sha256=row.sha256)
     if row.sha256 and sha256_of(path) != row.sha256:
         raise ValueError(
             f"the weights of {row.name} must have the sha256 {row.sha256[:16]}, got {sha256_of(path)[:16]} in "

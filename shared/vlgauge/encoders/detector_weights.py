@@ -20,8 +20,9 @@ from vlgauge.encoders.checkpoint_files import state_dict_in
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import hub_file_at
 from vlgauge.encoders.weights import hub_file_here
-from vlgauge.encoders.weights import offline
 from vlgauge.encoders.weights import sha256_of
+from vlgauge.network import NetworkError
+from vlgauge.network import download
 
 if TYPE_CHECKING:
     import torch
@@ -212,20 +213,15 @@ def fetch_published(name: str) -> Path:
     published = published_file(name)
     if published.path.is_file():
         return _checked(published)
-    why = "an offline switch is set"
-    if not offline():
-        from torch.hub import download_url_to_file
-
-        published.path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            download_url_to_file(published.url, str(published.path), hash_prefix=published.prefix)
-            return _checked(published)
-        except (OSError, RuntimeError) as error:
-            why = " ".join(str(error).split())[:200]
-    raise WeightsNotFound(
-        f"{published.url} cannot be fetched to {published.path.parent}, because {why}; fetch it on a machine with "
-        f"network and copy it there"
-    )
+    published.path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        download(published.url, published.path, published.prefix)
+    except NetworkError as error:
+        raise WeightsNotFound(
+            f"{published.url} cannot be fetched to {published.path.parent}, because {error}; fetch it on a machine "
+            f"with network and copy it there"
+        ) from error
+    return published.path
 
 
 def read_state(path: Path) -> dict[str, torch.Tensor]:

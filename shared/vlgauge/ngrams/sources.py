@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.encoders.weights import sha256_of
-from vlgauge.encoders.weights import unreachable
+from vlgauge.network import NetworkError
+from vlgauge.network import hub_file
+from vlgauge.network import hub_requests
+from vlgauge.network import unreachable
 from vlgauge.ngrams.files import load
 from vlgauge.ngrams.files import save
 from vlgauge.ngrams.table import StyleTable
@@ -86,29 +89,36 @@ def hub_address(dataset: str) -> tuple[str, str]:
     return match[1], f"{match[2] or 'default'}.parquet"
 
 
-def fetched(repository: str, file: str, revision: str | None) -> str:
+def fetched(repository: str, file: str, revision: str | None, sha256: str | None = None) -> str:
     """Path of a file of a data set in the local cache, fetched unless it is there or an offline switch is set.
+
+    Args:
+        repository: Its id.
+        file: Its name there.
+        revision: Commit, branch or tag; None for the newest.
+        sha256: What a file that is fetched must hash to, where it is known.
 
     Raises:
         FileNotFoundError: If it cannot be had.
     """
-    from huggingface_hub import hf_hub_download
     from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.errors import EntryNotFoundError
     from huggingface_hub.errors import HFValidationError
 
-    wanted: dict[str, Any] = {"repo_type": "dataset", "revision": revision}
-    why: str | None = None
+    why = held = None
     try:
-        cached = try_to_load_from_cache(repository, file, **wanted)
+        cached = try_to_load_from_cache(repository, file, revision=revision, repo_type="dataset")
         held = cached if isinstance(cached, str) else None
         if held is None or not _COMMIT.fullmatch(revision or ""):
             why = unreachable()
-            held = held if why else hf_hub_download(repository, file, **wanted)
-        if held is not None:
-            return held
-    except (EntryNotFoundError, HFValidationError, OSError) as error:
-        why = f"the Hub said {type(error).__name__}"
+            if why is None:
+                return str(hub_file(repository, file, revision, kind="dataset", sha256=sha256))
+    except HFValidationError as error:
+        held, why = None, f"that is no id of the Hub ({error})"
+    except NetworkError as error:
+        # A Hub that breaks off is as good as none; what it says to the question counts.
+        held, why = held if error.status is None or error.status >= 500 else None, str(error)
+    if held is not None:
+        return held
     raise FileNotFoundError(
         f"`table` is neither a file that exists nor to be had from the Hub: data set {repository}, file {file}, "
         f"revision {revision or 'newest'} is not in the cache and {why}; fetch it on a machine with network: "
@@ -125,14 +135,15 @@ def push(table: StyleTable, dataset: str, *, private: bool, message: str | None)
         path = Path(folder) / file
         save(table, path)
         api = HfApi()
-        api.create_repo(repository, repo_type="dataset", private=private, exist_ok=True)
-        commit = api.upload_file(
-            path_or_fileobj=path,
-            path_in_repo=file,
-            repo_id=repository,
-            repo_type="dataset",
-            commit_message=message or f"Add style table {table.fingerprint}",
-        )
+        with hub_requests():
+            api.create_repo(repository, repo_type="dataset", private=private, exist_ok=True)
+            commit = api.upload_file(
+                path_or_fileobj=path,
+                path_in_repo=file,
+                repo_id=repository,
+                repo_type="dataset",
+                commit_message=message or f"Add style table {table.fingerprint}",
+            )
     return str(commit.oid)
 
 
@@ -163,7 +174,7 @@ def named_table(name: str) -> StyleTable:
             rows = list(csv.DictReader(file))
         captions, styles = ([row[column] for row in rows] for column in ("caption", "style"))
         return StyleTable.fit(captions, styles, name=name, source="vlgauge", licence=entry["licence"])
-    path = fetched(entry["dataset"], entry["file"], entry["revision"])
+    path = fetched(entry["dataset"], entry["file"], entry["revision"], entry["sha256"])
     if sha256_of(Path(path)) != entry["sha256"]:
         raise ValueError(
             f"`config_name` {name!r} must be the table that was published, but {path} has another checksum"
