@@ -24,9 +24,11 @@ from local_hub import own_environment
 import vlgauge
 from vlgauge import network
 from vlgauge.encoders.weights import WeightsNotFound
+from vlgauge.encoders.weights import hub_file_at
 from vlgauge.encoders.weights import hub_folder
 from vlgauge.network import Limits
 from vlgauge.network import NetworkError
+from vlgauge.ngrams.sources import fetched
 
 CONTENT = bytes(range(256)) * 400
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -397,6 +399,7 @@ def test_a_file_that_is_left_lets_the_thread_end(hub, fail):
 def test_a_process_that_gave_up_ends_at_once_and_says_no_more(hub, tmp_path):
     hub.fault = "silent"
     code = f"""
+from vlgauge.encoders.weights import hub_file_at
 from vlgauge.encoders.weights import hub_folder
 try:
     hub_folder("me/model", "{COMMIT}", ["*"], "or give a folder")
@@ -535,6 +538,36 @@ def test_pages_of_a_list(hub, monkeypatch):
     hub.next_page = "http://192.0.2.1/steal"
     with pytest.raises(NetworkError, match="has the next page of its list on another server"):
         network.hub_listing("me/model", COMMIT, ["*.json"])
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: hub_folder("a--b/c", COMMIT, ["*"], "or give a folder"),
+        lambda: hub_file_at("a--b/c", ["x"], COMMIT, lambda folder, why: f"not in {folder} and {why}; stop"),
+        lambda: fetched("a--b/c", "default.parquet", None),
+    ],
+    ids=["folder", "file", "table"],
+)
+def test_what_is_no_id_of_the_hub(hub, ask):
+    with pytest.raises(FileNotFoundError, match=r"and that is no id of the Hub \(.*'a--b/c'.*\); "):
+        ask()
+    assert [path for _, path in hub.asked] == []
+
+
+# -- What is here already ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("fault", ["cut at once", "500"])
+def test_the_table_that_is_here_serves_while_the_hub_breaks_off(hub, fault):
+    path = fetched("me/data", "default.parquet", None)
+    hub.fault = fault
+    assert fetched("me/data", "default.parquet", None) == path
+
+
+def test_a_table_that_the_hub_has_no_more_is_told(hub):
+    fetched("me/data", "default.parquet", None)
+    hub.fault = "404 file"
+    with pytest.raises(FileNotFoundError, match=r"has no such file \(status 404\); fetch it"):
+        fetched("me/data", "default.parquet", None)
 
 
 # -- What others ask --------------------------------------------------------------------------------------------------
