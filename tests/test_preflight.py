@@ -105,6 +105,17 @@ def test_files_that_are_named_and_not_there(tmp_path):
             vlgauge.load(name, **nowhere("checkpoint", "weights")).compute(**CAPTION)
 
 
+def test_a_checkpoint_file_needs_its_base(tmp_path):
+    (tmp_path / "model.pth.tar").touch()
+    for base, told in (
+        (None, "`base` is missing: "),
+        (str(tmp_path / "b"), "`base` must be an existing folder, or a Hub"),
+    ):
+        rovist_c = vlgauge.load("rovist_c", model=str(tmp_path / "model.pth.tar"), base=base)
+        with pytest.raises(SourcesMissing, match=f"^{told}"):
+            rovist_c.compute(predictions=STORIES["predictions"])
+
+
 def test_ratings_that_are_not_installed(monkeypatch):
     monkeypatch.setattr("vlgauge.concreteness.find_spec", lambda name: None)
     with pytest.raises(SourcesMissing, match=r"lacks 2 of its .*\(1\) `concreteness_path` is missing: .*\(2\) timm/"):
