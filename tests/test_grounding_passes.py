@@ -68,6 +68,7 @@ def test_one_pass_over_crops_and_texts_serves_all_variants(asked, tiny, data):
         return vlgauge.load("groovist", keep_in_memory=True, **tiny | settings | more)
 
     encoder = clip_encoder(**tiny)
+    features.process_memory.forget(encoder._scope)
     before = encoder.forwards.copy()
     found = study.ablations(load, data, fit_idf(data.stories, lowercase=True), n_random=2)
     assert len(found) == 7

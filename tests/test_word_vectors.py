@@ -57,6 +57,18 @@ def test_a_word_is_looked_for_once(glove, monkeypatch):
     assert calls == [["bird", "dog"], ["cat"]]
 
 
+def test_a_copy_that_went_or_another_folder_costs_no_words(tmp_path, monkeypatch):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "v.txt").write_text("dog 1 2\ncat 3 4\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "one")
+    relative = word_vector_file("v.txt")
+    monkeypatch.chdir(tmp_path)
+    assert relative.rows(["dog"])["dog"].tolist() == [1.0, 2.0]
+    (tmp_path / "one" / "v.txt").unlink()
+    assert word_vector_file(tmp_path / "two" / "v.txt").rows(["cat"])["cat"].tolist() == [3.0, 4.0]
+
+
 def test_one_file_is_opened_once_also_by_threads(glove):
     # Written before the threads start: one would read what another is writing.
     path, found = glove().path, []

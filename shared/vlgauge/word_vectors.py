@@ -229,7 +229,7 @@ def _all_rows(file: Path, argument: str, advance: Callable[[int], object]) -> It
 
 
 def word_vector_file(path: str | PathLike[str], *, argument: str = "glove_path") -> WordVectorFile:
-    """The file of that path, opened once per process.
+    """The file of that path, opened once per process, wherever that goes and whatever becomes of copies.
 
     Raises:
         WeightsNotFound: If there is no such file.
@@ -240,5 +240,7 @@ def word_vector_file(path: str | PathLike[str], *, argument: str = "glove_path")
             f"`{argument}` must name an existing file of word vectors, got {str(path)!r}; "
             "glove.6B.300d.txt is in https://nlp.stanford.edu/data/glove.6B.zip"
         )
-    vectors: WordVectorFile = pool.get(("word-vectors", sha256_of(file)), lambda: WordVectorFile(file, argument))
+    file = file.absolute()
+    key = ("word-vectors", str(file), sha256_of(file))
+    vectors: WordVectorFile = pool.get(key, lambda: WordVectorFile(file, argument))
     return vectors

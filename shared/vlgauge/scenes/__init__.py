@@ -14,7 +14,7 @@
     ...     print(sentence)
     A large pink box stands on a white backdrop.
     The box meets a huge red ring soon.
-    The box moves right of the ring.
+    The box goes to the right of the ring.
     Afterwards, the ring comes to a black backdrop.
     The box is left alone on a white background at last.
 
