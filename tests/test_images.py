@@ -147,6 +147,12 @@ def test_missing_file_is_refused(path):
         image_cell(path, "x")
 
 
+def test_a_text_that_is_no_path_is_not_told_whole():
+    with pytest.raises(ValueError, match="which is missing") as told:
+        image_cell("x" * 100_000, "x")
+    assert len(str(told.value)) < 5_000
+
+
 @pytest.mark.parametrize("kind", ["folder", "fifo", "device"])
 def test_what_is_no_regular_file_is_refused(tmp_path, kind):
     path = {"folder": tmp_path, "fifo": tmp_path / "fifo", "device": Path(os.devnull)}[kind]

@@ -29,6 +29,7 @@ MAX_PIXELS = 89_478_485
 # How the pixels of each mode travel: PPM is fastest but would drop alpha and palettes, PNG cannot hold CMYK.
 _TRAVEL_FORMAT = {"RGB": "PPM", "L": "PPM", "1": "PPM", "P": "PNG", "LA": "PNG", "RGBA": "PNG", "CMYK": "TIFF"}
 _DEEP_MODES = ("I", "F")
+_LONGEST_PATH = 4096  # of Linux; what is longer is a text that was taken for a path
 
 _ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+://|data:)", re.IGNORECASE)
 
@@ -102,7 +103,9 @@ def existing_file(path: str | os.PathLike[str], place: str, kind: Literal["image
     try:
         mode = absolute.stat().st_mode
     except (OSError, ValueError):
-        raise ValueError(f"`{place}` must be an existing {kind} file, got {text!r}, which is missing") from None
+        raise ValueError(
+            f"`{place}` must be an existing {kind} file, got {text[:_LONGEST_PATH]!r}, which is missing"
+        ) from None
     # Opening a pipe or a device could wait for ever.
     if not stat.S_ISREG(mode):
         article = "an" if kind == "image" else "a"
