@@ -154,16 +154,17 @@ STORIES = [story["sentences"] for story in GOLDEN.values() if story["sentences"]
 
 
 def test_order_neighbours_and_batches_do_not_matter():
+    # Rows of other lengths meet other paths of the libraries; 1e-5 is what the specification allows padding.
     pool.unload()
     together = tiny().compute(predictions=STORIES[:20])["rovist_c_scores"]
     for settings, rows in (({"batch_size": 3}, STORIES[:20]), ({}, STORIES[:20][::-1])):
         pool.unload()
         scores = tiny(**settings).compute(predictions=rows)["rovist_c_scores"]
         back = scores if rows == STORIES[:20] else scores[::-1]
-        assert back == pytest.approx(together, abs=1e-6, nan_ok=True)
+        assert back == pytest.approx(together, abs=1e-5, nan_ok=True)
     pool.unload()
     alone = [tiny().compute(predictions=[story])["rovist_c_scores"][0] for story in STORIES[:20]]
-    assert alone == pytest.approx(together, abs=1e-6, nan_ok=True)
+    assert alone == pytest.approx(together, abs=1e-5, nan_ok=True)
 
 
 def test_each_distinct_pair_is_scored_once():
