@@ -23,6 +23,7 @@ from vlgauge.noun_phrases import phrase_source
 from vlgauge.pictures import PREPROCESSING
 from vlgauge.regions import GIVEN
 from vlgauge.regions import RegionSource
+from vlgauge.regions import check_given
 from vlgauge.regions import checked_source as checked_regions
 from vlgauge.regions import checked_weights
 from vlgauge.regions import look_for_regions
@@ -77,7 +78,7 @@ def look_for_sources(metric: Any, has_images: bool, noun_phrases: Any, regions: 
     """
     from vlgauge.encoders.clip import look_for_clip
 
-    check_call(has_images, regions, features)
+    check_given(metric.name, has_images, regions, features)
     preflight = Preflight(metric.name, "groovist")
     profile = metric.profile
     if noun_phrases is None:
@@ -91,14 +92,6 @@ def look_for_sources(metric: Any, has_images: bool, noun_phrases: Any, regions: 
     if features is None and regions is None:
         look_for_regions(preflight, metric.regions, profile=profile, weights=metric.detector_weights)
     return preflight
-
-
-def check_call(has_images: bool, regions: Any, features: Any) -> None:
-    """ValueError if a call has too much or too little."""
-    if features is not None and regions is not None:
-        raise ValueError("`regions` must be left out where `features` are given, got both")
-    if features is None and regions is None and not has_images:
-        raise ValueError("`images` is missing: groovist needs images, or crops as `regions`, or `features`")
 
 
 def sentence_phrases(

@@ -20,6 +20,7 @@ from vlgauge.noun_phrases import look_for_phrases
 from vlgauge.pictures import PREPROCESSING
 from vlgauge.regions import GIVEN
 from vlgauge.regions import RegionSource
+from vlgauge.regions import check_given
 from vlgauge.regions import checked_source as checked_regions
 from vlgauge.regions import checked_weights
 from vlgauge.regions import look_for_regions
@@ -60,7 +61,7 @@ def missing_sources(metric: Any, has_images: bool, nouns: Any, regions: Any, fea
     Raises:
         ValueError: If the call has too much or too little.
     """
-    check_call(has_images, regions, features)
+    check_given(metric.name, has_images, regions, features)
     preflight = Preflight(metric.name, "rovist-vg")
     profile = metric.profile
     if nouns is None:
@@ -76,14 +77,6 @@ def missing_sources(metric: Any, has_images: bool, nouns: Any, regions: Any, fea
     if features is None and regions is None:
         look_for_regions(preflight, metric.regions, profile=profile, weights=metric.detector_weights)
     return preflight
-
-
-def check_call(has_images: bool, regions: Any, features: Any) -> None:
-    """ValueError if a call has too much or too little."""
-    if features is not None and regions is not None:
-        raise ValueError("`regions` must be left out where `features` are given, got both")
-    if features is None and regions is None and not has_images:
-        raise ValueError("`images` is missing: rovist_vg needs images, or crops as `regions`, or `features`")
 
 
 def refuse_without_idf() -> NoReturn:

@@ -69,9 +69,9 @@ def check_result_target(target: str | None, source: str, *, details: bool = Fals
     check_target(target, [source], endings=RESULT_ENDINGS, beside=SIDECAR if ending in _WITH_SIDECAR else "")
 
 
-def write_output(target: str | Path, content: str | bytes) -> None:
-    """Write a file and say so; it appears, or is replaced, when it is complete."""
-    write(target, content, "--output")
+def write_output(target: str | Path, content: str | bytes, option: str = "--output") -> None:
+    """Write the file of an option and say so; it appears, or is replaced, when it is complete."""
+    write(target, content, option)
     sys.stderr.write(f"wrote {printable(str(target))}\n")
 
 

@@ -168,7 +168,7 @@ def _write_rows(task: Task, target: str) -> None:
         raise ValueError("--write-rows must be left out where DATA has the images in it, which JSON cannot hold")
     cells = zip(*task.columns.values(), strict=True)
     lines = [json.dumps(dict(zip(task.columns, row, strict=True)), ensure_ascii=False) for row in cells]
-    write_output(target, "\n".join(lines) + "\n")
+    write_output(target, "\n".join(lines) + "\n", "--write-rows")
 
 
 def _record(scores: Scores, found: Evaluation) -> dict[str, Any]:

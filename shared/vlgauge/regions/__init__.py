@@ -33,6 +33,7 @@ __all__ = [
     "Region",
     "RegionSource",
     "arranged",
+    "check_given",
     "checked_source",
     "checked_weights",
     "look_for_regions",
@@ -79,6 +80,18 @@ def checked_weights(weights: Any, regions: Any) -> Any:
             f"with regions={source}"
         )
     return weights
+
+
+def check_given(metric: str, has_images: bool, regions: Any, features: Any) -> None:
+    """Check that a call of a metric has what it compares stories with, and not twice.
+
+    Raises:
+        ValueError: If it has too much or too little.
+    """
+    if features is not None and regions is not None:
+        raise ValueError("`regions` must be left out where `features` are given, got both")
+    if features is None and regions is None and not has_images:
+        raise ValueError(f"`images` is missing: {metric} needs images, or crops as `regions`, or `features`")
 
 
 def look_for_regions(preflight: Preflight, regions: Any, *, profile: str, weights: Any) -> None:
