@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from script_modules import script_module
 
 # Before anything imports evaluate, which reads them once. One folder per worker process.
 _HOME = tempfile.mkdtemp(prefix="vlgauge-tests-")
@@ -51,7 +52,7 @@ def pytest_sessionfinish():
 @pytest.fixture(scope="session", autouse=True)
 def told_of_the_toy():
     """As if the toys had warned already: which test is the first to use one depends on their order."""
-    from vlgauge.encoders import toy
+    from vlgauge.encoders.clip import toy
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -91,10 +92,10 @@ def rows_folder(tmp_path):
 
 @pytest.fixture
 def load_toy():
-    """`load_toy(name, **settings)` loads one of the small metrics in tests/toy_metrics."""
+    """`load_toy(name, **settings)` loads one of the small metrics in tests/helpers/toy_metrics."""
     import evaluate
 
-    return lambda name, **settings: evaluate.load(str(TESTS / "toy_metrics" / name), **settings)
+    return lambda name, **settings: evaluate.load(str(TESTS / "helpers" / "toy_metrics" / name), **settings)
 
 
 @pytest.fixture(scope="session")
@@ -136,9 +137,6 @@ def image_toy(load_toy, rows_folder):
 @pytest.fixture
 def run_demo(monkeypatch):
     """The script as a module, with the environment put back afterwards."""
-    monkeypatch.syspath_prepend(TESTS.parent / "scripts")
     for name in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):
         monkeypatch.setenv(name, "1")
-    import run_demo
-
-    return run_demo
+    return script_module("run_demo.py")

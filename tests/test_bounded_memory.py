@@ -4,12 +4,12 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from vlgauge import concreteness
-from vlgauge import video
-from vlgauge import word_vectors
-from vlgauge.concreteness import PhraseWeights
-from vlgauge.encoders import weights
+from vlgauge.media import frames
 from vlgauge.remembered import Remembered
+from vlgauge.text import concreteness
+from vlgauge.text import word_vectors
+from vlgauge.text.concreteness import PhraseWeights
+from vlgauge.weights import files
 
 
 def test_the_least_recently_used_go():
@@ -26,19 +26,19 @@ def test_the_least_recently_used_go():
 
 
 def test_digests_of_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(weights, "_DIGESTS", Remembered(3))
-    monkeypatch.setattr(weights.FileState, "is_settled", True)
+    monkeypatch.setattr(files, "_DIGESTS", Remembered(3))
+    monkeypatch.setattr(files.FileState, "is_settled", True)
     paths = [tmp_path / str(number) for number in range(5)]
     for path in paths:
         path.write_text(path.name)
-    first = [weights.sha256_of(path) for path in paths]
-    assert len(weights._DIGESTS) == 3
-    assert [weights.sha256_of(path) for path in paths] == first
+    first = [files.sha256_of(path) for path in paths]
+    assert len(files._DIGESTS) == 3
+    assert [files.sha256_of(path) for path in paths] == first
 
 
 def test_plans_of_videos():
-    assert isinstance(video._PLANS, Remembered)
-    assert video._PLANS.most <= 2**14
+    assert isinstance(frames._PLANS, Remembered)
+    assert frames._PLANS.most <= 2**14
 
 
 def test_ratings_of_words(monkeypatch):
@@ -65,7 +65,7 @@ def test_rows_of_word_vectors(tmp_path, monkeypatch):
 
 
 def test_texts_of_any_length_count_as_their_vectors():
-    from vlgauge.encoders.sentence import sentence_encoder
+    from vlgauge.encoders.sentences.model import sentence_encoder
 
     encoder = sentence_encoder(profile="embedded", device="cpu")
     encoder.store.clear()

@@ -1,15 +1,14 @@
 """The list of installed metrics."""
 
 import sys
-from pathlib import Path
 
 import pytest
+from folders import METRICS
+from folders import TOYS
 
 import vlgauge
 from vlgauge import catalog
 from vlgauge.catalog import MetricFacts
-
-TOYS = Path(__file__).parent / "toy_metrics"
 
 
 @pytest.fixture
@@ -18,7 +17,7 @@ def toys(monkeypatch):
 
 
 def test_root_is_the_folder_of_the_checkout():
-    assert catalog.metrics_root() == Path(__file__).resolve().parents[1] / "metrics"
+    assert catalog.metrics_root() == METRICS
 
 
 def test_names_are_the_folders_with_a_script_of_that_name(monkeypatch, tmp_path):

@@ -13,7 +13,7 @@ import pytest
 
 from vlgauge import files
 from vlgauge.cli import main
-from vlgauge.cli.tables import read_rows
+from vlgauge.media.tables import read_rows
 
 
 # -- what is no regular file ------------------------------------------------------------------------------------------

@@ -1,17 +1,14 @@
 """Heavy libraries without the parts that no score needs, and whole again when one is touched."""
 
-from pathlib import Path
-
 import pytest
-
-ROOT = Path(__file__).resolve().parents[1]
+from folders import EXAMPLES
 
 
 def test_score_of_a_picture_imports_neither_other_towers_nor_compilers(run_python, tmp_path):
     pytest.importorskip("open_clip")
     code = f"""
 from vlgauge.cli import main
-main(["score", "clip_s", {str(ROOT / "examples" / "captioned_scenes.jsonl")!r}, "--profile", "embedded"])
+main(["score", "clip_s", {str(EXAMPLES / "captioned_scenes.jsonl")!r}, "--profile", "embedded"])
 heavy = ("torch._dynamo.eval_frame", "sympy", "timm", "transformers", "scipy.stats", "evaluate.evaluator.base")
 print([name for name in heavy if name in sys.modules])
 """

@@ -8,7 +8,7 @@ import pytest
 import vlgauge
 from vlgauge import progress
 from vlgauge import scenes
-from vlgauge.encoders import pool
+from vlgauge.pool import pool
 from vlgauge.progress import announce
 from vlgauge.progress import checked_progress
 from vlgauge.progress import progress_bar

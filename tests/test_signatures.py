@@ -5,10 +5,10 @@ import functools
 import json
 import string
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import TESTS
 from hypothesis import example
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,19 +21,18 @@ from signature_cases import rows_of
 
 import vlgauge
 from vlgauge import catalog
-from vlgauge import concreteness
-from vlgauge import meteor_backends
 from vlgauge import regions
-from vlgauge.encoders import pool
-from vlgauge.module import base
-from vlgauge.module import styles
+from vlgauge.base import metric as metric_base
+from vlgauge.distances import meteor_backends
+from vlgauge.pool import pool
 from vlgauge.settings import setting_names
 from vlgauge.signatures import format_signature
 from vlgauge.signatures import local_name
 from vlgauge.signatures import named
 from vlgauge.signatures import parse_signature
+from vlgauge.style import metric as styles
+from vlgauge.text import concreteness
 
-TESTS = Path(__file__).resolve().parent
 METRICS = sorted(catalog.metric_names())
 # Surrogates too, which no encoding holds.
 TEXTS = st.text(st.characters(codec=None), max_size=12)
@@ -145,7 +144,7 @@ def signature(name, settings, monkeypatch):
 def test_every_setting_changes_the_signature_or_is_listed(name, files, sources, monkeypatch):
     cases = changes(name, files)
     metric = type(vlgauge.load(name, keep_in_memory=True))
-    listed = {*base.NOT_IN_SIGNATURE, *metric.unsigned}
+    listed = {*metric_base.NOT_IN_SIGNATURE, *metric.unsigned}
     assert set(cases) == set(setting_names(metric)) - listed - {"profile"}
     for setting, pair in cases.items():
         texts = [signature(name, settings, monkeypatch) for settings in pair]
@@ -163,7 +162,7 @@ def test_every_setting_changes_the_signature_or_is_listed(name, files, sources, 
 def test_settings_of_the_list_are_in_no_signature(name, files, sources, monkeypatch, tmp_path):
     settings = next(iter(changes(name, files).values()))[0]
     metric = type(vlgauge.load(name, keep_in_memory=True))
-    listed = {*base.NOT_IN_SIGNATURE, *metric.unsigned} & set(setting_names(metric))
+    listed = {*metric_base.NOT_IN_SIGNATURE, *metric.unsigned} & set(setting_names(metric))
     others = {
         setting: value for setting, value in (UNSIGNED | {"feature_cache": tmp_path}).items() if setting in listed
     }

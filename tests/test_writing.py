@@ -6,9 +6,9 @@ import stat
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+from folders import EXAMPLES
 
 from vlgauge.cli import main
 from vlgauge.writing import checked_target
@@ -34,16 +34,16 @@ WRITERS = {
         "with replacing(target) as part:\n    save_file({'a': np.zeros(10_000)}, part)"
     ),
     "table": (
-        "from vlgauge.ngrams import StyleTable\n"
+        "from vlgauge.style import StyleTable\n"
         "captions = [f'word{i} other{i} third{i} and{i}' for i in range(2_000)]\n"
         "StyleTable.fit(captions, ['a', 'b'] * 1_000).save(target)"
     ),
     "frequencies": (
-        "from vlgauge.cider import DocumentFrequency\nimport random\n"
+        "from vlgauge.distances.cider import DocumentFrequency\nimport random\n"
         "words = [str(random.Random(i).random()) for i in range(3_000)]\n"
         "DocumentFrequency.from_references([[' '.join(words)], [' '.join(words)]]).save(target)"
     ),
-    "idf": "from vlgauge.idf import fit_idf\nfit_idf([f'word{i} here.' for i in range(2_000)]).save(target)",
+    "idf": "from vlgauge.text.story_idf import fit_idf\nfit_idf([f'word{i} here.' for i in range(2_000)]).save(target)",
 }
 
 
@@ -219,7 +219,7 @@ def test_a_closed_folder_is_told_before_the_work(tmp_path):
     ids=["score", "d-hm", "sensitivity", "style-fit", "fit-theta"],
 )
 def test_an_input_is_never_the_target(tmp_path, monkeypatch, capsys, link, command, source, ending):
-    content = (Path(__file__).resolve().parents[1] / "examples" / "stories.csv").read_bytes()
+    content = (EXAMPLES / "stories.csv").read_bytes()
     (tmp_path / source).write_bytes(content)
     link(tmp_path / source, tmp_path / f"target{ending}")
     monkeypatch.chdir(tmp_path)

@@ -8,7 +8,7 @@ import evaluate
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge import module  # From: "vlgauge[d-hm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import base  # From: "vlgauge[d-hm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import results  # From: "vlgauge[d-hm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://arxiv.org/abs/2407.04559",)
@@ -82,7 +82,7 @@ def human_distance(parts: Floats) -> Floats:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class DHm(module.ComponentMetric):
+class DHm(base.ComponentMetric):
     """Distance of a model's stories from human ones; needs the scores of three other metrics, no model."""
 
     measures = "How far are a model's stories from human ones in grounding, coherence and repetition?"
@@ -90,7 +90,7 @@ class DHm(module.ComponentMetric):
     higher_is_better = False
 
     def __init__(self, *args: Any, apply_tanh: bool = True, **host: Any) -> None:
-        self.apply_tanh = module.true_or_false("apply_tanh", apply_tanh)
+        self.apply_tanh = base.true_or_false("apply_tanh", apply_tanh)
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.module.columns import listed
+from vlgauge.base.columns import listed
 from vlgauge.regions.sources import per_story
 from vlgauge.settings import shown
 

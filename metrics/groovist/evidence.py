@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.encoders import ImageTextEncoder
-from vlgauge.encoders.clip_text import spells_special
+from vlgauge.encoders.clip.tokens import spells_special
 from vlgauge.regions import Region
 from vlgauge.regions import regions_of
 from vlgauge.regions.boxes import checked_scores

@@ -9,10 +9,10 @@ from typing import Any
 
 import evaluate
 
-from vlgauge import language  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import module  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import base  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import results  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.encoders import clip_text  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.encoders.clip import tokens  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.text import language  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .analyses import MATCHING
 from .analyses import check_sentence_image
@@ -23,27 +23,27 @@ from .analyses import noun_phrase_proportion
 from .details import story_details
 from .evidence import TextVectors
 from .evidence import story_evidence
-from .inputs import CONCRETENESS
-from .inputs import GIVEN
-from .inputs import SOURCE_SETTINGS
-from .inputs import UNITS
-from .inputs import UNKNOWN
-from .inputs import checked_sources
-from .inputs import comparison_sources
-from .inputs import look_for_sources
-from .inputs import phrase_weigher
-from .inputs import sentence_phrases
+from .formula import VARIANTS
+from .formula import StoryScore
+from .formula import harmonic_mean
+from .formula import story_score
 from .phrases import StoryPhrases
 from .phrases import story_phrases
-from .scoring import VARIANTS
-from .scoring import StoryScore
-from .scoring import harmonic_mean
-from .scoring import story_score
-from .thresholds import DATASETS
-from .thresholds import checked_theta
-from .thresholds import chosen_theta
-from .thresholds import fitted_theta
-from .thresholds import look_for_theta
+from .sources import CONCRETENESS
+from .sources import GIVEN
+from .sources import SOURCE_SETTINGS
+from .sources import UNITS
+from .sources import UNKNOWN
+from .sources import checked_sources
+from .sources import comparison_sources
+from .sources import look_for_sources
+from .sources import phrase_weigher
+from .sources import sentence_phrases
+from .theta import DATASETS
+from .theta import checked_theta
+from .theta import chosen_theta
+from .theta import fitted_theta
+from .theta import look_for_theta
 
 _PAPERS = ("https://aclanthology.org/2023.emnlp-main.202",)
 
@@ -93,14 +93,14 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class Groovist(module.StoryImageMetric):
+class Groovist(base.StoryImageMetric):
     """Grounding of the noun phrases of a story in the regions of its images."""
 
     measures = "How well are the noun phrases of a story grounded in its images?"
     score_range = "(-inf, inf); tanh [-1, 1]"
     higher_is_better = True
     needs = ("groovist",)
-    columns = (module.Story("predictions"), module.Images("images", optional=True))
+    columns = (base.Story("predictions"), base.Images("images", optional=True))
 
     def __init__(
         self,
@@ -135,28 +135,28 @@ class Groovist(module.StoryImageMetric):
         batch_size: int = 64,
         **host: Any,
     ) -> None:
-        self.variant = module.one_of("variant", variant, VARIANTS)
-        self.dataset = None if dataset is None else module.one_of("dataset", dataset, DATASETS)
+        self.variant = base.one_of("variant", variant, VARIANTS)
+        self.dataset = None if dataset is None else base.one_of("dataset", dataset, DATASETS)
         self.theta = checked_theta(theta)
-        self.concreteness = None if concreteness is None else module.one_of("concreteness", concreteness, CONCRETENESS)
+        self.concreteness = None if concreteness is None else base.one_of("concreteness", concreteness, CONCRETENESS)
         self.concreteness_path, self.idf = concreteness_path, idf
-        self.lemmatizer = module.one_of("lemmatizer", lemmatizer, ("rules", "wordnet"))
-        self.penalize = module.true_or_false("penalize", penalize)
-        self.units = module.one_of("units", units, UNITS)
+        self.lemmatizer = base.one_of("lemmatizer", lemmatizer, ("rules", "wordnet"))
+        self.penalize = base.true_or_false("penalize", penalize)
+        self.units = base.one_of("units", units, UNITS)
         self.noun_phrases, self.regions = noun_phrases, regions
         self.sentences = language.checked_splitter(sentences)
         self.placeholders = language.checked_placeholders(placeholders)
-        self.deduplicate = module.true_or_false("deduplicate", deduplicate)
-        self.drop_pronouns = module.true_or_false("drop_pronouns", drop_pronouns)
+        self.deduplicate = base.true_or_false("deduplicate", deduplicate)
+        self.drop_pronouns = base.true_or_false("drop_pronouns", drop_pronouns)
         self.detector_weights, self.min_score = detector_weights, min_score
-        self.top_k = module.whole_number("top_k", top_k, 1)
-        self.normalize = None if normalize is None else module.one_of("normalize", normalize, ("tanh",))
+        self.top_k = base.whole_number("top_k", top_k, 1)
+        self.normalize = None if normalize is None else base.one_of("normalize", normalize, ("tanh",))
         self.analysis = checked_analysis(analysis)
-        self.matching = module.one_of("matching", matching, MATCHING)
-        self.reverse = module.true_or_false("reverse", reverse)
+        self.matching = base.one_of("matching", matching, MATCHING)
+        self.reverse = base.true_or_false("reverse", reverse)
         self.backbone, self.weights, self.feature_cache = backbone, weights, feature_cache
         self.device, self.dtype = device, dtype
-        self.batch_size = module.whole_number("batch_size", batch_size, 1)
+        self.batch_size = base.whole_number("batch_size", batch_size, 1)
         checked_sources(self)
         super().__init__(*args, **host)
 
@@ -214,7 +214,7 @@ class Groovist(module.StoryImageMetric):
         theta = chosen_theta(self, sources.is_published)
         read, evidence = story_evidence(self, sources, [of.kept for of in phrases], images, regions, features)
         scored, weights = [], []
-        with module.progress_bar(len(stories), "Scoring stories", self.progress) as advance:
+        with base.progress_bar(len(stories), "Scoring stories", self.progress) as advance:
             for own, compared in zip(phrases, evidence, strict=True):
                 weights.append([weigh(phrase) for phrase in own.kept])
                 filled = [UNKNOWN if weight is None else weight for weight in weights[-1]]
@@ -241,7 +241,7 @@ class Groovist(module.StoryImageMetric):
         if cut := sum(phrase in read.truncated for phrase in kept):
             warnings.warn(f"noun phrases longer than the encoder takes, which were cut: {cut}", stacklevel=6)
         if special := sum(phrase in read.special for phrase in kept):
-            warnings.warn(f"{special} of {len(kept)} noun phrases {clip_text.SPELLED}", stacklevel=6)
+            warnings.warn(f"{special} of {len(kept)} noun phrases {tokens.SPELLED}", stacklevel=6)
         without = sum(story.spots.n_images - len(set(story.spots.image)) for story in scored)
         if without:
             warnings.warn(f"images without a region, which were left out: {without}", stacklevel=6)

@@ -6,7 +6,7 @@ import evaluate
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge import module  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import base  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import statistics  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import shown  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
@@ -108,7 +108,7 @@ def bandwidths(squared_distances: Floats, rule: str | float = "median") -> Float
     Raises:
         ValueError: `rule` is neither a known name nor a positive finite number.
     """
-    rule = module.plain_number(rule)
+    rule = base.plain_number(rule)
     if isinstance(rule, (int, float)) and not isinstance(rule, bool) and 0.0 < rule < np.inf:
         return np.full(len(squared_distances), float(rule))
     if not isinstance(rule, str) or rule not in BANDWIDTH_RULES:
@@ -202,7 +202,7 @@ def _shift_and_weight(estimator: str, n: int, m: int) -> tuple[int, float]:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class MmdBert(module.CaptionVectorMetric):
+class MmdBert(base.CaptionVectorMetric):
     """Squared maximum mean discrepancy of two caption sets, with permutation p-values."""
 
     measures = "Could the sampled captions come from the distribution of people's captions?"
@@ -211,9 +211,9 @@ class MmdBert(module.CaptionVectorMetric):
     needs = ("mmd-bert",)
 
     def __init__(self, *args: Any, estimator: str = "unbiased", bandwidth: str | float = "median", **host: Any) -> None:
-        self.estimator = module.one_of("estimator", estimator, tuple(ESTIMATORS))
+        self.estimator = base.one_of("estimator", estimator, tuple(ESTIMATORS))
         bandwidths(np.zeros((1, 2, 2)), bandwidth)  # names the rules that there are
-        self.bandwidth = module.plain_number(bandwidth)
+        self.bandwidth = base.plain_number(bandwidth)
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
@@ -231,11 +231,11 @@ class MmdBert(module.CaptionVectorMetric):
 
     def _score_group(
         self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None
-    ) -> tuple[module.Statistic, list[dict[str, Any]]]:
+    ) -> tuple[base.Statistic, list[dict[str, Any]]]:
         """Scores, null distributions and bandwidths of examples with n candidates each."""
         squared = squared_distances(vectors)
         widths = bandwidths(squared, self.bandwidth)
         kernel = gaussian_kernel(squared, widths)
         null = None if ways is None else null_distribution(kernel, ways.candidates, self.estimator)
-        found = module.Statistic(squared_mmd(kernel, n, self.estimator), null)
+        found = base.Statistic(squared_mmd(kernel, n, self.estimator), null)
         return found, [{"bandwidth": width} for width in widths.tolist()]

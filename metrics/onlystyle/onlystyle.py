@@ -7,8 +7,8 @@ import evaluate
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge import module  # From: "vlgauge[onlystyle] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import ngrams  # From: "vlgauge[onlystyle] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import base  # From: "vlgauge[onlystyle] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import style  # From: "vlgauge[onlystyle] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://arxiv.org/abs/2201.00975",)
 
@@ -121,7 +121,7 @@ def best_styles(matrix: Floats, names: Sequence[str], k: int) -> list[list[list[
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class Onlystyle(module.StyleMetric):
+class Onlystyle(base.StyleMetric):
     """Mean contrastive weight of the n-grams of a caption; needs no model."""
 
     measures = "Does the caption sound like the style?"
@@ -137,9 +137,9 @@ class Onlystyle(module.StyleMetric):
         return_style_matrix: bool = False,
         **host: Any,
     ) -> None:
-        self.orders = module.one_of("orders", orders, ngrams.ORDER_RULES)
-        self.top_k = module.whole_number("top_k", top_k, 0)
-        self.return_style_matrix = module.true_or_false("return_style_matrix", return_style_matrix)
+        self.orders = base.one_of("orders", orders, style.ORDER_RULES)
+        self.top_k = base.whole_number("top_k", top_k, 0)
+        self.return_style_matrix = base.true_or_false("return_style_matrix", return_style_matrix)
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
@@ -160,16 +160,16 @@ class Onlystyle(module.StyleMetric):
         scores: list[float] = []
         details: list[dict[str, Any]] = []
         known = 0
-        with module.progress_bar(len(captions), "Scoring captions", self.progress) as advance:
-            for part in ngrams.blocks(len(captions)):
+        with base.progress_bar(len(captions), "Scoring captions", self.progress) as advance:
+            for part in style.blocks(len(captions)):
                 texts, own = captions[part], targets[part]
-                orders = ngrams.weighted_ngrams(table, texts, own, self.variant, exclude_self=self.exclude_self)
+                orders = style.weighted_ngrams(table, texts, own, self.variant, exclude_self=self.exclude_self)
                 means = [order_scores(order.weights, order.grams.captions, order.grams.sizes) for order in orders]
                 sizes = np.stack([order.grams.sizes for order in orders])
                 scores += onlystyle_scores(np.stack(means), sizes, self.orders).tolist()
                 known += len(set(orders[0].known_captions().tolist()))
                 if return_details:
-                    details += ngrams.caption_explanations(texts, orders, self.orders)
+                    details += style.caption_explanations(texts, orders, self.orders)
                 advance(len(texts))
         extra: dict[str, Any] = {
             "in_sample": self.count_in_sample(table, captions),
@@ -179,7 +179,7 @@ class Onlystyle(module.StyleMetric):
         }
         return self.result(scores, made_with=self.signed_table(table), **extra)
 
-    def _all_styles(self, table: ngrams.StyleTable, captions: list[list[str]], targets: Ints) -> dict[str, Any]:
+    def _all_styles(self, table: style.StyleTable, captions: list[list[str]], targets: Ints) -> dict[str, Any]:
         """The keys that need the score in every style."""
         if not (self.top_k or self.return_style_matrix):
             return {}
@@ -193,7 +193,7 @@ class Onlystyle(module.StyleMetric):
         top: list[Any] = []
         ranks: list[int] = []
         rows: list[list[float]] = []
-        for block in ngrams.score_blocks(table, captions, self.variant, orders=self.orders, left_out_of=own):
+        for block in style.score_blocks(table, captions, self.variant, orders=self.orders, left_out_of=own):
             if self.top_k:
                 ranks += style_ranks(block, targets[len(ranks) : len(ranks) + len(block)]).tolist()
                 top += best_styles(block, table.styles, self.top_k)

@@ -9,11 +9,11 @@ from typing import Any
 
 import evaluate
 
+from vlgauge import base  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import catalog  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import module  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.encoders import WeightsNotFound  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.encoders import preflight  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import shown  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.weights import preflight  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 
@@ -108,14 +108,14 @@ def where_to_set(name: str) -> str:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class Rovist(module.StoryImageMetric):
+class Rovist(base.StoryImageMetric):
     """Sum of visual grounding, coherence and non-redundancy of a story."""
 
     measures = "How well grounded, coherent and free of repetition is a visual story?"
     score_range = "(-inf, inf); scale_vg (-inf, 3]"
     higher_is_better = True
     needs = ("rovist",)
-    columns = (module.Story("predictions"), module.Images("images", optional=True))
+    columns = (base.Story("predictions"), base.Images("images", optional=True))
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Rovist(module.StoryImageMetric):
         **host: Any,
     ) -> None:
         self.vg, self.c, self.nr = checked_part("vg", vg), checked_part("c", c), checked_part("nr", nr)
-        self.scale_vg = module.true_or_false("scale_vg", scale_vg)
+        self.scale_vg = base.true_or_false("scale_vg", scale_vg)
         self.device = device
         super().__init__(*args, **host)
         common: dict[str, Any] = {"keep_in_memory": True, "profile": self.profile, "progress": self.progress}

@@ -11,10 +11,11 @@ from typing import Any
 import evaluate
 import numpy as np
 
-from vlgauge import language  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import module  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.encoders import pair  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.encoders import preflight  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import base  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import settings  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.encoders.pairs import loading  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.text import language  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.weights import preflight  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 
@@ -100,7 +101,7 @@ def coherence(probabilities: Sequence[float]) -> float:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class RovistC(module.StoryMetric):
+class RovistC(base.StoryMetric):
     """Coherence of a story by a classifier of sentence pairs."""
 
     measures = "Does each sentence of a story follow from the one before?"
@@ -127,13 +128,13 @@ class RovistC(module.StoryMetric):
                 kinds = "a folder, a file, a pinned Hub id" + (" or a function" if name == "model" else "")
                 raise ValueError(f"`{name}` must be {kinds}, got {type(value).__name__}")
         if not isinstance(coherent_label, str):
-            coherent_label = module.whole_number("coherent_label", coherent_label, 0)
+            coherent_label = settings.whole_number("coherent_label", coherent_label, 0)
         self.model, self.base, self.coherent_label = model, base, coherent_label
-        self.context = module.one_of("context", context, CONTEXTS)
-        self.identical = module.one_of("identical", identical, IDENTICAL)
+        self.context = settings.one_of("context", context, CONTEXTS)
+        self.identical = settings.one_of("identical", identical, IDENTICAL)
         self.sentences = language.checked_splitter(sentences)
-        self.truncation = module.one_of("truncation", truncation, TRUNCATIONS)
-        self.batch_size = module.whole_number("batch_size", batch_size, 1)
+        self.truncation = settings.one_of("truncation", truncation, TRUNCATIONS)
+        self.batch_size = settings.whole_number("batch_size", batch_size, 1)
         self.device = device
         super().__init__(*args, **host)
 
@@ -151,7 +152,7 @@ class RovistC(module.StoryMetric):
     def look_for_sources(self) -> preflight.Preflight:
         """What every call needs; nothing is loaded or fetched."""
         found = preflight.Preflight(self.name, "rovist-c")
-        pair.look_for_scorer(found, self.model, self.base, profile=self.profile)
+        loading.look_for_scorer(found, self.model, self.base, profile=self.profile)
         return found
 
     def _compute(self, predictions: list[str | list[str]], return_details: bool = False) -> dict[str, Any]:
@@ -161,9 +162,9 @@ class RovistC(module.StoryMetric):
         texts = [language.story_sentences(story, split) for story in predictions]
         for i, text in enumerate(texts):
             for k, sentence in enumerate(text):
-                module.valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # tokenizers take nothing else
+                base.valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # tokenizers take nothing else
         stories = [steps(text, context=self.context, identical=self.identical) for text in texts]
-        scorer = pair.pair_scorer(self.model, self.base, profile=self.profile, device=self.device)
+        scorer = loading.pair_scorer(self.model, self.base, profile=self.profile, device=self.device)
         values, cut = self._values(scorer, stories)
         ends = np.cumsum([len(story) for story in stories])[:-1]
         by_story, cut_by_story = ([part.tolist() for part in np.split(array, ends)] for array in (values, cut))
@@ -184,7 +185,7 @@ class RovistC(module.StoryMetric):
             ]
         return self.result(scores, made_with={"enc": scorer.identity}, **extra)
 
-    def _values(self, scorer: pair.PairScorer, stories: Sequence[Sequence[Step]]) -> tuple[np.ndarray, np.ndarray]:
+    def _values(self, scorer: loading.PairScorer, stories: Sequence[Sequence[Step]]) -> tuple[np.ndarray, np.ndarray]:
         """Probability of each pair of all stories, and whether it was cut; equal ones may be 0 without the model."""
         every = [step for story in stories for step in story]
         asked = [i for i, step in enumerate(every) if not (step.identical and self.identical == "zero")]
@@ -197,7 +198,7 @@ class RovistC(module.StoryMetric):
                 batch_size=self.batch_size,
                 progress=self.progress,
             )
-        except pair.PairTooLong as error:
+        except loading.PairTooLong as error:
             places = ((i, k, step) for i, story in enumerate(stories) for k, step in enumerate(story))
             i, k = next((i, k) for i, k, step in places if (step.first, step.second) == error.pair)
             raise ValueError(

@@ -15,9 +15,9 @@ import evaluate
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge import language  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import module  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import base  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import shown  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.text import language  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 
@@ -99,7 +99,7 @@ def non_redundancy(
     Raises:
         ValueError: If `n` is no whole number of at least 1 or `mode` is unknown.
     """
-    n = module.whole_number("n", n, 1)
+    n = base.whole_number("n", n, 1)
     if mode not in MODES:
         raise ValueError(f"`mode` must be one of {', '.join(map(repr, MODES))}, got {shown(mode)}")
     kept = [compared_words(tokens, mode=mode, lowercase=lowercase) for tokens in sentences]
@@ -182,7 +182,7 @@ def _similarity_rows(bags: Sequence[Counter[str]], *, mode: str) -> Iterator[npt
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class RovistNr(module.StoryMetric):
+class RovistNr(base.StoryMetric):
     """Non-redundancy of a story; needs no model and no data."""
 
     measures = "How little does a story repeat itself, between and within its sentences?"
@@ -198,10 +198,10 @@ class RovistNr(module.StoryMetric):
         lowercase: bool = False,
         **host: Any,
     ) -> None:
-        self.mode = module.one_of("mode", mode, MODES)
-        self.n = module.whole_number("n", n, 1)
+        self.mode = base.one_of("mode", mode, MODES)
+        self.n = base.whole_number("n", n, 1)
         self.sentences = language.checked_splitter(sentences)
-        self.lowercase = module.true_or_false("lowercase", lowercase)
+        self.lowercase = base.true_or_false("lowercase", lowercase)
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
@@ -211,7 +211,7 @@ class RovistNr(module.StoryMetric):
         """Score the stories."""
         split = language.sentence_splitter(self.sentences)
         scored, texts = [], []
-        with module.progress_bar(len(predictions), "Scoring stories", self.progress) as advance:
+        with base.progress_bar(len(predictions), "Scoring stories", self.progress) as advance:
             for story in predictions:
                 sentences = language.story_sentences(story, split)
                 tokens = [language.words(sentence, split) for sentence in sentences]

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.idf import IdfTable
-from vlgauge.language import replace_placeholders
-from vlgauge.module import valid_unicode
-from vlgauge.noun_phrases import given_phrases
-from vlgauge.noun_phrases import phrase_source
+from vlgauge.base import valid_unicode
 from vlgauge.regions import GIVEN
-from vlgauge.word_lookup import look_up
-from vlgauge.word_vectors import WordVectorFile
+from vlgauge.text.language import replace_placeholders
+from vlgauge.text.noun_phrases import given_phrases
+from vlgauge.text.noun_phrases import phrase_source
+from vlgauge.text.story_idf import IdfTable
+from vlgauge.text.word_lookup import look_up
+from vlgauge.text.word_vectors import WordVectorFile
 
 
 @dataclass(frozen=True)

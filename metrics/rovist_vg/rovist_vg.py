@@ -10,31 +10,31 @@ from typing import Any
 
 import evaluate
 
-from vlgauge import language  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import module  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.encoders import preflight  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import base  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.text import language  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.weights import preflight  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .evidence import Evidence
 from .evidence import given_evidence
 from .evidence import seen_stories
-from .inputs import GIVEN
-from .inputs import OOV
-from .inputs import REQUIRED
-from .inputs import SOURCE_SETTINGS
-from .inputs import checked_sources
-from .inputs import idf_weights
-from .inputs import missing_sources
-from .inputs import regions_from
-from .inputs import signed_model
-from .inputs import trained_model
+from .formula import AGGREGATES
+from .formula import best_regions
+from .formula import grounding_score
+from .formula import scaled_score
 from .nouns import StoryNouns
 from .nouns import looked_up
 from .nouns import story_nouns
 from .nouns import weighed
-from .scoring import AGGREGATES
-from .scoring import best_regions
-from .scoring import grounding_score
-from .scoring import scaled_score
+from .sources import GIVEN
+from .sources import OOV
+from .sources import REQUIRED
+from .sources import SOURCE_SETTINGS
+from .sources import checked_sources
+from .sources import idf_weights
+from .sources import missing_sources
+from .sources import regions_from
+from .sources import signed_model
+from .sources import trained_model
 
 _PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 
@@ -82,14 +82,14 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class RovistVg(module.StoryImageMetric):
+class RovistVg(base.StoryImageMetric):
     """Visual grounding of the nouns of a story in the regions of its images."""
 
     measures = "Do the nouns of a story name what its images show?"
     score_range = "(-inf, inf); scaled (-1, 1)"
     higher_is_better = True
     needs = ("rovist-vg",)
-    columns = (module.Story("predictions"), module.Images("images", optional=True))
+    columns = (base.Story("predictions"), base.Images("images", optional=True))
 
     def __init__(
         self,
@@ -112,16 +112,16 @@ class RovistVg(module.StoryImageMetric):
         **host: Any,
     ) -> None:
         self.checkpoint, self.glove_path, self.idf = checkpoint, glove_path, idf
-        self.oov = module.one_of("oov", oov, OOV)
-        self.aggregate = module.one_of("aggregate", aggregate, AGGREGATES)
-        self.scale = module.true_or_false("scale", scale)
+        self.oov = base.one_of("oov", oov, OOV)
+        self.aggregate = base.one_of("aggregate", aggregate, AGGREGATES)
+        self.scale = base.true_or_false("scale", scale)
         self.nouns, self.regions = nouns, regions
         self.sentences = language.checked_splitter(sentences)
         self.placeholders = language.checked_placeholders(placeholders)
         self.detector_weights, self.min_score = detector_weights, min_score
-        self.top_k = module.whole_number("top_k", top_k, 1)
+        self.top_k = base.whole_number("top_k", top_k, 1)
         self.device = device
-        self.batch_size = module.whole_number("batch_size", batch_size, 1)
+        self.batch_size = base.whole_number("batch_size", batch_size, 1)
         checked_sources(self)
         super().__init__(*args, **host)
 
@@ -153,7 +153,7 @@ class RovistVg(module.StoryImageMetric):
         idf, idf_source = idf_weights(self)
         own, evidence, made_with = self._compared(named, idf, images, regions, features)
         scores, details, without = [], [], 0
-        with module.progress_bar(len(stories), "Scoring stories", self.progress) as advance:
+        with base.progress_bar(len(stories), "Scoring stories", self.progress) as advance:
             for sentences, found, seen in zip(stories, own, evidence, strict=True):
                 score, rows = self._scored(found, seen)
                 scores.append(scaled_score(score) if self.scale else score)

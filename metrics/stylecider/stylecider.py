@@ -6,8 +6,8 @@ import evaluate
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge import module  # From: "vlgauge[stylecider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import ngrams  # From: "vlgauge[stylecider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import base  # From: "vlgauge[stylecider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import style as ngrams  # From: "vlgauge[stylecider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://arxiv.org/abs/2201.00975",)
 
@@ -111,14 +111,14 @@ def mean_over_references(scores: Floats, of: Ints, n_examples: int) -> Floats:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class Stylecider(module.StyleMetric):
+class Stylecider(base.StyleMetric):
     """Cosine of contrastive n-gram vectors, averaged over orders and references; needs no model."""
 
     measures = "Does the caption share the style-bearing n-grams of its references?"
     score_range = "[0, 1]; authors [0, 10]"
     higher_is_better = True
 
-    columns = (*module.StyleMetric.columns[:2], module.References("references"))
+    columns = (*base.StyleMetric.columns[:2], base.References("references"))
 
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
@@ -138,7 +138,7 @@ class Stylecider(module.StyleMetric):
         scores: list[float] = []
         details: list[dict[str, Any]] = []
         weighty = known = 0
-        with module.progress_bar(len(captions), "Scoring captions", self.progress) as advance:
+        with base.progress_bar(len(captions), "Scoring captions", self.progress) as advance:
             for part in ngrams.blocks(len(captions)):
                 texts, rows, style = captions[part], references[part], targets[part]
                 flat = table.tokenize([text for row in rows for text in row], "references")

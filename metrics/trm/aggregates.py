@@ -7,8 +7,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.overlap import coco_bleu_4
-from vlgauge.overlap import common_subsequences
+from vlgauge.distances.rouge_and_bleu import coco_bleu_4
+from vlgauge.distances.rouge_and_bleu import common_subsequences
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

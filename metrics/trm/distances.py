@@ -15,12 +15,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.caption_sets import CaptionVectors
-from vlgauge.cider import DocumentFrequency
-from vlgauge.cider import cider_d
-from vlgauge.meteor_backends import open_meteor
-from vlgauge.overlap import bleu_4
-from vlgauge.overlap import rouge_l
+from vlgauge.caption_sets.vectors import CaptionVectors
+from vlgauge.distances.cider import DocumentFrequency
+from vlgauge.distances.cider import cider_d
+from vlgauge.distances.meteor_backends import open_meteor
+from vlgauge.distances.rouge_and_bleu import bleu_4
+from vlgauge.distances.rouge_and_bleu import rouge_l
 from vlgauge.settings import shown
 
 Floats = npt.NDArray[np.float64]

@@ -12,12 +12,14 @@ import evaluate
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge import coco_text  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import meteor_backends  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import module  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import base  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import statistics  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import threads  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.distances import meteor_backends  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import shown  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.statistics import threads  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.text import (
+    coco_tokens as coco_text,  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+)
 
 from .aggregates import aggregated
 from .aggregates import mean_bleu_4
@@ -105,11 +107,11 @@ def checked_tolerance(tie_tol: Any) -> float | None:
     """
     if tie_tol is None:
         return None
-    return module.finite_number("tie_tol", tie_tol, "a finite number of at least 0", minimum=0.0)
+    return base.finite_number("tie_tol", tie_tol, "a finite number of at least 0", minimum=0.0)
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class Trm(module.CaptionVectorMetric):
+class Trm(base.CaptionVectorMetric):
     """Triangle-rank metric of two caption sets, with permutation p-values."""
 
     measures = "Do sampled captions differ from people's as people's differ among themselves?"
@@ -134,11 +136,11 @@ class Trm(module.CaptionVectorMetric):
         **host: Any,
     ) -> None:
         distance = "bleu_4" if distance == "bleu" else distance
-        self.distance = distance if callable(distance) else module.one_of("distance", distance, DISTANCES)
-        self.ties = module.one_of("ties", ties, TIES)
+        self.distance = distance if callable(distance) else base.one_of("distance", distance, DISTANCES)
+        self.ties = base.one_of("ties", ties, TIES)
         self.tie_tol = checked_tolerance(tie_tol)
-        self.force_zero_self = module.true_or_false("force_zero_self", force_zero_self)
-        self.mean_aggregate = module.true_or_false("mean_aggregate", mean_aggregate)
+        self.force_zero_self = base.true_or_false("force_zero_self", force_zero_self)
+        self.mean_aggregate = base.true_or_false("mean_aggregate", mean_aggregate)
         if mean_aggregate and (callable(distance) or distance == "precomputed"):
             raise ValueError(
                 f"`mean_aggregate` must have a named distance, whose score it can take, got {shown(distance)}"
@@ -147,11 +149,11 @@ class Trm(module.CaptionVectorMetric):
         if tokenizer is not None and not callable(tokenizer):
             raise ValueError(f"`tokenizer` must be a function from str to list of str, got {shown(tokenizer)}")
         self.tokenizer = tokenizer
-        self.backend = module.one_of("backend", backend, meteor_backends.BACKENDS)
+        self.backend = base.one_of("backend", backend, meteor_backends.BACKENDS)
         if jar is not None and backend != "meteor-1.5":
             raise ValueError(f"`jar` must be left out unless `backend` is 'meteor-1.5', got {shown(jar)}")
         self.jar = jar
-        self.workers = module.whole_number("workers", workers, 1)
+        self.workers = base.whole_number("workers", workers, 1)
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
@@ -221,7 +223,7 @@ class Trm(module.CaptionVectorMetric):
         tokens: Tokenizer,
         n: int,
         ways: statistics.Partitions | None,
-    ) -> tuple[dict[str, module.Statistic], list[dict[str, Any]]]:
+    ) -> tuple[dict[str, base.Statistic], list[dict[str, Any]]]:
         """The statistics of examples with n candidates each, and their details."""
         candidates = np.arange(distances.shape[1])[None] < n if ways is None else ways.candidates
         texts = [[tokens(caption) for caption in pooled] for pooled in captions] if self._reads_tokens() else []
@@ -238,7 +240,7 @@ class Trm(module.CaptionVectorMetric):
                 tests = triangle_tests(order, candidates, self.ties)
             for name, q, pvalues in zip(("", "separate"), tests.q, tests.pvalues, strict=True):
                 q[undefined] = np.nan
-                found[name] = module.Statistic(q[:, 0], None if ways is None else q, pvalues)
+                found[name] = base.Statistic(q[:, 0], None if ways is None else q, pvalues)
             for row in np.flatnonzero(~undefined).tolist():
                 names = ("counts_lone_candidate", "counts_lone_reference")
                 details[row] |= zip(names, tests.counts[row].tolist(), strict=True)
@@ -246,13 +248,13 @@ class Trm(module.CaptionVectorMetric):
             found["base"] = self._base(distances, texts, n, None if ways is None else candidates)
         return found, details
 
-    def _base(self, distances: Floats, texts: list[list[Tokens]], n: int, candidates: Bools | None) -> module.Statistic:
+    def _base(self, distances: Floats, texts: list[list[Tokens]], n: int, candidates: Bools | None) -> base.Statistic:
         """The mean over the candidates of the plain score, and its null distribution."""
         if self.distance == "bleu_4":
-            return module.Statistic(mean_bleu_4(texts, n))
+            return base.Statistic(mean_bleu_4(texts, n))
         identity = np.arange(distances.shape[1])[None] < n
         values = aggregated(str(self.distance), distances, texts, identity if candidates is None else candidates)
-        return module.Statistic(values[:, 0], None if candidates is None else values)
+        return base.Statistic(values[:, 0], None if candidates is None else values)
 
     def _warn_of_ties(self, order: npt.NDArray[np.signedinteger], distances: Floats) -> None:
         """Say that the user's own distances are too close for `tie_tol`: Q is 0 then, as of a perfect model."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 if TYPE_CHECKING:
-    from vlgauge.module import Metric
+    from vlgauge.base import Metric
 
 __version__ = "0.1.0"
 

@@ -14,8 +14,8 @@ from small_stores import key
 from small_stores import store_at
 from small_stores import vectors
 
-from vlgauge.encoders import shard_index
-from vlgauge.encoders import shards
+from vlgauge.encoders.features import shard_index
+from vlgauge.encoders.features import shards
 
 WARNING = r"1 of 4 vectors in .* were altered after they were written; they are computed again"
 
@@ -161,10 +161,10 @@ def test_altered_shards_are_not_merged(tmp_path):
 def test_scores_do_not_move(tmp_path):
     from PIL import Image
 
-    from vlgauge.encoders.clip import clip_encoder
-    from vlgauge.encoders.features import process_memory
-    from vlgauge.images import image_cell
-    from vlgauge.pictures import ImagePicture
+    from vlgauge.encoders.clip.loading import clip_encoder
+    from vlgauge.encoders.features.memory import process_memory
+    from vlgauge.media.images import image_cell
+    from vlgauge.media.pictures import ImagePicture
 
     pictures = [ImagePicture(image_cell(Image.new("RGB", (64, 64), (20 * i, 90, 30)), "x"), "x") for i in range(6)]
     encoder = clip_encoder(profile="embedded", device="cpu", feature_cache=tmp_path)

@@ -72,7 +72,7 @@ def test_weights(tmp_path):
         archive.writestr("archive/version", "3\n")
     assert paths["packed"].stat().st_size < 2**20
     found = results(
-        "from vlgauge.encoders.checkpoint_files import read_tensors",
+        "from vlgauge.weights.reading import read_tensors",
         "[tensor.numpy().copy() for tensor in read_tensors(path).values()]",
         paths,
     )
@@ -103,7 +103,7 @@ def test_pickles(tmp_path):
     for name, (data, _) in pickles.items():
         paths[name].write_bytes(data)
     found = results(
-        "from pathlib import Path\nfrom vlgauge.pickles import read_pickle", "read_pickle(Path(path))", paths
+        "from pathlib import Path\nfrom vlgauge.weights.pickles import read_pickle", "read_pickle(Path(path))", paths
     )
     check(found, {name: message for name, (_, message) in pickles.items()})
 
@@ -119,7 +119,7 @@ def test_tables(tmp_path):
     paths |= {name: tmp_path / f"{name}.jsonl" for name in ("keys", "deep")}
     paths["keys"].write_text(made.many_keys(100_000))
     paths["deep"].write_text("[" * 100_000 + "]" * 100_000)
-    found = results("from vlgauge.cli.tables import read_rows\nimport pyarrow.parquet", "read_rows(path)", paths)
+    found = results("from vlgauge.media.tables import read_rows\nimport pyarrow.parquet", "read_rows(path)", paths)
     expected = {
         "rows": "FILE must have at most 1,000,000 rows, got more",
         "texts": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rounds_worker import serve
 
-TOY = str(Path(__file__).parents[1] / "toy_metrics" / "story_toy")
+TOY = str(Path(__file__).parents[1] / "helpers" / "toy_metrics" / "story_toy")
 # One where Arrow has not written yet, one where it has written much.
 MANY = 20_000
 

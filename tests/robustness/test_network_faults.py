@@ -23,12 +23,12 @@ from local_hub import own_environment
 
 import vlgauge
 from vlgauge import network
-from vlgauge.encoders.weights import WeightsNotFound
-from vlgauge.encoders.weights import hub_file_at
-from vlgauge.encoders.weights import hub_folder
 from vlgauge.network import Limits
 from vlgauge.network import NetworkError
-from vlgauge.ngrams.sources import fetched
+from vlgauge.style.table_sources import fetched
+from vlgauge.weights.files import WeightsNotFound
+from vlgauge.weights.files import hub_file_at
+from vlgauge.weights.files import hub_folder
 
 CONTENT = bytes(range(256)) * 400
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -399,8 +399,8 @@ def test_a_file_that_is_left_lets_the_thread_end(hub, fail):
 def test_a_process_that_gave_up_ends_at_once_and_says_no_more(hub, tmp_path):
     hub.fault = "silent"
     code = f"""
-from vlgauge.encoders.weights import hub_file_at
-from vlgauge.encoders.weights import hub_folder
+from vlgauge.weights.files import hub_file_at
+from vlgauge.weights.files import hub_folder
 try:
     hub_folder("me/model", "{COMMIT}", ["*"], "or give a folder")
 except FileNotFoundError as error:

@@ -30,8 +30,8 @@ def add_parser(commands: Any) -> None:
 
 def run_info(options: argparse.Namespace) -> int:
     """Print one line per encoder and side."""
-    from vlgauge.encoders.disk_store import store_folders
-    from vlgauge.encoders.shards import list_shards
+    from vlgauge.encoders.features.disk import store_folders
+    from vlgauge.encoders.features.shards import list_shards
 
     root = chosen_folder(options.folder)
     rows, total = [], 0
@@ -51,7 +51,7 @@ def run_info(options: argparse.Namespace) -> int:
 
 def run_clear(options: argparse.Namespace) -> int:
     """Remove the vectors."""
-    from vlgauge.encoders.disk_store import clear
+    from vlgauge.encoders.features.disk import clear
 
     root = chosen_folder(options.folder)
     print(f"removed {clear(root) / 2**20:.1f} MiB from {root}")

@@ -11,8 +11,8 @@ from vlgauge.results import to_table
 from vlgauge.writing import checked_target
 
 if TYPE_CHECKING:
-    from vlgauge.encoders.architectures import ClipArchitecture
-    from vlgauge.encoders.conversion import Conversion
+    from vlgauge.encoders.clip.architectures import ClipArchitecture
+    from vlgauge.encoders.clip.conversion import Conversion
 
 KINDS = ("pac_s", "custom")
 
@@ -31,11 +31,11 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare, write, and tell what differs."""
-    from vlgauge.encoders.architectures import architecture_of
-    from vlgauge.encoders.clip_model import given_file
-    from vlgauge.encoders.clip_model import read_state
-    from vlgauge.encoders.conversion import convert
-    from vlgauge.encoders.weights import sha256_of
+    from vlgauge.encoders.clip.architectures import architecture_of
+    from vlgauge.encoders.clip.conversion import convert
+    from vlgauge.encoders.clip.model import given_file
+    from vlgauge.encoders.clip.model import read_state
+    from vlgauge.weights.files import sha256_of
 
     row = architecture_of(options.backbone)
     if options.output is None and options.kind != "pac_s":
@@ -55,8 +55,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _base(row: ClipArchitecture, base: str | None) -> Path:
-    from vlgauge.encoders.clip_model import find_weights
-    from vlgauge.encoders.weights import WeightsNotFound
+    from vlgauge.encoders.clip.model import find_weights
+    from vlgauge.weights.files import WeightsNotFound
 
     if base is not None:
         return find_weights(row, base, setting="--base")
@@ -68,7 +68,7 @@ def _base(row: ClipArchitecture, base: str | None) -> Path:
 
 def paper_place(row: ClipArchitecture, found: Conversion) -> Path:
     """Where pac_s finds weights by itself; ValueError if these are not the paper's."""
-    from vlgauge.encoders.pac_s_weights import paper_adapter_path
+    from vlgauge.encoders.clip.pac_s_heads import paper_adapter_path
 
     if found.lora:
         raise ValueError("--output is needed for a PAC-S++ checkpoint, which must not take the place of PAC-S")

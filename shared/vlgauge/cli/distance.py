@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from vlgauge.cli.loading import load_metric
-from vlgauge.cli.located import located
 from vlgauge.cli.outputs import SIDECAR
 from vlgauge.cli.outputs import check_target
 from vlgauge.cli.outputs import write_json
@@ -20,17 +19,18 @@ from vlgauge.cli.scoring import compute_all
 from vlgauge.cli.scoring import load_metrics
 from vlgauge.cli.scoring import read_columns
 from vlgauge.cli.scoring import settings_by_metric
-from vlgauge.cli.tables import READERS
-from vlgauge.cli.tables import add_limits
-from vlgauge.cli.tables import read_rows
 from vlgauge.files import read_json
 from vlgauge.lean_imports import lean_import
+from vlgauge.media.located import located
+from vlgauge.media.tables import READERS
+from vlgauge.media.tables import add_limits
+from vlgauge.media.tables import read_rows
 from vlgauge.results import to_json
 from vlgauge.results import to_table
 
 if TYPE_CHECKING:
-    from vlgauge.component_tables import PairedRows
-    from vlgauge.component_tables import Table
+    from vlgauge.studies.component_tables import PairedRows
+    from vlgauge.studies.component_tables import Table
 
 NAME = "d_hm"
 METRICS = ("groovist", "rovist_c", "rovist_nr")
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.score and (options.set or options.predictions or options.images or options.profile):
         raise ValueError("--set, --predictions, --images and --profile must come with --score, which was left out")
     lean_import("evaluate")
-    from vlgauge.component_tables import paired_rows
+    from vlgauge.studies.component_tables import paired_rows
 
     published = [_is_published(source) for source in (options.model, options.human)]
     sides = [read_side(getattr(options, what), what, options) for what in ("model", "human")]
@@ -116,8 +116,8 @@ def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
     Raises:
         ValueError: If it has none of the forms.
     """
-    from vlgauge.component_tables import read_published
-    from vlgauge.component_tables import table_of_rows
+    from vlgauge.studies.component_tables import read_published
+    from vlgauge.studies.component_tables import table_of_rows
 
     if _is_published(source):
         return Side(read_published(source), {})

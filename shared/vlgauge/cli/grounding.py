@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from vlgauge.cli.loading import load_metric
-from vlgauge.cli.located import located
 from vlgauge.cli.outputs import check_target
 from vlgauge.cli.outputs import write_json
 from vlgauge.cli.scoring import settings_by_metric
-from vlgauge.cli.tables import READERS
-from vlgauge.cli.tables import Rows
-from vlgauge.cli.tables import add_limits
-from vlgauge.cli.tables import read_rows
-from vlgauge.cli.tables import take_column
+from vlgauge.media.located import located
+from vlgauge.media.tables import READERS
+from vlgauge.media.tables import Rows
+from vlgauge.media.tables import add_limits
+from vlgauge.media.tables import read_rows
+from vlgauge.media.tables import take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import plain
 from vlgauge.results import to_table
 from vlgauge.writing import checked_target
 
 if TYPE_CHECKING:
-    from vlgauge.grounding_study import Stories
-    from vlgauge.idf import IdfTable
+    from vlgauge.studies.groovist import Stories
+    from vlgauge.text.story_idf import IdfTable
 
 NAME = "groovist"
 HIGH_T, HIGH_P, HIGH_RATING = 1.0, 0.2325, 3.0  # where the paper parts its data
@@ -80,8 +80,8 @@ def _add_random(parser: argparse.ArgumentParser) -> None:
 
 def run_random_pairs(options: argparse.Namespace) -> int:
     """Criterion 1 of the paper."""
-    from vlgauge.grounding_study import compared_pairs
-    from vlgauge.grounding_study import random_pairs
+    from vlgauge.studies.groovist import compared_pairs
+    from vlgauge.studies.groovist import random_pairs
 
     data, _ = _read(options)
     _check_random(options, len(data.stories), 1)
@@ -139,8 +139,8 @@ def parts_of_data(
 
 def run_ablations(options: argparse.Namespace) -> int:
     """Tables 2 and 3 of the paper."""
-    from vlgauge.grounding_study import ablations
-    from vlgauge.grounding_study import random_pairs
+    from vlgauge.studies.groovist import ablations
+    from vlgauge.studies.groovist import random_pairs
 
     if options.noun_phrases:
         raise ValueError("--noun-phrases must be left out, because the variants with nouns extract their own units")
@@ -215,7 +215,7 @@ def _progress(options: argparse.Namespace) -> bool | None:
 
 
 def _read(options: argparse.Namespace) -> tuple[Stories, Rows]:
-    from vlgauge.grounding_study import Stories
+    from vlgauge.studies.groovist import Stories
 
     check_target(options.output, [options.file])
     for name in ("seed", "resamples"):
@@ -246,8 +246,8 @@ def _ratings(rows: Rows, title: str) -> list[float]:
 
 
 def _idf(options: argparse.Namespace, data: Stories) -> IdfTable:
-    from vlgauge.idf import fit_idf
-    from vlgauge.idf import idf_table
+    from vlgauge.text.story_idf import fit_idf
+    from vlgauge.text.story_idf import idf_table
 
     # Phrases are in lower case.
     return idf_table(options.idf) if options.idf else fit_idf(data.stories, lowercase=True)
@@ -256,7 +256,7 @@ def _idf(options: argparse.Namespace, data: Stories) -> IdfTable:
 def _agreement(
     scores: Sequence[float], ratings: Sequence[float], options: argparse.Namespace, chosen: Sequence[bool] | None = None
 ) -> Any:
-    from vlgauge.rating_agreement import agreement
+    from vlgauge.studies.rating_agreement import agreement
 
     which = [i for i in range(len(scores)) if chosen is None or chosen[i]]
     return agreement(

@@ -71,7 +71,7 @@ def devices() -> dict[str, str]:
     found = {"cpu cores": str(os.cpu_count())}
     if find_spec("torch") is None:
         return found
-    from vlgauge.encoders.sentence import resolved_device
+    from vlgauge.encoders.sentences.model import resolved_device
 
     auto = resolved_device("auto")
     found["device of encoders"] = auto

@@ -9,10 +9,10 @@ from typing import Any
 from vlgauge.results import to_table
 
 if TYPE_CHECKING:
-    from vlgauge.encoders.assets import Asset
-    from vlgauge.encoders.assets import ByHand
-    from vlgauge.encoders.assets import Download
-    from vlgauge.encoders.assets import HubFiles
+    from vlgauge.prefetching.assets import Asset
+    from vlgauge.prefetching.assets import ByHand
+    from vlgauge.prefetching.assets import Download
+    from vlgauge.prefetching.assets import HubFiles
 
 _COLUMNS = ["file", "size", "sha256", "compared"]
 
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 def wanted(names: list[str]) -> list[Asset]:
     """What the names stand for, each once."""
     from vlgauge.catalog import metric_names
-    from vlgauge.encoders.assets import assets_of
+    from vlgauge.prefetching.assets import assets_of
 
     expanded = [one for name in names for one in (metric_names() if name == "all" else [name])]
     assets: list[Asset] = []
@@ -61,7 +61,7 @@ def wanted(names: list[str]) -> list[Asset]:
 
 def title(asset: Asset) -> str:
     """Name of an asset in one line."""
-    from vlgauge.encoders.assets import HubFiles
+    from vlgauge.prefetching.assets import HubFiles
 
     if isinstance(asset, HubFiles):
         return f"{asset.repository}, revision {asset.revision or 'newest (not pinned)'}"
@@ -70,14 +70,14 @@ def title(asset: Asset) -> str:
 
 def described(asset: Asset) -> str:
     """Name of an asset, and its files or what is to be done."""
-    from vlgauge.encoders.assets import HubFiles
+    from vlgauge.prefetching.assets import HubFiles
 
     return f"{title(asset)}: {', '.join(asset.patterns) if isinstance(asset, HubFiles) else asset.steps}"
 
 
 def check(assets: list[Asset]) -> int:
     """Tell of each asset whether it is there; 1 if one is not."""
-    from vlgauge.encoders.assets import HubFiles
+    from vlgauge.prefetching.assets import HubFiles
 
     code = 0
     for asset in assets:
@@ -105,10 +105,10 @@ def fetch(assets: list[Asset]) -> int:
     Raises:
         WeightsNotFound: If files cannot be had; says so of all of them, after the others were fetched.
     """
-    from vlgauge.encoders.assets import ByHand
-    from vlgauge.encoders.assets import Download
-    from vlgauge.encoders.assets import HubFiles
-    from vlgauge.encoders.weights import WeightsNotFound
+    from vlgauge.prefetching.assets import ByHand
+    from vlgauge.prefetching.assets import Download
+    from vlgauge.prefetching.assets import HubFiles
+    from vlgauge.weights.files import WeightsNotFound
 
     for asset in assets:
         if isinstance(asset, ByHand):
@@ -128,9 +128,9 @@ def fetch(assets: list[Asset]) -> int:
 
 
 def _fetch(files: HubFiles) -> None:
-    from vlgauge.encoders.fetching import checked_files
-    from vlgauge.encoders.fetching import folder_of
-    from vlgauge.encoders.fetching import sizes
+    from vlgauge.prefetching.fetching import checked_files
+    from vlgauge.prefetching.fetching import folder_of
+    from vlgauge.prefetching.fetching import sizes
 
     print(title(files), flush=True)
     for name, n_bytes in sizes(files).items():
@@ -145,7 +145,7 @@ def _fetch(files: HubFiles) -> None:
 
 
 def _download(file: Download) -> None:
-    from vlgauge.encoders.weights import sha256_of
+    from vlgauge.weights.files import sha256_of
 
     print(file.what, flush=True)
     path = file.fetch()

@@ -18,17 +18,17 @@ from vlgauge.cli.outputs import write_output
 from vlgauge.cli.scoring import load_metrics
 from vlgauge.cli.scoring import metric_list
 from vlgauge.cli.scoring import settings_by_metric
-from vlgauge.cli.tables import add_limits
 from vlgauge.lean_imports import lean_import
+from vlgauge.media.tables import add_limits
 from vlgauge.results import plain
 from vlgauge.results import to_json
 from vlgauge.results import to_table
 
 if TYPE_CHECKING:
-    from vlgauge.protocols import Evaluation
-    from vlgauge.protocols import Figure
-    from vlgauge.protocols import Scores
-    from vlgauge.protocols import Task
+    from vlgauge.studies.protocols import Evaluation
+    from vlgauge.studies.protocols import Figure
+    from vlgauge.studies.protocols import Scores
+    from vlgauge.studies.protocols import Task
 
 # Written out, because the package behind them imports numpy.
 NAMES = (
@@ -76,8 +76,8 @@ def run(options: argparse.Namespace) -> int:
     """Read the data, score the rows or read their scores, print the figures."""
     _check(options)
     lean_import("evaluate")
-    from vlgauge.protocols import PROTOCOLS
-    from vlgauge.protocols import read_scores
+    from vlgauge.studies.protocols import PROTOCOLS
+    from vlgauge.studies.protocols import read_scores
 
     reader = PROTOCOLS[options.name]
     task = reader(options.data, **_rules(options, list(inspect.signature(reader).parameters)))
@@ -149,8 +149,8 @@ def _rules(options: argparse.Namespace, known: Sequence[str]) -> dict[str, Any]:
 
 
 def _scored(task: Task, options: argparse.Namespace) -> list[Scores]:
-    from vlgauge.protocols import metric_scores
-    from vlgauge.protocols import read_corpus
+    from vlgauge.studies.protocols import metric_scores
+    from vlgauge.studies.protocols import read_corpus
 
     (name,) = metric_list(options.metric)
     settings = settings_by_metric(options.set, [name])

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
-from vlgauge.cli.located import located
 from vlgauge.cli.outputs import RESULT_ENDINGS
 from vlgauge.cli.outputs import check_result_target
 from vlgauge.cli.outputs import write_result
@@ -17,11 +16,12 @@ from vlgauge.cli.scoring import load_metrics
 from vlgauge.cli.scoring import metric_list
 from vlgauge.cli.scoring import read_columns
 from vlgauge.cli.scoring import settings_by_metric
-from vlgauge.cli.tables import READERS
-from vlgauge.cli.tables import Rows
-from vlgauge.cli.tables import add_limits
-from vlgauge.cli.tables import read_rows
-from vlgauge.cli.tables import take_column
+from vlgauge.media.located import located
+from vlgauge.media.tables import READERS
+from vlgauge.media.tables import Rows
+from vlgauge.media.tables import add_limits
+from vlgauge.media.tables import read_rows
+from vlgauge.media.tables import take_column
 from vlgauge.results import INTERVAL
 from vlgauge.results import to_json
 from vlgauge.results import to_table

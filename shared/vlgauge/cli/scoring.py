@@ -10,9 +10,9 @@ from typing import Any
 
 from vlgauge.catalog import metric_folder
 from vlgauge.cli.loading import load_metric
-from vlgauge.cli.tables import MissingColumn
-from vlgauge.cli.tables import Rows
-from vlgauge.cli.tables import take_column
+from vlgauge.media.tables import MissingColumn
+from vlgauge.media.tables import Rows
+from vlgauge.media.tables import take_column
 
 COLUMNS = ("predictions", "references", "images", "videos", "styles")
 

@@ -18,17 +18,17 @@ from vlgauge.cli.outputs import check_target
 from vlgauge.cli.outputs import write_json
 from vlgauge.cli.scoring import refuse_settings_of_python
 from vlgauge.cli.scoring import setting
-from vlgauge.cli.tables import READERS
-from vlgauge.cli.tables import add_limits
-from vlgauge.cli.tables import read_rows
-from vlgauge.cli.tables import take_column
+from vlgauge.media.tables import READERS
+from vlgauge.media.tables import add_limits
+from vlgauge.media.tables import read_rows
+from vlgauge.media.tables import take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import to_table
 from vlgauge.settings import setting_names
 from vlgauge.writing import replacing
 
 if TYPE_CHECKING:
-    from vlgauge.sensitivity import SensitivityRow
+    from vlgauge.studies.sensitivity import SensitivityRow
 
 DEFAULT_METRICS = "trm,trm:distance=cider_d,mmd_bert,frechet_bert"
 PICTURES = (".png", ".svg", ".pdf")
@@ -61,7 +61,7 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read, test, print, draw."""
-    from vlgauge.sensitivity import sensitivity
+    from vlgauge.studies.sensitivity import sensitivity
 
     sizes = None if options.sizes is None else _numbers(options.sizes)
     check_target(options.output, [options.file])
@@ -91,8 +91,8 @@ def _against_people(
     predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], metrics: Mapping[str, Any], seed: int
 ) -> list[dict[str, Any]]:
     """People's captions against other people's, and the model's in their place: the same sizes on both sides."""
-    from vlgauge.sensitivity import human_split
-    from vlgauge.sensitivity import sensitivity
+    from vlgauge.studies.sensitivity import human_split
+    from vlgauge.studies.sensitivity import sensitivity
 
     people, others = human_split(references, seed=seed)
     size = max(map(len, people), default=0)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from vlgauge.cli.outputs import check_target
-from vlgauge.cli.tables import add_limits
+from vlgauge.media.tables import add_limits
 from vlgauge.results import to_json
 from vlgauge.results import to_table
 
 if TYPE_CHECKING:
-    from vlgauge.style_corpora import StyledCaptions
+    from vlgauge.studies.style_corpora import StyledCaptions
 
 SHARE = 0.15
 
@@ -76,7 +76,7 @@ def _add_corpus(parser: argparse.ArgumentParser) -> None:
 
 def run_fit(options: argparse.Namespace) -> int:
     """Read, count, write."""
-    from vlgauge.ngrams import StyleTable
+    from vlgauge.style import StyleTable
 
     check_target(options.output, [options.corpus], endings=(".parquet",))
     corpus = _read(options, options.corpus, None)
@@ -98,8 +98,8 @@ def run_fit(options: argparse.Namespace) -> int:
 
 def run_report(options: argparse.Namespace) -> int:
     """Read, score, print."""
-    from vlgauge.style_report import parted_by_group
-    from vlgauge.style_report import style_report
+    from vlgauge.studies.style_report import parted_by_group
+    from vlgauge.studies.style_report import style_report
 
     share = SHARE if options.held_out is None else options.held_out
     if not 0.0 <= share < 1.0:
@@ -164,9 +164,9 @@ def _read(options: argparse.Namespace, path: str, group: str | None, name: str =
 
 
 def _corpus(options: argparse.Namespace, path: str, group: str | None) -> StyledCaptions:
-    from vlgauge.cli.tables import MissingColumn
-    from vlgauge.style_corpora import READERS
-    from vlgauge.style_corpora import read_table
+    from vlgauge.media.tables import MissingColumn
+    from vlgauge.studies.style_corpora import READERS
+    from vlgauge.studies.style_corpora import read_table
 
     if options.kind == "table":
         try:

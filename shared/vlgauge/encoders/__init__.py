@@ -17,14 +17,14 @@ from typing import runtime_checkable
 
 import numpy as np
 
-from vlgauge.encoders.pool import EncoderPool
-from vlgauge.encoders.pool import pool
-from vlgauge.encoders.weights import WeightsNotFound
+from vlgauge.pool import EncoderPool
+from vlgauge.pool import pool
 from vlgauge.progress import Progress
+from vlgauge.weights.files import WeightsNotFound
 
 if TYPE_CHECKING:
     # pictures imports a module of this package.
-    from vlgauge.pictures import Picture
+    from vlgauge.media.pictures import Picture
 
 __all__ = ["EncoderPool", "ImageTextEncoder", "TextEncoder", "TextHidden", "WeightsNotFound", "pool"]
 

@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from types import NoneType
 from typing import Any
 
-from vlgauge.encoders.detector_weights import look_for_weights
-from vlgauge.encoders.preflight import Preflight
+from vlgauge.base.columns import listed
 from vlgauge.encoders.torch_use import DETECTOR_PACKAGES
-from vlgauge.module.columns import listed
 from vlgauge.regions.detectors import DETECTORS
 from vlgauge.regions.detectors import detector
 from vlgauge.regions.files import arranged
@@ -26,6 +24,8 @@ from vlgauge.regions.sources import given_regions
 from vlgauge.settings import nearest
 from vlgauge.settings import shown
 from vlgauge.signatures import named
+from vlgauge.weights.detectors import look_for_weights
+from vlgauge.weights.preflight import Preflight
 
 __all__ = [
     "DETECTORS",

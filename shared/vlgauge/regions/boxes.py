@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge.pictures import Box
+from vlgauge.media.pictures import Box
 
 
 def kept(scores: Sequence[float | None], *, top_k: int | None, min_score: float) -> list[int]:

@@ -10,16 +10,16 @@ from typing import Any
 
 from PIL import Image
 
-from vlgauge.encoders import known_tensors
-from vlgauge.encoders.checkpoint_files import given_as
-from vlgauge.encoders.detector_weights import DETECTORS
-from vlgauge.encoders.detector_weights import check_torchvision
-from vlgauge.encoders.detector_weights import find_weights
-from vlgauge.encoders.detector_weights import read_state
-from vlgauge.encoders.pool import pool
 from vlgauge.encoders.torch_use import refuse_forked
-from vlgauge.encoders.weights import sha256_of
+from vlgauge.pool import pool
 from vlgauge.progress import with_size
+from vlgauge.weights import known_tensors
+from vlgauge.weights.detectors import DETECTORS
+from vlgauge.weights.detectors import check_torchvision
+from vlgauge.weights.detectors import find_weights
+from vlgauge.weights.detectors import read_state
+from vlgauge.weights.files import sha256_of
+from vlgauge.weights.reading import given_as
 
 if TYPE_CHECKING:
     import torch
@@ -80,7 +80,7 @@ def detector(
     Args:
         name: One of `DETECTORS`.
         weights: File of its weights (safetensors, or tensors only in a file of torch), or one of the Hub, see
-            `vlgauge.encoders.detector_weights`; None for torchvision's own in torch's folder of checkpoints, whose
+            `vlgauge.weights.detectors`; None for torchvision's own in torch's folder of checkpoints, whose
             digest must be that of its name, and which are not downloaded.
         device: ``"auto"``, or a device of torch.
         profile: Profile of the metric; under "embedded" nothing is fetched.
@@ -93,7 +93,7 @@ def detector(
     """
     refuse_forked()
     check_torchvision(name)
-    from vlgauge.encoders.sentence import resolved_device
+    from vlgauge.encoders.sentences.model import resolved_device
 
     path = find_weights(name, weights, profile=profile)
     place = resolved_device(device)
@@ -113,7 +113,7 @@ def _built(name: str, path: Path) -> torch.nn.Module:
     import torch
     from torchvision.models import get_model
 
-    from vlgauge.encoders.checkpoint_names import refuse_other_tensors
+    from vlgauge.encoders.clip.tensor_names import refuse_other_tensors
 
     state = read_state(path)
     classes = state.get(_CLASSES)

@@ -15,15 +15,15 @@ from typing import Protocol
 import numpy as np
 from PIL import Image
 
-from vlgauge.images import image_cell
-from vlgauge.images import is_single_image
-from vlgauge.images import open_image
-from vlgauge.module.columns import listed
-from vlgauge.pictures import Box
-from vlgauge.pictures import CropPicture
-from vlgauge.pictures import ImagePicture
-from vlgauge.pictures import Picture
-from vlgauge.pictures import SharedImage
+from vlgauge.base.columns import listed
+from vlgauge.media.images import image_cell
+from vlgauge.media.images import is_single_image
+from vlgauge.media.images import open_image
+from vlgauge.media.pictures import Box
+from vlgauge.media.pictures import CropPicture
+from vlgauge.media.pictures import ImagePicture
+from vlgauge.media.pictures import Picture
+from vlgauge.media.pictures import SharedImage
 from vlgauge.regions.boxes import checked_boxes
 from vlgauge.regions.boxes import checked_scores
 from vlgauge.regions.boxes import grid_boxes

@@ -1,0 +1,244 @@
+"""Size and power of the tests of trm, mmd_bert and frechet_bert on Gaussian sets: the tables in the cards."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.base import Statistic
+from vlgauge.caption_sets.corpus_statistic import CorpusStatistic
+from vlgauge.statistics import TOLERANCE
+from vlgauge.statistics import Partitions
+from vlgauge.statistics import SetTest
+from vlgauge.statistics import calibrated_harmonic_pvalue
+from vlgauge.statistics import partitions
+
+Floats = npt.NDArray[np.float64]
+Change: TypeAlias = Callable[[Floats, int], None]
+
+METRICS = Path(__file__).resolve().parents[2] / "metrics"
+WIDTH = 10
+ALPHA = 0.05
+MODE = 2.0  # the two modes of the references lie at plus and minus this in one coordinate
+# n candidates, m references, runs, Monte-Carlo draws where partitions are too many.
+SIZES = ((5, 5, 2_000, None), (10, 5, 1_000, None), (10, 10, 600, 999))
+# n candidates, m references, Monte-Carlo draws where partitions take long, corpora without and with a difference.
+CORPUS_SIZES = ((5, 5, None, 2_000, 500), (10, 5, 999, 200, 100))
+STATISTICS = ("Q", "separate Q", "MMD", "Frechet", "base")
+
+
+@lru_cache
+def formulas(metric: str, file: str | None = None) -> ModuleType:
+    """A metric's own file, which is in no package."""
+    path = METRICS / metric / f"{file or metric}.py"
+    spec = importlib.util.spec_from_file_location(f"{metric}_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError(f"`{path}` must be a file of the metric, got none")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _nothing(points: Floats, n: int) -> None:
+    """Leave both sides as they are."""
+
+
+def _location(points: Floats, n: int) -> None:
+    points[:, :n] += 0.6
+
+
+def _spread(factor: float) -> Change:
+    def scale(points: Floats, n: int) -> None:
+        points[:, :n] *= factor
+
+    return scale
+
+
+def _lost_mode(points: Floats, n: int) -> None:
+    """All candidates are in one mode, and half of the references, rounded up, in the other."""
+    others = n + (points.shape[1] - n) // 2
+    points[:, :others, 0] += MODE
+    points[:, others:, 0] -= MODE
+
+
+SCENARIOS: dict[str, Change] = {
+    "nothing (size)": _nothing,
+    "location, +0.6 in every coordinate": _location,
+    "spread x 0.3 (mode collapse)": _spread(0.3),
+    "spread x 0.6": _spread(0.6),
+    "spread x 1.6": _spread(1.6),
+    "one of two reference modes, 4 apart": _lost_mode,
+}
+
+
+def all_statistics(points: Floats, n: int, ways: Partitions) -> list[Statistic]:
+    """The five statistics, as the metrics compute and test them, of S sets of pooled points, shape ``(S, N, d)``."""
+    triangles, mmd, frechet = formulas("trm", "triangles"), formulas("mmd_bert"), formulas("frechet_bert")
+    aggregates = formulas("trm", "aggregates")
+    squared = mmd.squared_distances(points)
+    distances = np.sqrt(squared)
+    of_triangles = triangles.triangle_tests(triangles.levels(distances, 1e-12), ways.candidates)
+    kernel = mmd.gaussian_kernel(squared, mmd.bandwidths(squared, "median"))
+    gram = frechet.gram_matrices(points)
+    nulls = (
+        mmd.null_distribution(kernel, ways.candidates),
+        frechet.frechet_distances(gram, ways.candidates),
+        aggregates.mean_aggregates(distances, ways.candidates, np.min),
+    )
+    tolerances = (TOLERANCE, frechet.tie_tolerances(gram), TOLERANCE)
+    q = zip(of_triangles.q, of_triangles.pvalues, strict=True)
+    return [
+        *(Statistic(null[:, 0], null, pvalues) for null, pvalues in q),
+        *(Statistic(null[:, 0], null, None, gaps) for null, gaps in zip(nulls, tolerances, strict=True)),
+    ]
+
+
+def all_pvalues(points: Floats, n: int, ways: Partitions) -> Floats:
+    """p-values of the five statistics, shape ``(5, S)``, of S sets of pooled points, shape ``(S, N, d)``."""
+    return np.stack([test.pvalues for test in all_tests(points, n, ways, draws=1)])
+
+
+def all_tests(points: Floats, n: int, ways: Partitions, *, draws: int = 9_999) -> list[SetTest]:
+    """The tests of the five statistics on a corpus of S sets."""
+    tests = []
+    for found in all_statistics(points, n, ways):
+        corpus = CorpusStatistic(len(points), "large", draws=draws, seed=0)
+        corpus.add(list(range(len(points))), found)
+        tests.append(corpus.test)
+    return tests
+
+
+def power_rows(runs: int | None = None, seed: int = 0) -> Iterator[tuple[str, list[Floats]]]:
+    """Per scenario, the share of p-values up to .05 of each statistic at each size.
+
+    Args:
+        runs: Sets per scenario and size; None for 2,000 / 1,000 / 600.
+        seed: Seed of the sets.
+    """
+    for number, (name, change) in enumerate(SCENARIOS.items()):
+        shares = []
+        for n, m, default, draws in SIZES:
+            ways = partitions(n, m, pvalue="exact" if draws is None else "monte_carlo", draws=draws or 1)
+            rng = np.random.default_rng([seed, number, n, m])
+            pvalues = []
+            for start in range(0, runs or default, 100):
+                points = rng.normal(size=(min(100, (runs or default) - start), n + m, WIDTH))
+                change(points, n)
+                pvalues.append(all_pvalues(points, n, ways))
+            shares.append(np.mean(np.concatenate(pvalues, axis=1) <= ALPHA, axis=1))
+        yield name, shares
+
+
+@dataclass(frozen=True, eq=False)
+class CorpusTests:
+    """What the metrics say of some corpora; the first axis of each array are the five statistics.
+
+    Attributes:
+        pvalues: shape ``(5, C)``, the corpus p of the stratified test.
+        harmonic: shape ``(5, C)``, the calibrated harmonic mean p, which none of them gives.
+        excess: shape ``(5, C)``, mean excess.
+        intervals: shape ``(5, C, 2)``, its 95 % interval.
+        expected: shape ``(5, C)``, expected mean ln p.
+    """
+
+    pvalues: Floats
+    harmonic: Floats
+    excess: Floats
+    intervals: Floats
+    expected: Floats
+
+
+def corpus_tests(
+    n: int, m: int, corpora: int, *, shifted: int = 0, images: int = 100, draws: int | None = None, seed: int = 0
+) -> CorpusTests:
+    """Tests of corpora of Gaussian sets, of which some images have candidates shifted by 1 in every coordinate.
+
+    Args:
+        n: Candidates per image.
+        m: References per image.
+        corpora: Number of corpora.
+        shifted: Number of images that differ; 0 for none.
+        images: Images per corpus.
+        draws: Random partitions of each image; None for all of them.
+        seed: Seed of the sets.
+    """
+    ways = partitions(n, m, pvalue="exact" if draws is None else "monte_carlo", draws=draws or 1)
+    rows = []
+    for corpus in range(corpora):
+        points = np.random.default_rng([seed, n, m, shifted, corpus]).normal(size=(images, n + m, WIDTH))
+        points[:shifted, :n] += 1.0
+        rows.append([_corpus_numbers(test) for test in all_tests(points, n, ways)])
+    pvalues, harmonic, excess, low, high, expected = np.array(rows).transpose(2, 1, 0)
+    return CorpusTests(pvalues, harmonic, excess, np.stack([low, high], axis=2), expected)
+
+
+def _corpus_numbers(test: SetTest) -> tuple[float, ...]:
+    return (
+        test.stratified()[1],
+        calibrated_harmonic_pvalue(test.pvalues),
+        float(np.mean(test.excess_scores)),
+        *test.excess_interval(),
+        float(np.mean(test.expected_log_pvalues)),
+    )
+
+
+def corpus_rows(scale: float = 1.0) -> Iterator[tuple[str, list[Floats]]]:
+    """Rates of the tests and intervals of corpora of 100 images, per statistic, for each size.
+
+    Args:
+        scale: Share of the usual number of corpora.
+    """
+    null, other = [], []
+    for n, m, draws, *corpora in CORPUS_SIZES:
+        without, with_difference = (max(2, round(scale * count)) for count in corpora)
+        null.append(corpus_tests(n, m, without, draws=draws))
+        other.append(corpus_tests(n, m, with_difference, shifted=10, draws=draws))
+    for name, found in (("no image differs (size)", null), ("10 images differ by +1 (power)", other)):
+        yield f"corpus p: {name}", [np.mean(tests.pvalues <= ALPHA, axis=1) for tests in found]
+    for name, found in (("no image differs (size)", null), ("10 images differ by +1 (power)", other)):
+        yield f"harmonic mean p, calibrated: {name}", [np.mean(tests.harmonic <= ALPHA, axis=1) for tests in found]
+    for name, found in (("no image differs", null), ("10 images differ", other)):
+        # The true excess is 0 without a difference, else as good as the mean over all corpora.
+        truths = [0.0 if found is null else tests.excess.mean(axis=1, keepdims=True) for tests in found]
+        inside = [
+            np.mean((tests.intervals[:, :, 0] <= truth) & (truth <= tests.intervals[:, :, 1]), axis=1)
+            for tests, truth in zip(found, truths, strict=True)
+        ]
+        yield f"95 % interval of the excess holds it: {name}", inside
+    yield "expected mean ln p, no image differs", [tests.expected.mean(axis=1) for tests in null]
+
+
+def print_power(runs: int | None, seed: int = 0) -> None:
+    """Print the table in the form of the cards."""
+    titles = [f"{n}v{m} {' / '.join(STATISTICS)}" for n, m, *_ in SIZES]
+    print(f"| candidates differ by | {' | '.join(titles)} |")
+    print("|---" * (1 + len(SIZES)) + "|")
+    for name, shares in power_rows(runs, seed):
+        print_row(name, shares, 2)
+
+
+def print_row(name: str, shares: list[Floats], digits: int) -> None:
+    """One row of a table in the form of the cards."""
+    texts = ([f"{share:.{digits}f}".replace("0.", ".") for share in row] for row in shares)
+    cells = (" ".join("1" if text.startswith("1.0") else text for text in row) for row in texts)
+    print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def print_corpora(scale: float = 1.0) -> None:
+    """Print the table of corpora of 100 images in the form of the cards."""
+    titles = [f"{n}v{m} {' / '.join(STATISTICS)}" for n, m, *_ in CORPUS_SIZES]
+    print(f"| corpora of 100 images | {' | '.join(titles)} |")
+    print("|---" * (1 + len(CORPUS_SIZES)) + "|")
+    for name, shares in corpus_rows(scale):
+        print_row(name, shares, 3 if "size" in name else 2)

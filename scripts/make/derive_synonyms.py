@@ -1,0 +1,89 @@
+"""Derive the synonym table of METEOR from the files of WordNet 3.0.
+
+DIR holds index.*, data.* and *.exc, such as /usr/share/wordnet of Debian's package wordnet-base. Two files are written,
+the same bytes at every run; what a line holds is said in `vlgauge.distances.wordnet`, which reads them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import lzma
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+PARTS = ("noun", "verb", "adj", "adv")
+TARGET = Path(__file__).resolve().parents[2] / "shared" / "vlgauge" / "data"
+# Syntactic marks behind adjectives: "galore(ip)".
+MARKERS = ("(a)", "(p)", "(ip)")
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    """Lines of a file but those of the licence, which are indented."""
+    with path.open(encoding="ascii") as lines:
+        yield from (line for line in lines if not line.startswith(" "))
+
+
+def lowercase_names(fields: list[str]) -> list[str]:
+    """Names of a synset, given the fields of its data line, without those that have a capital or an underscore."""
+    count = int(fields[3], 16)
+    names = []
+    for name in fields[4 : 4 + 2 * count : 2]:
+        for marker in MARKERS:
+            name = name.removesuffix(marker)
+        if name == name.lower() and "_" not in name:
+            names.append(name)
+    return names
+
+
+def names_by_lemma(folder: Path, part: str) -> dict[str, list[str]]:
+    """For every lemma of a part of speech the sorted names of its synsets."""
+    synsets = {fields[0]: lowercase_names(fields) for fields in map(str.split, lines_of(folder / f"data.{part}"))}
+    found = {}
+    for fields in map(str.split, lines_of(folder / f"index.{part}")):
+        offsets = fields[-int(fields[2]) :]
+        found[fields[0]] = sorted({name for offset in offsets for name in synsets[offset]})
+    return found
+
+
+def exceptions_of(folder: Path, part: str) -> dict[str, list[str]]:
+    """Irregular forms of a part of speech and their lemmas; forms of several tokens are left out."""
+    rows = (line.split() for line in lines_of(folder / f"{part}.exc"))
+    return {form: lemmas for form, *lemmas in rows if "_" not in form}
+
+
+def synonym_lines(tables: list[dict[str, list[str]]], targets: set[str]) -> list[str]:
+    """One line per lemma of one token or that an irregular form of one token leads to."""
+    kept = sorted(lemma for lemma in set().union(*tables) if "_" not in lemma or lemma in targets)
+    return ["\t".join([lemma, *(" ".join(names.get(lemma, [])) for names in tables)]).rstrip("\t") for lemma in kept]
+
+
+def write_lines(path: Path, lines: list[str]) -> None:
+    """Write compressed lines and say what was written."""
+    packed = lzma.compress("".join(f"{line}\n" for line in lines).encode("ascii"), preset=9 | lzma.PRESET_EXTREME)
+    path.write_bytes(packed)
+    print(f"{path.name}: {len(lines)} lines, {len(packed)} bytes, sha256 {hashlib.sha256(packed).hexdigest()}")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read WordNet, write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", metavar="DIR", type=Path, help="folder with index.noun, data.noun, noun.exc, ...")
+    parser.add_argument("--target", type=Path, default=TARGET, help="folder to write to (default: that of the package)")
+    options = parser.parse_args(arguments)
+    tables = [names_by_lemma(options.folder, part) for part in PARTS]
+    exceptions = [exceptions_of(options.folder, part) for part in PARTS]
+    targets = {lemma for forms in exceptions for lemmas in forms.values() for lemma in lemmas}
+    exception_lines = [
+        "\t".join([part, form, " ".join(forms[form])])
+        for part, forms in zip(PARTS, exceptions, strict=True)
+        for form in sorted(forms)
+    ]
+    write_lines(options.target / "wordnet_synonyms.txt.xz", synonym_lines(tables, targets))
+    write_lines(options.target / "wordnet_exceptions.txt.xz", exception_lines)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""Draw the example pictures and clips of pac_s and clip_s, and write the files with their captions.
+
+    .venv/bin/python scripts/make/draw_examples.py examples
+
+Every caption is a drawn scene's own wording, or that of a scene that differs from it in one fact.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from vlgauge import scenes
+
+SEED = 11
+N_PICTURES, N_CLIPS = 10, 5
+PICTURE_SIZE, CLIP_SIZE = 128, 96
+FRAMES_PER_SECOND = 5
+N_REFERENCES = 2
+
+# Kind of a caption by the fact that is wrong in it, in the order of the reports.
+KINDS = {
+    "colour": "other colour",
+    "shape": "other shape",
+    "size": "other size",
+    "background": "other background",
+    "place": "swapped places",
+}
+SWAPPED = "place"
+ELSEWHERE = "other scene"
+RIGHT = "right"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the pictures, the clips and their captions."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="where the files go")
+    folder = parser.parse_args(arguments).folder
+    write_rows(folder / "captioned_scenes.jsonl", captioned_scenes(folder))
+    write_rows(folder / "captioned_clips.jsonl", captioned_clips(folder))
+    return 0
+
+
+def captioned_scenes(folder: Path) -> list[dict[str, Any]]:
+    """Draw the scenes; rows of a right caption, of one per changed fact, and of that of another scene."""
+    # Those with two objects first: a single one has no places to swap.
+    chosen = sorted(scenes.scenes(N_PICTURES, SEED, "test"), key=lambda scene: len(scene.objects), reverse=True)
+    (folder / "scenes").mkdir(exist_ok=True, parents=True)
+    rows = []
+    for number, scene in enumerate(chosen):
+        name = f"scenes/{number + 1:02}.png"
+        scenes.draw_scene(scene, size=PICTURE_SIZE, seed=SEED).image.save(folder / name, optimize=True)
+        texts = scenes.captions(scene, SEED + number, N_REFERENCES + 1)
+        captions = {RIGHT: texts[0]}
+        for what, kind in KINDS.items():
+            other = scenes.changed(scene, what, SEED + number)
+            if other is not None:
+                captions[kind] = scenes.captions(other, SEED + number)[0]
+        captions[ELSEWHERE] = scenes.captions(chosen[number - 1], SEED + number)[0]
+        rows += rows_of(f"scene-{number + 1:02}", captions, texts[1:], {"images": name})
+    return rows
+
+
+def captioned_clips(folder: Path) -> list[dict[str, Any]]:
+    """Draw the clips; rows of a right caption, of one per changed fact, and of that of another clip."""
+    chosen = scenes.clips(N_CLIPS, SEED, "test")
+    (folder / "clips").mkdir(exist_ok=True, parents=True)
+    rows = []
+    for number, clip in enumerate(chosen):
+        name = f"clips/{number + 1:02}.mp4"
+        write_clip(folder / name, clip.frames(CLIP_SIZE))
+        captions = {RIGHT: clip.captions(SEED + number)[0]}
+        for what, kind in KINDS.items():
+            if what != SWAPPED:
+                captions[kind] = clip.changed(what, SEED + number).captions(SEED + number)[0]
+        captions[ELSEWHERE] = chosen[number - 1].captions(SEED + number)[0]
+        references = clip.captions(SEED + number, N_REFERENCES + 1)[1:]
+        rows += rows_of(f"clip-{number + 1:02}", captions, references, {"videos": name})
+    return rows
+
+
+def rows_of(name: str, captions: dict[str, str], references: list[str], seen: dict[str, str]) -> list[dict[str, Any]]:
+    """One row per caption of a picture or clip."""
+    return [
+        {
+            "id": f"{name}, {kind}",
+            "picture": name,
+            "kind": kind,
+            "predictions": caption,
+            **seen,
+            "references": references,
+        }
+        for kind, caption in captions.items()
+    ]
+
+
+def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write a JSONL file."""
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_clip(path: Path, frames: Sequence[Image.Image]) -> None:
+    """Write frames as a video that any player shows."""
+    import av
+
+    with av.open(str(path), "w", options={"fflags": "+bitexact"}) as container:
+        stream: Any = container.add_stream("mpeg4", rate=FRAMES_PER_SECOND)
+        stream.width, stream.height = frames[0].size
+        stream.pix_fmt, stream.bit_rate = "yuv420p", 2_000_000
+        for image in frames:
+            for packet in stream.encode(av.VideoFrame.from_image(image)):
+                container.mux(packet)
+        for packet in stream.encode():
+            container.mux(packet)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,52 @@
+"""Write examples/human_scores.csv and examples/model_scores.csv, what `vlgauge d-hm` is tried on.
+
+The "human" stories are drawn stories as they are told, the "model" tells the same pictures worse: every third story is
+shuffled, repeats itself, or belongs to other pictures. groovist, rovist_c and rovist_nr score them under the embedded
+profile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
+
+from vlgauge.explain.d_hm import METRICS
+from vlgauge.explain.d_hm import component_scores
+from vlgauge.explain.told_stories import told_stories
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+N_STORIES, SEED = 18, 42
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Score and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", metavar="FOLDER", type=Path, default=EXAMPLES, help="of the two files")
+    folder = parser.parse_args(arguments).output
+    stories = told_stories(N_STORIES, SEED)
+    human = stories[:N_STORIES]
+    # Kind 1 of the first story, kind 2 of the second, kind 3 of the third, and so on.
+    model = [stories[(1 + i % 3) * N_STORIES + i] for i in range(N_STORIES)]
+    scores = component_scores([*human, *model])
+    ids = [story.name for story in human]
+    write(folder / "human_scores.csv", ids, scores[:N_STORIES])
+    write(folder / "model_scores.csv", ids, scores[N_STORIES:])
+    return 0
+
+
+def write(path: Path, ids: Sequence[str], scores: Sequence[Mapping[str, float]]) -> None:
+    """A table with one row per story, of four digits."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["id", *METRICS])
+        rows.writerows(
+            [name, *(f"{row[metric]:.4f}" for metric in METRICS)] for name, row in zip(ids, scores, strict=True)
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,249 @@
+"""What the toy CLIP is trained on: pictures, crops, stories and clips, each with right and with wrong texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import replace
+
+import numpy as np
+from PIL import Image
+
+from toy_clip.codes import claim_row
+from toy_clip.codes import ground_row
+from toy_clip.codes import scene_row
+from toy_clip.codes import token_ids
+from vlgauge.encoders.clip.pixels import square
+from vlgauge.encoders.clip.toy import TOY_ROW
+from vlgauge.scenes.clips import SceneClip
+from vlgauge.scenes.clips import clips
+from vlgauge.scenes.content import BACKGROUNDS
+from vlgauge.scenes.content import Scene
+from vlgauge.scenes.content import changed
+from vlgauge.scenes.content import scenes
+from vlgauge.scenes.content import things
+from vlgauge.scenes.drawing import Box
+from vlgauge.scenes.drawing import Drawing
+from vlgauge.scenes.drawing import draw_scene
+from vlgauge.scenes.stories import stories
+from vlgauge.scenes.wording import Claim
+from vlgauge.scenes.wording import Statement
+from vlgauge.scenes.wording import background_phrase
+from vlgauge.scenes.wording import mention_of
+from vlgauge.scenes.wording import noun_phrase
+from vlgauge.scenes.wording import statement
+
+# Texts per picture, and per text how many versions: the right one and two with a changed fact.
+N_TEXTS = 4
+N_VERSIONS = 3
+MAX_TOKENS = 36
+
+KINDS = ("scene", "crop", "empty", "story", "clip")
+# Shapes, sizes and places are the hardest to learn, so they are changed most often.
+_CHANGES = ("shape", "shape", "shape", "size", "size", "place", "place", "colour", "background", "object")
+_SIZES = (64, 96, 128, 128, 160)
+
+Make = Callable[[Scene, np.random.Generator], Statement]
+Texts = list[list[Statement]]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A picture of the model's size, what is seen in it, and its texts, shape ``(N_TEXTS, N_VERSIONS)``."""
+
+    kind: str
+    pixels: np.ndarray
+    seen: list[int]
+    texts: Texts
+
+
+@dataclass(frozen=True)
+class Material:
+    """All examples as arrays.
+
+    Attributes:
+        kinds: Index into `KINDS`, shape ``(n,)``.
+        pixels: Shape ``(n, 64, 64, 3)``, uint8.
+        seen: Shape ``(n, 8)``, see `toy_clip.codes`.
+        tokens: Token ids between start and end, filled up with 0, shape ``(n, N_TEXTS, N_VERSIONS, MAX_TOKENS)``.
+        lengths: Their numbers, shape ``(n, N_TEXTS, N_VERSIONS)``.
+        claims: Shape ``(n, N_TEXTS, N_VERSIONS, 8)``.
+    """
+
+    kinds: np.ndarray
+    pixels: np.ndarray
+    seen: np.ndarray
+    tokens: np.ndarray
+    lengths: np.ndarray
+    claims: np.ndarray
+
+
+def material(n_scenes: int, seed: int) -> Material:
+    """Examples of the train split: the scenes, and in proportion to them crops, stories and clips."""
+    rng = np.random.default_rng(seed)
+    n_clips = min(n_scenes // 20, 1000)
+    examples = [
+        *_scene_examples(scenes(n_scenes, seed), rng),
+        *_story_examples(n_scenes // 10, seed, rng),
+        *(each for clip in clips(n_clips, seed) for each in _clip_examples(clip, rng)),
+    ]
+    shape = (len(examples), N_TEXTS, N_VERSIONS)
+    tokens, lengths = np.zeros((*shape, MAX_TOKENS), np.int32), np.zeros(shape, np.int32)
+    for i, example in enumerate(examples):
+        for j, k in np.ndindex(N_TEXTS, N_VERSIONS):
+            ids = token_ids(example.texts[j][k].text)
+            lengths[i, j, k], tokens[i, j, k, : len(ids)] = len(ids), ids
+    return Material(
+        np.array([KINDS.index(example.kind) for example in examples]),
+        np.stack([example.pixels for example in examples]),
+        np.array([example.seen for example in examples], np.int8),
+        tokens,
+        lengths,
+        np.array([[[claim_row(s.claim) for s in row] for row in example.texts] for example in examples], np.int8),
+    )
+
+
+def pixels_of(image: Image.Image) -> np.ndarray:
+    """The square that the model sees, uint8."""
+    return square(image, TOY_ROW)
+
+
+def _style(rng: np.random.Generator) -> str:
+    return "outlined" if rng.random() < 0.3 else "flat"
+
+
+def _draw(scene: Scene, rng: np.random.Generator) -> Drawing:
+    return draw_scene(
+        scene, size=_SIZES[int(rng.integers(len(_SIZES)))], seed=int(rng.integers(2**31)), style=_style(rng)
+    )
+
+
+def versions(scene: Scene, make: Make, rng: np.random.Generator) -> list[Statement]:
+    """The right text and texts of the scene with one fact changed, worded alike."""
+    seed = int(rng.integers(2**31))
+    wrong: list[Scene] = []
+    for _ in range(N_VERSIONS - 1):
+        what = _CHANGES[int(rng.integers(len(_CHANGES)))]
+        other = changed(scene, what, seed + len(wrong)) or changed(scene, "object", seed)
+        wrong.append(other or scene)
+    return [make(each, np.random.default_rng(seed)) for each in (scene, *wrong)]
+
+
+def _loose(scene: Scene, rng: np.random.Generator) -> Statement:
+    return statement(scene, rng, complete=False)
+
+
+def _phrase(scene: Scene, rng: np.random.Generator) -> Statement:
+    """A bare noun phrase of one of the objects, now and then of the background."""
+    if rng.random() < 0.06:
+        return _ground_statement(scene.background, rng)
+    thing = scene.objects[int(rng.integers(len(scene.objects)))]
+    mention = mention_of(thing, rng, complete=rng.random() < 0.5)
+    text = noun_phrase(mention, rng, "a" if rng.random() < 0.6 else "the")
+    return Statement(text, Claim((mention,)), (text,))
+
+
+def _ground_statement(background: str, rng: np.random.Generator) -> Statement:
+    text = background_phrase(background, rng)
+    return Statement(text, Claim(background=background), (text,))
+
+
+def _scene_texts(scene: Scene, rng: np.random.Generator) -> Texts:
+    makes: tuple[Make, ...] = (statement, statement, statement, _loose if rng.random() < 0.5 else _phrase)
+    return [versions(scene, make, rng) for make in makes]
+
+
+def _scene_examples(chosen: list[Scene], rng: np.random.Generator) -> Iterator[Example]:
+    for scene in chosen:
+        drawing = _draw(scene, rng)
+        yield Example("scene", pixels_of(drawing.image), scene_row(scene), _scene_texts(scene, rng))
+        place = int(rng.integers(len(scene.objects)))
+        yield _crop_example(scene, drawing, place, rng)
+        if rng.random() < 0.5:
+            yield from _cell_examples(scene, drawing, rng)
+
+
+def _crop_example(scene: Scene, drawing: Drawing, place: int, rng: np.random.Generator) -> Example:
+    """A crop of one object, close or with some margin, but without a part of the other."""
+    box = drawing.boxes[place]
+    others = [each for i, each in enumerate(drawing.boxes) if i != place]
+    window = box
+    for _ in range(4):
+        wide = _window(box, rng, drawing.image.width)
+        if not any(_overlap(wide, other) for other in others):
+            window = wide
+            break
+    return _object_example(scene, place, drawing.image.crop(window), rng)
+
+
+def _object_example(scene: Scene, place: int, image: Image.Image, rng: np.random.Generator) -> Example:
+    # In a crop nothing tells how large the object was.
+    alone = Scene((scene.objects[place],), None, scene.background)
+    texts = [versions(alone, _phrase, rng) for _ in range(N_TEXTS)]
+    return Example("crop", pixels_of(image), scene_row(alone, sized=False), texts)
+
+
+def _window(box: Box, rng: np.random.Generator, size: int) -> Box:
+    """A box around the box, each side moved by up to 0.8 of its length outwards or a little inwards."""
+    left, top, right, bottom = box
+    width, height = right - left, bottom - top
+    out = rng.uniform(-0.05, 0.8, 4) * rng.random()
+    return (
+        max(round(left - out[0] * width), 0),
+        max(round(top - out[1] * height), 0),
+        min(round(right + out[2] * width), size),
+        min(round(bottom + out[3] * height), size),
+    )
+
+
+def _overlap(one: Box, other: Box) -> int:
+    """Pixels that two boxes share."""
+    width = min(one[2], other[2]) - max(one[0], other[0])
+    height = min(one[3], other[3]) - max(one[1], other[1])
+    return max(width, 0) * max(height, 0)
+
+
+def _cell_examples(scene: Scene, drawing: Drawing, rng: np.random.Generator) -> Iterator[Example]:
+    """One of the 3 x 3 cells, if it shows most of one object and nothing else, or nothing at all."""
+    side = drawing.image.width
+    column, row = (int(place) for place in rng.integers(3, size=2))
+    cell = (side * column // 3, side * row // 3, side * (column + 1) // 3, side * (row + 1) // 3)
+    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in drawing.boxes]
+    shares = [_overlap(cell, box) / area for box, area in zip(drawing.boxes, areas, strict=True)]
+    image = drawing.image.crop(cell)
+    if not any(shares):
+        texts = [_empty_texts(scene.background, rng) for _ in range(N_TEXTS)]
+        yield Example("empty", pixels_of(image), ground_row(scene.background), texts)
+    elif max(shares) > 0.6 and sum(shares) == max(shares):
+        yield _object_example(scene, shares.index(max(shares)), image, rng)
+
+
+def _empty_texts(background: str, rng: np.random.Generator) -> list[Statement]:
+    """The background, another one or the same, and an object that is not there."""
+    other = BACKGROUNDS[int(rng.integers(len(BACKGROUNDS)))]
+    thing = things()[int(rng.integers(len(things())))]
+    grounds = [_ground_statement(each, rng) for each in (background, other)]
+    return [*grounds, _phrase(Scene((thing,), None, background), rng)]
+
+
+def _story_examples(n: int, seed: int, rng: np.random.Generator) -> Iterator[Example]:
+    """The pictures of stories; the sentence takes the place of the first text."""
+    for story in stories(n, seed):
+        drawn = replace(story, style=_style(rng)).drawings()
+        for scene, told, drawing in zip(story.scenes, story.statements, drawn, strict=True):
+            wrong = [versions(scene, _loose, rng)[1:], *_scene_texts(scene, rng)[1:]]
+            texts = [[told, *wrong[0]], *wrong[1:]]
+            yield Example("story", pixels_of(drawing.image), scene_row(scene), texts)
+
+
+def _clip_examples(clip: SceneClip, rng: np.random.Generator) -> Iterator[Example]:
+    """Two frames of a clip with its captions."""
+    drawn = replace(clip, style=_style(rng)).drawings()
+    for place in rng.choice(len(drawn), 2, replace=False):
+        texts = []
+        for _ in range(N_TEXTS):
+            seed = int(rng.integers(2**31))
+            others = [clip.changed(what, seed) for what in rng.choice(["colour", "shape", "size", "background"], 2)]
+            texts.append([each.statement(np.random.default_rng(seed)) for each in (clip, *others)])
+        yield Example("clip", pixels_of(drawn[int(place)].image), scene_row(clip.scene), texts)

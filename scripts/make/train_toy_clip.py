@@ -1,0 +1,155 @@
+"""Train the toy CLIP on drawn scenes, or print what the shipped one can do on scenes it has not seen.
+
+    python scripts/make/train_toy_clip.py --overwrite  # trains, replaces the two shipped files, prints their figures
+    python scripts/make/train_toy_clip.py --evaluate   # prints the figures of what is there
+
+One seed, one machine and one number of threads give the same file bit for bit; other machines may round differently.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save
+from toy_clip.figures import figures
+from toy_clip.figures import table
+from toy_clip.material import KINDS
+from toy_clip.material import material
+from toy_clip.training import PROMPT
+from toy_clip.training import SHARES
+from toy_clip.training import Batches
+from toy_clip.training import train
+
+from vlgauge.encoders.clip.toy import TOY_MODEL
+from vlgauge.encoders.clip.toy import TOY_NAME
+from vlgauge.encoders.clip.toy import TOY_ROW
+from vlgauge.encoders.clip.toy import compacted
+from vlgauge.encoders.clip.toy import toy_file
+from vlgauge.encoders.clip.toy import toy_state
+from vlgauge.training.options import add_overwrite
+from vlgauge.training.options import keep_finished
+from vlgauge.writing import write
+
+WEIGHTS = "toy_clip.safetensors"
+RECORD = "toy_clip.json"
+
+
+def trained(options: argparse.Namespace) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """Tensors for the file, and the record of the training."""
+    started = time.monotonic()
+    examples = material(options.scenes, options.seed)
+    print(f"{len(examples.pixels)} pictures drawn in {time.monotonic() - started:.0f} s", flush=True)
+    batches = Batches(examples, options.batch, options.seed)
+    losses: dict[int, float] = {}
+    with torch.random.fork_rng():
+        torch.manual_seed(options.seed)
+
+        def report(step: int, loss: float, seconds: float) -> None:
+            losses[step] = round(loss, 4)
+            print(f"step {step}: loss {loss:.4f}, {seconds:.0f} s", flush=True)
+
+        state = train(batches, options.steps, options.rate, report)
+    record = {
+        "pictures": {kind: int((examples.kinds == place).sum()) for place, kind in enumerate(KINDS)},
+        "shares of a batch": SHARES,
+        "scenes": options.scenes,
+        "seed": options.seed,
+        "batch": options.batch,
+        "steps": options.steps,
+        "optimizer": f"AdamW, learning rate {options.rate}, warm-up, cosine, weight decay 0.05 on matrices",
+        "loss": losses,
+        "minutes": round((time.monotonic() - started) / 60, 1),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
+    return compacted(state, torch.from_numpy(batches.ids)), record
+
+
+def write_model(folder: Path, tensors: dict[str, torch.Tensor], training: dict[str, Any]) -> None:
+    """Both files of the model."""
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = folder / WEIGHTS
+    # With more than one entry the order of the metadata, and so the file, would change from run to run.
+    write(weights, save(tensors, metadata={"format": "pt"}))
+    record = {
+        "name": TOY_NAME,
+        "sha256": hashlib.sha256(weights.read_bytes()).hexdigest(),
+        "model": TOY_MODEL,
+        "preprocessing": {
+            "size": TOY_ROW.size,
+            "resize": "shorter side, centre crop",
+            "interpolation": TOY_ROW.interpolation,
+            "mean": TOY_ROW.mean,
+            "std": TOY_ROW.std,
+        },
+        "prompt": PROMPT,
+        "tokens": len(tensors["token_embedding.ids"]),
+        "training": training,
+        "held out": figures(toy_state(weights)),
+    }
+    write(folder / RECORD, json.dumps(record, indent=1) + "\n")
+
+
+def check_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """End with a message if a training cannot work, or would replace the shipped toy by another one."""
+    for name, least in (("scenes", 2), ("steps", 1), ("batch", 2), ("threads", 1)):
+        if getattr(options, name) < least:
+            parser.error(f"`--{name}` must be at least {least}, got {getattr(options, name)}")
+    if not 0 < options.rate < math.inf:
+        parser.error(f"`--rate` must be a positive number, got {options.rate}")
+    if options.folder is not None:
+        if not (options.folder if options.evaluate else options.folder.parent).is_dir():
+            parser.error(f"`--folder` must be a folder or lie in one, got {str(options.folder)!r}")
+        return
+    other = [name for name in ("scenes", "steps", "batch", "rate", "seed") if _is_other(parser, options, name)]
+    if other and not options.evaluate:
+        parser.error(f"`--folder` must be given with --{other[0]}, or the shipped toy would be replaced by another one")
+
+
+def keep_trained(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """End with a message if there is a model in the folder already."""
+    try:
+        keep_finished("--folder", (options.folder / WEIGHTS, options.folder / RECORD), overwrite=options.overwrite)
+    except ValueError as error:
+        parser.error(str(error))
+
+
+def _is_other(parser: argparse.ArgumentParser, options: argparse.Namespace, name: str) -> bool:
+    """Whether an option is not the one that the shipped toy was trained with."""
+    return bool(getattr(options, name) != parser.get_default(name))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Train and write, or evaluate."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--evaluate", action="store_true", help="only print the figures of the files in the folder")
+    add_overwrite(parser)
+    parser.add_argument("--folder", metavar="DIR", type=Path, help="of the two files (default: the package's)")
+    parser.add_argument("--scenes", metavar="N", type=int, default=20_000, help="scenes to draw (default: %(default)s)")
+    parser.add_argument("--steps", metavar="N", type=int, default=6_000, help="steps (default: %(default)s)")
+    parser.add_argument("--batch", metavar="N", type=int, default=128, help="pictures per step (default: %(default)s)")
+    parser.add_argument("--rate", metavar="X", type=float, default=1.5e-3, help="learning rate (default: %(default)s)")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of everything (default: %(default)s)")
+    parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads of torch (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    check_options(parser, options)
+    options.folder = options.folder or toy_file().parent
+    if not options.evaluate:
+        keep_trained(parser, options)
+    torch.set_num_threads(options.threads)
+    if not options.evaluate:
+        write_model(options.folder, *trained(options))
+    print(table(figures(toy_state(options.folder / WEIGHTS))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

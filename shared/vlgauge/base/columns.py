@@ -1,0 +1,224 @@
+"""The columns a metric can have: how a row is checked, stored by the host, and given back.
+
+The host looks at the type of the first row only and casts the others to text, so every row is checked here, before
+anything is written.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC
+from abc import abstractmethod
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import datasets
+import numpy as np
+import pyarrow as pa
+
+from vlgauge.media.images import image_cell
+from vlgauge.media.images import is_single_image
+
+
+def listed(value: Any) -> list[Any] | None:
+    """Items of a list, tuple, one-dimensional array or Series; None for anything else (a string, a mapping, ...)."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, np.ndarray):
+        return list(value) if value.ndim == 1 else None
+    if hasattr(value, "to_list") and hasattr(value, "iloc") and not hasattr(value, "columns"):
+        return list(value.to_list())
+    return None
+
+
+def rows_of(name: str, value: Any) -> list[Any]:
+    """Rows of a whole column given as list, tuple, array, Series, `datasets` column or generator.
+
+    Raises:
+        ValueError: If it is a single text, a mapping, a table, without order, or not iterable.
+    """
+    single = isinstance(value, (str, bytes, Mapping, set, frozenset)) or hasattr(value, "columns")
+    if single or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
+        raise ValueError(
+            f"`{name}` must be a list with one row per example, got {type(value).__name__}; wrap a single row: [row]"
+        )
+    return list(value)
+
+
+def plain_text(value: Any, place: str, expected: str) -> str:
+    """The value as plain `str`.
+
+    Raises:
+        ValueError: If it is no string.
+    """
+    if not isinstance(value, str):
+        raise ValueError(f"`{place}` must be {expected}, got {type(value).__name__}")
+    return str(value)
+
+
+def valid_unicode(text: str, place: str) -> str:
+    """The text, if UTF-8 can hold it.
+
+    Raises:
+        ValueError: If it has a lone surrogate, half of a broken character pair.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"`{place}` must be valid Unicode, got the lone surrogate U+{ord(text[error.start]):04X} at position "
+            f"{error.start}; replace it: text.encode('utf-8', 'replace').decode()"
+        ) from None
+    return text
+
+
+@dataclass(frozen=True)
+class Column(ABC):
+    """One input column.
+
+    Attributes:
+        name: Keyword of `add_batch` and `compute`.
+        optional: Whether the whole column may be left out; its rows are then None.
+    """
+
+    name: str
+    optional: bool = False
+
+    @abstractmethod
+    def feature(self) -> Any:
+        """Feature of the host's schema; one per column, never a choice."""
+
+    @abstractmethod
+    def store(self, row: Any, place: str) -> Any:
+        """The row as the host stores it; ValueError naming ``place`` if it is not what the column holds."""
+
+    def check_together(self, stored: Sequence[Any]) -> None:  # noqa: B027  # most columns have nothing to refuse
+        """Refuse rows that are right one by one but not side by side."""
+
+    def restore(self, column: pa.ChunkedArray) -> Sequence[Any]:
+        """Rows as `_compute` sees them, from the stored column."""
+        return column.to_pylist()
+
+    def size(self, stored: Any) -> int:
+        """Bytes of a stored row that count against the limit of one write; 0 where they can be neglected."""
+        return 0
+
+
+class Story(Column):
+    """A story: a string, or a list of sentences. Stored as JSON, which keeps the two apart and any character."""
+
+    def feature(self) -> datasets.Value:
+        """A string."""
+        return datasets.Value("string")
+
+    def store(self, row: Any, place: str) -> str:
+        """JSON text of the row."""
+        if isinstance(row, str):
+            return json.dumps(str(row))
+        sentences = listed(row)
+        if sentences is None:
+            got = type(row).__name__
+            raise ValueError(f"`{place}` must be a story, that is a string or a list of sentences, got {got}")
+        texts = [plain_text(text, f"{place}[{i}]", "a sentence (str)") for i, text in enumerate(sentences)]
+        return json.dumps(texts)
+
+    def check_together(self, stored: Sequence[Any]) -> None:
+        """Refuse a mixture of strings and lists: one of the two would be split and the other not."""
+        forms = [row[0] for row in stored]
+        for i, form in enumerate(forms):
+            if form != forms[0]:
+                kinds = {'"': "a string", "[": "a list of sentences"}
+                raise ValueError(
+                    f"`{self.name}` must have one form in a call, got {kinds[forms[0]]} first and "
+                    f"{kinds[form]} in row {i}; give every story as a list of sentences"
+                )
+
+    def restore(self, column: pa.ChunkedArray) -> list[str | list[str]]:
+        """Strings or lists of strings, as they came."""
+        stored = column.to_pylist()
+        self.check_together(stored)
+        return [json.loads(row) for row in stored]
+
+
+class Captions(Column):
+    """A list of captions; may be empty."""
+
+    def feature(self) -> Any:
+        """A sequence of strings."""
+        return datasets.Sequence(datasets.Value("string"))
+
+    def store(self, row: Any, place: str) -> list[str] | None:
+        """The captions as a plain list."""
+        if row is None and self.optional:
+            return None
+        captions = listed(row)
+        if captions is None:
+            hint = "; wrap a single caption: [caption]" if isinstance(row, str) else ""
+            raise ValueError(f"`{place}` must be a list of captions, got {type(row).__name__}{hint}")
+        texts = (plain_text(text, f"{place}[{i}]", "a caption (str)") for i, text in enumerate(captions))
+        return [valid_unicode(text, f"{place}[{i}]") for i, text in enumerate(texts)]
+
+
+class Text(Column):
+    """One string, such as a caption or the name of a style."""
+
+    def feature(self) -> datasets.Value:
+        """A string."""
+        return datasets.Value("string")
+
+    def store(self, row: Any, place: str) -> str | None:
+        """The string as it is."""
+        if row is None and self.optional:
+            return None
+        return valid_unicode(plain_text(row, place, "a string"), place)
+
+
+class Images(Column):
+    """A list of images, or one image. Stored as bytes or path, undecoded; see `vlgauge.media.images`."""
+
+    def feature(self) -> Any:
+        """A sequence of undecoded images."""
+        return datasets.Sequence(datasets.Image(decode=False))
+
+    def store(self, row: Any, place: str) -> list[dict[str, Any]] | None:
+        """One cell (``bytes``, ``path``) per image."""
+        if row is None and self.optional:
+            return None
+        if is_single_image(row):
+            return [image_cell(row, place)]
+        images = listed(row)
+        if images is None:
+            raise ValueError(f"`{place}` must be an image or a list of images, got {type(row).__name__}")
+        return [image_cell(image, f"{place}[{i}]") for i, image in enumerate(images)]
+
+    def restore(self, column: pa.ChunkedArray) -> LazyRows:
+        """Rows of cells that are read when asked for, so that the bytes of a call are never all in memory twice."""
+        return LazyRows(column)
+
+    def size(self, stored: Any) -> int:
+        """Bytes of the images of a row."""
+        return sum(len(cell["bytes"] or b"") for cell in stored or ())
+
+
+class LazyRows(Sequence[Any]):
+    """A stored column whose rows become Python objects one at a time."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        self._column = column
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        """Row, or lazily the rows of a slice."""
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step != 1:
+                return LazyRows(self._column.take(pa.array(range(start, stop, step))))
+            return LazyRows(self._column.slice(start, max(0, stop - start)))
+        return self._column[index].as_py()

@@ -1,0 +1,80 @@
+"""Base of the metrics that compare stories by scores that other metrics gave them."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import datasets
+
+from vlgauge.base.columns import Column
+from vlgauge.base.metric import Metric
+from vlgauge.settings import nearest
+from vlgauge.settings import shown
+
+COMPONENTS = ("groovist", "rovist_c", "rovist_nr")
+
+# Smallest and largest value; rovist_c is a mean of probabilities.
+_RANGES = {"groovist": (-math.inf, math.inf), "rovist_c": (0.0, 1.0), "rovist_nr": (-math.inf, 1.0)}
+_ROUNDING = 1e-6  # of a mean in float32
+
+
+class Components(Column):
+    """The scores of a story by metric; None and NaN both stand for an undefined score."""
+
+    def feature(self) -> Any:
+        """One number per metric."""
+        return {name: datasets.Value("float64") for name in COMPONENTS}
+
+    def store(self, row: Any, place: str) -> dict[str, float]:
+        """The scores as `float`; other keys of the row, such as an id, are left out.
+
+        Raises:
+            ValueError: If the row is no dictionary, lacks a metric, or holds anything but its scores and None.
+        """
+        if not isinstance(row, Mapping):
+            needed = ", ".join(COMPONENTS)
+            raise ValueError(f"`{place}` must be a dictionary of the scores {needed}, got {type(row).__name__}")
+        for name in COMPONENTS:
+            if name not in row:
+                close = nearest(name, map(str, row)) if row else "it is empty"
+                raise ValueError(f"`{place}` must have the score `{name}`, which is missing; {close}")
+        return {name: component(row[name], name, f"{place}[{name!r}]") for name in COMPONENTS}
+
+
+def component(value: Any, name: str, place: str) -> float:
+    """A score as `float`, NaN for None.
+
+    Args:
+        value: The score.
+        name: Its metric, one of `COMPONENTS`.
+        place: Where it stands, for messages.
+
+    Raises:
+        ValueError: If it is no number, infinite, or one that the metric cannot give.
+    """
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise ValueError(f"`{place}` must be a number, NaN or None, got {type(value).__name__}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number):
+        raise ValueError(f"`{place}` must be finite, NaN or None, got {shown(value)}")
+    smallest, largest = _RANGES[name]
+    if number < smallest - _ROUNDING or number > largest + _ROUNDING:
+        wanted = f"at most {largest:g}" if math.isinf(smallest) else f"from {smallest:g} to {largest:g}"
+        raise ValueError(
+            f"`{place}` must be {wanted}, as every {name} is, got {number}; look for percentages and mixed-up columns"
+        )
+    return number
+
+
+class ComponentMetric(Metric):
+    """Base of the metrics that read the scores of two stories per example: a model's and a human one."""
+
+    columns = (Components("predictions"), Components("references"))

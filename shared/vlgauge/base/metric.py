@@ -1,0 +1,300 @@
+"""The base of every metric: rows checked one by one, known settings only, one form of result."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from abc import ABC
+from abc import abstractmethod
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+from typing import ClassVar
+
+import evaluate
+from datasets import Features
+from packaging.version import Version
+
+import vlgauge
+from vlgauge.base.columns import Captions
+from vlgauge.base.columns import Column
+from vlgauge.base.columns import Images
+from vlgauge.base.columns import Story
+from vlgauge.base.columns import Text
+from vlgauge.base.columns import rows_of
+from vlgauge.base.host import HostedMetric
+from vlgauge.base.host import lock_of
+from vlgauge.media.animations import one_warning_for_animations
+from vlgauge.progress import Progress
+from vlgauge.progress import checked_progress
+from vlgauge.progress import progress_chosen
+from vlgauge.results import result_record
+from vlgauge.settings import nearest
+from vlgauge.settings import one_of
+from vlgauge.settings import refuse_unknown_settings
+from vlgauge.settings import setting_names
+from vlgauge.settings import true_or_false
+from vlgauge.signatures import format_signature
+
+REPOSITORY = "https://github.com/vlgauge/vlgauge"
+
+# Every column of the project: one that a metric does not use is ignored by it, so that `evaluate.combine` can hand the
+# same columns to metrics of different kinds.
+PROJECT_COLUMNS = ("predictions", "references", "images", "videos", "styles")
+_SINGULAR = {name.removesuffix("s"): name for name in PROJECT_COLUMNS}
+
+PROFILES = ("paper", "embedded")
+
+# Settings that change how a number is computed or what comes with it, but not the number; `Metric.unsigned` adds those
+# that only one metric has. All others are in its signature.
+NOT_IN_SIGNATURE = ("progress", "batch_size", "workers", "chunk_bytes", "device", "feature_cache", "details")
+# What every signature begins with, as far as a metric has it.
+_FIRST_FIELDS = ("v", "profile", "enc", "dtype", "prep")
+
+MAX_BYTES_PER_WRITE = 256 * 2**20
+
+
+def default_profile() -> str:
+    """The profile where none is given: that of the environment variable VLGAUGE_PROFILE, or "paper"."""
+    return os.environ.get("VLGAUGE_PROFILE") or "paper"
+
+
+class Metric(HostedMetric, ABC):
+    """Abstract base over `evaluate.Metric`.
+
+    A subclass sets the class attributes, describes itself in `_info` and scores in `_compute`. Its settings are the
+    keyword-only parameters of its constructor, each kept in an attribute of the same name.
+
+    Attributes:
+        measures: The question that the metric answers, in one line.
+        score_range: Range of a score, in words.
+        higher_is_better: Direction of a score.
+        needs: Names of the extras or models without which the metric cannot score.
+        requires: Oldest version of this package that the script works with.
+        columns: Input columns.
+        configs: Known values of ``config_name``.
+        unsigned: Settings of its own that change no number, see `NOT_IN_SIGNATURE`.
+    """
+
+    measures: ClassVar[str]
+    score_range: ClassVar[str]
+    higher_is_better: ClassVar[bool]
+    needs: ClassVar[tuple[str, ...]] = ()
+    requires: ClassVar[str] = "0.1"
+    columns: ClassVar[tuple[Column, ...]]
+    configs: ClassVar[tuple[str, ...]] = ()
+    unsigned: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, *args: Any, profile: str | None = None, progress: Progress = None, **host: Any) -> None:
+        name = evaluate.naming.camelcase_to_snakecase(type(self).__name__)
+        self._check_version(name)
+        refuse_unknown_settings(type(self), name, host)
+        config_name = host.get("config_name", args[0] if args else None)
+        if config_name not in (None, "default", *self.configs):
+            hint = f"known are {', '.join(self.configs)}" if self.configs else "leave it out"
+            raise ValueError(f"`config_name` is no configuration of {name}, got {config_name!r}; {hint}")
+        self.profile = one_of("profile", default_profile() if profile is None else profile, PROFILES)
+        self.progress = checked_progress(progress)
+        super().__init__(*args, **host)
+
+    @abstractmethod
+    def _info(self) -> evaluate.MetricInfo:
+        """The metric's description; `describe` makes it."""
+
+    @abstractmethod
+    def _compute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Scores of the rows, as the dictionary that `result` makes.
+
+        A metric names its columns here, then per-call data and ``return_details``; it never takes ``**kwargs``.
+        """
+
+    def describe(self, description: str, citation: str, inputs: str, reference_urls: Sequence[str]) -> Any:
+        """Information that the host wants about a metric."""
+        return evaluate.MetricInfo(
+            description=description,
+            citation=citation,
+            inputs_description=inputs,
+            features=Features({column.name: column.feature() for column in self.columns}),
+            homepage=REPOSITORY,
+            license="Apache-2.0",
+            codebase_urls=[REPOSITORY],
+            reference_urls=list(reference_urls),
+        )
+
+    def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
+        """Score the given rows together with those added before.
+
+        Args:
+            predictions: Rows of this column, one per example.
+            references: Rows of this column, where the metric has it.
+            **kwargs: Other columns, per-call data and ``return_details``.
+
+        Returns:
+            The result dictionary; None on the processes of a distributed run other than the first.
+
+        Raises:
+            TypeError: If a keyword is unknown; the rows added before stay.
+            ValueError: If a row is not what its column holds, or there is no row; the round ends with it.
+        """
+        given = {"predictions": predictions, "references": references, **kwargs}
+        with lock_of(self):
+            columns, options = self._sort_keywords(given)
+            try:
+                if any(rows is not None for rows in columns.values()):
+                    self.add_batch(**columns)
+                if self.num_process == 1 and self.writer is None:
+                    raise ValueError(self._no_rows())
+                with one_warning_for_animations(), progress_chosen(self.progress):
+                    return self._host_compute(options)
+            finally:
+                self._end_round()
+
+    def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
+        """Add rows to those that the next `compute` scores.
+
+        Args:
+            predictions: Rows of this column, one per example.
+            references: Rows of this column, where the metric has it.
+            **kwargs: Other columns.
+
+        Raises:
+            TypeError: If a keyword is unknown.
+            ValueError: If a column is missing, or a row is not what its column holds; the rows added before stay.
+        """
+        given = {"predictions": predictions, "references": references, **kwargs}
+        with lock_of(self):
+            columns, options = self._sort_keywords(given)
+            if options:
+                raise TypeError(f"`{next(iter(options))}` is no column of {self.name}; pass it to `compute`")
+            stored = self._stored(columns)
+            for chunk in self._chunks(stored):
+                self._host_add(chunk)
+
+    def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
+        """Add one row; the columns may be named in the singular or in the plural.
+
+        Args:
+            prediction: The row of the column ``predictions``.
+            reference: The row of the column ``references``, where the metric has it.
+            **kwargs: Rows of other columns.
+
+        Raises:
+            TypeError: If a keyword is unknown.
+            ValueError: If a column is missing, or the row is not what its column holds.
+        """
+        given = {"prediction": prediction, "reference": reference, **kwargs}
+        row: dict[str, list[Any]] = {}
+        for name, value in given.items():
+            plural = _SINGULAR.get(name, name)
+            if value is not None and plural in row:
+                raise TypeError(f"`{plural}` must be given once, in the singular or in the plural, got both")
+            if value is not None:
+                row[plural] = [value]
+        self.add_batch(**row)
+
+    def result(
+        self, scores: Sequence[float], *, made_with: Mapping[str, Any] | None = None, **extra: Any
+    ) -> dict[str, Any]:
+        """The dictionary that every metric returns; see `vlgauge.results.result_record`.
+
+        Args:
+            scores: One score per example, NaN where it is undefined.
+            made_with: Fields of the signature that only this call knows, see `signature`.
+            **extra: Further values; their keys get the metric's name as prefix.
+        """
+        return result_record(self.name, scores, self.signature(**(made_with or {})), extra)
+
+    def signature(self, **made_with: Any) -> str:
+        """Everything that a number depends on, such as ``rovist_nr|v:0.1.0|profile:paper|mode:reference|n:4``.
+
+        Args:
+            **made_with: What only a call knows, such as the digest of an encoder; None takes out a setting that the
+                call did not read.
+        """
+        fields = {"v": vlgauge.__version__, "profile": self.profile}
+        fields |= ({"config": self.config_name} if self.configs else {}) | self.signature_fields() | made_with
+        unread = {name for name, value in made_with.items() if value is None}
+        ordered = dict.fromkeys(name for name in (*_FIRST_FIELDS, *fields) if name in fields and name not in unread)
+        return format_signature(self.name, {name: fields[name] for name in ordered})
+
+    def signature_fields(self) -> dict[str, Any]:
+        """Settings by name; a metric with models or files takes out what names them and adds what identifies them."""
+        left_out = {"profile", *NOT_IN_SIGNATURE, *self.unsigned}
+        return {name: getattr(self, name) for name in setting_names(type(self)) if name not in left_out}
+
+    def _check_version(self, name: str) -> None:
+        installed, required = Version(vlgauge.__version__), Version(self.requires)
+        if installed < required:
+            extra = name.replace("_", "-")
+            raise ImportError(
+                f"{name} needs vlgauge {required} or newer, got {installed}; "
+                f'run: pip install --upgrade "vlgauge[{extra}] @ git+{REPOSITORY}@v{required.base_version}.0"'
+            )
+
+    def _sort_keywords(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Own columns, and other keywords of `_compute`; columns of other metrics are left out."""
+        own = [column.name for column in self.columns]
+        known = [name for name in inspect.signature(self._compute).parameters if name not in own]
+        options = {name: value for name, value in given.items() if name not in {*own, *PROJECT_COLUMNS}}
+        for name, value in options.items():
+            if name not in known:
+                raise TypeError(f"`{name}` is no keyword of {self.name}; {nearest(name, [*own, *known])}")
+            if name == "return_details" and value is not None:
+                options[name] = true_or_false(name, value)
+            if self.num_process > 1 and name != "return_details" and value is not None:
+                raise ValueError(
+                    f"`{name}` must be left out when `num_process` is over 1, because only the rows travel between "
+                    "processes; gather the rows and compute in one process"
+                )
+        return {name: given.get(name) for name in own}, options
+
+    def _stored(self, columns: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Rows as the host stores them, every one checked, before anything is written."""
+        needed = " and ".join(f"`{column.name}`" for column in self.columns if not column.optional)
+        rows: dict[str, list[Any]] = {}
+        for column in self.columns:
+            if columns[column.name] is not None:
+                rows[column.name] = rows_of(column.name, columns[column.name])
+            elif not column.optional:
+                raise ValueError(f"`{column.name}` is missing: {self.name} needs {needed}")
+        first, count = next((name, len(values)) for name, values in rows.items())
+        for name, values in rows.items():
+            if len(values) != count:
+                raise ValueError(f"`{name}` must have one row per row of `{first}`, got {len(values)} and {count}")
+        stored = {}
+        for column in self.columns:
+            values = rows.get(column.name, [None] * count)
+            stored[column.name] = [column.store(row, f"{column.name}[{i}]") for i, row in enumerate(values)]
+            column.check_together(stored[column.name])
+        return stored
+
+    def _chunks(self, stored: Mapping[str, list[Any]]) -> Iterator[dict[str, list[Any]]]:
+        """Rows in pieces whose bytes one Arrow array can hold; no piece for no rows."""
+        count, start, size = len(next(iter(stored.values()))), 0, 0
+        for i in range(count):
+            row_size = sum(column.size(stored[column.name][i]) for column in self.columns)
+            if i > start and size + row_size > MAX_BYTES_PER_WRITE:
+                yield {name: rows[start:i] for name, rows in stored.items()}
+                start, size = i, 0
+            size += row_size
+        if count:
+            yield {name: rows[start:] for name, rows in stored.items()}
+
+
+class StoryMetric(Metric):
+    """Base of the metrics that read nothing but stories."""
+
+    columns = (Story("predictions"),)
+
+
+class StoryImageMetric(Metric):
+    """Base of the metrics that look at the pictures of a story."""
+
+    columns = (Story("predictions"), Images("images"))
+
+
+class ImageMetric(Metric):
+    """Base of the metrics that compare a caption with its picture and, where given, with references."""
+
+    columns = (Text("predictions"), Images("images"), Captions("references", optional=True))

@@ -1,0 +1,286 @@
+"""Bases of the metrics that compare a set of captions with a set of references, with permutation tests."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge import statistics
+from vlgauge.base.columns import Captions
+from vlgauge.base.metric import Metric
+from vlgauge.caption_sets.corpus_statistic import CorpusStatistic
+from vlgauge.caption_sets.corpus_statistic import Details
+from vlgauge.caption_sets.corpus_statistic import GroupScores
+from vlgauge.caption_sets.corpus_statistic import GroupStatistics
+from vlgauge.caption_sets.corpus_statistic import joined
+from vlgauge.caption_sets.vectors import CaptionVectors
+from vlgauge.caption_sets.vectors import encoded_captions
+from vlgauge.caption_sets.vectors import given_captions
+from vlgauge.caption_sets.vectors import groups_of_equal_sizes
+from vlgauge.encoders.sentences.given import checked_encoder
+from vlgauge.encoders.sentences.given import pools
+from vlgauge.encoders.sentences.given import text_encoder
+from vlgauge.encoders.sentences.model import MINILM
+from vlgauge.encoders.sentences.model import POOLINGS
+from vlgauge.settings import one_of
+from vlgauge.settings import whole_number
+
+# Sizes of sets that a warning names; a ragged corpus has dozens.
+_SIZES_NAMED = 4
+
+# Settings that only the permutation test reads.
+_TEST_SETTINGS = ("pvalue", "max_partitions", "permutations", "seed")
+
+
+class CaptionSetMetric(Metric):
+    """Base of the metrics of two caption sets.
+
+    Its settings choose the permutation test: ``pvalue`` (None, "exact", "auto" or "monte_carlo"), ``max_partitions``
+    (largest number that is enumerated), ``permutations`` (Monte-Carlo draws), ``seed``, and ``chunk_bytes``, the bound
+    on working arrays.
+    """
+
+    columns = (Captions("predictions"), Captions("references"))
+
+    def __init__(
+        self,
+        *args: Any,
+        pvalue: str | None = None,
+        max_partitions: int = 20_000,
+        permutations: int = 9_999,
+        seed: int = 0,
+        chunk_bytes: int = 2**28,
+        **host: Any,
+    ) -> None:
+        self.pvalue = None if pvalue is None else one_of("pvalue", pvalue, statistics.PVALUE_MODES)
+        self.max_partitions = whole_number("max_partitions", max_partitions, 1)
+        self.permutations = whole_number("permutations", permutations, 1)
+        self.chunk_bytes = whole_number("chunk_bytes", chunk_bytes, 1)
+        set_seed = whole_number("seed", seed, 0)
+        super().__init__(*args, **host)
+        # The host has an attribute of this name, the seed of numpy's global generator, which no metric of ours reads.
+        self.seed = set_seed
+
+    def signature_fields(self) -> dict[str, Any]:
+        """The settings; those of the permutation test only where it is run."""
+        fields = super().signature_fields()
+        dropped = _TEST_SETTINGS if self.pvalue is None else ()
+        return {name: value for name, value in fields.items() if name not in dropped}
+
+    def partitions(self, n: int, m: int) -> statistics.Partitions | None:
+        """The partitions that the settings ask for; None without a test.
+
+        Raises:
+            ValueError: As `check_sizes`.
+        """
+        if self.pvalue is None:
+            return None
+        return statistics.partitions(
+            n, m, pvalue=self.pvalue, max_partitions=self.max_partitions, draws=self.permutations, seed=self.seed
+        )
+
+    def check_sizes(
+        self, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], *, minimum: int = 2
+    ) -> None:
+        """Refuse sets that are too large for the test, before any work is done.
+
+        Raises:
+            ValueError: If all partitions are wanted and there are too many.
+        """
+        if self.pvalue == "exact":
+            for n, m, _ in groups_of_equal_sizes(predictions, references, minimum=minimum):
+                statistics.check_partition_count(n, m, self.max_partitions)
+
+    @staticmethod
+    def scoring_order(
+        predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], *, minimum: int = 2
+    ) -> list[int]:
+        """Positions of the examples in the order in which `score_statistics` asks for them."""
+        groups = groups_of_equal_sizes(predictions, references, minimum=minimum)
+        return [row for _, _, rows in groups for row in rows]
+
+    def score_sets(
+        self,
+        predictions: Sequence[Sequence[str]],
+        references: Sequence[Sequence[str]],
+        score_group: Callable[[list[int], int, statistics.Partitions | None], GroupScores],
+        example_bytes: Callable[[int, int], int],
+        *,
+        return_details: bool,
+        made_with: dict[str, Any],
+    ) -> dict[str, Any]:
+        """The result dictionary of a metric of one statistic, from groups of examples of equal sizes.
+
+        Args:
+            predictions: Candidates of each example.
+            references: References of each example.
+            score_group: Scores the examples at some positions, given the number of candidates and the partitions.
+            example_bytes: Working memory of an example, given its number of captions and of partitions.
+            return_details: Whether the result has the details of each example.
+            made_with: Fields of the signature that only this call knows.
+        """
+
+        def scored(rows: list[int], n: int, ways: statistics.Partitions | None) -> GroupStatistics:
+            found, details = score_group(rows, n, ways)
+            return {"": found}, details
+
+        return self.score_statistics(
+            predictions, references, scored, example_bytes, return_details=return_details, made_with=made_with
+        )
+
+    def score_statistics(
+        self,
+        predictions: Sequence[Sequence[str]],
+        references: Sequence[Sequence[str]],
+        score_group: Callable[[list[int], int, statistics.Partitions | None], GroupStatistics],
+        example_bytes: Callable[[int, int], int],
+        *,
+        extreme: Mapping[str, str] | None = None,
+        minimum: int = 2,
+        return_details: bool,
+        made_with: dict[str, Any],
+    ) -> dict[str, Any]:
+        """The result dictionary of a metric of one or more statistics, from groups of examples of equal sizes.
+
+        The positions that `score_group` gets come in the order of `scoring_order`.
+
+        Args:
+            predictions: Candidates of each example.
+            references: References of each example.
+            score_group: Computes the statistics of the examples at some positions, given the number of candidates and
+                the partitions.
+            example_bytes: Working memory of an example, given its number of captions and of partitions.
+            extreme: Names of the statistics, "" for the score itself, and which values speak against the null
+                hypothesis: "large" or "small". The name is prefix of the keys.
+            minimum: Captions that either side must have for `score_group` to be called.
+            return_details: Whether the result has the details of each example.
+            made_with: Fields of the signature that only this call knows.
+        """
+        self.check_sizes(predictions, references, minimum=minimum)
+        self._warn_of_sizes(predictions, references)
+        tested = {
+            name: CorpusStatistic(len(predictions), values, draws=self.permutations, seed=self.seed)
+            for name, values in (extreme or {"": "large"}).items()
+        }
+        details: Details = [{} for _ in predictions]
+        for n, m, rows in groups_of_equal_sizes(predictions, references, minimum=minimum):
+            ways = self.partitions(n, m)
+            step = max(1, self.chunk_bytes // example_bytes(n + m, 1 if ways is None else len(ways.candidates)))
+            for start in range(0, len(rows), step):
+                chunk = rows[start : start + step]
+                found, notes = score_group(chunk, n, ways)
+                for name, statistic in found.items():
+                    tested[name].add(chunk, statistic)
+                for row, note in zip(chunk, notes, strict=True):
+                    details[row] = note | self._test_details(tested, ways, row)
+        extra = {key: value for name, one in tested.items() for key, value in one.keys(name, self.pvalue).items()}
+        if return_details:
+            extra["details"] = details
+        return self.result(tested[""].scores.tolist(), made_with=made_with, **extra)
+
+    def _warn_of_sizes(self, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> None:
+        """Say that scores of sets of several sizes are averaged, or that no set is large enough to have one."""
+        counts = {f"{n}v{m}": len(rows) for n, m, rows in groups_of_equal_sizes(predictions, references)}
+        if len(counts) > 1:
+            most = sorted(counts, key=lambda size: -counts[size])[:_SIZES_NAMED]
+            named = ", ".join(f"{counts[size]} of {size}" for size in most)
+            rest = f" and {len(counts) - len(most)} other sizes" if len(counts) > len(most) else ""
+            advice = "read" if self.pvalue else "load it with `pvalue` and read"
+            warnings.warn(
+                f"`{self.name}` is a mean over sets of {len(counts)} sizes, whose scores are not comparable: "
+                f"{named}{rest}; {advice} `{self.name}_excess` first",
+                stacklevel=2,
+            )
+        elif predictions and not counts:
+            few = [sum(len(captions) < 2 for captions in side) for side in (predictions, references)]
+            warnings.warn(
+                f"`{self.name}` is undefined for all of {len(predictions)} examples, as each side needs 2 captions or "
+                f"more: {few[0]} have fewer candidates, {few[1]} fewer references",
+                stacklevel=2,
+            )
+
+    def _test_details(
+        self, tested: Mapping[str, CorpusStatistic], ways: statistics.Partitions | None, row: int
+    ) -> dict[str, Any]:
+        if ways is None:
+            return {}
+        stds = {joined(name, "null_std"): float(one.test.null_stds[row]) for name, one in tested.items()}
+        return {"n_partitions": ways.count, "exact": ways.exact, **stds}
+
+
+class CaptionVectorMetric(CaptionSetMetric):
+    """Base of the metrics of two sets of sentence vectors.
+
+    Its settings choose the vectors: ``encoder`` (a name, a folder, a function or an object with ``encode``),
+    ``pooling``, ``device``, ``batch_size``.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        encoder: Any = MINILM,
+        pooling: str = "model",
+        device: str = "auto",
+        batch_size: int = 64,
+        **host: Any,
+    ) -> None:
+        self.encoder = checked_encoder(encoder)
+        self.pooling = one_of("pooling", pooling, POOLINGS)
+        self.device = device
+        self.batch_size = whole_number("batch_size", batch_size, 1)
+        super().__init__(*args, **host)
+
+    def signature_fields(self) -> dict[str, Any]:
+        """The settings; the pooling only where the encoder reads it. The encoder is named by what a call asked."""
+        fields = super().signature_fields()
+        dropped = ("encoder",) if pools(self.encoder) else ("encoder", "pooling")
+        # Our encoders compute in float32, a function of the user in what it likes.
+        dtype = {"dtype": "float32"} if isinstance(self.encoder, str) else {}
+        return dtype | {name: value for name, value in fields.items() if name not in dropped}
+
+    def score_vectors(
+        self,
+        predictions: Sequence[Sequence[str]],
+        references: Sequence[Sequence[str]],
+        embeddings: Any,
+        score_group: Callable[[npt.NDArray[np.floating], int, statistics.Partitions | None], GroupScores],
+        *,
+        return_details: bool,
+    ) -> dict[str, Any]:
+        """The result dictionary, from a function of the pooled vectors of S examples, shape ``(S, N, d)``."""
+        self.check_sizes(predictions, references)
+        unread = {"dtype": None, "pooling": None}
+        vectors = self.caption_vectors(predictions, references, embeddings)
+
+        def example_bytes(captions: int, ways: int) -> int:
+            # Float64: vectors, a few matrices of pairs, and the null distribution with its comparison.
+            return 8 * (captions * vectors.table.shape[1] + 6 * captions**2 + 3 * ways)
+
+        def scored(rows: list[int], n: int, ways: statistics.Partitions | None) -> GroupScores:
+            found, details = score_group(vectors.stack(rows), n, ways)
+            distinct = [len(set(vectors.positions[row].tolist())) for row in rows]
+            return found, [note | {"n_distinct": k} for note, k in zip(details, distinct, strict=True)]
+
+        return self.score_sets(
+            predictions,
+            references,
+            scored,
+            example_bytes,
+            return_details=return_details,
+            made_with={"enc": vectors.identity, **(unread if embeddings is not None else {})},
+        )
+
+    def caption_vectors(
+        self, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], embeddings: Any = None
+    ) -> CaptionVectors:
+        """Vectors of all captions: the given ones, or those of the encoder that the settings choose."""
+        if embeddings is not None:
+            return given_captions(predictions, references, embeddings)
+        encoder = text_encoder(self.encoder, profile=self.profile, pooling=self.pooling, device=self.device)
+        return encoded_captions(predictions, references, encoder, batch_size=self.batch_size, progress=self.progress)

@@ -1,0 +1,284 @@
+"""Base of the metrics that compare a caption with an image or a video in the space of CLIP."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from typing import ClassVar
+from typing import Literal
+
+import numpy as np
+
+from vlgauge.base.columns import Text
+from vlgauge.base.metric import Metric
+from vlgauge.base.video_columns import OneImage
+from vlgauge.base.video_columns import Videos
+from vlgauge.clip_score.image_rows import Scored
+from vlgauge.clip_score.image_rows import score_images
+from vlgauge.clip_score.long_text import CONTEXT
+from vlgauge.clip_score.long_text import POLICIES
+from vlgauge.clip_score.settings import CONFIGS
+from vlgauge.clip_score.settings import DTYPES
+from vlgauge.clip_score.settings import checked_config
+from vlgauge.clip_score.settings import checked_frames
+from vlgauge.clip_score.settings import checked_variant
+from vlgauge.clip_score.settings import checked_w
+from vlgauge.clip_score.settings import checked_word_weights
+from vlgauge.clip_score.text_rows import TextRows
+from vlgauge.clip_score.text_rows import text_rows
+from vlgauge.clip_score.token_idf import resolved_idf
+from vlgauge.clip_score.vectors import ClipVectors
+from vlgauge.clip_score.vectors import too_long
+from vlgauge.clip_score.video_rows import score_videos
+from vlgauge.encoders.clip.tokens import SPELLED
+from vlgauge.media.frames import DEFAULT_FRAMES
+from vlgauge.media.frames import video_pictures
+from vlgauge.media.pictures import PREPROCESSING
+from vlgauge.results import result_record
+from vlgauge.settings import one_of
+from vlgauge.settings import true_or_false
+from vlgauge.settings import whole_number
+from vlgauge.style.metric import References
+from vlgauge.weights.preflight import Preflight
+
+PROMPT = "A photo depicts "
+
+# Why a score is undefined whose image or video is there.
+UNDEFINED = {
+    "image": "a vector has no length, or score and similarity cancel",
+    "video": "no word weighs anything, P + R is 0, or a vector has no length",
+}
+
+
+class ClipScoreMetric(Metric):
+    """Base of clip_s and pac_s, for one image or one video per caption.
+
+    Its settings choose the encoder: ``backbone``, ``weights`` (a file with those of the backbone), ``checkpoint`` (a
+    file with other projections or a whole CLIP), ``device``, ``dtype``, ``batch_size``, ``feature_cache`` (a folder
+    that keeps features between runs); the formula: ``variant``, ``w``, ``idf``, ``n_frames``, ``emscore_batch_size``;
+    and what to do with what does not fit: ``long_text`` and ``on_error``. ``details`` asks for them at every call, as
+    ``return_details`` does at one.
+
+    Attributes:
+        own_w: w of the metric.
+        paper_prompt: What its paper lets the encoder read a caption behind.
+    """
+
+    columns = (Text("predictions"), OneImage("images"), References("references", optional=True))
+    configs = CONFIGS
+    own_w: ClassVar[float]
+    paper_prompt: ClassVar[str]
+
+    def __init__(
+        self,
+        *args: Any,
+        backbone: Any = None,
+        weights: str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        variant: str = "released",
+        w: float | None = None,
+        long_text: str = "truncate",
+        on_error: Literal["raise", "nan"] = "raise",
+        idf: Any = None,
+        n_frames: int | Literal["all"] | None = None,
+        emscore_batch_size: int = 64,
+        batch_size: int = 64,
+        device: str = "auto",
+        dtype: str = "float32",
+        feature_cache: str | Path | None = None,
+        details: bool = False,
+        **host: Any,
+    ) -> None:
+        config = checked_config(host.pop("config_name", args[0] if args else None))
+        known = config if config in CONFIGS else "image"
+        self.backbone, self.weights, self.checkpoint = backbone, weights, checkpoint
+        self.variant = checked_variant(variant, known)
+        self.w = checked_w(w, self.own_w, known)
+        self.long_text = one_of("long_text", long_text, POLICIES)
+        self.on_error: Literal["raise", "nan"] = on_error
+        one_of("on_error", on_error, ("raise", "nan"))
+        self.idf = checked_word_weights(idf, known, self.variant)
+        self.n_frames = checked_frames(n_frames, known)
+        self.emscore_batch_size = whole_number("emscore_batch_size", emscore_batch_size, 1)
+        self.batch_size = whole_number("batch_size", batch_size, 1)
+        self.device, self.dtype = device, one_of("dtype", dtype, DTYPES)
+        self.feature_cache = feature_cache
+        self.details = true_or_false("details", details)
+        if known == "video":
+            self._look_at_videos()
+        super().__init__(config, *args[1:], **host)
+
+    @property
+    def prompt(self) -> str:
+        """What captions and references are read behind."""
+        if self.config_name == "video":
+            return ""
+        return self.paper_prompt if self.variant == "paper" else PROMPT
+
+    def score_rows(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str] | None],
+        seen: Sequence[Any],
+        *,
+        return_details: bool,
+    ) -> dict[str, Any]:
+        """The result dictionary.
+
+        Args:
+            predictions: One caption per row.
+            references: References of each row, or None.
+            seen: Cells of the images, or of the videos.
+            return_details: Whether the result has the details of each row.
+        """
+        encoder, adapter = self.encoder_and_adapter()
+        vectors = ClipVectors(encoder, adapter, self.batch_size, self.progress)
+
+        def is_long(texts: Sequence[str]) -> Any:
+            return too_long([self.prompt + text for text in texts])
+
+        rows = text_rows(predictions, references, is_long, self.long_text)
+        return_details = return_details or self.details
+        more: dict[str, Any] = {}
+        if self.config_name == "image":
+            scored = self._scored_images(vectors, rows, seen)
+        else:
+            scored, more = self._scored_videos(vectors, rows, seen, return_details)
+        self._warn(rows, scored)
+        extra = {"details": scored.details} if return_details else {}
+        record = self.result(scored.scores.tolist(), made_with=self._made_with(encoder, adapter, more), **extra)
+        if scored.reference_scores is None:
+            return record
+        signature = f"ref_{record[f'{self.name}_signature']}"
+        return record | result_record(f"ref_{self.name}", scored.reference_scores.tolist(), signature, {})
+
+    def look_for_sources(self) -> Preflight:
+        """What every call needs; nothing is loaded or fetched."""
+        from vlgauge.encoders.clip.loading import look_for_clip
+
+        preflight = Preflight(self.name, self.needs[0])
+        sources: dict[str, Any] = {"weights": self.weights, "checkpoint": self.checkpoint, "kind": self.name}
+        look_for_clip(preflight, self.backbone, profile=self.profile, **sources)
+        return preflight
+
+    def encoder_and_adapter(self) -> tuple[Any, Any]:
+        """The encoder of the settings from the pool, and the projections that take the place of its own, if any."""
+        from vlgauge.encoders.clip.loading import clip_with_checkpoint
+
+        self.look_for_sources().end()
+        return clip_with_checkpoint(
+            self.backbone,
+            self.checkpoint,
+            kind=self.name,
+            weights=self.weights,
+            profile=self.profile,
+            device=self.device,
+            dtype=self.dtype,
+            feature_cache=self.feature_cache,
+        )
+
+    def signature_fields(self) -> dict[str, Any]:
+        """None of the settings as they stand: `score_rows` adds what they led to, in the order of the signature."""
+        return {}
+
+    def _sort_keywords(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        own, other = ("videos", "images") if self.config_name == "video" else ("images", "videos")
+        if given.get(own) is None and given.get(other) is not None:
+            config = other.removesuffix("s")
+            raise ValueError(
+                f"`{own}` is missing: {self.name} looks at {own} here, got `{other}`; load it with "
+                f'config_name="{config}"'
+            )
+        return super()._sort_keywords(given)
+
+    def _look_at_videos(self) -> None:
+        """Take videos instead of images, in this instance."""
+        predictions, _, references = self.columns
+        self.__dict__["columns"] = (predictions, Videos("videos"), references)
+
+    def _scored_images(self, vectors: ClipVectors, rows: TextRows, images: Sequence[Any]) -> Scored:
+        return score_images(
+            vectors,
+            rows,
+            images,
+            prompt=self.prompt,
+            w=self.w,
+            clamp=self.variant == "paper",
+            on_error=self.on_error,
+        )
+
+    def _scored_videos(
+        self, vectors: ClipVectors, rows: TextRows, cells: Sequence[Any], details: bool
+    ) -> tuple[Scored, dict[str, Any]]:
+        """Scores, and the fields of the signature that only videos have."""
+        cells = list(cells)
+        candidates, references = rows.all_pieces
+        idf = resolved_idf(self.idf, candidates=candidates, references=references)
+        batch = self.emscore_batch_size if self.variant == "emscore" else None
+        scored = score_videos(
+            vectors,
+            rows,
+            video_pictures(cells, n_frames=self.n_frames, on_error=self.on_error, progress=self.progress),
+            idf=idf,
+            joint=self.variant == "paper",
+            batch=batch,
+            on_error=self.on_error,
+            details=details,
+        )
+        words = "none" if idf is None else f"{idf.name}@{idf.digest[:8]}"
+        fields = {"idf": words, "frames": self._frames(cells)}
+        return scored, fields if batch is None else {**fields, "emscore_batch": batch}
+
+    def _frames(self, cells: Sequence[Mapping[str, Any]]) -> str:
+        """Which frames were looked at: "10", "all", "given", or "10+given" where files and lists were mixed."""
+        if self.n_frames is not None:
+            return str(self.n_frames)
+        return "+".join(sorted({str(DEFAULT_FRAMES) if cell["frames"] is None else "given" for cell in cells}))
+
+    def _made_with(self, encoder: Any, adapter: Any, more: Mapping[str, Any]) -> dict[str, Any]:
+        """What the numbers depend on, in the order of the signature."""
+        from vlgauge.encoders.clip.loading import weights_name
+
+        # A checkpoint that is no adapter is a whole CLIP in place of the backbone's weights.
+        given = self.weights is not None or (self.checkpoint is not None and adapter is None)
+        proj = "own" if adapter is None else adapter.digest[:8]
+        return {
+            "enc": weights_name(encoder, given=given),
+            "dtype": self.dtype,
+            "prep": PREPROCESSING,
+            "variant": self.variant,
+            **({"w": self.w} if self.config_name == "image" else {}),
+            "arch": encoder.architecture,
+            "proj": proj if encoder.verified else "unverified",
+            "prompt": self.prompt.strip() or "none",
+            "long": self.long_text,
+            **more,
+            "on_error": self.on_error,
+        }
+
+    def _warn(self, rows: TextRows, scored: Scored) -> None:
+        """One warning per kind of trouble, with the number of cases."""
+        n_texts, n = rows.pieces.n_owners, rows.n_rows
+        handled = "scored sentence by sentence" if self.long_text == "split" else "cut"
+        undefined, alone = np.isnan(scored.scores), np.zeros(n, dtype=bool)
+        if scored.reference_scores is not None:
+            alone = np.isnan(scored.reference_scores) & rows.referenced & ~undefined
+        n_left = np.count_nonzero(undefined) - scored.n_unreadable - scored.n_empty
+        why = UNDEFINED[self.config_name]
+        troubles = {
+            f"of {n_texts} captions and references are empty and were scored as such": rows.n_blank,
+            f"of {n_texts} captions and references have more than {CONTEXT} tokens and were {handled}": rows.n_long,
+            f"of {n_texts} captions and references {SPELLED}": int(np.count_nonzero(rows.is_special)),
+            f"of {n} {self.config_name}s could not be read; their scores are undefined": scored.n_unreadable,
+            f"of {n} videos have no frames; their scores are undefined": scored.n_empty,
+            f"of {n} {self.name} are undefined: {why}": n_left,
+            f"of {n} ref_{self.name} alone are undefined: {why}": np.count_nonzero(alone),
+            f"of {n} ref_{self.name} are 0 because neither image nor references are like the caption": scored.n_unlike,
+        }
+        for text, count in troubles.items():
+            if count:
+                # The caller of `compute`, with `score_rows`, the script's and the host's code between.
+                warnings.warn(f"{count} {text}", stacklevel=7)

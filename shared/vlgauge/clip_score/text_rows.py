@@ -1,0 +1,135 @@
+"""The rows of a call as flat lists: candidates and references in the pieces that are encoded, and their pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.clip_score.formula import Positions
+from vlgauge.clip_score.long_text import IsLong
+from vlgauge.clip_score.long_text import Pieces
+from vlgauge.clip_score.long_text import pieces_of
+from vlgauge.encoders.clip.tokens import spells_special
+
+
+@dataclass(frozen=True)
+class TextRows:
+    """Candidates and references of n rows.
+
+    A unit is a candidate, or a sentence of one that was split; a pair is a unit and a piece of a reference of its row.
+
+    Attributes:
+        pieces: The texts, candidates first.
+        n_rows: n.
+        has_references: Whether any row has references, be it an empty list.
+        units: shape ``(n_units,)``, position in ``pieces.texts``.
+        unit_rows: shape ``(n_units,)``, row of each unit, ascending.
+        pairs: unit and position in ``pieces.texts`` of each pair, shape ``(n_pairs,)`` each, units ascending.
+        pair_references: shape ``(n_pairs,)``, number of the reference within its row.
+        n_blank: Number of texts without any word.
+        is_special: shape ``(n_texts,)``, whether each text spells a token of CLIP, candidates first.
+    """
+
+    pieces: Pieces
+    n_rows: int
+    has_references: bool
+    units: Positions
+    unit_rows: Positions
+    pairs: tuple[Positions, Positions]
+    pair_references: Positions
+    n_blank: int
+    is_special: npt.NDArray[np.bool_]
+
+    @property
+    def truncated(self) -> list[bool]:
+        """Whether each candidate is too long to be encoded as a whole."""
+        return self.pieces.is_long[: self.n_rows].tolist()
+
+    @property
+    def special(self) -> list[bool]:
+        """Whether each candidate spells a token of CLIP."""
+        return self.is_special[: self.n_rows].tolist()
+
+    @property
+    def referenced(self) -> npt.NDArray[np.bool_]:
+        """Which rows have at least one reference, shape ``(n_rows,)``."""
+        found = np.zeros(self.n_rows, dtype=bool)
+        found[self.unit_rows[self.pairs[0]]] = True
+        return found
+
+    @property
+    def n_long(self) -> int:
+        """Number of texts that are too long to be encoded as a whole."""
+        return int(np.count_nonzero(self.pieces.is_long))
+
+    @property
+    def all_pieces(self) -> tuple[list[str], list[str] | None]:
+        """Candidates and references in pieces, repeated as often as they occur; None for no references."""
+        texts, cut = self.pieces.texts, len(self.units)
+        pieces = [texts[position] for position in self.pieces.index]
+        return pieces[:cut], pieces[cut:] if self.has_references else None
+
+
+def text_rows(
+    predictions: Sequence[str], references: Sequence[Sequence[str] | None], is_long: IsLong, policy: str
+) -> TextRows:
+    """Candidates and references of a call.
+
+    Args:
+        predictions: One candidate per row.
+        references: References of each row; None where it has none to be scored with.
+        is_long: See `IsLong`.
+        policy: See `vlgauge.clip_score.long_text.pieces_of`.
+
+    Raises:
+        ValueError: If the policy is ``"error"`` and a text is too long.
+    """
+    n = len(predictions)
+    n_references = np.array([len(row or ()) for row in references], dtype=np.intp)
+    flat = [text for row in references for text in row or ()]
+    row_of = np.repeat(np.arange(n), n_references)
+    starts = np.cumsum(n_references) - n_references
+
+    def place(i: int) -> str:
+        if i < n:
+            return f"predictions[{i}]"
+        row = int(row_of[i - n])
+        return f"references[{row}][{i - n - int(starts[row])}]"
+
+    texts = [*predictions, *flat]
+    special = {text: spells_special(text) for text in dict.fromkeys(texts)}
+    pieces = pieces_of(texts, place, is_long, policy)
+    cut = int(np.searchsorted(pieces.owner, n))
+    reference = pieces.owner[cut:] - n
+    unit_of_pair, piece_of_pair = paired(pieces.owner[:cut], row_of[reference])
+    return TextRows(
+        pieces=pieces,
+        n_rows=n,
+        has_references=any(row is not None for row in references),
+        units=pieces.index[:cut],
+        unit_rows=pieces.owner[:cut],
+        pairs=(unit_of_pair, pieces.index[cut:][piece_of_pair]),
+        pair_references=(reference - starts[row_of[reference]])[piece_of_pair] if len(reference) else reference,
+        n_blank=sum(not text.strip() for text in texts),
+        is_special=np.array([special[text] for text in texts], dtype=bool),
+    )
+
+
+def paired(left: Positions, right: Positions) -> tuple[Positions, Positions]:
+    """All pairs of items of the same row, by the item of the left side.
+
+    Args:
+        left: shape ``(n_left,)``, row of each item.
+        right: shape ``(n_right,)``, row of each item, ascending.
+
+    Returns:
+        Positions in `left` and in `right`, shape ``(n_pairs,)`` each.
+    """
+    starts, stops = np.searchsorted(right, left), np.searchsorted(right, left, side="right")
+    counts = stops - starts
+    ours = np.repeat(np.arange(len(left)), counts)
+    within = np.arange(len(ours)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return ours, starts[ours] + within

@@ -1,0 +1,203 @@
+"""Weights of words by how few sentences have them, over the token ids of CLIP's tokenizer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vlgauge.clip_score.formula import Floats
+from vlgauge.clip_score.long_text import CONTEXT
+from vlgauge.clip_score.vectors import Ids
+from vlgauge.clip_score.vectors import token_ids
+from vlgauge.files import read_json
+from vlgauge.files import read_text
+from vlgauge.writing import write
+
+FORMAT = "vlgauge-idf-1"
+N_TOKENS = 49408
+END = 49407
+PADDING = 0
+OWN_ROWS = ("references", "candidates", "auto")
+
+
+@dataclass(frozen=True)
+class Idf:
+    """A fitted table of word weights.
+
+    Attributes:
+        weights: ln((N+1) / (df+1)) of each token id that a sentence has; df counts sentences, N is their number. As in
+            the released code a sentence has the padding's id, which is also that of "!" at the start of a word of
+            signs, unless it fills the encoder.
+        n: N.
+        name: What the sentences were, for signatures.
+    """
+
+    weights: Mapping[int, float]
+    n: int
+    name: str
+    _table: Floats = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        table = np.full(N_TOKENS, self.unseen)
+        table[list(self.weights)] = list(self.weights.values())
+        table[END] = self.end
+        object.__setattr__(self, "_table", table)
+
+    @property
+    def unseen(self) -> float:
+        """Weight of a token that no sentence has: ln(N+1)."""
+        return math.log(self.n + 1)
+
+    @property
+    def end(self) -> float:
+        """Weight of the end token: the mean of the table, its own 0 and that of the padding included."""
+        return math.fsum(self.weights.values()) / len(self.weights) if self.weights else 0.0
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the weights in hexadecimal digits."""
+        text = json.dumps([self.n, sorted(self.weights.items())])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def of(self, ids: Ids) -> Floats:
+        """Weights of token ids, of the same shape."""
+        weights: Floats = self._table[ids]
+        return weights
+
+    def save(self, path: str | Path) -> None:
+        """Write the table as JSON; `read_idf` and the setting ``idf=PATH`` read it."""
+        weights = {str(token): self.weights[token] for token in sorted(self.weights)}
+        record = {"format": FORMAT, "name": self.name, "n": self.n, "sha256": self.digest, "weights": weights}
+        write(path, json.dumps(record, indent=1) + "\n")
+
+
+def corpus_idf(sentences: Sequence[str], name: str) -> Idf:
+    """Weights from the sentences of a corpus; those over `CONTEXT` tokens are cut.
+
+    Args:
+        sentences: Any texts.
+        name: What they are, for signatures.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    return fit_idf(token_ids(sentences), name)
+
+
+def fit_idf(ids: Sequence[Ids], name: str) -> Idf:
+    """Weights from the token ids of a corpus.
+
+    Args:
+        ids: Token ids of each sentence, start and end token included, at most `CONTEXT` each.
+        name: What the sentences are.
+
+    Raises:
+        ValueError: If there is no sentence.
+    """
+    if not len(ids):
+        raise ValueError(f"`idf` must have at least one sentence to count words in, got none in {name!r}")
+    padded = [row if len(row) >= CONTEXT else np.append(row, PADDING) for row in ids]
+    sentence = np.repeat(np.arange(len(padded)), [len(row) for row in padded])
+    pairs = np.unique(sentence * N_TOKENS + np.concatenate(padded).astype(np.int64))
+    tokens, counts = np.unique(pairs % N_TOKENS, return_counts=True)
+    weights = {int(k): math.log((len(ids) + 1) / (df + 1)) for k, df in zip(tokens, counts.tolist(), strict=True)}
+    return Idf(weights, len(ids), name)
+
+
+def read_idf(path: str | Path) -> Idf:
+    """A table that `Idf.save` wrote.
+
+    Raises:
+        ValueError: If the file is not one, or its weights are not those it was saved with.
+    """
+    return _saved(read_json(path, "`idf`"), Path(path))
+
+
+def checked_idf(value: Any) -> Any:
+    """The setting ``idf`` in a form that `resolved_idf` takes; whether a file exists is looked up at once.
+
+    Raises:
+        ValueError: If it is none of the forms.
+    """
+    if value is None or value is False or isinstance(value, Idf):
+        return value
+    if isinstance(value, (str, Path)):
+        if str(value) in OWN_ROWS or Path(value).is_file():
+            return str(value)
+        raise ValueError(
+            f"`idf` must be one of {', '.join(map(repr, OWN_ROWS))} or an existing file, got {str(value)!r}"
+        )
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)):
+        sentences = tuple(value)
+        if sentences and all(isinstance(sentence, str) for sentence in sentences):
+            return sentences
+    raise ValueError(
+        f"`idf` must be {', '.join(map(repr, OWN_ROWS))}, a list of sentences, a file of sentences, or a fitted Idf, "
+        f"got {type(value).__name__}"
+    )
+
+
+def resolved_idf(value: Any, *, candidates: Sequence[str], references: Sequence[str] | None) -> Idf | None:
+    """The table that the checked setting ``idf`` stands for; None for no weights.
+
+    Args:
+        value: As `checked_idf` returns it.
+        candidates: All candidates of the call.
+        references: All references of the call; None if the call has none.
+
+    Raises:
+        ValueError: If references are wanted and there are none, or a file has no sentences.
+    """
+    if value is None or value is False:
+        return None
+    if isinstance(value, Idf):
+        return value
+    if value == "auto":
+        value = "references" if references else "candidates"
+    if value == "candidates":
+        return corpus_idf(candidates, value)
+    if value == "references":
+        if not references:
+            raise ValueError("`idf='references'` needs references, got none; pass some, or choose 'candidates'")
+        return corpus_idf(references, value)
+    if isinstance(value, str):
+        return _read_corpus(Path(value))
+    return corpus_idf(value, "list")
+
+
+def _read_corpus(path: Path) -> Idf:
+    """A table from a file: a saved table, sentences one per line, a JSON list, or JSON lists by key."""
+    if path.suffix.lower() != ".json":
+        return corpus_idf([line for line in read_text(path, "`idf`").splitlines() if line.strip()], path.stem)
+    content = read_json(path, "`idf`")
+    if isinstance(content, dict) and content.get("format") == FORMAT:
+        return _saved(content, path)
+    lists = list(content.values()) if isinstance(content, dict) else [content]
+    if not all(isinstance(part, list) and all(isinstance(item, str) for item in part) for part in lists):
+        raise ValueError(
+            f"`idf` must be a JSON list of sentences, or lists of sentences by key, got something else in {str(path)!r}"
+        )
+    return corpus_idf([sentence for part in lists for sentence in part], path.stem)
+
+
+def _saved(record: Any, path: Path) -> Idf:
+    try:
+        idf = Idf(
+            {int(token): float(weight) for token, weight in record["weights"].items()}, record["n"], record["name"]
+        )
+        same = idf.digest == record["sha256"]
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        same = False
+    if not same:
+        raise ValueError(f"`idf` must be a table as Idf.save writes it, got one that was changed in {str(path)!r}")
+    return idf

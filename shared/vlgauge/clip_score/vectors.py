@@ -1,0 +1,109 @@
+"""Unit vectors of pictures, texts and tokens, from the features that all heads of one CLIP share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+from typing import Any
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.clip_score.formula import Positions
+from vlgauge.clip_score.formula import Vectors
+from vlgauge.clip_score.formula import unit_rows
+from vlgauge.clip_score.long_text import CONTEXT
+from vlgauge.encoders import ImageTextEncoder
+from vlgauge.media.pictures import Picture
+from vlgauge.progress import Progress
+
+if TYPE_CHECKING:
+    from vlgauge.encoders.clip.tokens import ClipTokens
+
+Ids = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class ClipVectors:
+    """A CLIP with its own heads or with those of a checkpoint.
+
+    Attributes:
+        encoder: Gives vectors before the projection, each once.
+        adapter: The two projections that take the place of the encoder's own; None for these.
+        batch_size: Items of a forward pass.
+        progress: See `vlgauge.progress`.
+    """
+
+    encoder: ImageTextEncoder
+    adapter: Any = None
+    batch_size: int = 64
+    progress: Progress = None
+
+    def images(
+        self, pictures: Sequence[Picture], on_error: Literal["raise", "nan"]
+    ) -> tuple[Vectors, npt.NDArray[np.bool_]]:
+        """Unit vectors of pictures, shape ``(n, d)``, and which could not be read, whose rows are NaN.
+
+        Without pictures d is 0.
+        """
+        if not pictures:
+            return np.zeros((0, 0), np.float32), np.zeros(0, dtype=bool)
+        hidden = self.encoder.image_hidden(
+            pictures, adapter=self.adapter, batch_size=self.batch_size, on_error=on_error, progress=self.progress
+        )
+        return unit_rows(self.encoder.project(hidden, "image", self.adapter)), np.isnan(hidden).any(axis=1)
+
+    def texts(self, texts: Sequence[str], prompt: str) -> Vectors:
+        """Unit vectors of the end tokens of texts behind a prompt, shape ``(n, d)``."""
+        hidden = self.encoder.text_hidden(texts, prompt=prompt, batch_size=self.batch_size, progress=self.progress)
+        return unit_rows(self.encoder.project(hidden.end, "text", self.adapter))
+
+    def tokens(self, texts: Sequence[str]) -> tuple[Vectors, Positions, list[Ids]]:
+        """Unit vectors of the tokens of texts, one after the other, the number of each text, and the ids of each.
+
+        They end with the first end token of their text, as those of EMScore do.
+        """
+        from vlgauge.encoders.clip.tokens import n_seen
+
+        hidden = self.encoder.text_hidden(texts, tokens=True, batch_size=self.batch_size, progress=self.progress)
+        assert hidden.tokens is not None  # asked for
+        sizes = np.array([n_seen(ids) for ids in hidden.ids], dtype=np.intp)
+        seen = [vectors[:size] for vectors, size in zip(hidden.tokens, sizes, strict=True)]
+        rows = self.encoder.project(np.concatenate(seen), "text", self.adapter)
+        return unit_rows(rows), sizes, [ids[:size] for ids, size in zip(hidden.ids, sizes, strict=True)]
+
+
+def token_ids(texts: Sequence[str]) -> list[Ids]:
+    """Ids of the tokens of texts, start and end token included, at most `CONTEXT` each."""
+    return list(_tokens()(texts)[0])
+
+
+def too_long(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Which texts have more than `CONTEXT` tokens, start and end token included."""
+    long = np.zeros(len(texts), dtype=bool)
+    doubtful = [place for place, text in enumerate(texts) if not _surely_fits(text)]
+    if doubtful:
+        long[doubtful] = _tokens()([texts[place] for place in doubtful])[1]
+    return long
+
+
+def token_texts(ids: Ids) -> list[str]:
+    """Each token as text, such as ``["<|startoftext|>", "a", "dog", "<|endoftext|>"]``."""
+    from vlgauge.encoders.clip.tokens import byte_pairs
+
+    return [byte_pairs().decode([token]).strip() for token in ids.tolist()]
+
+
+def _surely_fits(text: str) -> bool:
+    """Whether a look is enough: ASCII without entities is not longer when cleaned, and no token is a space."""
+    return text.isascii() and "&" not in text and len("".join(text.split())) <= CONTEXT - 2
+
+
+@cache
+def _tokens() -> ClipTokens:
+    from vlgauge.encoders.clip.tokens import ClipTokens
+
+    return ClipTokens()

@@ -1,0 +1,181 @@
+"""Rows of captions and videos -> scores, with what each came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from typing import Literal
+
+import numpy as np
+
+from vlgauge.clip_score.emscore import Bags
+from vlgauge.clip_score.emscore import Matches
+from vlgauge.clip_score.emscore import best_frames
+from vlgauge.clip_score.emscore import matches
+from vlgauge.clip_score.emscore import reference_terms
+from vlgauge.clip_score.formula import Floats
+from vlgauge.clip_score.formula import Positions
+from vlgauge.clip_score.formula import group_maxima
+from vlgauge.clip_score.formula import group_means
+from vlgauge.clip_score.formula import unit_rows
+from vlgauge.clip_score.image_rows import Scored
+from vlgauge.clip_score.image_rows import best_references
+from vlgauge.clip_score.text_rows import TextRows
+from vlgauge.clip_score.token_idf import Idf
+from vlgauge.clip_score.vectors import ClipVectors
+from vlgauge.clip_score.vectors import Ids
+from vlgauge.clip_score.vectors import token_texts
+from vlgauge.media.pictures import Picture
+
+Videos = Sequence[Sequence[Picture] | None]
+
+_PARTS = ("precision", "recall", "fine", "coarse")
+
+
+def score_videos(
+    vectors: ClipVectors,
+    rows: TextRows,
+    videos: Videos,
+    *,
+    idf: Idf | None = None,
+    joint: bool = False,
+    batch: int | None = None,
+    on_error: Literal["raise", "nan"] = "raise",
+    details: bool = False,
+) -> Scored:
+    """Score rows of one video each; see `vlgauge.clip_score.emscore` for the formulas.
+
+    Args:
+        vectors: The encoder.
+        rows: Candidates and references.
+        videos: Frames of each row's video; None for one that could not be read.
+        idf: Weights of the words; None for equal ones.
+        joint: See `reference_terms`.
+        batch: See `matches`.
+        on_error: ``"nan"`` leaves the rows undefined that have a frame that cannot be read.
+        details: Whether to look up the best frame of every token.
+    """
+    texts, ids = text_bags(vectors, rows.pieces.texts, idf)
+    frames, video_of, unreadable = video_bags(vectors, videos, on_error, width=texts.rows.shape[1])
+    found = matches(texts, frames, (rows.units, video_of[rows.unit_rows]), batch=batch)
+    notes = _video_details(found, rows, texts, frames, video_of, ids, videos) if details else []
+    references = None
+    if rows.has_references:
+        pairs = (rows.units[rows.pairs[0]], rows.pairs[1])
+        alike = matches(texts, texts, pairs, batch=batch)
+        x, best = reference_terms(alike, rows.pairs[0], len(rows.units), joint=joint)
+        references = group_means((found.full + x) / 2, rows.unit_rows, rows.n_rows)
+        if details:
+            _add_reference_details(notes, alike, rows, best)
+    return Scored(
+        scores=group_means(found.full, rows.unit_rows, rows.n_rows),
+        reference_scores=references,
+        details=notes,
+        n_unreadable=unreadable,
+        n_empty=sum(video is not None and not video for video in videos),
+    )
+
+
+def text_bags(vectors: ClipVectors, texts: Sequence[str], idf: Idf | None) -> tuple[Bags, list[Ids]]:
+    """The tokens of texts, start and end token included, and their ids."""
+    rows, sizes, ids = vectors.tokens(texts)
+    weights = np.ones(len(rows)) if idf is None else idf.of(np.concatenate(ids))
+    return Bags(rows, sizes, weights, rows[np.cumsum(sizes) - 1]), ids
+
+
+def video_bags(
+    vectors: ClipVectors, videos: Videos, on_error: Literal["raise", "nan"], *, width: int
+) -> tuple[Bags, Positions, int]:
+    """The frames of videos, each video once; the bag of each row, shape ``(n,)``; and the rows without any picture.
+
+    A video without frames, or with one that cannot be read, is a bag of size 0.
+    """
+    pictures, frames_of = _distinct_frames(videos)
+    seen, unreadable = vectors.images(pictures, on_error)
+    bags: dict[tuple[int, ...], int] = {}
+    video_of = np.array([bags.setdefault(tuple(frames), len(bags)) for frames in frames_of], dtype=np.intp)
+    broken = np.array([bool(unreadable[list(bag)].any()) if bag else False for bag in bags], dtype=bool)
+    kept = [() if flag else bag for bag, flag in zip(bags, broken, strict=True)]
+    sizes = np.array([len(bag) for bag in kept], dtype=np.intp)
+    flat = np.array([frame for bag in kept for frame in bag], dtype=np.intp)
+    rows = seen[flat] if len(flat) else np.zeros((0, width), np.float32)
+    wholes = np.full((len(bags), width), np.nan, dtype=np.float32)
+    there = np.flatnonzero(sizes)
+    if len(there):
+        sums = np.add.reduceat(rows, (np.cumsum(sizes) - sizes)[there])
+        wholes[there] = unit_rows(sums / sizes[there, None])
+    n_unreadable = sum(frames is None for frames in videos) + int(np.count_nonzero(broken[video_of]))
+    return Bags(rows, sizes, np.ones(len(rows)), wholes), video_of, n_unreadable
+
+
+def _distinct_frames(videos: Videos) -> tuple[list[Picture], list[list[int]]]:
+    """Every frame once, and the frames of each video as positions among them."""
+    order: dict[Any, int] = {}
+    pictures: list[Picture] = []
+    frames_of = []
+    for frames in videos:
+        numbers = []
+        for picture in frames or ():
+            number = order.setdefault(_identity(picture), len(order))
+            if number == len(pictures):
+                pictures.append(picture)
+            numbers.append(number)
+        frames_of.append(numbers)
+    return pictures, frames_of
+
+
+def _identity(picture: Picture) -> Any:
+    try:
+        return picture.key
+    except ValueError:
+        # A file that is gone; the encoder says so, or leaves it undefined.
+        return object()
+
+
+def _video_details(
+    found: Matches,
+    rows: TextRows,
+    texts: Bags,
+    frames: Bags,
+    video_of: Positions,
+    ids: list[Ids],
+    videos: Videos,
+) -> list[dict[str, Any]]:
+    """P, R, fine, coarse of each row, the frames that were used, and the best frame of every token."""
+    notes: list[dict[str, Any]] = [
+        {"frames": _frame_numbers(video), "truncated": flag, "special": special, "tokens": []}
+        for video, flag, special in zip(videos, rows.truncated, rows.special, strict=True)
+    ]
+    for unit, row in zip(rows.units.tolist(), rows.unit_rows.tolist(), strict=True):
+        bag = video_of[row]
+        if frames.sizes[bag]:
+            places = texts.places(np.array([unit]), texts.sizes[unit])[0]
+            shown = frames.places(np.array([bag]), frames.sizes[bag])[0]
+            nearest = best_frames(texts.rows[places], frames.rows[shown])
+            weights = texts.weights[places].tolist()
+            notes[row]["tokens"] += [
+                {"token": text, "weight": weight, "frame": notes[row]["frames"][frame], "cosine": cosine}
+                for text, weight, frame, cosine in zip(token_texts(ids[unit]), weights, *nearest, strict=True)
+            ]
+    return [means | note for means, note in zip(_mean_parts(found, rows.unit_rows, rows.n_rows), notes, strict=True)]
+
+
+def _mean_parts(found: Matches, groups: Positions, n_groups: int, prefix: str = "") -> list[dict[str, float]]:
+    columns = [group_means(getattr(found, part), groups, n_groups).tolist() for part in _PARTS]
+    return [dict(zip((prefix + part for part in _PARTS), row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _add_reference_details(notes: list[dict[str, Any]], alike: Matches, rows: TextRows, best: Positions) -> None:
+    """Add the largest P, R, fine and coarse over the references, and which reference is the nearest."""
+    n_units = len(rows.units)
+    maxima = Matches(*(group_maxima(getattr(alike, part), rows.pairs[0], n_units)[0] for part in _PARTS))
+    full: Floats = np.append(alike.full, np.nan)[best]
+    numbers = best_references(rows, full, best)
+    parts = _mean_parts(maxima, rows.unit_rows, rows.n_rows, "reference_")
+    for note, number, part in zip(notes, numbers, parts, strict=True):
+        note |= {"best_reference": number, **part}
+
+
+def _frame_numbers(video: Sequence[Picture] | None) -> list[int]:
+    """Number of each frame in its file, or in the list that was given."""
+    return [getattr(picture, "index", place) for place, picture in enumerate(video or ())]

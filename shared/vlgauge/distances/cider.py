@@ -1,0 +1,249 @@
+"""CIDEr-D: do two captions share n-grams that few other captions have?
+
+Vedantam et al. (2015, "CIDEr: Consensus-based image description evaluation", section 5) as the COCO caption evaluation
+code computes it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.files import TooMuch
+from vlgauge.files import unpacked_lines
+from vlgauge.text.coco_tokens import coco_tokens
+from vlgauge.writing import write
+
+Floats = npt.NDArray[np.float64]
+Ngram: TypeAlias = tuple[str, ...]
+Tokenizer: TypeAlias = Callable[[str], Sequence[str]]
+
+ORDERS = (1, 2, 3, 4)
+SIGMA = 6.0
+SCALE = 10.0
+
+_FORMAT = "vlgauge document frequencies"
+_VERSION = 1
+_BLOCK = 2**20  # entries of a working array
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Document frequencies
+# ---------------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class DocumentFrequency:
+    """In how many of D documents each n-gram occurs.
+
+    Attributes:
+        counts: df(g) of the n-grams of more than one document; others weigh as if they were in one.
+        n_documents: D.
+    """
+
+    counts: Mapping[Ngram, int]
+    n_documents: int
+
+    def __post_init__(self) -> None:
+        if self.n_documents < 1:
+            raise ValueError(f"`n_documents` must be at least 1, got {self.n_documents}")
+        for ngram, count in self.counts.items():
+            if not 1 <= count <= self.n_documents:
+                raise ValueError(
+                    f"`counts` must lie between 1 and `n_documents`={self.n_documents}, got {count} for "
+                    f"{' '.join(ngram)!r}"
+                )
+
+    @classmethod
+    def from_references(
+        cls, references: Iterable[Sequence[str]], *, tokenizer: Tokenizer = coco_tokens
+    ) -> DocumentFrequency:
+        """One document per example: all its references, as the COCO caption evaluation code counts.
+
+        Args:
+            references: References of each example.
+            tokenizer: Splits a caption into tokens.
+        """
+        counts: Counter[Ngram] = Counter()
+        n_documents = 0
+        for captions in references:
+            counts.update({ngram for caption in captions for ngram in ngrams(tokenizer(caption))})
+            n_documents += 1
+        return cls({ngram: count for ngram, count in counts.items() if count > 1}, n_documents)
+
+    @classmethod
+    def from_pooled(
+        cls,
+        predictions: Iterable[Sequence[str]],
+        references: Iterable[Sequence[str]],
+        *,
+        tokenizer: Tokenizer = coco_tokens,
+    ) -> DocumentFrequency:
+        """One document per example: its candidates and references, so that no caption is known to be either.
+
+        Args:
+            predictions: Candidates of each example.
+            references: References of each example.
+            tokenizer: Splits a caption into tokens.
+        """
+        pooled = ([*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True))
+        return cls.from_references(pooled, tokenizer=tokenizer)
+
+    @classmethod
+    def load(cls, path: str | Path) -> DocumentFrequency:
+        """The table that `save` wrote.
+
+        Raises:
+            ValueError: If the file is something else, of another version, or damaged.
+        """
+        try:
+            lines = unpacked_lines(path)
+            header = json.loads(next(lines, b""))
+            if header["format"] != _FORMAT or header["version"] != _VERSION:
+                raise ValueError(f"format {header['format']!r}, version {header['version']!r}")
+            counts, n_rows = {}, 0
+            for *ngram, count in map(json.loads, lines):
+                counts[tuple(ngram)] = int(count)
+                n_rows += 1
+            if n_rows != header["entries"]:
+                raise ValueError(f"{n_rows} of {header['entries']} entries")
+            return cls(counts, int(header["documents"]))
+        except TooMuch:
+            raise
+        except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
+            raise ValueError(
+                f"`path` must be a file of document frequencies, version {_VERSION}, got {str(path)!r}: {error}"
+            ) from error
+
+    def save(self, path: str | Path) -> None:
+        """Write a gzip file of JSON lines: a header, then one ``["a", "dog", 12]`` per n-gram of several documents.
+
+        Equal tables give equal bytes.
+        """
+        rows = self._rows()
+        header = {"format": _FORMAT, "version": _VERSION, "documents": self.n_documents, "entries": len(rows)}
+        lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in (header, *rows))
+        text = "".join(f"{line}\n" for line in lines)
+        write(path, gzip.compress(text.encode(), mtime=0))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the numbers, in hexadecimal digits, for signatures."""
+        return hashlib.sha256(json.dumps([self.n_documents, self._rows()]).encode()).hexdigest()
+
+    def weights(self, ngrams: Iterable[Ngram]) -> Floats:
+        """Inverse document frequencies ln D - ln max(1, df(g)), one per n-gram."""
+        return math.log(self.n_documents) - np.log([self.counts.get(ngram, 1) for ngram in ngrams])
+
+    def _rows(self) -> list[list[str | int]]:
+        return [[*ngram, count] for ngram, count in sorted(self.counts.items()) if count > 1]
+
+
+def ngrams(tokens: Sequence[str]) -> Iterator[Ngram]:
+    """All n-grams of 1 to 4 tokens, with repetitions, the short ones first."""
+    for n in ORDERS:
+        yield from zip(*(tokens[start:] for start in range(n)), strict=False)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Pairs
+# ---------------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class NgramCounts:
+    """How often each n-gram occurs in each of some texts.
+
+    Attributes:
+        vocabulary: the V distinct n-grams, the short ones first.
+        counts: shape ``(n_texts, V)``.
+        bounds: columns ``bounds[n - 1]`` to ``bounds[n]`` hold the n-grams of n tokens.
+    """
+
+    vocabulary: list[Ngram]
+    counts: npt.NDArray[np.int64]
+    bounds: list[int]
+
+
+def ngram_counts(texts: Sequence[Sequence[str]]) -> NgramCounts:
+    """Counts of the n-grams of 1 to 4 tokens, dense over the vocabulary of these texts alone.
+
+    Args:
+        texts: Tokens of each text.
+    """
+    place: dict[Ngram, int] = {}
+    rows, columns, bounds = [], [], [0]
+    lengths = np.array([len(tokens) for tokens in texts])
+    for n in ORDERS:
+        for tokens in texts:
+            found = zip(*(tokens[start:] for start in range(n)), strict=False)
+            columns += [place.setdefault(ngram, len(place)) for ngram in found]
+        rows.append(np.repeat(np.arange(len(texts)), np.maximum(lengths - (n - 1), 0)))
+        bounds.append(len(place))
+    flat = np.concatenate(rows) * len(place) + np.array(columns, dtype=np.int64)
+    counts = np.bincount(flat, minlength=len(texts) * len(place)).reshape(len(texts), len(place))
+    return NgramCounts(list(place), counts, bounds)
+
+
+def cider_d(texts: Sequence[Sequence[str]], df: DocumentFrequency) -> Floats:
+    """CIDEr-D between all ordered pairs of texts, h the hypothesis and r the reference.
+
+    With h_g the tf-idf of the n-gram g in h and l_h the number of bigrams of h,
+    sim_n = sum_g min(h_g, r_g) r_g / (|h| |r|) * exp(-(l_h - l_r)^2 / (2 sigma^2)), and C = 10 mean_n sim_n.
+
+    Args:
+        texts: Tokens of each text.
+        df: Document frequencies.
+
+    Returns:
+        shape ``(n_texts, n_texts)``, row h, column r, in [0, 10]; 0 in every place that has no common n-gram of weight.
+        C(h, h) is 10 only from 4 tokens on, and 2.5 for one token.
+    """
+    found = ngram_counts(texts)
+    vectors = found.counts * df.weights(found.vocabulary)
+    similarity = np.zeros((len(texts), len(texts)))
+    for start, stop in pairwise(found.bounds):
+        part = vectors[:, start:stop]
+        norms = np.sqrt(np.sum(part**2, axis=1))
+        # A text without weight has no common n-gram either: its products are 0, whatever they are divided by.
+        norms[norms == 0.0] = 1.0
+        similarity += _clipped_products(part) / (norms[:, None] * norms)
+    n_bigrams = np.array([max(len(tokens) - 1, 0) for tokens in texts])
+    penalty = np.exp(-((n_bigrams[:, None] - n_bigrams) ** 2) / (2 * SIGMA**2))
+    return SCALE * penalty * similarity / len(ORDERS)
+
+
+def _clipped_products(vectors: Floats) -> Floats:
+    """sum_g min(h_g, r_g) r_g of all ordered pairs of rows."""
+    products = np.empty((len(vectors), len(vectors)))
+    step = max(1, _BLOCK // max(1, vectors.size))
+    for start in range(0, len(vectors), step):
+        smaller = np.minimum(vectors[start : start + step, None], vectors)
+        products[start : start + step] = np.einsum("hrg,rg->hr", smaller, vectors)
+    return products
+
+
+def cider_d_distances(texts: Sequence[str], df: DocumentFrequency, *, tokenizer: Tokenizer = coco_tokens) -> Floats:
+    """Directed distances d(a, b) = 10 - CIDEr-D(hypothesis a, reference b) between captions.
+
+    Args:
+        texts: N captions.
+        df: Document frequencies.
+        tokenizer: Splits a caption into tokens.
+
+    Returns:
+        shape ``(N, N)``. The diagonal is not 0 for captions of fewer than 4 tokens.
+    """
+    return SCALE - cider_d([tokenizer(text) for text in texts], df)

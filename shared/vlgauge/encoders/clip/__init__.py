@@ -1,0 +1,1 @@
+"""CLIP: backbones, heads, weights and features."""

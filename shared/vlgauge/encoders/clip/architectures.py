@@ -1,0 +1,178 @@
+"""The CLIP backbones by name: architecture, place of the weights, widths and preprocessing, in one table.
+
+A file of weights tells neither its activation nor its normalisation, and both go wrong without a warning; so they come
+from here and never from the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from difflib import get_close_matches
+from typing import Any
+from typing import Literal
+
+Colour = tuple[float, float, float]
+
+OPENAI_MEAN: Colour = (0.48145466, 0.4578275, 0.40821073)
+OPENAI_STD: Colour = (0.26862954, 0.26130258, 0.27577711)
+HALF: Colour = (0.5, 0.5, 0.5)
+
+HUB_FILE = "open_clip_model.safetensors"
+# What a conversion from the older pickles is called.
+CONVERTED_HUB_FILE = "open_clip_pytorch_model.safetensors"
+
+
+@dataclass(frozen=True)
+class ClipArchitecture:
+    """A CLIP backbone.
+
+    Attributes:
+        name: As the user gives it.
+        architecture: Its name in open_clip, which fixes the activation.
+        repository: Repository of the weights on the Hub; None if there is none.
+        revision: Commit of the repository, 40 hexadecimal digits; None if it is not pinned.
+        files: Names that the weights may have there, the first that exists is taken.
+        sha256: SHA-256 of that file; None if it is not recorded.
+        image_width: Width of an image vector before the projection; of a ResNet, of the feature map.
+        text_width: Width of a text vector before the projection.
+        embed_width: Width of both after it.
+        size: Side of the picture that the image tower takes, in pixels.
+        mean: Mean of the colours.
+        std: Standard deviation of the colours.
+        quick_gelu: Whether the activation is x * sigmoid(1.702 x).
+        openai_sha256: SHA-256 of OpenAI's own file of these weights; None if there is none.
+        resnet: Whether the image tower is a ResNet, whose head is an attention pool.
+        resize: ``"crop"``: the shorter side to `size`, then the centre; ``"squash"``: both sides to `size`.
+        interpolation: How pixels are resized.
+        config: Keywords of open_clip's model, for architectures that open_clip does not list.
+    """
+
+    name: str
+    architecture: str
+    repository: str | None
+    image_width: int
+    text_width: int
+    embed_width: int
+    size: int = 224
+    mean: Colour = OPENAI_MEAN
+    std: Colour = OPENAI_STD
+    quick_gelu: bool = True
+    revision: str | None = None
+    files: tuple[str, ...] = (HUB_FILE,)
+    sha256: str | None = None
+    openai_sha256: str | None = None
+    resnet: bool = False
+    resize: Literal["crop", "squash"] = "crop"
+    interpolation: Literal["bicubic", "bilinear"] = "bicubic"
+    config: Mapping[str, Any] | None = field(default=None, hash=False)
+
+
+def _openai(name: str, repository: str, widths: tuple[int, int, int], digest: str, **more: Any) -> ClipArchitecture:
+    architecture = f"{name.replace('/', '-')}-quickgelu"
+    return ClipArchitecture(name, architecture, f"timm/{repository}.openai", *widths, openai_sha256=digest, **more)
+
+
+_ROWS = (
+    _openai(
+        "ViT-B/32",
+        "vit_base_patch32_clip_224",
+        (768, 512, 512),
+        "40d365715913c9da98579312b702a82c18be219cc2a73407c4526f58eba950af",
+        revision="a6f597a30f7b82c51704746581f9a4e41421e878",
+        sha256="e6d1bd7789aa45192b3bf90570a789b478bae1b74ebcce7eddd908e83a2b7c31",
+    ),
+    _openai(
+        "ViT-B/16",
+        "vit_base_patch16_clip_224",
+        (768, 512, 512),
+        "5806e77cd80f8b59890b7e101eabd078d9fb84e6937f9e85e4ecb61988df416f",
+        revision="977e3dd0ec55ab8da155f2fbeb6b5f54948b6e3d",
+        sha256="4b8699299b1e8997753c64b052ba32031449d5d853f55a039148560ee02b820f",
+    ),
+    _openai(
+        "ViT-L/14",
+        "vit_large_patch14_clip_224",
+        (1024, 768, 768),
+        "b8cca3fd41ae0c99ba7e8951adf17d267cdb84cd88be6f7c2e0eca1737a03836",
+        revision="18d0535469bb561bf468d76c1d73aa35156c922b",
+        sha256="9ce2e8a8ebfff3793d7d375ad6d3c35cb9aebf3de7ace0fc7308accab7cd207e",
+    ),
+    _openai(
+        "RN50",
+        "resnet50_clip",
+        (2048, 512, 1024),
+        "afeb0e10f9e5a86da6080e35cf09123aca3b358a0c3e3b6c78a7b63bc04b6762",
+        revision="ec3d92cf63a5f9d591f0d611b736895966c73076",
+        sha256="da0baa37fb2211eee5729ab69ed587eb10d48f5b7076ceeed01552fc3d4cb4ee",
+        resnet=True,
+    ),
+    _openai(
+        "RN101",
+        "resnet101_clip",
+        (2048, 512, 512),
+        "8fa8567bab74a42d41c5915025a8e4538c3bdbe8804a470a72f30b0d94fab599",
+        resnet=True,
+    ),
+    _openai(
+        "RN50x4",
+        "resnet50x4_clip",
+        (2560, 640, 640),
+        "7e526bd135e493cef0776de27d5f42653e6b4c8bf9e0f653bb11773263205fdd",
+        resnet=True,
+        size=288,
+    ),
+    ClipArchitecture(
+        "laion/ViT-B-32",
+        "ViT-B-32",
+        "laion/CLIP-ViT-B-32-laion2B-s34B-b79K",
+        768,
+        512,
+        512,
+        quick_gelu=False,
+        revision="1a25a446712ba5ee05982a381eed697ef9b435cf",
+        sha256="ac4f8c4b88af6d963118cbf40ad93176d092abbedfcb752601ae1866352656e6",
+    ),
+    ClipArchitecture(
+        "laion/ViT-L-14",
+        "ViT-L-14",
+        "laion/CLIP-ViT-L-14-laion2B-s32B-b82K",
+        1024,
+        768,
+        768,
+        mean=HALF,
+        std=HALF,
+        quick_gelu=False,
+        revision="1627032197142fbe2a7cfec626f4ced3ae60d07a",
+        files=(CONVERTED_HUB_FILE,),
+        sha256="7d129ed747e0ed53e82dfcc140382b51be66b56e6a9bdc3258afd2846e3bb019",
+    ),
+)
+TABLE: dict[str, ClipArchitecture] = {row.name: row for row in _ROWS}
+
+
+def architecture_of(backbone: str | ClipArchitecture) -> ClipArchitecture:
+    """The row of a backbone.
+
+    Args:
+        backbone: A name of the table such as ``"ViT-B/32"``; an architecture and a tag of open_clip such as
+            ``"ViT-B-16:laion2b_s34b_b88k"``; or a row of the caller's own.
+
+    Raises:
+        ValueError: If there is no such backbone.
+    """
+    if isinstance(backbone, ClipArchitecture):
+        return backbone
+    if backbone in TABLE:
+        return TABLE[backbone]
+    if ":" in str(backbone):
+        from vlgauge.encoders.clip.backbones import open_clip_architecture
+
+        return open_clip_architecture(backbone)
+    close = get_close_matches(str(backbone), TABLE, n=1, cutoff=0.5)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise ValueError(
+        f"`backbone` must be one of {', '.join(map(repr, TABLE))}, or open_clip's 'ARCHITECTURE:TAG', got {backbone!r}"
+        f"{hint}"
+    )

@@ -1,0 +1,67 @@
+"""Backbones that are not in the table: any architecture of open_clip with a tag of published weights.
+
+The tag is asked for even with a file of one's own, because it alone knows mean, standard deviation and activation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE
+from vlgauge.encoders.clip.architectures import HUB_FILE
+from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.lean_imports import lean_import
+
+_RESIZE = {"shortest": "crop", "squash": "squash"}
+
+
+def open_clip_architecture(name: str) -> ClipArchitecture:
+    """The row of an architecture and a tag such as ``"ViT-B-16:laion2b_s34b_b88k"``; no metric has numbers for it.
+
+    Raises:
+        ValueError: If open_clip does not know them, or they are of a kind that cannot be scored with.
+    """
+    lean_import("open_clip")
+    import open_clip
+
+    architecture, _, tag = name.partition(":")
+    config = open_clip.get_model_config(architecture)
+    tags = open_clip.list_pretrained_tags_by_model(architecture)
+    if config is None or not tags:
+        raise ValueError(f"`backbone` must be an architecture that open_clip has weights for, got {architecture!r}")
+    published = open_clip.get_pretrained_cfg(architecture, tag)
+    if not published:
+        raise ValueError(
+            f"`backbone` must be '{architecture}:TAG' with one of the tags {', '.join(tags)}, got {name!r}"
+        )
+    if bool(published.get("quick_gelu")) != bool(config.get("quick_gelu")):
+        other = architecture.removesuffix("-quickgelu") if config.get("quick_gelu") else f"{architecture}-quickgelu"
+        raise ValueError(f"`backbone` must have the activation of its weights, got {name!r}; use '{other}:{tag}'")
+    resize, interpolation = published.get("resize_mode") or "shortest", published.get("interpolation") or "bicubic"
+    if "multimodal_cfg" in config or resize not in _RESIZE or interpolation not in ("bicubic", "bilinear"):
+        raise ValueError(f"`backbone` must be a CLIP with plain preprocessing, got {name!r}")
+    return _row(name, architecture, config, published)
+
+
+def _row(name: str, architecture: str, config: dict[str, Any], published: dict[str, Any]) -> ClipArchitecture:
+    vision, text, embed = config["vision_cfg"], config["text_cfg"], config["embed_dim"]
+    repository, _, file = published.get("hf_hub", "").rpartition("/")
+    files = (HUB_FILE, CONVERTED_HUB_FILE)
+    resnet = isinstance(vision.get("layers"), (list, tuple))
+    size = vision.get("image_size", 224)
+    return ClipArchitecture(
+        name,
+        architecture,
+        repository if repository and file in ("", *files) else None,
+        embed if "timm_model_name" in vision else vision["width"] * 32 if resnet else vision["width"],
+        embed if config.get("custom_text") or "hf_model_name" in text else text["width"],
+        embed,
+        size=size if isinstance(size, int) else size[0],
+        mean=tuple(published["mean"]),
+        std=tuple(published["std"]),
+        quick_gelu=bool(config.get("quick_gelu")),
+        files=files,
+        resnet=resnet,
+        resize=_RESIZE[published.get("resize_mode") or "shortest"],  # type: ignore[arg-type]
+        interpolation=published.get("interpolation") or "bicubic",
+    )

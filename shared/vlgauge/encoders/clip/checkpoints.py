@@ -1,0 +1,234 @@
+"""CLIP checkpoints: any published layout in, one state dict or an adapter out, and never plain CLIP by accident."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.encoders.clip.heads import FORMAT
+from vlgauge.encoders.clip.heads import Adapter
+from vlgauge.encoders.clip.heads import adapter_of
+from vlgauge.encoders.clip.heads import heads_digest
+from vlgauge.encoders.clip.heads import heads_of
+from vlgauge.encoders.clip.heads import is_head
+from vlgauge.encoders.clip.heads import read_adapter
+from vlgauge.encoders.clip.heads import safetensors_metadata
+from vlgauge.encoders.clip.heads import write_adapter
+from vlgauge.encoders.clip.lora import has_lora
+from vlgauge.encoders.clip.lora import merged_lora
+from vlgauge.encoders.clip.tensor_names import expected_shapes
+from vlgauge.encoders.clip.tensor_names import normalised
+from vlgauge.encoders.clip.tensor_names import refuse_other_tensors
+from vlgauge.weights.files import sha256_of
+from vlgauge.weights.reading import checked_file
+from vlgauge.weights.reading import read_tensors
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = [
+    "Adapter",
+    "Checkpoint",
+    "adapter_of",
+    "checked_adapter",
+    "clip_state",
+    "differences",
+    "heads_digest",
+    "load_checkpoint",
+    "read_adapter",
+    "read_tensors",
+    "write_adapter",
+]
+
+State = dict[str, "torch.Tensor"]
+
+# `heads_digest` of published backbones, by architecture, for checkpoints that come without their base. None is known
+# yet: each needs the published file once.
+KNOWN_HEADS: dict[str, str] = {}
+
+# Plays no part in a score, and training may move it.
+_IGNORED = "logit_scale"
+# What rounding to bfloat16 can change, and the smallest step of float16.
+_RELATIVE_ROUNDING, _ABSOLUTE_ROUNDING = 2.0**-8, 1e-7
+
+_warned: set[str] = set()
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """What a file makes of a backbone: exactly one of `adapter` and `state`.
+
+    Attributes:
+        adapter: Other heads for the base, if nothing else differs from it.
+        state: A whole CLIP in open_clip's names, if more differs or the base was not at hand.
+        digest: `heads_digest` of the heads, for signatures.
+        source_sha256: SHA-256 of the file.
+        verified: Whether the heads were compared with those of the base; if not, signatures say so.
+    """
+
+    adapter: Adapter | None
+    state: State | None
+    digest: str
+    source_sha256: str
+    verified: bool = True
+
+
+def clip_state(
+    tensors: Mapping[str, torch.Tensor],
+    row: ClipArchitecture,
+    *,
+    source: str,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+) -> State:
+    """The tensors of a file as the state dict of an architecture.
+
+    Args:
+        tensors: As `read_tensors` gives them: names of OpenAI, open_clip or Hugging Face's CLIPModel, with or without
+            the prefix ``module.``, with or without the low-rank updates of PAC-S++.
+        row: The architecture.
+        source: File, for messages.
+        shapes: Names and shapes of the model's tensors; None for those of `row`.
+
+    Returns:
+        State dict in open_clip's names, complete, finite; floats as float32, low-rank updates merged.
+
+    Raises:
+        ValueError: If tensors are missing, not known, of another shape, or not finite; lists them.
+    """
+    wanted = expected_shapes(row) if shapes is None else shapes
+    plain = normalised(tensors, wanted)
+    if has_lora(plain):
+        plain = merged_lora(plain, source=source)
+    refuse_other_tensors(plain, wanted, row.architecture, source)
+    return {name: tensor.detach().float() if tensor.is_floating_point() else tensor for name, tensor in plain.items()}
+
+
+def differences(state: Mapping[str, torch.Tensor], base: Mapping[str, torch.Tensor]) -> dict[str, float]:
+    """Largest absolute difference from the base by tensor, for every tensor that plays a part."""
+    return {
+        name: float((tensor.double() - base[name].double()).abs().max())
+        for name, tensor in state.items()
+        if name != _IGNORED
+    }
+
+
+def load_checkpoint(
+    path: str | PathLike[str], row: ClipArchitecture, base_state: Mapping[str, torch.Tensor] | None
+) -> Checkpoint:
+    """Read an adapter or a whole CLIP; a whole one that differs from the base in its heads only becomes an adapter.
+
+    Args:
+        path: Adapter, or any file that `read_tensors` takes.
+        row: The architecture of the backbone.
+        base_state: `clip_state` of the backbone; None if it is not at hand.
+
+    Raises:
+        ValueError: If the file does not belong to the backbone, or holds the backbone's own weights.
+        FileNotFoundError: If there is no such file.
+    """
+    source = os.fspath(path)
+    metadata = safetensors_metadata(path)
+    digest = sha256_of(checked_file(path))
+    if metadata.get("format") == FORMAT:
+        if base_state is None:
+            raise ValueError(
+                f"`checkpoint` is an adapter, which needs the weights of {row.name}, and they are not there: {source!r}"
+            )
+        adapter = checked_adapter(read_adapter(path), row, base_state, source=source)
+        return Checkpoint(adapter, None, adapter.digest, digest)
+    _refuse_other_architecture(metadata.get("architecture"), row, source)
+    tensors = read_tensors(path)
+    state = clip_state(tensors, row, source=source)
+    if base_state is None:
+        verified = _compared_with_known(state, has_lora(tensors), row, source)
+        return Checkpoint(None, state, heads_digest(state), digest, verified)
+    refuse_base(state, base_state, row, source)
+    if not all(tensor.equal(base_state[name]) for name, tensor in state.items() if not _is_free(name)):
+        return Checkpoint(None, state, heads_digest(state), digest)
+    about = {"kind": "custom", "architecture": row.architecture, "source_sha256": digest}
+    adapter = adapter_of(state, {**about, "base_projections_sha256": heads_digest(base_state)})
+    return Checkpoint(adapter, None, adapter.digest, digest)
+
+
+def checked_adapter(
+    adapter: Adapter, row: ClipArchitecture, base_state: Mapping[str, torch.Tensor], *, source: str
+) -> Adapter:
+    """The adapter, if it belongs to this backbone and is not the backbone's own head.
+
+    Raises:
+        ValueError: If it does not; says why.
+    """
+    _refuse_other_architecture(adapter.metadata["architecture"], row, source)
+    base = heads_of(base_state)
+    wanted = {name: matrix.shape for name, matrix in base.items()}
+    found = {name: matrix.shape for name, matrix in adapter.tensors.items()}
+    if found != wanted:
+        raise ValueError(
+            f"`checkpoint` must have heads of shapes {wanted} for {row.architecture}, got {found} in {source!r}"
+        )
+    trained_on, here = adapter.metadata["base_projections_sha256"], heads_digest(base)
+    if trained_on != here:
+        raise ValueError(
+            f"`checkpoint` must be an adapter for these weights of {row.name} (heads {here[:8]}), got one for others "
+            f"(heads {trained_on[:8]}) in {source!r}"
+        )
+    if all(_equal_but_rounded(adapter.tensors[name], matrix) for name, matrix in base.items()):
+        raise ValueError(_plain_clip(row, source))
+    return adapter
+
+
+def refuse_base(
+    state: Mapping[str, torch.Tensor], base: Mapping[str, torch.Tensor], row: ClipArchitecture, source: str
+) -> None:
+    """Check that a whole CLIP is not the base itself; ValueError if it is, be it rounded to half precision."""
+    heads_first = sorted(set(state) - {_IGNORED}, key=lambda name: (not is_head(name), name))
+    changed = (name for name in heads_first if not _equal_but_rounded(state[name].numpy(), base[name].numpy()))
+    if next(changed, None) is None:
+        raise ValueError(_plain_clip(row, source))
+
+
+def _compared_with_known(state: State, merged: bool, row: ClipArchitecture, source: str) -> bool:
+    """Whether the heads could be compared with recorded ones; ValueError if they are the published CLIP's."""
+    known = KNOWN_HEADS.get(row.architecture)
+    if known is not None:
+        if known == heads_digest(state) and not merged:
+            raise ValueError(_plain_clip(row, source))
+        return True
+    digest = heads_digest(state)
+    if digest not in _warned:
+        _warned.add(digest)
+        warnings.warn(
+            f"nothing tells whether {source!r} differs from plain CLIP, because the weights of {row.name} are not "
+            f"there; fetch them: vlgauge prefetch clip:{row.name}",
+            stacklevel=2,
+        )
+    return False
+
+
+def _refuse_other_architecture(architecture: str | None, row: ClipArchitecture, source: str) -> None:
+    if architecture not in (None, row.architecture):
+        raise ValueError(f"`checkpoint` must be for {row.architecture}, got one for {architecture} in {source!r}")
+
+
+def _is_free(name: str) -> bool:
+    """Whether a tensor may differ from that of the base while the backbone is the same."""
+    return is_head(name) or name == _IGNORED
+
+
+def _equal_but_rounded(values: np.ndarray, base: np.ndarray) -> bool:
+    return bool(np.allclose(values, base, rtol=_RELATIVE_ROUNDING, atol=_ABSOLUTE_ROUNDING))
+
+
+def _plain_clip(row: ClipArchitecture, source: str) -> str:
+    return (
+        f"`checkpoint` must differ from the weights of {row.name}: these are the CLIP weights; use clip_s without "
+        f"`checkpoint`, or give the weights of PAC-S in place of {source!r}"
+    )

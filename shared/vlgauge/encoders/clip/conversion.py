@@ -1,0 +1,112 @@
+"""From a released checkpoint to a small adapter, with a comparison of every tensor with the base."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Literal
+
+from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.encoders.clip.checkpoints import clip_state
+from vlgauge.encoders.clip.checkpoints import differences
+from vlgauge.encoders.clip.checkpoints import refuse_base
+from vlgauge.encoders.clip.heads import FORMAT
+from vlgauge.encoders.clip.heads import Adapter
+from vlgauge.encoders.clip.heads import adapter_of
+from vlgauge.encoders.clip.heads import heads_digest
+from vlgauge.encoders.clip.heads import is_head
+from vlgauge.encoders.clip.heads import safetensors_metadata
+from vlgauge.encoders.clip.heads import write_adapter
+from vlgauge.encoders.clip.lora import has_lora
+from vlgauge.weights.files import sha256_of
+from vlgauge.weights.reading import read_tensors
+from vlgauge.writing import replacing
+
+if TYPE_CHECKING:
+    import torch
+
+FULL_FORMAT = "vlgauge-clip-1"
+# The weight of the paper's score, written into the file for the record.
+_PAC_S_W = "2.0"
+
+
+@dataclass(frozen=True, eq=False)
+class Conversion:
+    """What became of a checkpoint.
+
+    Attributes:
+        adapter: The heads, if nothing else differs from the base.
+        state: The whole CLIP otherwise, in open_clip's names.
+        differences: Largest absolute difference from the base, by tensor.
+        lora: Whether low-rank updates were merged.
+        metadata: What the file says about itself.
+    """
+
+    adapter: Adapter | None
+    state: dict[str, torch.Tensor]
+    differences: dict[str, float]
+    lora: bool
+    metadata: dict[str, str]
+
+    @property
+    def changed(self) -> dict[str, float]:
+        """The tensors that differ, the most different first."""
+        differing = {name: value for name, value in self.differences.items() if value}
+        return dict(sorted(differing.items(), key=lambda item: -item[1]))
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write the adapter, or the whole CLIP as safetensors."""
+        if self.adapter is not None:
+            write_adapter(path, self.adapter)
+            return
+        from safetensors.torch import save_file
+
+        tensors = {name: tensor.contiguous() for name, tensor in self.state.items()}
+        with replacing(path) as part:
+            save_file(tensors, part, metadata=self.metadata)
+
+
+def convert(
+    path: str | PathLike[str],
+    row: ClipArchitecture,
+    base_state: Mapping[str, torch.Tensor],
+    *,
+    base_sha256: str,
+    kind: Literal["pac_s", "custom"] = "pac_s",
+) -> Conversion:
+    """Compare a checkpoint with its base.
+
+    Args:
+        path: Any file that `read_tensors` takes.
+        row: The architecture.
+        base_state: `clip_state` of the base.
+        base_sha256: SHA-256 of the file of the base.
+        kind: What the weights are.
+
+    Raises:
+        ValueError: If the file does not fit the architecture, is the base itself, or is an adapter already.
+        FileNotFoundError: If there is no such file.
+    """
+    source = os.fspath(path)
+    if safetensors_metadata(path).get("format") == FORMAT:
+        raise ValueError(f"`checkpoint` must be a whole CLIP, got an adapter, which needs no conversion: {source!r}")
+    tensors = read_tensors(path)
+    state = clip_state(tensors, row, source=source)
+    refuse_base(state, base_state, row, source)
+    found = differences(state, base_state)
+    metadata = {
+        "kind": kind,
+        "architecture": row.architecture,
+        "base_weights": base_sha256,
+        "base_projections_sha256": heads_digest(base_state),
+        "source_sha256": sha256_of(Path(path)),
+        **({"w": _PAC_S_W} if kind == "pac_s" else {}),
+    }
+    if not any(value for name, value in found.items() if not is_head(name)):
+        return Conversion(adapter_of(state, metadata), state, found, has_lora(tensors), metadata)
+    changed = ",".join(name for name, value in found.items() if value)
+    return Conversion(None, state, found, has_lora(tensors), {**metadata, "format": FULL_FORMAT, "changed": changed})

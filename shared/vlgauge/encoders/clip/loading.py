@@ -1,0 +1,296 @@
+"""CLIP encoders from the pool of the process, with the published weights, the user's own, or another head."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.encoders.clip.architectures import architecture_of
+from vlgauge.encoders.clip.encoder import ClipEncoder
+from vlgauge.encoders.clip.model import build_model
+from vlgauge.encoders.clip.model import find_weights
+from vlgauge.encoders.clip.model import given_file
+from vlgauge.encoders.clip.model import look_for_weights
+from vlgauge.encoders.clip.model import read_state
+from vlgauge.encoders.clip.towers import DTYPES
+from vlgauge.encoders.clip.towers import ClipTowers
+from vlgauge.encoders.sentences.model import resolved_device
+from vlgauge.encoders.torch_use import CLIP_PACKAGES
+from vlgauge.encoders.torch_use import check_torch
+from vlgauge.pool import pool
+from vlgauge.progress import with_size
+from vlgauge.settings import one_of
+from vlgauge.signatures import local_name
+from vlgauge.weights.files import WeightsNotFound
+from vlgauge.weights.files import sha256_of
+from vlgauge.weights.preflight import Preflight
+
+if TYPE_CHECKING:
+    import torch
+
+    from vlgauge.encoders.clip.heads import Adapter
+
+__all__ = ["DEFAULT", "ClipEncoder", "clip_encoder", "clip_with_checkpoint", "weights_name"]
+
+DEFAULT = "ViT-B/32"
+PROFILES = ("paper", "embedded")
+KINDS = ("pac_s", "clip_s")
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """Resolved weights: their architecture, their SHA-256, what reads them, and what they are in words."""
+
+    row: ClipArchitecture
+    digest: str
+    read: Callable[[], Mapping[str, torch.Tensor]]
+    verified: bool = True
+    what: str = ""
+
+
+def clip_encoder(
+    backbone: str | ClipArchitecture | None = None,
+    *,
+    weights: str | Path | None = None,
+    profile: str = "paper",
+    device: str = "auto",
+    dtype: str = "float32",
+    feature_cache: str | Path | None = None,
+) -> ClipEncoder:
+    """The CLIP encoder of a backbone, from the pool of this process.
+
+    Args:
+        backbone: A name of the table such as ``"ViT-B/32"``, or a row of the caller's own; None for ViT-B/32, or for
+            the toy CLIP under the embedded profile.
+        weights: File with the weights, or folder with one of `vlgauge.encoders.clip.model.FOLDER_FILES`; None for the
+            one of the Hub, at the revision of the table.
+        profile: ``"paper"``, or ``"embedded"`` for the toy CLIP, which needs no download.
+        device: ``"auto"``: the first of cuda, mps, cpu that is there; or a device of torch.
+        dtype: ``"float32"``; ``"bfloat16"`` is faster on some devices and moves scores by up to 3e-3; ``"float16"``
+            only on CUDA.
+        feature_cache: Folder in which vectors are kept between processes; None for the one that the environment
+            variable ``VLGAUGE_FEATURES`` names, if it does.
+
+    Raises:
+        ValueError: If a setting is none of these, or the weights do not fit the architecture.
+        WeightsNotFound: If the weights are not on this machine and cannot be fetched.
+        ImportError: If a package is missing.
+        RuntimeError: If this process was forked after torch had run; see `vlgauge.encoders.torch_use`.
+    """
+    one_of("dtype", dtype, DTYPES)
+    check_torch("CLIP", CLIP_PACKAGES, "clip")
+    return _pooled(_resolved(backbone, weights, profile), device, dtype, feature_cache)
+
+
+def clip_with_checkpoint(
+    backbone: str | ClipArchitecture | None = None,
+    checkpoint: str | Path | Adapter | None = None,
+    *,
+    kind: str = "pac_s",
+    weights: str | Path | None = None,
+    profile: str = "paper",
+    device: str = "auto",
+    dtype: str = "float32",
+    feature_cache: str | Path | None = None,
+) -> tuple[ClipEncoder, Adapter | None]:
+    """An encoder and the head that a metric puts on it.
+
+    A checkpoint that differs from the backbone in its head only shares the encoder, and so every forward pass, with
+    the metrics that use the plain backbone. Any other checkpoint is an encoder of its own and comes without a head;
+    its `verified` is False where the backbone was not at hand to compare it with.
+
+    Args:
+        backbone: See `clip_encoder`.
+        checkpoint: Adapter, or file with one or with a whole CLIP, or folder as for `weights`; None for the converted
+            one in the user's cache, or for the toy's under the embedded profile.
+        kind: ``"pac_s"`` must have a checkpoint; ``"clip_s"`` is the plain backbone if none is given.
+        weights: See `clip_encoder`.
+        profile: See `clip_encoder`.
+        device: See `clip_encoder`.
+        dtype: See `clip_encoder`.
+        feature_cache: See `clip_encoder`.
+
+    Raises:
+        ValueError: If the checkpoint does not belong to the backbone, or is the backbone itself.
+        WeightsNotFound: If there is no checkpoint, or an adapter has no backbone.
+    """
+    one_of("kind", kind, KINDS)
+    one_of("dtype", dtype, DTYPES)
+    check_torch("CLIP", CLIP_PACKAGES, "clip")
+    from vlgauge.encoders.clip.heads import Adapter
+
+    if checkpoint is None and kind == "clip_s":
+        return clip_encoder(
+            backbone, weights=weights, profile=profile, device=device, dtype=dtype, feature_cache=feature_cache
+        ), None
+    row = _row(backbone, profile)
+    if checkpoint is None:
+        checkpoint = _default_checkpoint(row, profile)
+    if not isinstance(checkpoint, Adapter):
+        checkpoint = _existing(checkpoint)
+    base: _Weights | None = None
+    try:
+        base = _resolved(backbone, weights, profile)
+    except WeightsNotFound:
+        # A whole CLIP can do without the backbone; what it was compared with is then said.
+        if weights is not None or not _is_whole(checkpoint):
+            raise
+    found = _loaded(checkpoint, row, base)
+    if found.adapter is not None and base is not None:
+        return _pooled(base, device, dtype, feature_cache), found.adapter
+    assert isinstance(checkpoint, Path)
+    path = checkpoint
+    what = with_size(f"CLIP {row.name}", path)
+    whole = _Weights(row, sha256_of(path), lambda: read_state(path, row, setting="checkpoint"), found.verified, what)
+    return _pooled(whole, device, dtype, feature_cache), None
+
+
+def weights_name(encoder: ClipEncoder, *, given: bool) -> str:
+    """Name of the weights of an encoder, for signatures: a repository with its commit, or the digest of a file.
+
+    Args:
+        encoder: From `clip_encoder` or `clip_with_checkpoint`.
+        given: Whether they come from a file that the user named; it has the name of the published weights if it is a
+            copy of them.
+    """
+    from vlgauge.encoders.clip.toy import TOY_NAME
+
+    row, digest = encoder.row, encoder.digest
+    if given and digest not in (row.sha256, row.openai_sha256):
+        return local_name(digest)
+    if row.name == TOY_NAME:
+        return f"{TOY_NAME}@{digest[:8]}"
+    return f"{row.repository}@{row.revision[:8] if row.revision else f'sha256-{digest[:12]}'}"
+
+
+def look_for_clip(
+    preflight: Preflight,
+    backbone: str | ClipArchitecture | None,
+    *,
+    weights: str | Path | None,
+    profile: str,
+    checkpoint: str | Path | Adapter | None = None,
+    kind: str = "clip_s",
+) -> None:
+    """Have a preflight look for what `clip_with_checkpoint` needs."""
+    row = _row(backbone, profile)
+    preflight.need(CLIP_PACKAGES)
+    if checkpoint is None and kind == "pac_s":
+        preflight.look(lambda: _default_checkpoint(row, profile))
+    alone = False
+    if isinstance(checkpoint, (str, os.PathLike)):
+        preflight.look(lambda: _existing(checkpoint))
+        file = Path(checkpoint).expanduser()
+        alone = weights is None and (file.is_dir() or (file.is_file() and _is_whole(file)))
+    # A whole CLIP can do without the backbone.
+    if profile == "paper" and not alone:
+        preflight.look(lambda: look_for_weights(row, weights))
+
+
+def _pooled(weights: _Weights, device: str, dtype: str, feature_cache: str | Path | None) -> ClipEncoder:
+    """The encoder of resolved weights."""
+    _check_path("feature_cache", feature_cache)
+    place = resolved_device(device)
+    if dtype == "float16" and not place.startswith("cuda"):
+        raise ValueError(f"`dtype` must be 'float32' or 'bfloat16' on {place}, got 'float16'")
+
+    def build() -> ClipEncoder:
+        towers = ClipTowers(build_model(weights.row, weights.read()), weights.row, place, dtype)
+        return ClipEncoder(towers, weights.digest, verified=weights.verified)
+
+    key = ("clip", weights.row, weights.digest, place, dtype, weights.verified)
+    encoder: ClipEncoder = pool.get(key, build, weights.what)
+    folder = feature_cache if feature_cache is not None else os.environ.get("VLGAUGE_FEATURES")
+    return encoder.with_feature_cache(folder) if folder else encoder
+
+
+def _row(backbone: str | ClipArchitecture | None, profile: str) -> ClipArchitecture:
+    from vlgauge.encoders.clip import toy
+
+    name = backbone.name if isinstance(backbone, ClipArchitecture) else backbone
+    one_of("profile", profile, PROFILES)
+    if profile == "embedded":
+        if name not in (None, toy.TOY_NAME):
+            raise ValueError(
+                f"`backbone` must be left out under the embedded profile, which has the toy CLIP only, got {name!r}; "
+                "pass profile='paper'"
+            )
+        return toy.TOY_ROW
+    if name == toy.TOY_NAME:
+        raise ValueError(f"`backbone` {name!r} must be used with profile='embedded', got profile='paper'")
+    return architecture_of(DEFAULT if backbone is None else backbone)
+
+
+def _resolved(backbone: str | ClipArchitecture | None, weights: str | Path | None, profile: str) -> _Weights:
+    row = _row(backbone, profile)
+    _check_path("weights", weights)
+    if profile == "paper":
+        path = find_weights(row, weights)
+        return _Weights(row, sha256_of(path), lambda: read_state(path, row), what=with_size(f"CLIP {row.name}", path))
+    if weights is not None:
+        raise ValueError(f"`weights` must be left out under the embedded profile, got {str(weights)!r}")
+    from vlgauge.encoders.clip import toy
+
+    file = toy.toy_file()
+    if not file.is_file():
+        raise WeightsNotFound(f"the toy CLIP is not at {str(file)!r}; install vlgauge again")
+    return _Weights(row, sha256_of(file), toy.toy_state, what=with_size(f"CLIP {row.name}", file))
+
+
+def _default_checkpoint(row: ClipArchitecture, profile: str) -> Path:
+    """The weights of PAC-S for which the user need not ask; there is no fallback to plain CLIP."""
+    from vlgauge.encoders.clip.pac_s_heads import paper_adapter
+    from vlgauge.encoders.clip.toy import toy_file
+
+    return toy_file("toy_pac_s.safetensors") if profile == "embedded" else paper_adapter(row)
+
+
+def _check_path(name: str, value: object) -> None:
+    """Refuse what is no path; TypeError. None stands for the default."""
+    if value is not None and not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"`{name}` must be a path, got {type(value).__name__}")
+
+
+def _existing(checkpoint: str | os.PathLike[str]) -> Path:
+    _check_path("checkpoint", checkpoint)
+    return given_file(checkpoint, "checkpoint")
+
+
+def _is_whole(checkpoint: Path | Adapter) -> bool:
+    """Whether a checkpoint is a whole CLIP rather than an adapter."""
+    from vlgauge.encoders.clip.heads import FORMAT
+    from vlgauge.encoders.clip.heads import Adapter
+    from vlgauge.encoders.clip.heads import safetensors_metadata
+
+    return not isinstance(checkpoint, Adapter) and safetensors_metadata(checkpoint).get("format") != FORMAT
+
+
+@dataclass(frozen=True)
+class _Head:
+    """What a checkpoint is beside a backbone: a head, or a CLIP of its own."""
+
+    adapter: Adapter | None
+    verified: bool
+
+
+def _loaded(checkpoint: Path | Adapter, row: ClipArchitecture, base: _Weights | None) -> _Head:
+    """A checkpoint compared with its base, once per process."""
+    from vlgauge.encoders.clip.checkpoints import checked_adapter
+    from vlgauge.encoders.clip.checkpoints import load_checkpoint
+    from vlgauge.encoders.clip.heads import Adapter
+
+    if isinstance(checkpoint, Adapter):
+        state = base.read() if base else {}
+        return _Head(checked_adapter(checkpoint, row, state, source="the given adapter"), True)
+
+    def compare() -> _Head:
+        found = load_checkpoint(checkpoint, row, base.read() if base else None)
+        return _Head(found.adapter, found.verified)
+
+    found: _Head = pool.get(("clip-head", row, sha256_of(checkpoint), base.digest if base else None), compare)
+    return found

@@ -1,0 +1,248 @@
+"""CLIP from a file: where it is, how it is read, and the module that is built of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any
+
+from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE
+from vlgauge.encoders.clip.architectures import HUB_FILE
+from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.encoders.clip.tokens import CONTEXT
+from vlgauge.encoders.clip.tokens import ClipTokens
+from vlgauge.encoders.clip.tokens import ForeignTokens
+from vlgauge.lean_imports import lean_import
+from vlgauge.weights.files import WeightsNotFound
+from vlgauge.weights.files import hub_file_at
+from vlgauge.weights.files import hub_file_here
+from vlgauge.weights.files import sha256_of
+
+if TYPE_CHECKING:
+    import torch
+
+# What the weights are called in a folder that was copied from the Hub or saved by a library; the first that is there.
+FOLDER_FILES = (
+    HUB_FILE,
+    CONVERTED_HUB_FILE,
+    "model.safetensors",
+    "open_clip_pytorch_model.bin",
+    "pytorch_model.bin",
+)
+
+NEEDS_CLIP = 'CLIP needs more packages; run: pip install "vlgauge[clip]"'
+
+
+def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: str = "weights") -> Path:
+    """File with the weights of a backbone: the given one, else the one of the Hub, at the revision of the table.
+
+    Args:
+        row: The backbone.
+        weights: File, or folder with one of `FOLDER_FILES`; None for the Hub.
+        setting: What it was given as, for messages.
+
+    Raises:
+        WeightsNotFound: If there is no such file and it cannot be fetched.
+        ValueError: If the file of the Hub is not the one that the table records.
+    """
+    if weights is not None:
+        return given_file(weights, setting)
+    path = hub_file_at(*_on_hub(row), sha256=row.sha256)
+    if row.sha256 and sha256_of(path) != row.sha256:
+        raise ValueError(
+            f"the weights of {row.name} must have the sha256 {row.sha256[:16]}, got {sha256_of(path)[:16]} in "
+            f"{str(path)!r}; delete the file and run: vlgauge prefetch clip:{row.name}"
+        )
+    return path
+
+
+def look_for_weights(row: ClipArchitecture, weights: str | Path | None) -> None:
+    """Check that `find_weights` can find something, without fetching it.
+
+    Raises:
+        WeightsNotFound: If it cannot.
+    """
+    if weights is not None:
+        given_file(weights, "weights")
+    else:
+        hub_file_here(*_on_hub(row))
+
+
+def _on_hub(row: ClipArchitecture) -> tuple[str, Sequence[str], str | None, Callable[[str, str], str]]:
+    """What `hub_file_at` takes for a backbone."""
+    if row.repository is None:
+        raise WeightsNotFound(f"`weights` must be a file for the backbone {row.name!r}, which is on no Hub, got None")
+
+    def missing(folder: str, why: str) -> str:
+        return (
+            f"{row.repository} (revision {row.revision or 'newest'}, file {' or '.join(row.files)}) is not in {folder} "
+            f"and {why}; run on a machine with network: vlgauge prefetch clip:{row.name}, pass a file as `weights`, or "
+            "profile='embedded'"
+        )
+
+    return row.repository, row.files, row.revision, missing
+
+
+def given_file(path: str | os.PathLike[str], setting: str) -> Path:
+    """The file that a setting names, or the one with weights in the folder that it names.
+
+    Raises:
+        WeightsNotFound: If there is none.
+    """
+    file = Path(path).expanduser()
+    if file.is_dir():
+        found = next((file / name for name in FOLDER_FILES if (file / name).is_file()), None)
+        if found is None:
+            raise WeightsNotFound(
+                f"`{setting}` must be a file, or a folder with one of {', '.join(FOLDER_FILES)}, got the folder "
+                f"{os.fspath(path)!r} without"
+            )
+        return found
+    if not file.is_file():
+        raise WeightsNotFound(f"`{setting}` must be an existing file, got {os.fspath(path)!r}")
+    return file
+
+
+def read_state(path: Path, row: ClipArchitecture, *, setting: str = "weights") -> dict[str, torch.Tensor]:
+    """Tensors of a file of weights by open_clip's names; see `vlgauge.encoders.clip.checkpoints` for what is refused.
+
+    Args:
+        path: File.
+        row: The architecture.
+        setting: What the file was given as, for messages.
+    """
+    from vlgauge.encoders.clip.checkpoints import clip_state
+    from vlgauge.encoders.clip.checkpoints import read_tensors
+    from vlgauge.encoders.clip.tensor_names import refuse_other_tensors
+    from vlgauge.weights.reading import given_as
+
+    model = empty_model(row)
+    shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    with given_as(setting):
+        tensors = read_tensors(path)
+        if hasattr(model, "text"):
+            # The names of another text tower are open_clip's own; there are no others.
+            refuse_other_tensors(tensors, shapes, row.architecture, str(path))
+            return tensors
+        return clip_state(tensors, row, source=str(path), shapes=shapes)
+
+
+def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:
+    """The module of an architecture, by default on torch's meta device, which holds shapes and no numbers.
+
+    Raises:
+        ImportError: If open_clip or torchvision is missing or does not fit torch.
+    """
+    try:
+        lean_import("open_clip")
+        import torch
+        from open_clip.factory import get_model_config
+        from open_clip.model import CLIP
+        from open_clip.model import CustomTextCLIP
+    except ImportError as error:
+        raise ImportError(NEEDS_CLIP) from error
+    except RuntimeError as error:
+        raise ImportError(
+            f"torch and torchvision must come from one index and one build, got a pair that fails with: {error}"
+        ) from error
+    config: dict[str, Any] | None = deepcopy(dict(row.config)) if row.config else get_model_config(row.architecture)
+    if config is None:
+        raise ValueError(f"`backbone` must be an architecture that open_clip knows, got {row.architecture!r}")
+    custom = config.pop("custom_text", False) or "hf_model_name" in config["text_cfg"]
+    if "hf_model_name" in config["text_cfg"]:
+        config["text_cfg"]["hf_model_pretrained"] = False
+    with _without_numbers() if device == "meta" else torch.device(device), _configuration_there(row):
+        model: torch.nn.Module = (CustomTextCLIP if custom else CLIP)(**config)
+    return model
+
+
+@contextmanager
+def _without_numbers() -> Iterator[None]:
+    """The meta device, and first values left at their shapes.
+
+    To draw and scale numbers that are none, torch would import its compiler, which takes a second.
+    """
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    class Shapes(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            named = kwargs or {}
+            if func in (torch.nn.init.normal_, torch.Tensor.triu_):
+                return args[0] if args else named["tensor"]
+            if func is torch.Tensor.mul and isinstance(args[1], float) and args[0].is_floating_point():
+                return torch.empty(args[0].shape, dtype=args[0].dtype)
+            return (torch.empty if func is torch.randn else func)(*args, **named)
+
+    with torch.device("meta"), Shapes():
+        yield
+
+
+@contextmanager
+def _configuration_there(row: ClipArchitecture) -> Iterator[None]:
+    """A text tower or tokenizer of another library reads files of its own repository."""
+    try:
+        yield
+    except OSError as error:
+        why = " ".join(str(error).split())[:200]
+        raise WeightsNotFound(
+            f"{row.architecture} needs files of another repository for its texts, which are not there: {why}; fetch "
+            "them on a machine with network"
+        ) from error
+
+
+def build_model(row: ClipArchitecture, state: Mapping[str, torch.Tensor]) -> torch.nn.Module:
+    """The module with its tensors, in float32.
+
+    Args:
+        row: Its architecture.
+        state: Every tensor by open_clip's names.
+
+    Raises:
+        RuntimeError: If a tensor is missing, surplus, or of another shape.
+    """
+    import torch
+
+    filled = {name: tensor.float() for name, tensor in state.items()}
+    model = empty_model(row)
+    model.load_state_dict(filled, strict=True, assign=True)
+    # The masks are in no file.
+    for tower in (model, getattr(model, "text", model)):
+        mask = getattr(tower, "attn_mask", None)
+        if mask is not None and mask.is_meta:
+            tower.register_buffer("attn_mask", causal_mask(mask.shape[0]), persistent=False)
+    left = [name for name, tensor in [*model.named_parameters(), *model.named_buffers()] if tensor.is_meta]
+    if left:
+        # Other libraries' image towers have further tables that are computed, not saved.
+        with torch.random.fork_rng(devices=[]):
+            model = empty_model(row, "cpu")
+        model.load_state_dict(filled, strict=True)
+    return model
+
+
+def causal_mask(length: int) -> torch.Tensor:
+    """Zeros on and below the diagonal, minus infinity above, shape ``(length, length)``."""
+    import torch
+
+    return torch.full((length, length), float("-inf")).triu_(1)
+
+
+def tokens_of(row: ClipArchitecture, own_text: bool) -> ClipTokens | ForeignTokens:
+    """What turns texts into ids for an architecture."""
+    if own_text:
+        return ClipTokens()
+    lean_import("open_clip")
+    from open_clip.factory import get_model_config
+    from open_clip.factory import get_tokenizer
+
+    config = row.config or get_model_config(row.architecture) or {}
+    context = config.get("text_cfg", {}).get("context_length", CONTEXT)
+    with _configuration_there(row):
+        return ForeignTokens(get_tokenizer(row.architecture), context)

@@ -1,0 +1,210 @@
+"""The two towers of CLIP: pixels and token ids to vectors before the projection."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from contextlib import contextmanager
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+
+    from vlgauge.encoders.clip.architectures import ClipArchitecture
+
+DTYPES = ("float32", "bfloat16", "float16")
+
+
+class ClipTowers:
+    """A built CLIP in evaluation mode on a device; nothing in it changes when it is used.
+
+    Args:
+        model: The module, in float32.
+        row: Its architecture.
+        device: A device of torch.
+        dtype: ``"float32"``; otherwise the blocks of the transformers compute in that precision, while embeddings,
+            LayerNorm, readout and projections stay in float32.
+    """
+
+    def __init__(self, model: torch.nn.Module, row: ClipArchitecture, device: str, dtype: str) -> None:
+        import torch
+
+        self.model: Any = model.to(device).eval().requires_grad_(False)
+        self.row = row
+        self.device = torch.device(device)
+        self.dtype = dtype
+        # Only this class of open_clip has its text tower spread over the model, and its mask is causal.
+        self.own_text = (
+            getattr(self.model, "text_pool_type", None) == "argmax"
+            and self.model.attn_mask is not None
+            and isinstance(self.model.text_projection, torch.nn.Parameter)
+        )
+        self.own_image = hasattr(self.model.visual, "_embeds")
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the weights."""
+        return sum(p.numel() * p.element_size() for p in self.model.parameters())
+
+    def image(self, squares: Sequence[np.ndarray], head: Any = None) -> np.ndarray:
+        """Vectors of pictures, shape ``(n, width)``, float32; of a ResNet pooled and projected.
+
+        Args:
+            squares: Pictures of shape ``(size, size, 3)``, uint8.
+            head: For a ResNet, tensors ``visual.attnpool.*`` that take the place of its own.
+        """
+        with _exact(self.device):
+            hidden = self._image(self._pixels(np.stack(squares)), head)
+            return np.asarray(hidden.float().cpu().numpy())
+
+    def text(self, ids: np.ndarray, *, tokens: bool) -> tuple[np.ndarray, np.ndarray | None]:
+        """Vectors of the end tokens, shape ``(n, width)``, and of all tokens, shape ``(n, n_tokens, width)``.
+
+        A text tower that is not CLIP's gives projected vectors and no tokens.
+
+        Args:
+            ids: Token ids, shape ``(n, n_tokens)``, filled up with zeros.
+            tokens: Whether those of all tokens are wanted.
+        """
+        import torch
+
+        with _exact(self.device):
+            numbers = torch.from_numpy(ids).to(self.device)
+            if not self.own_text:
+                with self._reduced():
+                    return self.model.encode_text(numbers).float().cpu().numpy(), None
+            read = self._text(numbers).float()
+            end = read[torch.arange(len(ids), device=self.device), numbers.argmax(dim=-1)]
+            return end.cpu().numpy(), read.cpu().numpy() if tokens else None
+
+    def projection(self, side: str) -> np.ndarray | None:
+        """Matrix behind the hidden vectors of a side, shape ``(width, embed)``; None where they come projected."""
+        own = self.own_image if side == "image" else self.own_text
+        matrix = (self.model.visual.proj if side == "image" else self.model.text_projection) if own else None
+        return None if matrix is None else np.asarray(matrix.detach().float().cpu().numpy())
+
+    def _image(self, pixels: torch.Tensor, head: Any) -> torch.Tensor:
+        tower = self.model.visual
+        if self.own_image:
+            embedded = tower._embeds(pixels)
+            with self._reduced():
+                seen = tower.transformer(embedded)
+            pooled: torch.Tensor = tower._pool(seen.float())[0]
+            return pooled
+        with self._reduced():
+            if not self.row.resnet:
+                return self.model.encode_image(pixels)
+            seen = tower.stem(pixels)
+            for layer in (tower.layer1, tower.layer2, tower.layer3, tower.layer4):
+                seen = layer(seen)
+        return _pooled(tower.attnpool, seen.float(), head)
+
+    def _text(self, ids: torch.Tensor) -> torch.Tensor:
+        """Every token of texts that may be shorter than the context: what stands behind the end cannot matter."""
+        model, length = self.model, ids.shape[1]
+        embedded = model.token_embedding(ids) + model.positional_embedding[:length]
+        with self._reduced():
+            read = model.transformer(embedded, attn_mask=model.attn_mask[:length, :length])
+        final: torch.Tensor = model.ln_final(read.float())
+        return final
+
+    def _pixels(self, squares: np.ndarray) -> torch.Tensor:
+        """Normalised pixels on the device, shape ``(n, 3, size, size)``: bit by bit what torchvision makes."""
+        import torch
+
+        raw = torch.from_numpy(squares)
+        if self.device.type == "cuda":
+            raw = raw.pin_memory()
+        pixels = raw.to(self.device, non_blocking=True).permute(0, 3, 1, 2).contiguous().float().div_(255)
+        mean = torch.tensor(self.row.mean, device=self.device).view(3, 1, 1)
+        std = torch.tensor(self.row.std, device=self.device).view(3, 1, 1)
+        return pixels.sub_(mean).div_(std)
+
+    def _reduced(self) -> AbstractContextManager[Any]:
+        import torch
+
+        if self.dtype == "float32":
+            return nullcontext()
+        return torch.autocast(self.device.type, dtype=getattr(torch, self.dtype))
+
+
+def _pooled(pool: Any, seen: torch.Tensor, head: Any) -> torch.Tensor:
+    """Attention pool of a ResNet, perhaps with other tensors in it."""
+    import torch
+
+    if not head:
+        return pool(seen)
+    tensors = {
+        name.removeprefix("visual.attnpool."): torch.as_tensor(values, device=seen.device)
+        for name, values in head.items()
+    }
+    return torch.func.functional_call(pool, tensors, (seen,))
+
+
+_EXACT_LOCK = threading.Lock()
+_exact_users = 0
+_exact_flags: AbstractContextManager[Any] | None = None
+
+
+@contextmanager
+def _exact(device: torch.device) -> Iterator[None]:
+    """Without gradients, and on CUDA without TensorFloat-32 in convolutions, which torch allows by default.
+
+    The flag belongs to the process: the first thread in turns it off, the last one out restores it.
+    """
+    import torch
+
+    global _exact_users, _exact_flags
+    if device.type != "cuda":
+        with torch.no_grad():
+            yield
+        return
+    with _EXACT_LOCK:
+        _exact_users += 1
+        if _exact_users == 1:
+            # `enabled` is False by default here and would switch cuDNN off.
+            _exact_flags = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
+            _exact_flags.__enter__()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        with _EXACT_LOCK:
+            _exact_users -= 1
+            if _exact_users == 0 and _exact_flags is not None:
+                _exact_flags.__exit__(None, None, None)
+                _exact_flags = None
+
+
+class HalvedBatches:
+    """Calls a forward pass; the first time the device runs out of memory it goes on with half batches, and says so."""
+
+    def __init__(self, forward: Callable[[Any], list[Any]]) -> None:
+        self._forward = forward
+        self._limit: int | None = None
+
+    def __call__(self, batch: Sequence[Any]) -> list[Any]:
+        """One result per item of the batch."""
+        import torch
+
+        step = self._limit or len(batch)
+        try:
+            return [out for start in range(0, len(batch), step) for out in self._forward(batch[start : start + step])]
+        except torch.OutOfMemoryError:
+            if self._limit is not None or len(batch) == 1:
+                raise
+        self._limit = (len(batch) + 1) // 2
+        warnings.warn(
+            f"the device ran out of memory with a batch of {len(batch)}: going on with {self._limit}; "
+            "pass a smaller `batch_size`",
+            stacklevel=2,
+        )
+        return self(batch)

@@ -1,0 +1,1 @@
+"""Features kept in memory and on the disk."""

@@ -1,0 +1,1 @@
+"""Models that ground a noun in a region."""

@@ -1,0 +1,324 @@
+"""The two sides of RoViST-VG: regions and words become vectors of one space by a trained head each.
+
+A checkpoint of ours is a folder with ``model.safetensors`` and ``config.json``; that of the authors is one file of
+``torch.save``, of which only tensors and numbers are read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.encoders.grounding.vit import VIT_NAME
+from vlgauge.encoders.sentences.model import resolved_device
+from vlgauge.encoders.torch_use import PAIR_PACKAGES
+from vlgauge.encoders.torch_use import check_torch
+from vlgauge.files import read_json
+from vlgauge.pool import pool
+from vlgauge.progress import Progress
+from vlgauge.signatures import local_name
+from vlgauge.weights.files import WeightsNotFound
+from vlgauge.weights.files import sha256_of
+from vlgauge.weights.preflight import Preflight
+
+if TYPE_CHECKING:
+    import torch
+
+    from vlgauge.media.pictures import Picture
+
+Floats = npt.NDArray[np.float64]
+
+FORMAT = "vlgauge-grounding-1"
+WEIGHTS, CONFIG = "model.safetensors", "config.json"
+HEADS = ("image_head.weight", "image_head.bias", "text_head.weight", "text_head.bias")
+EMBEDDED = Path(__file__).resolve().parents[2] / "data" / "grounding"
+EMBEDDED_NAME = "vlgauge-grounding"
+VECTORS, IDF = "vectors.txt", "idf.json"
+AUTHORS_FILE = "https://drive.google.com/file/d/10eudslypWf7p8DoA_vPrR8J-_niFyrR8/view"
+AUTHORS_IDF = "https://drive.google.com/file/d/1Y-WQxuPBfCjXMhF2QNaL9DziY_6ZG7aR/view"
+
+# Names in the file of the authors.
+_IMAGE, _IMAGE_HEAD, _TEXT_HEAD = "image_encoder.image_model.", "image_encoder.linear.", "text_encoder.linear."
+
+
+class ImageEncoder(Protocol):
+    """What turns regions into vectors before the head."""
+
+    def image_hidden(self, pictures: Sequence[Picture], *, batch_size: int, progress: Progress) -> np.ndarray:
+        """Vectors of the pictures, shape ``(n_pictures, width)``, float32."""
+        ...
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The two trained layers.
+
+    Attributes:
+        image_weight: Shape ``(d, image_width)``.
+        image_bias: Shape ``(d,)``.
+        text_weight: Shape ``(d, text_width)``.
+        text_bias: Shape ``(d,)``.
+    """
+
+    image_weight: Floats
+    image_bias: Floats
+    text_weight: Floats
+    text_bias: Floats
+
+    def image(self, hidden: npt.ArrayLike) -> Floats:
+        """Unit vectors of regions, shape ``(n, d)``."""
+        return embedded(hidden, self.image_weight, self.image_bias)
+
+    def text(self, vectors: npt.ArrayLike) -> Floats:
+        """Unit vectors of words, shape ``(n, d)``."""
+        return embedded(vectors, self.text_weight, self.text_bias)
+
+
+def embedded(rows: npt.ArrayLike, weight: Floats, bias: Floats) -> Floats:
+    """tanh(x Wᵀ + b), divided by its length (Wang et al., 2022, section 3.1).
+
+    Args:
+        rows: x, shape ``(n, width)``.
+        weight: W, shape ``(d, width)``.
+        bias: b, shape ``(d,)``.
+
+    Raises:
+        ValueError: If the rows have another width, or are not finite.
+    """
+    x = np.asarray(rows, dtype=np.float64)
+    if x.ndim != 2 or x.shape[1] != weight.shape[1]:
+        raise ValueError(f"the vectors must have the shape (n, {weight.shape[1]}) that the head takes, got {x.shape}")
+    if not np.isfinite(x).all():
+        raise ValueError("the vectors must be finite, got NaN or infinity among them")
+    hidden = np.tanh(x @ weight.T + bias)
+    lengths = np.linalg.norm(hidden, axis=1, keepdims=True)
+    unit: Floats = np.divide(hidden, lengths, out=np.zeros_like(hidden), where=lengths > 0)
+    return unit
+
+
+class GroundingModel:
+    """Heads, and the encoder of regions behind one of them.
+
+    Attributes:
+        identity: Name and digest of the checkpoint, for signatures.
+        heads: The two layers.
+        vectors: Name and SHA-256 of the file of word vectors that the text head was trained with; None if unknown.
+    """
+
+    def __init__(self, heads: Heads, encoder: ImageEncoder, identity: str, vectors: Mapping[str, str] | None) -> None:
+        self.identity = identity
+        self.heads = heads
+        self.vectors = vectors
+        self._encoder = encoder
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the weights and of the remembered vectors."""
+        heads = sum(matrix.nbytes for matrix in vars(self.heads).values())
+        return heads + (getattr(self._encoder, "n_bytes", 0) or 0)
+
+    def regions(self, pictures: Sequence[Picture], *, batch_size: int = 64, progress: Progress = None) -> Floats:
+        """Unit vectors of regions, shape ``(n_pictures, d)``.
+
+        Raises:
+            ValueError: If a picture cannot be read.
+        """
+        return self.heads.image(self._encoder.image_hidden(pictures, batch_size=batch_size, progress=progress))
+
+    def words(self, vectors: npt.ArrayLike) -> Floats:
+        """Unit vectors of words, shape ``(n, d)``, from their word vectors.
+
+        Raises:
+            ValueError: If the vectors have another width than those of the training.
+        """
+        width = np.asarray(vectors).shape[-1]
+        if width != self.heads.text_weight.shape[1]:
+            raise ValueError(
+                f"`glove_path` must name word vectors of {self.heads.text_weight.shape[1]} values, as the checkpoint "
+                f"{self.identity} was trained with, got {width}"
+            )
+        return self.heads.text(vectors)
+
+
+def grounding_model(
+    checkpoint: str | os.PathLike[str] | None = None, *, profile: str = "paper", device: str = "auto"
+) -> GroundingModel:
+    """The model of a checkpoint, loaded once per process.
+
+    Args:
+        checkpoint: Folder that `vlgauge train rovist_vg` wrote, or the authors' file ``r2p_model_epoch2.pth.tar``;
+            None for the small one of drawn scenes under the embedded profile.
+        profile: "paper" or "embedded".
+        device: ``"auto"``, or a device of torch.
+
+    Raises:
+        WeightsNotFound: If there is none; untrained heads never score.
+        ValueError: If it holds something else.
+        ImportError: If a package is missing.
+        RuntimeError: If this process was forked after torch had run; see `vlgauge.encoders.torch_use`.
+    """
+    check_torch("rovist_vg", PAIR_PACKAGES, "rovist-vg")
+    path = checkpoint_path(checkpoint, profile)
+    weights = path / WEIGHTS if path.is_dir() else path
+    device = resolved_device(device)
+    digests = (sha256_of(weights), sha256_of(path / CONFIG) if path.is_dir() else None)
+    key = ("grounding", path == EMBEDDED, *digests, device)
+    read = _read_folder if path.is_dir() else _read_authors
+    model: GroundingModel = pool.get(key, lambda: read(path, device), "the grounding heads")
+    return model
+
+
+def look_for_model(preflight: Preflight, checkpoint: str | os.PathLike[str] | None, profile: str) -> None:
+    """Have a preflight look for what `grounding_model` needs."""
+    from vlgauge.encoders.clip.loading import look_for_clip
+    from vlgauge.encoders.clip.toy import TOY_NAME
+
+    preflight.need(PAIR_PACKAGES)
+    preflight.look(lambda: checkpoint_path(checkpoint, profile))
+    folder = EMBEDDED if checkpoint is None else Path(checkpoint).expanduser()
+    if (checkpoint is None and profile != "embedded") or not (folder / CONFIG).is_file():
+        return
+    name = read_config(folder / CONFIG)["image_encoder"]
+    if name == TOY_NAME:
+        look_for_clip(preflight, None, weights=None, profile="embedded")
+    elif name != VIT_NAME:
+        look_for_clip(preflight, name, weights=None, profile="paper")
+
+
+def checkpoint_path(checkpoint: str | os.PathLike[str] | None, profile: str) -> Path:
+    """Folder or file of a checkpoint, see `grounding_model`; reads nothing.
+
+    Raises:
+        WeightsNotFound: If there is none.
+    """
+    if checkpoint is None and profile != "embedded":
+        raise WeightsNotFound(
+            "`checkpoint` is missing: rovist_vg needs trained heads; give the authors' r2p_model_epoch2.pth.tar "
+            f"({AUTHORS_FILE}) or a folder made by vlgauge train rovist_vg, or choose "
+            'profile="embedded", which knows drawn scenes only'
+        )
+    path = EMBEDDED if checkpoint is None else Path(checkpoint).expanduser()
+    weights = path / WEIGHTS if path.is_dir() else path
+    missing = weights if not weights.is_file() else path / CONFIG
+    if not weights.is_file() or (path.is_dir() and not missing.is_file()):
+        raise WeightsNotFound(
+            f"`checkpoint` must be a folder with {WEIGHTS} and {CONFIG} or the authors' file, got {str(path)!r}, "
+            f"where {missing.name!r} is missing"
+        )
+    return path
+
+
+def _read_folder(folder: Path, device: str) -> GroundingModel:
+    from vlgauge.weights.reading import read_tensors
+
+    config = read_config(folder / CONFIG)
+    tensors = read_tensors(folder / WEIGHTS)
+    heads = _heads(tensors, HEADS, folder)
+    image = {name.removeprefix("image_encoder."): t for name, t in tensors.items() if name not in HEADS}
+    own = config["image_encoder"] == VIT_NAME
+    encoder = _vit(image, heads, device) if own else _frozen_encoder(config, image, device)
+    digest = sha256_of(folder / WEIGHTS)
+    identity = f"{EMBEDDED_NAME}@{digest[:8]}" if folder == EMBEDDED else local_name(digest)
+    return GroundingModel(heads, encoder, identity, config["word_vectors"])
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """The configuration of a checkpoint of ours.
+
+    Raises:
+        ValueError: If it is no such thing.
+    """
+    config = read_json(path, "`checkpoint`")
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        found = config.get("format") if isinstance(config, dict) else type(config).__name__
+        raise ValueError(f"`checkpoint` must have a {CONFIG} of the format {FORMAT}, got {found!r} in {str(path)!r}")
+    for key in ("image_encoder", "word_vectors"):
+        if key not in config:
+            raise ValueError(f"`checkpoint` must have a {CONFIG} with {key!r}, got {', '.join(sorted(config))}")
+    vectors, digest = config["word_vectors"], config.get("image_encoder_sha256")
+    named = isinstance(config["image_encoder"], str) and isinstance(digest, (str, type(None)))
+    if not named or not isinstance(vectors, (dict, type(None))):
+        raise ValueError(
+            f"`checkpoint` must have a {CONFIG} with a text as 'image_encoder' and an object as 'word_vectors', got "
+            f"{config['image_encoder']!r:.40} ({digest!r:.20}) and {vectors!r:.40}"
+        )
+    return config
+
+
+def _frozen_encoder(config: Mapping[str, Any], image: Mapping[str, Any], device: str) -> ImageEncoder:
+    """The CLIP whose vectors before the projection the image head was trained on."""
+    from vlgauge.encoders.clip.loading import clip_encoder
+    from vlgauge.encoders.clip.toy import TOY_NAME
+
+    if image:
+        raise ValueError(f"`checkpoint` must hold the two heads only, got {next(iter(image))!r} beside them")
+    name = config["image_encoder"]
+    toy = name == TOY_NAME
+    encoder = clip_encoder(None if toy else name, profile="embedded" if toy else "paper", device=device)
+    wanted = config.get("image_encoder_sha256")
+    if wanted not in (None, encoder.digest):
+        raise ValueError(
+            f"`checkpoint` was trained on {name}@{wanted[:8]}, got {encoder.identity}; train it again with "
+            "vlgauge train rovist_vg"
+        )
+    return encoder
+
+
+def _vit(image: Mapping[str, torch.Tensor], heads: Heads, device: str) -> ImageEncoder:
+    from vlgauge.encoders.grounding.vit import VisionEncoder
+    from vlgauge.encoders.grounding.vit import build_vit
+
+    vit = build_vit(image)
+    pooled, taken = vit.config.pooler_output_size, heads.image_weight.shape[1]
+    if pooled != taken:
+        raise ValueError(
+            f"`checkpoint` must hold an image head for the {pooled} values of its transformer, got one for {taken}"
+        )
+    return VisionEncoder(vit, device)
+
+
+def _read_authors(file: Path, device: str) -> GroundingModel:
+    """The authors' checkpoint: {epoch, model, valid_loss, train_loss}."""
+    from vlgauge.weights.reading import read_torch_object
+    from vlgauge.weights.reading import state_dict_in
+
+    content = read_torch_object(file)
+    state = content.get("model") if isinstance(content, Mapping) else None
+    if isinstance(state, Mapping):
+        state = state_dict_in(state, file)
+    else:
+        raise ValueError(
+            f"`checkpoint` must be the authors' file with the key 'model', or a folder of ours, got {str(file)!r} with "
+            f"{', '.join(map(str, content))[:100] if isinstance(content, Mapping) else type(content).__name__}"
+        )
+    names = [f"{_IMAGE_HEAD}weight", f"{_IMAGE_HEAD}bias", f"{_TEXT_HEAD}weight", f"{_TEXT_HEAD}bias"]
+    heads = _heads(state, names, file)
+    surplus = [name for name in state if name not in names and not name.startswith(_IMAGE)]
+    if surplus:
+        raise ValueError(
+            f"`checkpoint` must hold the authors' tensors, got {surplus[0]!r} beside them in {str(file)!r}"
+        )
+    image = {name.removeprefix(_IMAGE): tensor for name, tensor in state.items() if name.startswith(_IMAGE)}
+    return GroundingModel(heads, _vit(image, heads, device), local_name(sha256_of(file)), None)
+
+
+def _heads(tensors: Mapping[str, torch.Tensor], names: Sequence[str], source: Path) -> Heads:
+    missing = [name for name in names if name not in tensors]
+    if missing:
+        raise ValueError(f"`checkpoint` must hold both heads, got none named {missing[0]!r} in {str(source)!r}")
+    heads = Heads(*(np.asarray(tensors[name].float().numpy(), dtype=np.float64) for name in names))
+    shapes = [matrix.shape for matrix in vars(heads).values()]
+    if [len(shape) for shape in shapes] != [2, 1, 2, 1] or len({shape[0] for shape in shapes}) != 1:
+        raise ValueError(f"`checkpoint` must hold heads of one width, got the shapes {shapes} in {str(source)!r}")
+    if not all(np.isfinite(matrix).all() for matrix in vars(heads).values()):
+        raise ValueError(f"`checkpoint` must hold finite heads, got NaN or infinity in {str(source)!r}")
+    return heads

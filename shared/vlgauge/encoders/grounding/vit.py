@@ -1,0 +1,196 @@
+"""A vision transformer whose pooled first token stands for a picture, as RoViST-VG sees regions."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+
+from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.encoders.clip.pixels import batched
+from vlgauge.encoders.clip.pixels import decoded_batches
+from vlgauge.encoders.clip.pixels import distinct_pictures
+from vlgauge.encoders.clip.pixels import preprocessing
+from vlgauge.encoders.clip.pixels import skip_rest
+from vlgauge.encoders.clip.pixels import sorted_ids
+from vlgauge.encoders.features.memory import LayeredStore
+from vlgauge.encoders.features.memory import process_memory
+from vlgauge.encoders.torch_use import refuse_forked
+from vlgauge.progress import Progress
+from vlgauge.progress import progress_bar
+from vlgauge.settings import whole_number
+
+if TYPE_CHECKING:
+    import torch
+
+    from vlgauge.media.pictures import Picture
+
+VIT_NAME = "google/vit-base-patch16-224-in21k"
+VIT_REVISION = "b4569560a39a0f1af58e3ddaf17facf20ab919b0"
+HEAD_WIDTH = 64  # of every published ViT; the weights do not tell
+
+# Names of transformers 4, and so of the published files, in transformers 5.
+_RENAMED = (
+    (r"^encoder\.layer\.(\d+)\.", r"layers.\1."),
+    (r"\.attention\.attention\.(query|key|value)\.", lambda found: f".attention.{found[1][0]}_proj."),
+    (r"\.attention\.output\.dense\.", ".attention.o_proj."),
+    (r"\.intermediate\.dense\.", ".mlp.fc1."),
+    (r"\.output\.dense\.", ".mlp.fc2."),
+)
+
+
+def vit_row(width: int, size: int) -> ClipArchitecture:
+    """How a ViT takes pictures: both sides resized to one length (bilinear), colours from -1 to 1."""
+    half = (0.5, 0.5, 0.5)
+    return ClipArchitecture(
+        VIT_NAME,
+        "vit",
+        None,
+        width,
+        0,
+        width,
+        size=size,
+        mean=half,
+        std=half,
+        resize="squash",
+        interpolation="bilinear",
+    )
+
+
+def vit_config(state: Mapping[str, torch.Tensor]) -> Any:
+    """Configuration of the ViT that has these tensors; all that they do not tell is that of the published one.
+
+    Raises:
+        ValueError: If they are not those of a ViT with a pooling layer.
+    """
+    from transformers import ViTConfig
+
+    try:
+        width, channels, patch, _ = state["embeddings.patch_embeddings.projection.weight"].shape
+        n_patches = state["embeddings.position_embeddings"].shape[1] - 1
+        layers = {int(found[1]) for name in state if (found := re.match(r"(?:encoder\.layer|layers)\.(\d+)\.", name))}
+        middle = next(t.shape[0] for name, t in state.items() if re.search(r"(intermediate\.dense|fc1)\.weight$", name))
+        pooled = state["pooler.dense.weight"].shape[0]
+    except (KeyError, ValueError, StopIteration, IndexError) as error:
+        raise ValueError("`checkpoint` must hold a vision transformer with its pooling layer, got others") from error
+    return ViTConfig(
+        hidden_size=width,
+        num_hidden_layers=len(layers),
+        num_attention_heads=max(1, width // HEAD_WIDTH),
+        intermediate_size=middle,
+        image_size=round(n_patches**0.5) * patch,
+        patch_size=patch,
+        num_channels=channels,
+        pooler_output_size=pooled,
+    )
+
+
+def renamed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The tensors of a ViT by the names of transformers 5; those that have them already stay."""
+    result = {}
+    for name, tensor in state.items():
+        for pattern, new in _RENAMED:
+            name = re.sub(pattern, new, name)
+        result[name] = tensor
+    return result
+
+
+def build_vit(state: Mapping[str, torch.Tensor]) -> Any:
+    """The ViT that has these tensors, in evaluation mode, float32.
+
+    Raises:
+        ValueError: If a tensor is missing, too much or of another shape.
+        ImportError: If transformers is missing.
+    """
+    try:
+        from transformers import ViTModel
+    except ImportError as error:
+        raise ImportError('rovist_vg needs more packages; run: pip install "vlgauge[rovist-vg]"') from error
+    model = ViTModel(vit_config(state))
+    names = model.state_dict()
+    own = {name: tensor.float() for name, tensor in (state if names.keys() == state.keys() else renamed(state)).items()}
+    missing, surplus = sorted(names.keys() - own.keys()), sorted(own.keys() - names.keys())
+    wrong = [name for name in names.keys() & own.keys() if names[name].shape != own[name].shape]
+    if missing or surplus or wrong:
+        told = ", ".join([*(f"{n} is missing" for n in missing), *(f"{n} is too much" for n in surplus), *wrong][:3])
+        raise ValueError(f"`checkpoint` must hold the tensors of a vision transformer, got others: {told}")
+    model.load_state_dict(own)
+    return model.eval().requires_grad_(False)
+
+
+class VisionEncoder:
+    """A loaded ViT; every distinct picture goes through it once and is remembered.
+
+    Attributes:
+        forwards: How many pictures went through it, under ``"image"``.
+    """
+
+    def __init__(self, model: Any, device: str) -> None:
+        self.row = vit_row(model.config.hidden_size, model.config.image_size)
+        self.forwards: Counter[str] = Counter()
+        self._model = model.to(device)
+        self._device = device
+        self._scope = object()
+        self._forward = threading.Lock()
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the weights and of the remembered vectors."""
+        weights = sum(p.numel() * p.element_size() for p in self._model.parameters())
+        return weights + process_memory.bytes_of(self._scope)
+
+    def image_hidden(
+        self, pictures: Sequence[Picture], *, batch_size: int = 64, progress: Progress = None
+    ) -> np.ndarray:
+        """Pooled vectors of the pictures, shape ``(n_pictures, width)``, float32; see `ClipEncoder.image_hidden`.
+
+        Raises:
+            ValueError: If a picture cannot be read.
+        """
+        whole_number("batch_size", batch_size, 1)
+        refuse_forked()
+        ids, distinct = distinct_pictures(pictures, "raise")
+        stores = {kind: self._store(kind) for kind in ("early", "late")}
+        rows = {
+            (kind, key): vector
+            for kind, store in stores.items()
+            for key, vector in store.get([key for own, key in distinct if own == kind]).items()
+        }
+        new = sorted_ids(distinct, set(distinct) - set(rows))
+        skip_rest(pictures, {id(distinct[name]) for name in new})
+        note = f"Encoding regions ({len(rows)} of {len(distinct)} known)"
+        with progress_bar(len(new), note, progress) as advance:
+            squares = decoded_batches([distinct[name] for name in new], self.row, batch_size)
+            for batch, opened in zip(batched(new, batch_size), squares, strict=True):
+                for name, vector in zip(batch, self.forward(opened), strict=True):
+                    rows[name] = vector
+                    stores[name[0]].put({name[1]: vector})
+                advance(len(batch))
+        width = self._model.config.pooler_output_size
+        return np.stack([rows[name] for name in ids if name]) if ids else np.zeros((0, width), np.float32)
+
+    def forward(self, squares: Sequence[np.ndarray | ValueError]) -> np.ndarray:
+        """Pooled vectors of pictures of shape ``(size, size, 3)``, uint8; an error among them is raised."""
+        import torch
+
+        for square in squares:
+            if isinstance(square, ValueError):
+                raise square
+        pixels = torch.from_numpy(np.stack([square for square in squares if isinstance(square, np.ndarray)]))
+        with self._forward, torch.no_grad(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+            self.forwards["image"] += len(squares)
+            return np.asarray(self._model(pixel_values(pixels.to(self._device))).pooler_output.float().cpu().numpy())
+
+    def _store(self, kind: str) -> LayeredStore:
+        return LayeredStore(process_memory, (self._scope, repr(preprocessing(self.row, kind))), None)
+
+
+def pixel_values(squares: torch.Tensor) -> torch.Tensor:
+    """Colours from -1 to 1, shape ``(n, 3, size, size)``, of pictures of shape ``(n, size, size, 3)``, uint8."""
+    return squares.permute(0, 3, 1, 2).contiguous().float().div(255).sub(0.5).div(0.5)

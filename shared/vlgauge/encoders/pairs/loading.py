@@ -1,0 +1,150 @@
+"""Does the second text of a pair follow the first? Scorers of text pairs behind one small protocol."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+from typing import Protocol
+
+import numpy as np
+
+from vlgauge.encoders.clip.toy import tell_of_stories
+from vlgauge.encoders.pairs.classifier import LoadedScorer
+from vlgauge.encoders.pairs.classifier import Pair
+from vlgauge.encoders.pairs.classifier import PairProbabilities
+from vlgauge.encoders.pairs.classifier import PairTooLong
+from vlgauge.encoders.pairs.models import EMBEDDED
+from vlgauge.encoders.pairs.models import find_pair_model
+from vlgauge.encoders.pairs.models import look_for_pair_model
+from vlgauge.encoders.sentences.model import resolved_device
+from vlgauge.encoders.torch_use import PAIR_PACKAGES
+from vlgauge.encoders.torch_use import check_torch
+from vlgauge.pool import pool
+from vlgauge.progress import Progress
+from vlgauge.progress import progress_bar
+from vlgauge.signatures import named
+from vlgauge.weights.preflight import Preflight
+
+__all__ = ["GivenScorer", "PairProbabilities", "PairScorer", "PairTooLong", "look_for_scorer", "pair_scorer"]
+
+
+class PairScorer(Protocol):
+    """What rovist_c needs of a classifier of sentence pairs; a test puts a fake here.
+
+    Attributes:
+        identity: Name and digest of the model, for signatures.
+    """
+
+    identity: str
+
+    def probabilities(
+        self,
+        pairs: Sequence[Pair],
+        *,
+        label: int | str = 1,
+        cut: str | None = "longest",
+        batch_size: int = 32,
+        progress: Progress = None,
+    ) -> PairProbabilities:
+        """Probabilities of the pairs.
+
+        Args:
+            pairs: First and second text of each.
+            label: Index or name of the class for "follows".
+            cut: What to cut of a pair that is too long: "longest", tokens from the end of the longer text, or
+                "oldest", tokens from the start of the first; None refuses it.
+            batch_size: Pairs per forward pass.
+            progress: See `vlgauge.progress`.
+
+        Raises:
+            PairTooLong: If a pair is too long and `cut` is None.
+        """
+        ...
+
+
+def pair_scorer(model: Any = None, base: Any = None, *, profile: str = "paper", device: str = "auto") -> PairScorer:
+    """The scorer of a setting: a function as it is, a model on disk from the pool.
+
+    Args:
+        model: See `find_pair_model`; or a function from a list of pairs to their probabilities.
+        base: See `find_pair_model`.
+        profile: "paper" or "embedded".
+        device: ``"auto"``, or a device of torch.
+
+    Raises:
+        ImportError: If a package is missing.
+        RuntimeError: If this process was forked after torch had run; see `vlgauge.encoders.torch_use`.
+
+    Warns:
+        UserWarning: If this is the toy model of the embedded profile, at its first use in the process.
+    """
+    if callable(model):
+        if base is not None:
+            raise ValueError(f"`base` must be left out where `model` is a function, got {os.fspath(base)!r}")
+        return GivenScorer(model)
+    model, base = (value if value is None else os.fspath(value) for value in (model, base))
+    check_torch("a classifier of sentence pairs", PAIR_PACKAGES, "rovist-c")
+    found = find_pair_model(model, base, profile)
+    if found.folder == EMBEDDED:
+        tell_of_stories()
+    device = resolved_device(device)
+    scorer: PairScorer = pool.get(
+        ("pair", found.identity, found.digest, device),
+        lambda: LoadedScorer(found, device),
+        f"the classifier {found.name}",
+    )
+    return scorer
+
+
+def look_for_scorer(preflight: Preflight, model: Any, base: Any, *, profile: str) -> None:
+    """Have a preflight look for what `pair_scorer` needs."""
+    if not callable(model):
+        model, base = (value if value is None else os.fspath(value) for value in (model, base))
+        preflight.need(PAIR_PACKAGES)
+        preflight.look(lambda: look_for_pair_model(model, base, profile))
+
+
+class GivenScorer:
+    """A function that the user brings; it gets each distinct pair once per call."""
+
+    def __init__(self, function: Callable[[list[Pair]], Any]) -> None:
+        self._function = function
+        self.identity = str(named(function))
+
+    def probabilities(
+        self,
+        pairs: Sequence[Pair],
+        *,
+        label: int | str = 1,
+        cut: str | None = "longest",
+        batch_size: int = 32,
+        progress: Progress = None,
+    ) -> PairProbabilities:
+        """What the function returns, checked.
+
+        Raises:
+            ValueError: If that is not one number in [0, 1] per pair.
+        """
+        distinct = sorted(set(pairs), key=lambda pair: (len(pair[0]) + len(pair[1]), pair))
+        found: dict[Pair, float] = {}
+        with progress_bar(len(distinct), "Scoring sentence pairs", progress) as advance:
+            for start in range(0, len(distinct), batch_size):
+                batch = distinct[start : start + batch_size]
+                found_here = self._function(batch)
+                try:
+                    values = np.asarray(found_here, dtype=np.float64)
+                except (TypeError, ValueError):
+                    raise ValueError(
+                        f"`model` must return one probability per pair, got {type(found_here).__name__} that holds "
+                        "something else"
+                    ) from None
+                if values.shape != (len(batch),) or not ((values >= 0) & (values <= 1)).all():
+                    raise ValueError(
+                        f"`model` must return one probability per pair, got an array of shape {values.shape} for "
+                        f"{len(batch)} pairs, or numbers outside of [0, 1]"
+                    )
+                found.update(zip(batch, values.tolist(), strict=True))
+                advance(len(batch))
+        return PairProbabilities(np.array([found[pair] for pair in pairs]), np.zeros(len(pairs), dtype=bool))

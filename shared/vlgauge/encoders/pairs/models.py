@@ -1,0 +1,320 @@
+"""Classifiers of sentence pairs on disk: which files make one up, and how they are read without running anything."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from vlgauge.files import read_json
+from vlgauge.signatures import local_name
+from vlgauge.weights import known_tensors
+from vlgauge.weights.files import SourcesMissing
+from vlgauge.weights.files import WeightsNotFound
+from vlgauge.weights.files import hub_folder
+from vlgauge.weights.files import hub_folder_here
+from vlgauge.weights.files import sha256_of
+from vlgauge.weights.reading import check_stored
+from vlgauge.weights.reading import read_torch_object
+
+EMBEDDED = Path(__file__).resolve().parents[2] / "data" / "sentence_order"
+EMBEDDED_NAME = "vlgauge-sentence-order"
+AUTHORS_FILE = "https://drive.google.com/file/d/1-ATRk6AQyKGNDZHkqrKkpjiY6jfbK9NS/view"
+
+# The fused kernels of torch for the CPU differ by 5e-6 in a probability, and from batch to batch by more than this one.
+ATTENTION = "eager"
+
+_SETTINGS_FILES = ("*.json", "*.txt", "*.model")
+_TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+_PINNED = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
+# The authors' names of the parts of AlbertForSequenceClassification.
+_RENAMED = {"albert_model.": "albert.", "linear.": "classifier."}
+# Configuration and tokenizer of the authors' checkpoint.
+BASE = "albert/albert-large-v1"
+WHERE_COMMIT = (
+    "COMMIT is told by the last line of `vlgauge prefetch rovist_c`, after the download, or by `git ls-remote "
+    f"https://huggingface.co/{BASE} HEAD`"
+)
+_HINT = "or profile='embedded' for the small model that comes along, which knows drawn scenes only"
+
+
+class RefusedModel(ValueError):
+    """A model that is not what it should be, in words of ours."""
+
+
+@dataclass(frozen=True)
+class PairModel:
+    """A classifier of sentence pairs on disk.
+
+    Attributes:
+        name: For messages.
+        identity: Name with commit or digest, for signatures.
+        folder: Folder with configuration and tokenizer, and the weights unless there is a checkpoint.
+        checkpoint: File in the layout of RoViST's authors; None if the weights are safetensors in the folder.
+        digest: SHA-256 over weights, tokenizer and configuration.
+    """
+
+    name: str
+    identity: str
+    folder: Path
+    checkpoint: Path | None
+    digest: str
+
+
+def find_pair_model(model: str | None, base: str | None = None, profile: str = "paper") -> PairModel:
+    """Files of a classifier: a folder, a Hub id pinned as ``owner/name@<commit>``, or the authors' checkpoint.
+
+    Args:
+        model: Folder, id or checkpoint file; None for what is shipped, under the embedded profile.
+        base: Folder or pinned id of configuration and tokenizer; needed by a checkpoint, and only by it.
+        profile: "paper", or "embedded", under which nothing is fetched.
+
+    Raises:
+        WeightsNotFound: If the files are not on this machine and cannot be fetched.
+        ValueError: If the folder is no safe classifier with a tokenizer, or `base` is missing or superfluous.
+    """
+    if model is not None and Path(model).is_file():
+        if base is None:
+            raise ValueError(_no_base())
+        return _described(Path(model).name, _folder("base", base, profile, _SETTINGS_FILES), Path(model).resolve())
+    if base is not None:
+        raise ValueError(f"`base` must be left out unless `model` is a checkpoint file, got {base!r} and {model!r}")
+    if model is None:
+        if profile != "embedded":
+            raise WeightsNotFound(_no_model())
+        return _described(EMBEDDED_NAME, EMBEDDED, None)
+    folder = _folder("model", model, profile, (*_SETTINGS_FILES, "*.safetensors"))
+    if Path(model).is_dir():
+        return _described(folder.name, folder, None)
+    repository, _, revision = model.partition("@")
+    return replace(_described(repository, folder, None), identity=f"{repository}@{revision[:8]}")
+
+
+def look_for_pair_model(model: str | None, base: str | None, profile: str) -> None:
+    """Check that `find_pair_model` can find its files, without fetching or reading them.
+
+    Raises:
+        WeightsNotFound: If it cannot.
+    """
+    if model is None:
+        if profile != "embedded":
+            raise WeightsNotFound(_no_model())
+    elif not Path(model).is_file():
+        _here("model", model, profile, (*_SETTINGS_FILES, "*.safetensors"), hub_folder_here)
+    elif base is None:
+        raise SourcesMissing(_no_base())
+    else:
+        _here("base", base, profile, _SETTINGS_FILES, hub_folder_here)
+
+
+def _no_model() -> str:
+    return (
+        f"`model` is missing: the authors' checkpoint sop_model_epoch4.pth.tar is at {AUTHORS_FILE}; pass its "
+        f"path together with `base`, or the folder of any classifier of sentence pairs, {_HINT}"
+    )
+
+
+def _no_base() -> str:
+    return (
+        "`base` is missing: a checkpoint file needs the folder or pinned id of its ALBERT configuration and "
+        f'tokenizer (for the authors\' checkpoint base="{BASE}@COMMIT"; {WHERE_COMMIT})'
+    )
+
+
+def _folder(setting: str, name: str, profile: str, patterns: Sequence[str]) -> Path:
+    """The folder of that name, or of a pinned repository of the Hub, which is fetched."""
+    folder = _here(setting, name, profile, patterns, hub_folder)
+    assert folder is not None
+    return folder
+
+
+def _here(
+    setting: str, name: str, profile: str, patterns: Sequence[str], on_hub: Callable[..., Path | None]
+) -> Path | None:
+    """The folder of that name, or what a function gives for a pinned repository of the Hub."""
+    if Path(name).is_dir():
+        return Path(name).resolve()
+    pinned = _PINNED.fullmatch(name)
+    if pinned is None:
+        raise WeightsNotFound(
+            f"`{setting}` must be an existing folder{' or file' if setting == 'model' else ''}, or a Hub id with its "
+            f"commit (owner/name@<40 hexadecimal digits>), got {name!r}"
+        )
+    if profile == "embedded":
+        raise WeightsNotFound(
+            f"`{setting}` must be a folder under the embedded profile, which fetches nothing, got {name!r}"
+        )
+    return on_hub(pinned["repository"], pinned["revision"], patterns, _HINT)
+
+
+def _described(name: str, folder: Path, checkpoint: Path | None) -> PairModel:
+    setting = "model" if checkpoint is None else "base"
+    config = folder / "config.json"
+    if not config.is_file():
+        raise ValueError(f"`{setting}` must be a folder with config.json, got {str(folder)!r}")
+    settings = read_json(config, f"`{setting}`")
+    if not isinstance(settings, dict) or "auto_map" in settings:
+        raise ValueError(
+            f"`{setting}` must be a model of the transformers library, got one with code of its own: {name!r}"
+        )
+    if not any(next(folder.glob(pattern), None) for pattern in _TOKENIZERS):
+        raise ValueError(f"`{setting}` must come with its tokenizer, got none in {str(folder)!r}")
+    weights = [checkpoint] if checkpoint else sorted(folder.glob("*.safetensors"))
+    if not weights or (folder / "adapter_config.json").exists():
+        raise ValueError(f"`{setting}` must have all its weights as safetensors, got others or none in {str(folder)!r}")
+    files = sorted(path for pattern in _SETTINGS_FILES for path in folder.glob(pattern))
+    digest = _joint_digest([*weights, *files])
+    identity = f"{name}@{digest[:8]}" if folder == EMBEDDED else local_name(digest)
+    return PairModel(name, identity, folder, checkpoint, digest)
+
+
+def _joint_digest(paths: Sequence[Path]) -> str:
+    return hashlib.sha256("".join(map(sha256_of, paths)).encode()).hexdigest()
+
+
+def load_pair_model(found: PairModel) -> tuple[Any, Any]:
+    """Tokenizer and classifier in float32 and evaluation mode, every tensor of it from the files.
+
+    Raises:
+        ImportError: If a package is missing.
+        ValueError: If the files do not make up a classifier with one or two logits.
+    """
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise ImportError(
+            'classifiers of sentence pairs need more packages; run: pip install "vlgauge[rovist-c]"'
+        ) from error
+
+    with quiet_transformers(transformers), torch.random.fork_rng(devices=[]):
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
+                str(found.folder), local_files_only=True, trust_remote_code=False
+            )
+            classifier = _of_folder(found) if found.checkpoint is None else _of_checkpoint(found, found.checkpoint)
+        except (ImportError, RefusedModel):
+            raise
+        except Exception as error:
+            # A file that is cut short, of another shape, or missing: the library raises nearly anything.
+            raise _refused(found, " ".join(str(error).split())[:200]) from error
+    if classifier.config.num_labels not in (1, 2):
+        raise ValueError(f"`model` must have one or two logits, got {classifier.config.num_labels} in {found.name!r}")
+    if tokenizer.pad_token_id is None:
+        raise ValueError(f"`model` must have a tokenizer with a padding token, got none in {found.name!r}")
+    return tokenizer, classifier.float().eval()
+
+
+@contextmanager
+def quiet_transformers(transformers: Any) -> Iterator[None]:
+    """Context without the bars and remarks of the library; our own messages say what is wrong."""
+    logging = transformers.utils.logging
+    bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _of_folder(found: PairModel) -> Any:
+    import torch
+    from transformers import AutoModelForSequenceClassification
+
+    classifier, report = AutoModelForSequenceClassification.from_pretrained(
+        str(found.folder),
+        use_safetensors=True,
+        local_files_only=True,
+        trust_remote_code=False,
+        output_loading_info=True,
+        dtype=torch.float32,
+        attn_implementation=ATTENTION,
+    )
+    # What a file lacks is filled with random numbers by the library.
+    lacking = [str(key) for part in ("missing_keys", "mismatched_keys") for key in report.get(part, ())]
+    surplus = known_tensors.surplus(map(str, report.get("unexpected_keys", ())), known_tensors.PAIR)
+    if lacking:
+        raise _refused(found, f"no weights for {_listed(lacking)}")
+    if surplus:
+        raise _refused(found, f"unknown weights {_listed(surplus)}")
+    return classifier
+
+
+def _of_checkpoint(found: PairModel, path: Path) -> Any:
+    """The classifier of RoViST's authors: ALBERT, a linear layer, and a dropout whose output they do not use."""
+    from transformers import AlbertConfig
+    from transformers import AlbertForSequenceClassification
+
+    kind = read_json(found.folder / "config.json", "`base`").get("model_type")
+    if kind != "albert":
+        raise RefusedModel(f"`base` must be a configuration of ALBERT, got {kind!r} in {str(found.folder)!r}")
+    state = read_authors_checkpoint(path)
+    config = AlbertConfig.from_pretrained(str(found.folder), local_files_only=True)
+    config.num_labels = 2
+    config._attn_implementation = ATTENTION
+    classifier = AlbertForSequenceClassification(config)
+    wanted = classifier.state_dict()
+    state = {name: state[name] for name in known_tensors.surplus(state, known_tensors.PAIR)}
+    wrong = [key for key in wanted.keys() & state.keys() if wanted[key].shape != state[key].shape]
+    for what, keys in (
+        ("without", wanted.keys() - state.keys()),
+        ("with unknown", state.keys() - wanted.keys()),
+        ("of other sizes than `base` in", wrong),
+    ):
+        if keys:
+            raise RefusedModel(
+                f"`model` must be a whole checkpoint of `base`, got {path.name!r} {what} {_listed(keys)}"
+            )
+    classifier.load_state_dict(state)
+    return classifier
+
+
+def read_authors_checkpoint(path: Path) -> dict[str, Any]:
+    """The weights in a checkpoint of RoViST's authors, renamed for `AlbertForSequenceClassification`.
+
+    Nothing in the file is run: besides tensors and containers only `argparse.Namespace` is let in, which holds the
+    options of the authors' script.
+
+    Raises:
+        ValueError: If the file has another layout, is damaged, or holds anything else.
+    """
+    import torch
+
+    try:
+        content = read_torch_object(path, allowed=[argparse.Namespace])
+    except ValueError as error:
+        why = " ".join(str(error).split())[:200]
+        raise RefusedModel(f"`model` must be a checkpoint that can be read safely, got {path.name!r}: {why}") from error
+    state = content.get("model") if isinstance(content, dict) else None
+    if not isinstance(state, dict) or not all(isinstance(value, torch.Tensor) for value in state.values()):
+        raise RefusedModel(
+            f"`model` must be a checkpoint with its weights under 'model', got {path.name!r} without them"
+        )
+    check_stored(state, path)
+    renamed = {}
+    for key, value in state.items():
+        old = next((old for old in _RENAMED if key.startswith(old)), "")
+        renamed[_RENAMED.get(old, "") + key.removeprefix(old)] = value
+    return renamed
+
+
+def _refused(found: PairModel, why: str) -> RefusedModel:
+    return RefusedModel(
+        f"`model` must be a sequence-pair classifier that loads, got {found.name!r}, which fails with: {why}"
+    )
+
+
+def _listed(keys: Any) -> str:
+    names = sorted(map(str, keys))
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -1,0 +1,123 @@
+"""An encoder that the user brings, behind the same protocol as ours."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from vlgauge.encoders import TextEncoder
+from vlgauge.encoders.clip.tokens import SPELLED
+from vlgauge.encoders.clip.tokens import spells_special
+from vlgauge.encoders.sentences.model import sentence_encoder
+from vlgauge.encoders.sentences.words import BagOfWords
+from vlgauge.encoders.sentences.words import WordVectors
+from vlgauge.progress import Progress
+from vlgauge.progress import progress_bar
+from vlgauge.signatures import named
+
+
+class GivenEncoder:
+    """A function, or an object with ``encode``, from a list of texts to an array with one row per text.
+
+    Each distinct text is encoded once per call; nothing is remembered, because the encoder may still be training.
+    """
+
+    def __init__(self, encoder: Any) -> None:
+        self._encode: Callable[[list[str]], Any] = encoder.encode if hasattr(encoder, "encode") else encoder
+        self.identity = str(named(encoder))
+
+    def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
+        """Vectors of the texts, shape ``(n_texts, d)``, in the order of the texts.
+
+        Raises:
+            ValueError: If the encoder returns anything but one row of numbers per text.
+        """
+        distinct = sorted(set(texts), key=lambda text: (len(text), text))
+        pieces = []
+        with progress_bar(len(distinct), "Encoding texts", progress) as advance:
+            for start in range(0, len(distinct), batch_size):
+                batch = distinct[start : start + batch_size]
+                pieces.append(self._checked(self._encode(batch), len(batch)))
+                advance(len(batch))
+        table = np.concatenate(pieces) if pieces else np.zeros((0, 0))
+        place = {text: i for i, text in enumerate(distinct)}
+        return table[[place[text] for text in texts]]
+
+    def _checked(self, vectors: Any, count: int) -> np.ndarray:
+        # A tensor of torch may be on another device or carry a gradient.
+        array = np.asarray(vectors.detach().cpu() if hasattr(vectors, "detach") else vectors)
+        if array.ndim != 2 or len(array) != count or not np.issubdtype(array.dtype, np.floating):
+            raise ValueError(
+                f"`encoder` must return one row of floats per text, got {array.dtype} of shape {array.shape} "
+                f"for {count} texts"
+            )
+        return array
+
+
+class ClipTexts:
+    """Texts as CLIP's text tower sees them: after the projection, as they come, without a prompt.
+
+    Args:
+        backbone: Name of a backbone such as ``"ViT-B/32"``; under the embedded profile the toy's.
+        profile: ``"paper"`` or ``"embedded"``.
+        device: ``"auto"``, or a device of torch.
+    """
+
+    def __init__(self, backbone: str, *, profile: str, device: str) -> None:
+        from vlgauge.encoders.clip.loading import clip_encoder
+        from vlgauge.encoders.clip.loading import weights_name
+
+        self._clip = clip_encoder(backbone, profile=profile, device=device)
+        self.identity = f"clip:{weights_name(self._clip, given=False)}"
+
+    def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
+        """Vectors of the texts, shape ``(n_texts, d)``, float32, in their order; over 77 tokens a text is cut.
+
+        Warns:
+            UserWarning: If a text was cut, or spells a token of CLIP.
+        """
+        hidden = self._clip.text_hidden(texts, batch_size=batch_size, progress=progress)
+        if cut := int(hidden.truncated.sum()):
+            warnings.warn(f"{cut} of {len(texts)} texts have over 77 tokens and were cut by CLIP", stacklevel=2)
+        if special := sum(map(spells_special, texts)):
+            warnings.warn(f"{special} of {len(texts)} texts {SPELLED}", stacklevel=2)
+        return self._clip.project(hidden.end, "text")
+
+
+def checked_encoder(encoder: Any) -> Any:
+    """The setting `encoder` of a metric, if `text_encoder` can resolve it.
+
+    Raises:
+        ValueError: If it is neither a name, nor a function, nor an object with ``encode``.
+    """
+    if not isinstance(encoder, str) and not callable(encoder) and not hasattr(encoder, "encode"):
+        raise ValueError(
+            f"`encoder` must be a name, a folder, a function or an object with `encode`, got {type(encoder).__name__}"
+        )
+    return encoder
+
+
+def pools(encoder: Any) -> bool:
+    """Whether a setting `encoder` stands for a sentence encoder, which alone reads the setting `pooling`."""
+    return isinstance(encoder, str) and not encoder.startswith(("bow:", "vectors:", "clip:"))
+
+
+def text_encoder(encoder: Any, *, profile: str, pooling: str, device: str) -> TextEncoder:
+    """The encoder that a setting stands for; names and folders of sentence encoders go through the pool.
+
+    ``"bow:PATH"`` counts the words of a list, ``"vectors:PATH"`` takes means of word vectors, ``"clip:BACKBONE"`` takes
+    the text vectors of CLIP.
+    """
+    if not isinstance(encoder, str):
+        return GivenEncoder(encoder)
+    if encoder.startswith("bow:"):
+        return BagOfWords(encoder.removeprefix("bow:"))
+    if encoder.startswith("vectors:"):
+        return WordVectors(encoder.removeprefix("vectors:"))
+    if encoder.startswith("clip:"):
+        return ClipTexts(encoder.removeprefix("clip:"), profile=profile, device=device)
+    return sentence_encoder(encoder, profile=profile, pooling=pooling, device=device)

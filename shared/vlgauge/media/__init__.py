@@ -1,0 +1,1 @@
+"""Images, videos and tables of rows."""

@@ -1,0 +1,262 @@
+"""Videos, whole or in part, -> frames that are pictures like any other."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Mapping
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from typing import Literal
+from typing import TypeAlias
+
+import numpy as np
+from PIL import Image
+
+from vlgauge.media.images import existing_file
+from vlgauge.media.pictures import ImagePicture
+from vlgauge.media.pictures import Picture
+from vlgauge.media.video_decoder import COMPLETE
+from vlgauge.media.video_decoder import ChosenFrames
+from vlgauge.media.video_decoder import Extent
+from vlgauge.media.video_decoder import VideoSource
+from vlgauge.media.videos import checked_segment
+from vlgauge.progress import Progress
+from vlgauge.progress import progress_bar
+from vlgauge.remembered import Remembered
+
+FrameCount: TypeAlias = int | Literal["all"] | None
+"""How many frames: a number, evenly spread; all; None: `DEFAULT_FRAMES` of a file, all of a list."""
+
+# As VATEX-EVAL is scored (Shi et al., CVPR 2022).
+DEFAULT_FRAMES = 10
+
+_MAX_THREADS = 8
+
+Plan: TypeAlias = tuple[int, int, bool]
+"""First frame, the one after the last, and whether the file is cut short."""
+
+# Which frames were chosen of files seen before: a file whose features are known need not be decoded again.
+_PLANS: Remembered[tuple[bytes, int | Literal["all"], float | None, float | None], Plan] = Remembered(2**14)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Which frames
+# ---------------------------------------------------------------------------------------------------------------------
+def sampled(first: int, stop: int, n_frames: int | Literal["all"]) -> list[int]:
+    """Indices of frames spread evenly from ``first`` to ``stop - 1``, both included; they repeat if there are fewer.
+
+    Cut to whole numbers, not rounded, as `np.linspace(0, n - 1, n_frames).astype(int)` does.
+    """
+    if n_frames == "all" or stop <= first:
+        return list(range(first, stop))
+    return [int(index) for index in np.linspace(first, stop - 1, n_frames)]
+
+
+def segment_frames(n: int, seconds: float, start: float, end: float) -> tuple[int, int]:
+    """First frame of a segment and the one after its last: floor(start n / duration), floor(end n / duration).
+
+    Args:
+        n: Number of frames of the video.
+        seconds: Duration of the video.
+        start: Begin of the segment in seconds, before the end of the video.
+        end: End of the segment in seconds; after the end of the video stands for it.
+
+    Returns:
+        At least one frame.
+    """
+    first = min(math.floor(start * n / seconds), n - 1)
+    return first, max(first + 1, min(math.floor(end * n / seconds), n))
+
+
+def check_n_frames(n_frames: Any) -> FrameCount:
+    """The setting, if it can be one.
+
+    Raises:
+        ValueError: If it is neither "all", None nor a whole number of at least 1.
+    """
+    if n_frames is None or n_frames == "all":
+        return n_frames
+    if isinstance(n_frames, (int, np.integer)) and not isinstance(n_frames, bool) and n_frames >= 1:
+        return int(n_frames)
+    raise ValueError(f"`n_frames` must be a whole number of at least 1 or 'all', got {n_frames!r}")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Frames as pictures
+# ---------------------------------------------------------------------------------------------------------------------
+class FramePicture:
+    """A frame of a video file; upright RGB, as all frames are resized after the conversion.
+
+    Attributes:
+        index: Number of the frame in its file, from 0.
+    """
+
+    convert: Literal["early", "late"] = "early"
+
+    def __init__(self, chosen: ChosenFrames, index: int) -> None:
+        self.index = index
+        self._chosen = chosen
+
+    @property
+    def key(self) -> bytes:
+        """Digest of file, index and way of decoding."""
+        return self._chosen.source.key(self.index)
+
+    @property
+    def order(self) -> bytes:
+        """Frames of one file stand together in the order of decoding."""
+        return self._chosen.source.digest + self.index.to_bytes(8, "big")
+
+    @property
+    def place(self) -> str:
+        """Where the frame stands, for messages."""
+        return f"{self._chosen.source.place} frame {self.index}"
+
+    def open(self) -> Image.Image:
+        """The frame; the second time the file is decoded again.
+
+        Raises:
+            ValueError: If the file can no longer be decoded up to it.
+        """
+        return self._chosen.fetch(self.index)
+
+
+def video_frames(
+    video: str | os.PathLike[str] | bytes,
+    *,
+    n_frames: FrameCount = DEFAULT_FRAMES,
+    start: float | None = None,
+    end: float | None = None,
+    place: str = "video",
+) -> list[FramePicture]:
+    """Frames of a video file, evenly spread over all of it or over a segment.
+
+    The file is decoded once, up to the last of these frames. Warns if it ends before it should: then the frames are
+    spread over what could be decoded.
+
+    Args:
+        video: Path, or the bytes of a file.
+        n_frames: How many; fewer frames in the file than that are repeated. None stands for the default.
+        start: Begin of the segment in seconds; None for that of the video.
+        end: End of the segment in seconds; None for that of the video.
+        place: Where the video stands, for messages.
+
+    Returns:
+        One picture per frame; empty if the file has a picture stream without pictures.
+
+    Raises:
+        ValueError: If the file is missing or cannot be read, or the segment does not lie in it.
+        ImportError: If PyAV is not installed.
+    """
+    data = bytes(video) if isinstance(video, (bytes, bytearray)) else existing_file(video, place, "video")
+    pictures, cut_short = _file_frames(data, check_n_frames(n_frames), *checked_segment(start, end, place), place)
+    _warn_of_cut(int(cut_short), 1)
+    return pictures
+
+
+def video_pictures(
+    cells: Sequence[Mapping[str, Any]],
+    *,
+    n_frames: FrameCount = None,
+    on_error: Literal["raise", "nan"] = "raise",
+    name: str = "videos",
+    progress: Progress = None,
+) -> list[list[Picture] | None]:
+    """Frames of every video of a call.
+
+    Args:
+        cells: As made by `video_cell`.
+        n_frames: How many; None takes `DEFAULT_FRAMES` of a file and given frames as they are.
+        on_error: ``"nan"`` gives None for a video that cannot be read.
+        name: Name of the column, for messages.
+        progress: See `vlgauge.progress`.
+
+    Raises:
+        ValueError: For a video that cannot be read; names its row.
+    """
+    n_frames = check_n_frames(n_frames)
+
+    def read(row: int) -> tuple[list[Picture] | None, bool]:
+        try:
+            return _cell_frames(cells[row], n_frames, f"{name}[{row}]")
+        except ValueError:
+            if on_error == "raise":
+                raise
+            return None, False
+
+    pictures: list[list[Picture] | None] = []
+    n_cut = 0
+    executor = ThreadPoolExecutor(min(_MAX_THREADS, os.cpu_count() or 1))
+    try:
+        with progress_bar(len(cells), "Reading videos", progress) as advance:
+            for frames, cut_short in executor.map(read, range(len(cells))):
+                pictures.append(frames)
+                n_cut += cut_short
+                advance(1)
+    finally:
+        executor.shutdown(cancel_futures=True)
+    _warn_of_cut(n_cut, len(cells))
+    return pictures
+
+
+def _warn_of_cut(n_cut: int, n_videos: int) -> None:
+    if n_cut:
+        warnings.warn(
+            f"{n_cut} of {n_videos} videos ended before they should; frames are spread over what could be decoded",
+            stacklevel=3,
+        )
+
+
+def _cell_frames(cell: Mapping[str, Any], n_frames: FrameCount, place: str) -> tuple[list[Picture], bool]:
+    """Pictures of one cell, and whether its file is cut short."""
+    frames = cell["frames"]
+    if frames is None:
+        found, cut_short = _file_frames(cell["path"], n_frames, cell["start"], cell["end"], place)
+        return list(found), cut_short
+    wanted = sampled(0, len(frames), n_frames or "all")
+    return [ImagePicture(frames[i], f"{place}[{i}]", "early") for i in wanted], False
+
+
+def _file_frames(
+    data: str | bytes, n_frames: FrameCount, start: float | None, end: float | None, place: str
+) -> tuple[list[FramePicture], bool]:
+    """Pictures of one file, and whether it is cut short."""
+    source, n_frames = VideoSource(data, place), n_frames or DEFAULT_FRAMES
+    selection = (source.digest, n_frames, start, end)
+    plan = _PLANS.get(selection)
+    if plan is None:
+        plan = _planned(source, n_frames, start, end)
+        _PLANS.put(selection, plan)
+    indices, cut_short = sampled(*plan[:2], n_frames), plan[2]
+    chosen = ChosenFrames(source, sorted(set(indices)))
+    return [FramePicture(chosen, index) for index in indices], cut_short
+
+
+def _planned(source: VideoSource, n_frames: int | Literal["all"], start: float | None, end: float | None) -> Plan:
+    """Where the frames lie that do decode."""
+    extent = source.extent()
+    if extent.n_frames == 0:
+        return 0, 0, not extent.is_complete
+    first, stop = _segment(extent, start, end, source.place)
+    indices = sampled(first, stop, n_frames)
+    decoded, failed = ChosenFrames(source, sorted(set(indices))).decode_all()
+    if decoded > indices[-1]:
+        return first, stop, not extent.is_complete
+    if decoded <= first:
+        raise ValueError(f"`{source.place}` must have frames from {first} on that decode, got {decoded} frames")
+    # Some files hold packets without a picture; only what is far too short is worth a warning.
+    return first, decoded, failed or decoded < COMPLETE * extent.n_frames
+
+
+def _segment(extent: Extent, start: float | None, end: float | None, place: str) -> tuple[int, int]:
+    """First frame of a segment and the one after its last."""
+    if start is None and end is None:
+        return 0, extent.n_frames
+    if not extent.seconds:
+        raise ValueError(f"`{place}` must have a duration for a segment, got a file without time stamps; cut it first")
+    if (start or 0.0) >= extent.seconds:
+        raise ValueError(f"`{place}` must have `start` before its end at {extent.seconds:.3f} s, got {start}")
+    return segment_frames(extent.n_frames, extent.seconds, start or 0.0, extent.seconds if end is None else end)

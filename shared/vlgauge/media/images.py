@@ -1,0 +1,219 @@
+"""Any image a user may pass -> an undecoded cell, and any cell -> a picture, exactly and safely."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+from collections.abc import Iterator
+from collections.abc import Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from typing import Literal
+
+import numpy as np
+from PIL import Image
+from PIL import ImageOps
+from PIL import UnidentifiedImageError
+
+from vlgauge.media.animations import note_animation
+
+# Formats read without help of another program; Pillow would start one for EPS.
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
+
+# The number of pixels at which Pillow begins to warn of a decompression bomb.
+MAX_PIXELS = 89_478_485
+
+# How the pixels of each mode travel: PPM is fastest but would drop alpha and palettes, PNG cannot hold CMYK.
+_TRAVEL_FORMAT = {"RGB": "PPM", "L": "PPM", "1": "PPM", "P": "PNG", "LA": "PNG", "RGBA": "PNG", "CMYK": "TIFF"}
+_DEEP_MODES = ("I", "F")
+_LONGEST_PATH = 4096  # of Linux; what is longer is a text that was taken for a path
+
+_ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+://|data:)", re.IGNORECASE)
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an address such as ``"https://..."`` or ``"data:..."`` rather than a path."""
+    return _ADDRESS.match(text) is not None
+
+
+def is_single_image(value: Any) -> bool:
+    """Whether a row is one image rather than a list of images."""
+    if isinstance(value, np.ndarray):
+        return value.ndim in (2, 3) and value.dtype != object
+    return isinstance(value, (str, os.PathLike, bytes, bytearray, Mapping, Image.Image))
+
+
+def image_cell(image: Any, place: str) -> dict[str, Any]:
+    """Cell ``{"bytes": ..., "path": ...}`` that the host can store without touching a pixel.
+
+    Args:
+        image: Path, encoded bytes, mapping with ``bytes`` or ``path``, uint8 array of shape ``(height, width)`` or
+            ``(height, width, 3)``, or PIL image, of which the present pixels count.
+        place: Where the image stands, for messages.
+
+    Raises:
+        ValueError: For an address, a missing file, or a picture that cannot be held exactly.
+        TypeError: For any other kind of object or array.
+    """
+    if isinstance(image, (str, os.PathLike)):
+        return {"bytes": None, "path": existing_file(image, place)}
+    if isinstance(image, (bytes, bytearray)):
+        return {"bytes": _not_empty(bytes(image), place), "path": None}
+    if isinstance(image, Mapping):
+        return _mapping_cell(image, place)
+    if isinstance(image, np.ndarray):
+        if image.dtype != np.uint8 or image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] != 3):
+            raise TypeError(
+                f"`{place}` must be a uint8 array of shape (height, width) or (height, width, 3), "
+                f"got {image.dtype} of shape {image.shape}"
+            )
+        if image.size == 0:
+            raise ValueError(f"`{place}` must have at least one pixel, got an array of shape {image.shape}")
+        _refuse_large(image.shape[1], image.shape[0], place)
+        image = Image.fromarray(image)
+    if isinstance(image, Image.Image):
+        return {"bytes": _pixel_bytes(image, place), "path": None}
+    raise TypeError(f"`{place}` must be an image (path, bytes, PIL image or uint8 array), got {type(image).__name__}")
+
+
+def _not_empty(data: bytes, place: str) -> bytes:
+    if not data:
+        raise ValueError(f"`{place}` must be the bytes of an image file, got no bytes")
+    return data
+
+
+def existing_file(path: str | os.PathLike[str], place: str, kind: Literal["image", "video"] = "image") -> str:
+    """Absolute path of a regular file.
+
+    Args:
+        path: Path; nothing is opened.
+        place: Where it stands, for messages.
+        kind: What the file should be, for messages.
+
+    Raises:
+        ValueError: For an address, a missing file, a folder, a pipe, a name that is not valid Unicode.
+    """
+    text = os.fspath(path)
+    if is_address(text):
+        raise ValueError(f"`{place}` must be a local file, got the address {text[:60]!r}; download it first")
+    absolute = Path(text).absolute()
+    try:
+        mode = absolute.stat().st_mode
+    except (OSError, ValueError):
+        raise ValueError(
+            f"`{place}` must be an existing {kind} file, got {text[:_LONGEST_PATH]!r}, which is missing"
+        ) from None
+    # Opening a pipe or a device could wait for ever.
+    if not stat.S_ISREG(mode):
+        article = "an" if kind == "image" else "a"
+        raise ValueError(f"`{place}` must be {article} {kind} file, got {text!r}, which is no regular file")
+    try:
+        str(absolute).encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"`{place}` must have a path that is valid Unicode, got {text!r}; rename it") from None
+    return str(absolute)
+
+
+def _mapping_cell(image: Mapping[str, Any], place: str) -> dict[str, Any]:
+    data, path = image.get("bytes"), image.get("path")
+    for key, value, kinds in (("bytes", data, (bytes, bytearray, memoryview)), ("path", path, (str, os.PathLike))):
+        if value is not None and not isinstance(value, kinds):
+            wanted = "bytes" if key == "bytes" else "a path"
+            raise TypeError(f"`{place}` must have {wanted} as `{key}`, got {type(value).__name__}")
+    if data is not None:
+        return {"bytes": _not_empty(bytes(data), place), "path": None}
+    if path is None:
+        raise ValueError(f"`{place}` must have `bytes` or `path`, got the keys {sorted(map(str, image))}")
+    return {"bytes": None, "path": existing_file(path, place)}
+
+
+def _refuse_large(width: int, height: int, place: str, max_pixels: int = MAX_PIXELS, where: str = "") -> None:
+    if width * height > max_pixels:
+        raise ValueError(f"`{place}` must have at most {max_pixels} pixels, got {width} x {height}{where}")
+
+
+def _refuse_deep(mode: str, place: str) -> None:
+    if mode.startswith(_DEEP_MODES) or mode.endswith(";16"):
+        raise ValueError(
+            f"`{place}` must have 8 bits per channel, got mode {mode!r}; scale it to 8 bits first, "
+            "because a conversion would clip it"
+        )
+
+
+def _stored_mode(image: Image.Image) -> str:
+    """Mode of the pixels in a file; Pillow opens 16-bit colour as "RGB" and would keep the high bytes only."""
+    tiles = getattr(image, "tile", None)
+    stored = str(tiles[0].args) if tiles else ""
+    deep = ";16" in stored or "65535" in stored
+    return f"{image.mode};16" if deep and not image.mode.startswith(_DEEP_MODES) else image.mode
+
+
+def _pixel_bytes(image: Image.Image, place: str) -> bytes:
+    """Lossless bytes of the pixels as they are now, turned upright if the image carries an orientation tag."""
+    _refuse_large(*image.size, place)
+    _refuse_deep(_stored_mode(image), place)
+    buffer = io.BytesIO()
+    with _unreadable_refused(place, "a PIL image"):
+        image = ImageOps.exif_transpose(image)
+        if image.mode not in _TRAVEL_FORMAT:
+            image = image.convert("RGB")
+        # PNG's own compression gains little on a cell that is read once.
+        options = {"compress_level": 1} if _TRAVEL_FORMAT[image.mode] == "PNG" else {}
+        image.save(buffer, _TRAVEL_FORMAT[image.mode], **options)
+    return buffer.getvalue()
+
+
+def open_image(
+    cell: Mapping[str, Any],
+    place: str,
+    *,
+    convert: Literal["early", "late"] = "early",
+    max_pixels: int = MAX_PIXELS,
+) -> Image.Image:
+    """Decode one cell: upright, and RGB unless the caller converts later.
+
+    Args:
+        cell: As made by `image_cell`.
+        place: Where the image stands, such as ``"images[3][2]"``, for messages.
+        convert: ``"early"`` gives RGB; ``"late"`` keeps the stored mode, for a caller that resizes first (palette
+            and alpha images differ).
+        max_pixels: Largest number of pixels, looked up in the header before anything is decoded.
+
+    Raises:
+        ValueError: If the file cannot be read, is too large, or has more than 8 bits per channel.
+    """
+    data, path = cell.get("bytes"), cell.get("path")
+    shown = repr(path) if path else f"{len(data or b'')} bytes"
+    with _unreadable_refused(place, shown):
+        image = Image.open(io.BytesIO(data) if data else str(path), formats=FORMATS)
+    with image:
+        width, height = image.size
+        _refuse_large(width, height, place, max_pixels, f" in {shown}")
+        _refuse_deep(_stored_mode(image), place)
+        with _unreadable_refused(place, shown):
+            animated = getattr(image, "is_animated", False)
+            picture = ImageOps.exif_transpose(image)
+            if convert == "early":
+                # Pillow would warn of its loss; a file is scored without its alpha channel, as everywhere.
+                picture.info.pop("transparency", None)
+                picture = picture.convert("RGB")
+    if animated:
+        note_animation(place)
+    return picture
+
+
+@contextmanager
+def _unreadable_refused(place: str, shown: str) -> Iterator[None]:
+    """Turn into ValueError what Pillow raises for a file that is broken, cut short, of another kind, or huge.
+
+    That can be nearly anything, struct.error and KeyError included; where warnings are errors, a warning too.
+    """
+    try:
+        yield
+    except Exception as error:
+        # Pillow's text for an unknown format shows the address of a buffer.
+        why = "no known image format" if isinstance(error, UnidentifiedImageError) else f"error: {error}"
+        raise ValueError(f"`{place}` must be a readable image, got {shown} ({why})") from error

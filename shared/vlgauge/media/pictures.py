@@ -1,0 +1,203 @@
+"""Things to look at, each with a key of what is seen: images, and crops of images that are decoded once."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from typing import Literal
+from typing import Protocol
+
+from PIL import Image
+
+from vlgauge.media.images import MAX_PIXELS
+from vlgauge.media.images import open_image
+from vlgauge.weights.files import sha256_of
+
+# What resizes pictures for every encoder, for signatures: other libraries give other pixels.
+PREPROCESSING = "pillow"
+
+Box = tuple[int, int, int, int]
+"""Left, top, right, bottom in pixels; right and bottom are outside."""
+
+
+class Picture(Protocol):
+    """One thing to look at: an image, a crop, a frame of a video.
+
+    A picture may also have ``order``, bytes by which pictures of one file stand together, and a method ``skip``, which
+    is called instead of `open` when the picture is not needed.
+
+    Attributes:
+        key: SHA-256 of what is seen, 32 bytes; two pictures with one key look alike.
+        place: Where the picture stands, such as ``"images[3][2]"``, for messages.
+        convert: ``"early"``: to RGB before resizing; ``"late"``: resized in the stored mode, as `open` returns it.
+    """
+
+    @property
+    def key(self) -> bytes: ...  # noqa: D102
+
+    @property
+    def place(self) -> str: ...  # noqa: D102
+
+    @property
+    def convert(self) -> Literal["early", "late"]: ...  # noqa: D102
+
+    def open(self) -> Image.Image:
+        """The picture, decoded.
+
+        Raises:
+            ValueError: If it cannot be read.
+        """
+        ...
+
+
+def content_digest(cell: Mapping[str, Any], place: str) -> bytes:
+    """SHA-256 of an image file as it is, 32 bytes; that of a path is remembered as long as the file stays.
+
+    Args:
+        cell: As made by `vlgauge.media.images.image_cell`.
+        place: Where the image stands, for messages.
+
+    Raises:
+        ValueError: If the file cannot be read.
+    """
+    data, path = cell.get("bytes"), cell.get("path")
+    if data:
+        return hashlib.sha256(data).digest()
+    try:
+        return bytes.fromhex(sha256_of(Path(str(path))))
+    except OSError as error:
+        raise ValueError(f"`{place}` must be a readable image, got {path!r} (error: {error})") from error
+
+
+class ImagePicture:
+    """A whole image.
+
+    Args:
+        cell: As made by `vlgauge.media.images.image_cell`.
+        place: Where the image stands, for messages.
+        convert: See `Picture`.
+        max_pixels: Largest number of pixels.
+    """
+
+    def __init__(
+        self,
+        cell: Mapping[str, Any],
+        place: str,
+        convert: Literal["early", "late"] = "late",
+        *,
+        max_pixels: int = MAX_PIXELS,
+    ) -> None:
+        self.place = place
+        self.convert = convert
+        self._cell = cell
+        self._max_pixels = max_pixels
+        self._key: bytes | None = None
+
+    @property
+    def key(self) -> bytes:
+        """Digest of the file."""
+        if self._key is None:
+            self._key = content_digest(self._cell, self.place)
+        return self._key
+
+    def open(self) -> Image.Image:
+        """The decoded image, upright; see `vlgauge.media.images.open_image` for the errors."""
+        return open_image(self._cell, self.place, convert=self.convert, max_pixels=self._max_pixels)
+
+
+class SharedImage:
+    """An image of which several crops are looked at: decoded at the first, freed after the last.
+
+    Args:
+        cell: As made by `vlgauge.media.images.image_cell`.
+        place: Where the image stands, for messages.
+        n_uses: Number of crops.
+        max_pixels: Largest number of pixels.
+    """
+
+    def __init__(self, cell: Mapping[str, Any], place: str, n_uses: int, *, max_pixels: int = MAX_PIXELS) -> None:
+        self.place = place
+        self._whole = ImagePicture(cell, place, "early", max_pixels=max_pixels)
+        self._left = n_uses
+        self._image: Image.Image | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def key(self) -> bytes:
+        """Digest of the file."""
+        return self._whole.key
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels, upright; decodes the image if nobody has yet."""
+        with self._lock:
+            return self._decoded().size
+
+    def crop(self, box: Box) -> Image.Image:
+        """One of the crops, as RGB."""
+        with self._lock:
+            try:
+                return self._decoded().crop(box)
+            finally:
+                self._used()
+
+    def skip(self) -> None:
+        """Do without one of the crops."""
+        with self._lock:
+            self._used()
+
+    def _decoded(self) -> Image.Image:
+        if self._image is None:
+            self._image = self._whole.open()
+        return self._image
+
+    def _used(self) -> None:
+        self._left -= 1
+        if self._left <= 0:
+            self._image = None
+
+
+class CropPicture:
+    """A rectangle of an image, seen as RGB.
+
+    Args:
+        whole: The image; crops of one image share it.
+        box: Left, top, right, bottom in pixels, within the image.
+        place: Where the crop stands, for messages.
+    """
+
+    convert: Literal["early", "late"] = "early"
+
+    def __init__(self, whole: SharedImage, box: Sequence[int], place: str) -> None:
+        self.place = place
+        self.box: Box = (int(box[0]), int(box[1]), int(box[2]), int(box[3]))
+        self._whole = whole
+
+    @property
+    def key(self) -> bytes:
+        """Digest of the file and the box."""
+        return hashlib.sha256(b"crop" + self._whole.key + repr(self.box).encode()).digest()
+
+    @property
+    def order(self) -> bytes:
+        """Crops of one image stand together, so that few decoded images are held at a time."""
+        return self._whole.key + self.key
+
+    def open(self) -> Image.Image:
+        """The crop.
+
+        Raises:
+            ValueError: If the image cannot be read or the box is empty.
+        """
+        left, top, right, bottom = self.box
+        if left >= right or top >= bottom:
+            raise ValueError(f"`{self.place}` must have a box of at least one pixel, got {self.box}")
+        return self._whole.crop(self.box)
+
+    def skip(self) -> None:
+        """Let the whole image go without this crop."""
+        self._whole.skip()

@@ -1,0 +1,301 @@
+"""Frames of one video file: counted without decoding, decoded once in order, only the chosen ones made into pictures.
+
+A whole set of videos in memory would be large, so decoded frames wait in one bounded store until they are fetched. A
+frame that had to give way is decoded again; fetched in ascending order, that costs one more pass over the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from vlgauge.media.images import MAX_PIXELS
+from vlgauge.weights.files import sha256_of
+
+# In the key of every frame: a change of decoder or of the rules below must change it.
+DECODER = b"pyav-2"
+
+# Containers of video only. A playlist could name other files and addresses, and FFmpeg would open them.
+CONTAINERS = "mov,mp4,matroska,webm,avi,mpeg,mpegts,mpegvideo,m4v,h264,hevc,flv,ogg,asf,gif,ivf,yuv4mpegpipe,dv"
+
+STORE_BYTES = 256 * 2**20
+
+# A file may hold a few packets that give no picture; with less than this share of its frames it is cut short.
+COMPLETE = 0.9
+
+
+class DecodedFrames:
+    """Pictures that were decoded and not yet fetched, bounded in bytes; the oldest give way. Safe in threads."""
+
+    def __init__(self, max_bytes: int = STORE_BYTES) -> None:
+        self.max_bytes = max_bytes
+        self.n_bytes = 0
+        self._frames: OrderedDict[bytes, np.ndarray] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def put(self, key: bytes, frame: np.ndarray) -> None:
+        """Keep a frame until it is taken or room is needed."""
+        with self._lock:
+            self._discard(key)
+            self._frames[key] = frame
+            self.n_bytes += frame.nbytes
+            while self.n_bytes > self.max_bytes:
+                self._discard(next(iter(self._frames)))
+
+    def take(self, key: bytes) -> np.ndarray | None:
+        """Hand a frame out and forget it; None if it is not here."""
+        with self._lock:
+            frame = self._frames.get(key)
+            self._discard(key)
+            return frame
+
+    def _discard(self, key: bytes) -> None:
+        frame = self._frames.pop(key, None)
+        self.n_bytes -= 0 if frame is None else frame.nbytes
+
+
+decoded_frames = DecodedFrames()
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What a file holds, as its packets say.
+
+    Attributes:
+        n_frames: Whole packets of the picture stream, one per frame.
+        is_complete: Whether all are whole, and that is about as many as the file promises.
+        seconds: Duration; None if the file has no time stamps.
+    """
+
+    n_frames: int
+    is_complete: bool
+    seconds: float | None
+
+
+class VideoSource:
+    """One video file or its bytes.
+
+    Attributes:
+        place: Where the video stands, such as ``"videos[3]"``, for messages.
+        digest: SHA-256 of the file, 32 bytes.
+    """
+
+    def __init__(self, data: str | bytes, place: str) -> None:
+        self.place = place
+        self._data = data
+        with self.readable():
+            self.digest = hashlib.sha256(data).digest() if isinstance(data, bytes) else _file_digest(data)
+
+    def key(self, index: int) -> bytes:
+        """Digest of a frame: of the file, the index and the way of decoding; 32 bytes."""
+        return hashlib.sha256(DECODER + self.digest + index.to_bytes(8, "big")).digest()
+
+    def extent(self) -> Extent:
+        """Number of frames and duration, found by reading the packets; nothing is decoded.
+
+        Raises:
+            ValueError: If the file is no video that can be read.
+        """
+        ends: list[float] = []
+        count = cut = 0
+        with self._opened() as (container, stream):
+            with self.readable():
+                for packet in container.demux(stream):
+                    cut += packet.is_corrupt
+                    if packet.size and not packet.is_discard and not packet.is_corrupt:
+                        count += 1
+                        if packet.pts is not None:
+                            ends.append(float((packet.pts + (packet.duration or 0)) * packet.time_base))
+            start = float((stream.start_time or 0) * stream.time_base)
+            stated, stated_frames = _stated_seconds(container, stream, start), stream.frames
+        reached = max(ends) - start if ends else None
+        whole = count >= COMPLETE * stated_frames
+        if stated is not None and (reached is not None or not count):
+            # The stated number of frames counts those that a file was trimmed of, too.
+            whole = (reached or 0) >= COMPLETE * stated
+        whole = whole and not cut
+        return Extent(count, whole, stated if whole and stated else reached)
+
+    def frames(self) -> Iterator[tuple[int, Any]]:
+        """Index and decoded frame, one after the other.
+
+        Raises:
+            ValueError: Where decoding fails.
+        """
+        with self.readable():
+            changed = not isinstance(self._data, bytes) and _file_digest(self._data) != self.digest
+        if changed:
+            raise ValueError(f"`{self.place}` must stay as it is while it is scored, got {self._shown} changed")
+        with self._opened() as (container, stream):
+            decoded = enumerate(_decoded(container, stream))
+            while True:
+                with self.readable():
+                    frame = next(decoded, None)
+                if frame is None:
+                    return
+                yield frame
+
+    @property
+    def _shown(self) -> str:
+        return f"{len(self._data)} bytes" if isinstance(self._data, bytes) else repr(self._data)
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Any, Any]]:
+        """Container and picture stream; cover pictures of music files do not count as one."""
+        av = _av()
+        with self.readable():
+            file = io.BytesIO(self._data) if isinstance(self._data, bytes) else self._data
+            container = av.open(file, options={"format_whitelist": CONTAINERS, "protocol_whitelist": "file"})
+        with container:
+            cover = av.stream.Disposition.attached_pic
+            streams = [stream for stream in container.streams.video if not stream.disposition & cover]
+            if not streams:
+                raise ValueError(f"`{self.place}` must be a video with pictures, got {self._shown}, which has none")
+            width, height = streams[0].width, streams[0].height
+            if width * height > MAX_PIXELS:
+                raise ValueError(
+                    f"`{self.place}` must have frames of at most {MAX_PIXELS} pixels, got {width} x {height}"
+                )
+            yield container, streams[0]
+
+    @contextmanager
+    def readable(self) -> Iterator[None]:
+        """Turn what FFmpeg reports for a broken or foreign file into ValueError."""
+        av = _av()
+        try:
+            yield
+        except (av.FFmpegError, OSError) as error:
+            # The rest of FFmpeg's text repeats the path and its own log.
+            why = getattr(error, "strerror", None) or type(error).__name__
+            raise ValueError(f"`{self.place}` must be a readable video, got {self._shown} ({why})") from error
+
+
+def _decoded(container: Any, stream: Any) -> Iterator[Any]:
+    """Frames of whole packets: of half a packet some decoders make the frame before once more, others noise."""
+    for packet in container.demux(stream):
+        if not packet.is_corrupt:
+            yield from packet.decode()
+
+
+def upright_pixels(frame: Any, place: str) -> np.ndarray:
+    """Pixels of a decoded frame, shape ``(height, width, 3)``, uint8 RGB, turned as the file asks for.
+
+    Raises:
+        ValueError: If the file asks for a turn that is no multiple of 90 degrees.
+    """
+    turns, rest = divmod(round(frame.rotation), 90)
+    if rest:
+        raise ValueError(f"`{place}` must be turned by a multiple of 90 degrees, got {frame.rotation}; turn it first")
+    return np.ascontiguousarray(np.rot90(frame.to_ndarray(format="rgb24"), turns))
+
+
+class ChosenFrames:
+    """Some frames of a video, fetched one by one in any order and from any thread.
+
+    Attributes:
+        source: The file.
+        indices: Which frames, ascending, distinct.
+    """
+
+    def __init__(self, source: VideoSource, indices: list[int]) -> None:
+        self.source = source
+        self.indices = indices
+        self._wanted = frozenset(indices)
+        self._fetched: set[int] = set()
+        self._cursor: Iterator[tuple[int, Any]] | None = None
+        self._position = 0
+        self._lock = threading.Lock()
+
+    def decode_all(self) -> tuple[int, bool]:
+        """Decode up to the last chosen frame and keep the chosen ones as far as there is room for one video.
+
+        Returns:
+            Number of frames decoded, and whether decoding ended with an error.
+        """
+        count, room = 0, decoded_frames.max_bytes
+        try:
+            for position, frame in self.source.frames():
+                count = position + 1
+                if position in self._wanted and room > 0:
+                    pixels = self._pixels(frame)
+                    decoded_frames.put(self.source.key(position), pixels)
+                    room -= pixels.nbytes
+                if position == self.indices[-1]:
+                    break
+        except ValueError:
+            return count, True
+        return count, False
+
+    def fetch(self, index: int) -> Image.Image:
+        """The frame as an RGB picture.
+
+        Raises:
+            ValueError: If the file cannot be decoded up to it.
+        """
+        with self._lock:
+            pixels = decoded_frames.take(self.source.key(index))
+            if pixels is None:
+                pixels = self._decode_to(index)
+            self._fetched.add(index)
+        if pixels is None:
+            raise ValueError(f"`{self.source.place}` must have a frame {index}, got {self._position} frames")
+        return Image.fromarray(pixels)
+
+    def _decode_to(self, index: int) -> np.ndarray | None:
+        """Go on, or start over, up to a frame, which is returned; new chosen ones on the way are kept."""
+        if self._cursor is None or index < self._position:
+            self._cursor, self._position = self.source.frames(), 0
+        cursor, self._cursor = self._cursor, None
+        for position, frame in cursor:
+            self._position = position + 1
+            if position == index:
+                # After the last one nobody needs the file to be open.
+                self._cursor = cursor if index < self.indices[-1] else None
+                return self._pixels(frame)
+            if position in self._wanted and position not in self._fetched:
+                decoded_frames.put(self.source.key(position), self._pixels(frame))
+        return None
+
+    def _pixels(self, frame: Any) -> np.ndarray:
+        with self.source.readable():
+            return upright_pixels(frame, self.source.place)
+
+
+def _stated_seconds(container: Any, stream: Any, start: float) -> float | None:
+    """Duration of the picture stream, whose first picture comes at `start`, as the file states it."""
+    # AVI states frames, one per tick; the duration of a file that is cut is FFmpeg's guess from its size.
+    if container.format.name == "avi" and stream.frames:
+        return float(stream.frames * stream.time_base)
+    if stream.duration:
+        return float(stream.duration * stream.time_base)
+    # Matroska states its end in a tag per stream, "00:00:06.000000000".
+    parts = stream.metadata.get("DURATION", "").split(":")
+    if len(parts) == 3:
+        try:
+            return 3600 * int(parts[0]) + 60 * int(parts[1]) + float(parts[2]) - start
+        except ValueError:
+            pass
+    # The longest stream decides over this one, so it says nothing where there is sound as well.
+    return container.duration / 1e6 if container.duration and len(container.streams) == 1 else None
+
+
+def _file_digest(path: str) -> bytes:
+    return bytes.fromhex(sha256_of(Path(path)))
+
+
+def _av() -> Any:
+    try:
+        import av
+    except ImportError as error:
+        raise ImportError('video files need PyAV; run: pip install "vlgauge[video]"') from error
+    return av

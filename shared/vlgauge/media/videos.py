@@ -1,0 +1,77 @@
+"""Any video a user may pass -> an undecoded cell that the host can store."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from vlgauge.media.images import existing_file
+from vlgauge.media.images import image_cell
+
+_KEYS = ("path", "start", "end", "frames")
+
+
+def video_cell(video: Any, place: str) -> dict[str, Any]:
+    """Cell ``{"path", "start", "end", "frames"}`` that the host can store; nothing is decoded.
+
+    Args:
+        video: Path of a file; mapping with ``path`` and, for a segment, ``start`` and ``end`` in seconds; mapping with
+            ``frames``; list of images; or uint8 array of shape ``(n_frames, height, width, 3)``.
+        place: Where the video stands, such as ``"videos[3]"``, for messages.
+
+    Raises:
+        ValueError: For an address, a missing file, or a segment that cannot be one.
+        TypeError: For any other kind of object.
+    """
+    if isinstance(video, (str, os.PathLike)):
+        return {"path": existing_file(video, place, "video"), "start": None, "end": None, "frames": None}
+    if isinstance(video, Mapping):
+        return _mapping_cell(video, place)
+    if isinstance(video, np.ndarray) and video.ndim != 4:
+        raise TypeError(
+            f"`{place}` must be an array of shape (n_frames, height, width, 3), got shape {video.shape}; "
+            "a single frame is passed as a list of one image"
+        )
+    if isinstance(video, (list, tuple, np.ndarray)):
+        frames = [image_cell(frame, f"{place}[{i}]") for i, frame in enumerate(video)]
+        return {"path": None, "start": None, "end": None, "frames": frames}
+    raise TypeError(f"`{place}` must be a path, a mapping, or a list or array of frames, got {type(video).__name__}")
+
+
+def _mapping_cell(video: Mapping[str, Any], place: str) -> dict[str, Any]:
+    unknown = sorted(map(str, set(video) - set(_KEYS)))
+    path, start, end, frames = map(video.get, _KEYS)
+    if unknown or (path is None) == (frames is None):
+        given = sorted(str(key) for key, value in video.items() if value is not None)
+        raise ValueError(f"`{place}` must have `path`, with or without `start` and `end`, or `frames`, got {given}")
+    if frames is not None:
+        if start is not None or end is not None:
+            raise ValueError(f"`{place}` must have `start` and `end` with `path` only, got them with `frames`")
+        if not isinstance(frames, (list, tuple, np.ndarray)):
+            raise TypeError(f"`{place}` must have a list or array as `frames`, got {type(frames).__name__}")
+        return video_cell(frames, place)
+    cell = video_cell(path, place) if isinstance(path, (str, os.PathLike)) else None
+    if cell is None:
+        raise TypeError(f"`{place}` must have a path as `path`, got {type(path).__name__}")
+    cell["start"], cell["end"] = checked_segment(start, end, place)
+    return cell
+
+
+def checked_segment(start: Any, end: Any, place: str) -> tuple[float | None, float | None]:
+    """Begin and end in seconds, None for those of the video, if they can be a segment.
+
+    Raises:
+        ValueError: Unless 0 <= start < end.
+        TypeError: If one is no number.
+    """
+    for name, value in (("start", start), ("end", end)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
+            raise TypeError(f"`{place}` must have seconds as `{name}`, got {type(value).__name__}")
+    if not 0 <= (start or 0) < math.inf or not (start or 0) < (math.inf if end is None else end):
+        raise ValueError(f"`{place}` must have 0 <= `start` < `end` in seconds, got {start} and {end}")
+    return None if start is None else float(start), None if end is None else float(end)

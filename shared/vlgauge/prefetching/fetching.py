@@ -1,0 +1,95 @@
+"""Fetching named files of the Hub at a pinned commit, and checking that they are what they should be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from vlgauge.network import NetworkError
+from vlgauge.network import hub_listing
+from vlgauge.network import unreachable
+from vlgauge.prefetching.assets import HubFiles
+from vlgauge.weights.files import WeightsNotFound
+from vlgauge.weights.files import hub_folder
+from vlgauge.weights.files import sha256_of
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A file on this machine.
+
+    Attributes:
+        name: Its name in the repository.
+        n_bytes: Its size.
+        sha256: Its SHA-256.
+        compared_with: What the digest was compared with, in words.
+    """
+
+    name: str
+    n_bytes: int
+    sha256: str
+    compared_with: str
+
+
+def sizes(files: HubFiles) -> dict[str, int]:
+    """Bytes of the files as the Hub tells them, without fetching; empty if it cannot be asked."""
+    if unreachable():
+        return {}
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        listed = hub_listing(files.repository, files.revision, files.patterns)[1]
+    except (NetworkError, HFValidationError):
+        return {}  # the download tells why
+    return {name: file.n_bytes for name, file in listed.items()}
+
+
+def folder_of(files: HubFiles) -> Path:
+    """Folder with the files, fetched unless they are there.
+
+    Raises:
+        WeightsNotFound: If they cannot be had.
+    """
+    hint = "and copy the folder of the cache here"
+    folder = hub_folder(files.repository, files.revision, files.patterns, hint, files.sha256)
+    missing = [name for name in files.required if not (folder / name).is_file()]
+    if missing:
+        raise WeightsNotFound(
+            f"{files.repository} (revision {files.revision or 'newest'}) lacks {', '.join(missing)} in {folder}; fetch "
+            f"it on a machine with network"
+        )
+    return folder
+
+
+def checked_files(files: HubFiles, folder: Path) -> list[Fetched]:
+    """The files in the folder, each compared with the digest that is known of it.
+
+    A large file is kept by the Hub's client under the digest that the Hub announced, which serves where none is
+    recorded here.
+
+    Raises:
+        ValueError: If a digest is another one; the file goes then, so that the next try fetches it.
+    """
+    paths = sorted({path for pattern in files.patterns for path in folder.glob(pattern) if path.is_file()})
+    return [_checked(path, path.relative_to(folder).as_posix(), files.sha256) for path in paths]
+
+
+def _checked(path: Path, name: str, recorded: Mapping[str, str]) -> Fetched:
+    found = sha256_of(path)
+    announced = path.resolve().name
+    expected, origin = "", "nothing is recorded"
+    if name in recorded:
+        expected, origin = recorded[name], "as recorded"
+    elif _SHA256.fullmatch(announced):
+        expected, origin = announced, "as the Hub announced"
+    if expected and found != expected:
+        for file in {path.resolve(), path}:
+            file.unlink(missing_ok=True)
+        raise ValueError(
+            f"{path} must have the SHA-256 {expected[:16]}, got {found[:16]}; it was removed, fetch it again"
+        )
+    return Fetched(name, path.stat().st_size, found, origin)

@@ -1,0 +1,1 @@
+"""The papers' experiments, for one's own data."""

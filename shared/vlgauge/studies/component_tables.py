@@ -1,0 +1,159 @@
+"""Tables of the scores that d_hm compares: published files, files of ours, and bringing two of them into one order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vlgauge.base.components import COMPONENTS
+from vlgauge.base.components import component
+from vlgauge.files import csv_rows
+from vlgauge.files import read_json
+from vlgauge.files import read_text
+
+Scores = dict[str, float]
+Table = dict[str, Scores]
+"""Scores by metric, by story id."""
+
+# Endings of the three files that belong to one stem, and the key of a record in the first.
+GROUNDING, COHERENCE, NON_REDUNDANCY = "_G.json", "_C.csv", "_R.csv"
+
+
+@dataclass(frozen=True)
+class PairedRows:
+    """Two tables in one order.
+
+    Attributes:
+        ids: Story ids, in the order of the model's table.
+        model: Scores of the model's stories.
+        human: Scores of the human stories of the same ids.
+        n_left_out: Number of ids that only one of the tables has.
+    """
+
+    ids: list[str]
+    model: list[Scores]
+    human: list[Scores]
+    n_left_out: int
+
+
+def read_published(stem: str | Path) -> Table:
+    """Scores of the three files ``STEM_G.json``, ``STEM_C.csv`` and ``STEM_R.csv``.
+
+    That is how Surikuchi et al. (2024) publish them: raw GROOViST as ``{id: number}`` or, in a newer layout,
+    ``{id: {"groovist": number}}``, and tables with the columns ``story_id`` and ``C_score`` or ``R_score``. Empty and
+    NaN scores are dropped.
+
+    Args:
+        stem: Path up to the ending, such as ``scores/vist/gt_test``.
+
+    Returns:
+        The stories that all three files have, in the order of the first.
+
+    Raises:
+        ValueError: If a file has another form.
+        OSError: If a file cannot be read.
+    """
+    files = {
+        "groovist": read_grounding(f"{stem}{GROUNDING}"),
+        "rovist_c": read_column(f"{stem}{COHERENCE}", "C_score", "rovist_c"),
+        "rovist_nr": read_column(f"{stem}{NON_REDUNDANCY}", "R_score", "rovist_nr"),
+    }
+    common = [name for name in files["groovist"] if all(name in scores for scores in files.values())]
+    return {name: {metric: scores[name] for metric, scores in files.items()} for name in common}
+
+
+def read_grounding(path: str | Path) -> Scores:
+    """GROOViST by story id from JSON, ``{id: number}`` or ``{id: {"groovist": number, ...}}``."""
+    content = read_json(path, f"`{path}`")
+    if not isinstance(content, dict):
+        raise ValueError(f"`{path}` must hold a JSON object of scores by story id, got {type(content).__name__}")
+    records = {name: value.get("groovist", "") if isinstance(value, dict) else value for name, value in content.items()}
+    return _defined(path, records.items(), "groovist")
+
+
+def read_column(path: str | Path, title: str, metric: str) -> Scores:
+    """The score of a metric by ``story_id`` from a CSV file with the columns ``story_id`` and `title`."""
+    text = read_text(path, f"`{path}`")
+    rows = csv_rows(text, f"`{path}`", path, skipinitialspace=True)
+    _, titles = next(rows, (0, []))
+    if not {"story_id", title} <= set(titles):
+        there = ", ".join(titles) or "none"
+        raise ValueError(f"`{path}` must have the columns story_id and {title}, got {there}")
+    id_at, score_at = titles.index("story_id"), titles.index(title)
+    padded = ([*cells, *[""] * len(titles)] for _, cells in rows if cells)
+    pairs = [(cells[id_at].strip(), cells[score_at]) for cells in padded]
+    if any(not name for name, _ in pairs):
+        raise ValueError(f"`{path}` must have a story_id in every line, got a line without one")
+    return _defined(path, pairs, metric)
+
+
+def _defined(path: str | Path, pairs: Iterable[tuple[str, Any]], metric: str) -> Scores:
+    """The scores that are numbers; empty texts and NaN are dropped, as the authors do."""
+    found: Scores = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"`{path}` must have each story once, got {name!r} more than once")
+        try:
+            number = math.nan if value in ("", None) else float(value)
+        except (TypeError, ValueError):
+            raise ValueError(f"`{path}` must have a number for story {name!r}, got {value!r}") from None
+        if not math.isnan(number):
+            found[name] = component(number, metric, f"{path}[{name!r}]")
+    return found
+
+
+def table_of_rows(rows: Sequence[Mapping[str, Any]], ids: Sequence[Any], what: str) -> Table:
+    """A table from rows that have the scores under the metrics' names; empty cells are undefined.
+
+    Raises:
+        ValueError: If an id comes twice, or a score is no number of its metric.
+    """
+    table: Table = {}
+    for name, row in zip(map(str, ids), rows, strict=True):
+        if name in table:
+            raise ValueError(f"{what} must have each id once, got {name!r} more than once")
+        table[name] = {metric: _cell(row[metric], metric, f"{what}: {metric} of {name}") for metric in COMPONENTS}
+    return table
+
+
+def _cell(value: Any, metric: str, place: str) -> float:
+    """A cell of a table; those of CSV are texts."""
+    if isinstance(value, str):
+        try:
+            value = float(value) if value.strip() else None
+        except ValueError:
+            raise ValueError(f"`{place}` must be a number or empty, got {value!r}") from None
+    return component(value, metric, place)
+
+
+def paired_rows(model: Mapping[str, Scores], human: Mapping[str, Scores], *, common: bool = False) -> PairedRows:
+    """Rows of both tables in the order of the first.
+
+    Args:
+        model: Scores of the model's stories by id.
+        human: Scores of the human stories by id.
+        common: Whether to leave out what only one of the tables has.
+
+    Raises:
+        ValueError: If the tables do not have the same ids, or with `common` have none in common.
+    """
+    shared = [name for name in model if name in human]
+    n_left_out = len(model) + len(human) - 2 * len(shared)
+    if not common:
+        missing = next((name for name in model if name not in human), None)
+        if missing is not None:
+            raise ValueError(f"`references` must have a human story for each story of the model, none for {missing!r}")
+        if n_left_out:
+            extra = next(name for name in human if name not in model)
+            raise ValueError(
+                f"`references` must have as many stories as `predictions`, got {len(human)} and {len(model)}; "
+                f"the model has none for {extra!r}"
+            )
+    if not shared:
+        raise ValueError("`predictions` and `references` must have a story in common, got none")
+    return PairedRows(shared, [model[name] for name in shared], [human[name] for name in shared], n_left_out)

@@ -1,0 +1,259 @@
+"""The experiments of GROOViST on any stories: random pairs, agreement with ratings, ablations (Surikuchi et al., 2023).
+
+Every pair of a story and an image sequence is compared once per kind of phrase; all ablations come from the cosines of
+these comparisons. An encoder with a memory sees each crop and each text once; where the vectors of a data set do not
+fit in it, the setting `feature_cache` of groovist keeps them on the disk.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vlgauge.signatures import parse_signature
+from vlgauge.statistics import PairedTest
+from vlgauge.statistics import paired_test
+from vlgauge.text.story_idf import IdfTable
+
+N_RANDOM = 5
+SEQUENCES_AT_ONCE = 16
+
+# Name in the paper, units, weights, penalty; the order of Tables 2 and 3.
+ABLATIONS = (
+    ("GROOViST", "noun_phrases", "own", True),
+    ("GROOViST (-C)", "noun_phrases", None, True),
+    ("GROOViST (-P)", "noun_phrases", "own", False),
+    ("GROOViST (-C -P)", "noun_phrases", None, False),
+    ("GROOViST (-NPs +Ns)", "nouns", "own", True),
+    ("GROOViST (-C +idf)", "noun_phrases", "idf", True),
+    ("GROOViST (-C +idf -NPs +Ns)", "nouns", "idf", True),
+)
+
+
+@dataclass(frozen=True)
+class Stories:
+    """A data set of stories with their image sequences.
+
+    Attributes:
+        stories: Each a string or a list of sentences.
+        images: Per story its images.
+        regions: Per story, per image its regions, as `compute` of groovist takes them; None to find them.
+        noun_phrases: Per story its phrases; None to extract them.
+    """
+
+    stories: Sequence[Any]
+    images: Sequence[Any]
+    regions: Sequence[Any] | None = None
+    noun_phrases: Sequence[Any] | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One story beside one image sequence: what its scores are made of.
+
+    Attributes:
+        texts: The phrases.
+        scaled: s of each phrase; empty without a region.
+        weights: Weight of each phrase with the metric's own settings.
+    """
+
+    texts: list[str]
+    scaled: list[float]
+    weights: list[float]
+
+    def score(self, theta: float, *, weights: IdfTable | str | None = "own", penalize: bool = True) -> float:
+        """GROOViST with its own, idf or no weights, with or without the penalty; NaN without phrase or region."""
+        if not self.scaled:
+            return math.nan
+        values = np.array(self.scaled)
+        if penalize:
+            values = np.where(values >= theta, values, values - theta)
+        if isinstance(weights, IdfTable):
+            values = values * [weights.mean(text) for text in self.texts]
+        elif weights == "own":
+            values = values * self.weights
+        return float(values.mean())
+
+
+@dataclass(frozen=True)
+class PairedComparisons:
+    """The stories beside their own images, and beside each image sequence random other stories.
+
+    Attributes:
+        own: One per story.
+        random: Per image sequence the comparisons with other stories.
+        theta: Of the metric.
+        signature: Of the metric, for the stories beside their own images.
+    """
+
+    own: list[Comparison]
+    random: list[list[Comparison]]
+    theta: float
+    signature: str
+
+
+@dataclass(frozen=True)
+class RandomPairs:
+    """Whether the right stories score higher than random ones (section 2.1 and Table 3).
+
+    Attributes:
+        own: Mean score of the stories beside their own images.
+        random: Mean over the image sequences of the best of its random stories.
+        difference: own - random, where both are defined.
+        wins: Share of the image sequences whose own story scores higher than all its random ones.
+        n: Number of image sequences with both scores.
+        test: Paired permutation test of the difference.
+    """
+
+    own: float
+    random: float
+    difference: float
+    wins: float
+    n: int
+    test: PairedTest
+
+
+def random_stories(n_stories: int, n_random: int, seed: int) -> list[list[int]]:
+    """For each image sequence the numbers of other stories, without repetition.
+
+    Raises:
+        ValueError: If there are not enough other stories.
+    """
+    if not 1 <= n_random < n_stories:
+        raise ValueError(f"`n_random` must be from 1 to {n_stories - 1}, the number of other stories, got {n_random}")
+    rng = np.random.default_rng(seed)
+    drawn = [rng.choice(n_stories - 1, size=n_random, replace=False) for _ in range(n_stories)]
+    return [[int(other) + (other >= i) for other in others] for i, others in enumerate(drawn)]
+
+
+def compared_pairs(
+    load: Callable[..., Any],
+    data: Stories,
+    *,
+    n_random: int = N_RANDOM,
+    seed: int = 0,
+    advance: Callable[[int], object] = lambda done: None,
+) -> PairedComparisons:
+    """Compare every image sequence with its own story and with random other stories.
+
+    Args:
+        load: Gives the metric groovist for further settings.
+        data: The stories.
+        n_random: Number of random stories per image sequence; 0 for none.
+        seed: Of their choice.
+        advance: Called with the number of image sequences that were compared.
+    """
+    others = random_stories(len(data.stories), n_random, seed) if n_random else [[] for _ in data.stories]
+    own, signature = _compared(load(), data)
+    theta = float(parse_signature(signature)[1]["theta"].partition("@")[0])
+    # The phrases are known by now, and so is theta: nothing is extracted or compared with a record again.
+    scorer = load(theta=theta, dataset=None)
+    random: list[list[Comparison]] = []
+    for start in range(0, len(others), SEQUENCES_AT_ONCE):
+        chunk = range(start, min(start + SEQUENCES_AT_ONCE, len(others)))
+        pairs = [(i, j) for i in chunk for j in others[i]]
+        if pairs:
+            found = iter(_compared(scorer, _recombined(data, own, pairs))[0])
+        random += [[next(found) for _ in others[i]] for i in chunk]
+        advance(len(chunk))
+    return PairedComparisons(own, random, theta, signature)
+
+
+def _recombined(data: Stories, own: Sequence[Comparison], pairs: Sequence[tuple[int, int]]) -> Stories:
+    """The images of the first of each pair beside the story of the second."""
+    return Stories(
+        stories=[data.stories[j] for _, j in pairs],
+        images=[data.images[i] for i, _ in pairs],
+        regions=None if data.regions is None else [data.regions[i] for i, _ in pairs],
+        noun_phrases=[own[j].texts for _, j in pairs],
+    )
+
+
+def _compared(metric: Any, data: Stories) -> tuple[list[Comparison], str]:
+    result = metric.compute(
+        predictions=list(data.stories),
+        images=list(data.images),
+        regions=data.regions,
+        noun_phrases=data.noun_phrases,
+        return_details=True,
+    )
+    return [_comparison(story["noun_phrases"]) for story in result["groovist_details"]], result["groovist_signature"]
+
+
+def _comparison(rows: Sequence[Mapping[str, Any]]) -> Comparison:
+    scaled = [row["scaled"] for row in rows if row["scaled"] is not None]
+    return Comparison([row["text"] for row in rows], scaled, [row["weight"] for row in rows])
+
+
+def random_pairs(own: Sequence[float], random: Sequence[Sequence[float]], *, seed: int = 0) -> RandomPairs:
+    """Compare the score of each image sequence's own story with the best of its random stories.
+
+    Args:
+        own: Score of each image sequence with its own story.
+        random: Its scores with the random stories; NaN is left out.
+        seed: Of the permutation test.
+    """
+    best = [max((score for score in scores if not math.isnan(score)), default=math.nan) for scores in random]
+    first, second = np.array(own), np.array(best)
+    both = ~np.isnan(first) & ~np.isnan(second)
+    first, second = first[both], second[both]
+    columns = (first, second, first - second, first > second)
+    means = [float(values.mean()) if len(first) else math.nan for values in columns]
+    return RandomPairs(means[0], means[1], means[2], means[3], len(first), paired_test(own, best, seed=seed))
+
+
+@dataclass(frozen=True)
+class PairedScores:
+    """Scores of one variant.
+
+    Attributes:
+        own: Of each story beside its own images.
+        random: Per image sequence those of the random stories.
+        signature: Of the metric for these units, with its own weights and the penalty.
+    """
+
+    own: list[float]
+    random: list[list[float]]
+    signature: str
+
+
+def ablations(
+    load: Callable[..., Any],
+    data: Stories,
+    idf: IdfTable,
+    *,
+    n_random: int = N_RANDOM,
+    seed: int = 0,
+    advance: Callable[[int], object] = lambda done: None,
+) -> dict[str, PairedScores]:
+    """Scores of every variant of Tables 2 and 3, from one comparison with noun phrases and one with nouns.
+
+    Theta is that of the metric for both units.
+
+    Args:
+        load: Gives the metric groovist for further settings.
+        data: The stories; given phrases would be taken for nouns as well, so there are none.
+        idf: Weights of the variants with idf.
+        n_random: Number of random stories per image sequence; 0 for none.
+        seed: Of their choice.
+        advance: Called with the number of image sequences that were compared, twice for each.
+    """
+    phrases = compared_pairs(load, data, n_random=n_random, seed=seed, advance=advance)
+    fixed = {"theta": phrases.theta, "dataset": None, "units": "nouns"}
+    nouns = compared_pairs(lambda **more: load(**more | fixed), data, n_random=n_random, seed=seed, advance=advance)
+    found = {}
+    for name, units, weights, penalize in ABLATIONS:
+        pairs = phrases if units == "noun_phrases" else nouns
+        settings: dict[str, Any] = {"weights": idf if weights == "idf" else weights, "penalize": penalize}
+        found[name] = PairedScores(
+            own=[one.score(pairs.theta, **settings) for one in pairs.own],
+            random=[[one.score(pairs.theta, **settings) for one in row] for row in pairs.random],
+            signature=pairs.signature,
+        )
+    return found

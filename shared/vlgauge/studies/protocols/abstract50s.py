@@ -1,0 +1,89 @@
+"""Abstract-50S (Vedantam et al., 2015): Pascal-50S with drawn pictures of two children, 400 pairs.
+
+There is no released script. Read are ``consensus_abstract.mat`` of CIDEr's site (see `vlgauge.studies.protocols.voted`)
+and, to look at pictures, its ``abstract50S.mat``: variable ``abs_sent``, structures of the 50 sentences of a picture
+and its address. The votes do not name the picture: it is the one whose sentences have most of the 48 references of the
+pair.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from vlgauge.studies.protocols.files import FilePath
+from vlgauge.studies.protocols.files import Folder
+from vlgauge.studies.protocols.files import named_files
+from vlgauge.studies.protocols.matlab import members
+from vlgauge.studies.protocols.matlab import read_matlab
+from vlgauge.studies.protocols.matlab import text_of
+from vlgauge.studies.protocols.pairs import CaptionPairs
+from vlgauge.studies.protocols.pairs import Ties
+from vlgauge.studies.protocols.voted import Draws
+from vlgauge.studies.protocols.voted import Rules
+from vlgauge.studies.protocols.voted import VotedPair
+from vlgauge.studies.protocols.voted import read_votes
+from vlgauge.studies.protocols.voted import voted_task
+
+VOTES_FILE, SENTENCES_FILE = "consensus_abstract.mat", "abstract50S.mat"
+
+
+def read_abstract50s(
+    files: Sequence[FilePath],
+    *,
+    images: FilePath | None = None,
+    references: int | None = 5,
+    draws: Draws = 5,
+    vote_ties: str = "half",
+    score_ties: str = "wrong",
+    seed: int = 0,
+) -> CaptionPairs:
+    """Abstract-50S under the rules of Pascal-50S, as one kind of pairs.
+
+    Args:
+        files: ``consensus_abstract.mat``, and ``abstract50S.mat`` for metrics that look at pictures; or a folder.
+        images: Folder of the pictures, each called as its address ends.
+        references: Number of references per row; None for all, 0 for none.
+        draws: Number of random draws of the references; "fixed" for the first ones.
+        vote_ties: "half" or "random".
+        score_ties: "wrong", "half" or "second".
+        seed: Of the draws and of random vote ties.
+
+    Raises:
+        ValueError: If a file is missing or has another layout, or an argument is none of its values.
+        OSError: If a file cannot be read.
+    """
+    rules = Rules(references, draws, Ties(vote_ties, score_ties, seed))
+    paths = named_files(files, [VOTES_FILE], optional=[SENTENCES_FILE])
+    pairs = read_votes(paths[VOTES_FILE])
+    kinds = ["pairs"] * len(pairs)
+    if SENTENCES_FILE not in paths:
+        # Pairs of one picture share its references, which tell pictures apart as well as a name would.
+        groups = ["\n".join(sorted(pair.references)) for pair in pairs]
+        return voted_task("abstract50s", pairs, [], groups, kinds, rules)
+    names = _pictures(pairs, paths[SENTENCES_FILE])
+    folder = Folder(images, paths[SENTENCES_FILE])
+    return voted_task("abstract50s", pairs, [folder.image(name) for name in names], names, kinds, rules)
+
+
+def _pictures(pairs: Sequence[VotedPair], path: Path) -> list[str]:
+    """Address of the picture of each pair."""
+    owners: dict[str, set[str]] = {}
+    for number, item in enumerate(read_matlab(path, ["abs_sent"])["abs_sent"]):
+        place, fields = f"picture {number} of `{path}`", members(item)
+        if len(fields) != 2:
+            raise ValueError(f"{place} must have sentences and an address, got {len(fields)} fields")
+        name = text_of(fields[1], place)
+        for sentence in members(fields[0]):
+            owners.setdefault(text_of(sentence, place), set()).add(name)
+    found = []
+    for number, pair in enumerate(pairs):
+        counts = Counter(name for text in set(pair.references) for name in owners.get(text, ()))
+        (name, count), *_ = counts.most_common(1) or [("", 0)]
+        if 2 * count <= len(set(pair.references)):
+            raise ValueError(
+                f"`{path}` must have a picture with most references of pair {number}, got one with {count} at best"
+            )
+        found.append(name)
+    return found

@@ -1,0 +1,129 @@
+"""ActivityNet-FOIL (Shi et al., 2022): paragraphs about videos, right and with one phrase exchanged.
+
+Read are the files of EMScore's folder: ``final_right_video_sentences.json`` and ``final_foil_video_sentences.json``,
+``{"results": {id: [{"sentence"}]}}``; ``anet_entities_test_1.json`` and ``anet_entities_test_2.json``, ``{id:
+{"timestamps": [[start, end]], "sentences": [texts]}}`` by two annotators.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vlgauge.studies.protocols.files import FilePath
+from vlgauge.studies.protocols.files import Folder
+from vlgauge.studies.protocols.files import columns_of
+from vlgauge.studies.protocols.files import entry
+from vlgauge.studies.protocols.files import named_files
+from vlgauge.studies.protocols.files import read_json
+from vlgauge.studies.protocols.files import texts
+from vlgauge.studies.protocols.files import tidy
+from vlgauge.studies.protocols.pairs import RIGHT
+from vlgauge.studies.protocols.pairs import CaptionPairs
+
+RIGHT_FILE, FOIL_FILE = "final_right_video_sentences.json", "final_foil_video_sentences.json"
+SEGMENTS_FILE, REFERENCES_FILE = "anet_entities_test_1.json", "anet_entities_test_2.json"
+
+Segment = tuple[float, float]
+
+# A reference counts if more than this share of it lies in the segment of the sentence.
+OVERLAP = 0.4
+
+
+def read_activitynet_foil(
+    files: Sequence[FilePath], *, videos: FilePath | None = None, references: int | None = None
+) -> CaptionPairs:
+    """ActivityNet-FOIL: 1,900 pairs of paragraphs; right if the mean of the right sentences is above, strictly.
+
+    Every sentence is scored on its segment of the video, which the first annotator gave. References are the second
+    annotator's sentences of `overlapping` segments, or all of them where none overlaps enough.
+
+    Args:
+        files: The four files, or a folder with them; without references, three.
+        videos: Folder of the videos, called by their ids.
+        references: Number of references per row, the first ones; None for all, 0 for none.
+
+    Raises:
+        ValueError: If a file is missing or has another layout, or a video is not in every file.
+        OSError: If a file cannot be read.
+    """
+    needed = [REFERENCES_FILE] if references != 0 else []
+    paths = named_files(
+        files, [RIGHT_FILE, FOIL_FILE, SEGMENTS_FILE, *needed], optional=[] if needed else [REFERENCES_FILE]
+    )
+    right, foil = (_paragraphs(paths[name]) for name in (RIGHT_FILE, FOIL_FILE))
+    cut = read_json(paths[SEGMENTS_FILE])
+    told = read_json(paths[REFERENCES_FILE]) if needed else {}
+    if set(right) != set(foil):
+        raise ValueError(f"`{paths[FOIL_FILE]}` must have the videos of `{RIGHT_FILE}`, got others")
+    folder = Folder(videos, paths[SEGMENTS_FILE])
+    predictions, known, seen, lengths = [], [], [], []
+    for name, sentences in right.items():
+        segments = _segments(cut, name, paths[SEGMENTS_FILE])
+        if not len(sentences) == len(foil[name]) <= len(segments):
+            counts = f"{len(sentences)}, {len(foil[name])} and {len(segments)}"
+            raise ValueError(f"video {name!r} must have as many right as foil sentences and segments, got {counts}")
+        segments = segments[: len(sentences)]
+        chosen = _references(told, name, segments, paths[REFERENCES_FILE]) if needed else [[] for _ in segments]
+        place = folder.video(name)
+        for paragraph in (sentences, foil[name]):
+            predictions += paragraph
+            known += chosen
+            seen += [{"path": place, "start": start, "end": end} for start, end in segments]
+            lengths.append(len(paragraph))
+    columns = columns_of(predictions, known, references, videos=seen)
+    votes = np.tile(np.array(RIGHT), (len(right), 1))
+    rules = {"references": "all" if references is None else references, "paragraphs": "mean", "ties": "wrong"}
+    groups = list(right)
+    return CaptionPairs("activitynet_foil", columns, votes, groups, ["foil"] * len(groups), rules, lengths)
+
+
+def overlapping(segment: Segment, others: Sequence[Segment]) -> list[int]:
+    """Which of the other segments lie in this one with more than 0.4 of their own whole seconds, both ends included."""
+    start, end = (int(second) for second in segment)
+    found = []
+    for number, (first, last) in enumerate(others):
+        length = int(last) - int(first) + 1
+        common = max(min(end, int(last)) - max(start, int(first)) + 1, 0)
+        if common / length > OVERLAP:
+            found.append(number)
+    return found
+
+
+def _paragraphs(path: Path) -> dict[str, list[str]]:
+    found = {}
+    for name, sentences in entry(read_json(path), "results", dict, f"`{path}`").items():
+        place = f"video {name!r} of `{path}`"
+        if not isinstance(sentences, list) or not sentences:
+            raise ValueError(f"{place} must have a list of sentences, got {sentences!r}")
+        found[name] = [tidy(entry(sentence, "sentence", str, place)) for sentence in sentences]
+    return found
+
+
+def _segments(content: Mapping[str, Any], name: str, path: Path) -> list[Segment]:
+    """Segments of a video; one that ends before it starts is turned round, an empty one has its first frame."""
+    place = f"video {name!r} of `{path}`"
+    found = []
+    for segment in entry(entry(content, name, dict, f"`{path}`"), "timestamps", list, place):
+        try:
+            start, end = map(float, segment)
+        except (TypeError, ValueError):
+            raise ValueError(f"{place} must have [start, end] as timestamps, got {segment!r}") from None
+        start, end = min(start, end), max(start, end)
+        found.append((start, end if end > start else math.nextafter(start, math.inf)))
+    return found
+
+
+def _references(content: Mapping[str, Any], name: str, segments: Sequence[Segment], path: Path) -> list[list[str]]:
+    """The second annotator's sentences for each segment."""
+    place = f"video {name!r} of `{path}`"
+    sentences = texts(entry(entry(content, name, dict, f"`{path}`"), "sentences", list, place), place)
+    others = _segments(content, name, path)
+    if len(others) != len(sentences):
+        raise ValueError(f"{place} must have as many sentences as timestamps, got {len(sentences)} and {len(others)}")
+    return [[sentences[i] for i in overlapping(segment, others) or range(len(sentences))] for segment in segments]

@@ -1,0 +1,90 @@
+"""Composite (Aditya et al., 2015): correctness of captions of COCO, Flickr8k and Flickr30k images, rated 1 to 5.
+
+There is no released script. Read is the table of the Hugging Face data set yuwd/Composite, one row per rating.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from vlgauge.media.tables import read_rows
+from vlgauge.studies.protocols.files import FilePath
+from vlgauge.studies.protocols.files import Folder
+from vlgauge.studies.protocols.files import columns_of
+from vlgauge.studies.protocols.files import entry
+from vlgauge.studies.protocols.files import one_file
+from vlgauge.studies.protocols.files import texts
+from vlgauge.studies.protocols.files import tidy
+from vlgauge.studies.protocols.ratings import RatedCaptions
+
+ENDINGS = ("", ".jpg")
+
+
+def read_composite(
+    files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
+) -> RatedCaptions:
+    """Composite: one row per rating, references that equal the caption removed.
+
+    Args:
+        files: A JSONL, JSON, CSV, TSV or Parquet file with the columns ``mt`` (caption), ``refs`` (a list of texts, or
+            a text that writes one as Python or JSON does), ``score`` and ``imgid`` (name of the image, with or without
+            ".jpg"); a column ``img`` with ``bytes``, as the Hub's Parquet files have, takes the place of the folder.
+        images: Folder of the images.
+        references: Number of references per row, the first ones; None for all, 0 for none.
+
+    Raises:
+        ValueError: If a column is missing, or a cell is of another kind.
+        OSError: If the file cannot be read.
+    """
+    path = one_file(files, "test.parquet")
+    folder = Folder(images, path)
+    rows = read_rows(str(path))
+    ratings = [_rating(row, f"row {i} of `{path}`") for i, row in enumerate(rows)]
+    rated = [i for i, rating in enumerate(ratings) if not math.isnan(rating)]
+    predictions, known, seen, groups = [], [], [], []
+    for i in rated:
+        place = f"row {i} of `{path}`"
+        caption = tidy(entry(rows[i], "mt", str, place))
+        name = str(entry(rows[i], "imgid", (str, int), place))
+        predictions.append(caption)
+        known.append([text for text in _references(rows[i], place) if text != caption])
+        seen.append(_embedded(rows[i]) or folder.image(name, ENDINGS))
+        groups.append(name)
+    columns = columns_of(predictions, known, references, images=seen)
+    rules = {"references": "all" if references is None else references, "ratings": "rows"}
+    left_out = {"ratings that are NaN": len(rows) - len(rated)}
+    found = np.array([ratings[i] for i in rated], dtype=np.float64).reshape(-1, 1)
+    return RatedCaptions("composite", columns, found, groups, rules, left_out=left_out)
+
+
+def _rating(row: Mapping[str, Any], place: str) -> float:
+    value = entry(row, "score", (int, float, str), place)
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f"{place} must have a number as 'score', got {value!r}") from None
+
+
+def _references(row: Mapping[str, Any], place: str) -> list[str]:
+    written = entry(row, "refs", (list, str), place)
+    if isinstance(written, str):
+        try:
+            written = json.loads(written)
+        except ValueError:
+            try:
+                written = ast.literal_eval(written)
+            except (ValueError, SyntaxError, MemoryError, RecursionError):
+                written = None
+    return texts(written, f"'refs' of {place}")
+
+
+def _embedded(row: Mapping[str, Any]) -> dict[str, Any] | None:
+    image = row.get("img")
+    return {"bytes": image["bytes"], "path": None} if isinstance(image, Mapping) and image.get("bytes") else None

@@ -1,0 +1,35 @@
+"""The corpora that the published numbers on videos weigh their words by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from vlgauge.studies.protocols.files import FilePath
+from vlgauge.studies.protocols.files import read_json
+
+# Longer sentences of ActivityNet were left out of the published table.
+MAX_WORDS = 66
+
+
+def read_corpus(path: FilePath) -> list[str]:
+    """Sentences for the setting ``idf`` of clip_s and pac_s on videos.
+
+    Args:
+        path: ``vatex_train_en_annotations.json``, ``{id: [texts]}``; or ActivityNet's ``train.json``, ``{id:
+            {"sentences": [texts]}}``, of which sentences of more than 66 words, as spaces part them, are left out.
+
+    Raises:
+        ValueError: If the file has another layout, or no sentence.
+        OSError: If it cannot be read.
+    """
+    sentences: list[str] = []
+    for name, record in read_json(Path(path)).items():
+        is_video = isinstance(record, Mapping)
+        found = record.get("sentences") if is_video else record
+        if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+            raise ValueError(f"`{path}` must have a list of texts, or one as 'sentences', for {name!r}")
+        sentences += [text for text in found if not is_video or len(text.split(" ")) <= MAX_WORDS]
+    if not sentences:
+        raise ValueError(f"`{path}` must have at least one sentence, got none")
+    return sentences

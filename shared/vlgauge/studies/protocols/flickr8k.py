@@ -1,0 +1,125 @@
+"""Flickr8k-Expert and Flickr8k-CF (Hodosh et al., 2013), in the files that CLIPScore's and PAC-S's code reads.
+
+Both are ``{id: {"image_path", "ground_truth": [texts], "human_judgement": [{"caption", "rating"}]}}``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vlgauge.studies.protocols.files import FilePath
+from vlgauge.studies.protocols.files import Folder
+from vlgauge.studies.protocols.files import columns_of
+from vlgauge.studies.protocols.files import entry
+from vlgauge.studies.protocols.files import one_file
+from vlgauge.studies.protocols.files import read_json
+from vlgauge.studies.protocols.files import texts
+from vlgauge.studies.protocols.files import tidy
+from vlgauge.studies.protocols.ratings import RatedCaptions
+
+EXPERT_FILE, CF_FILE = "flickr8k.json", "crowdflower_flickr8k.json"
+
+Judgement = tuple[str, str, list[str], str, float]
+"""Image id, its path, references, caption, rating."""
+
+
+def read_flickr8k_expert(
+    files: Sequence[FilePath],
+    *,
+    images: FilePath | None = None,
+    references: int | None = None,
+    average: bool = False,
+) -> RatedCaptions:
+    """Flickr8k-Expert: every rating of the three experts, 1 to 4, is a row of its own; 16,992 in the published file.
+
+    Ratings that are NaN are left out. Captions that equal a reference are not in the file.
+
+    Args:
+        files: ``flickr8k.json``, or a folder with it.
+        images: Folder of the images.
+        references: Number of references per row, the first ones; None for all, 0 for none.
+        average: Whether the ratings of a caption are averaged to one row, which is another protocol with other numbers.
+
+    Raises:
+        ValueError: If the file has another layout.
+        OSError: If it cannot be read.
+    """
+    path = one_file(files, EXPERT_FILE)
+    judgements = list(_judgements(path))
+    rated = [row for row in judgements if not math.isnan(row[-1])]
+    left_out = {"ratings that are NaN": len(judgements) - len(rated)}
+    rows = _averaged(rated) if average else rated
+    rules = {"ratings": "averaged" if average else "rows"}
+    return _task("flickr8k_expert", rows, Folder(images, path), references, rules, left_out)
+
+
+def read_flickr8k_cf(
+    files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
+) -> RatedCaptions:
+    """Flickr8k-CF: the share of people of a crowd who said that the caption fits; about 47,800 rows.
+
+    Ratings that are NaN are left out, and so is the caption from its references.
+
+    Args:
+        files: ``crowdflower_flickr8k.json``, or a folder with it.
+        images: Folder of the images.
+        references: Number of references per row, the first ones; None for all, 0 for none.
+
+    Raises:
+        ValueError: If the file has another layout, or a rating is no share.
+        OSError: If it cannot be read.
+    """
+    path = one_file(files, CF_FILE)
+    judgements = list(_judgements(path))
+    rated = [
+        (name, image, [text for text in known if text != caption], caption, rating)
+        for name, image, known, caption, rating in judgements
+        if not math.isnan(rating)
+    ]
+    for name, *_, rating in rated:
+        if not 0 <= rating <= 1:
+            raise ValueError(f"`{path}` must have shares from 0 to 1 as ratings, got {rating} for {name!r}")
+    left_out = {"ratings that are NaN": len(judgements) - len(rated)}
+    return _task("flickr8k_cf", rated, Folder(images, path), references, {"ratings": "shares"}, left_out)
+
+
+def _judgements(path: Path) -> Iterator[Judgement]:
+    for name, record in read_json(path).items():
+        place = f"`{path}`, {name!r},"
+        image = entry(record, "image_path", str, place)
+        known = texts(entry(record, "ground_truth", list, place), f"'ground_truth' of {place}")
+        for judgement in entry(record, "human_judgement", list, place):
+            caption = tidy(entry(judgement, "caption", str, place))
+            yield name, image, known, caption, float(entry(judgement, "rating", (int, float), place))
+
+
+def _averaged(rows: Sequence[Judgement]) -> list[Judgement]:
+    """One row per image and caption, in the order of their first ratings."""
+    ratings: dict[tuple[str, str], list[float]] = {}
+    firsts: dict[tuple[str, str], Judgement] = {}
+    for row in rows:
+        key = (row[0], row[3])
+        ratings.setdefault(key, []).append(row[-1])
+        firsts.setdefault(key, row)
+    return [(*row[:-1], math.fsum(ratings[key]) / len(ratings[key])) for key, row in firsts.items()]
+
+
+def _task(
+    name: str,
+    rows: Sequence[Judgement],
+    folder: Folder,
+    references: int | None,
+    rules: dict[str, Any],
+    left_out: dict[str, int],
+) -> RatedCaptions:
+    seen = [folder.image(image) for _, image, *_ in rows]
+    columns = columns_of([row[3] for row in rows], [row[2] for row in rows], references, images=seen)
+    ratings = np.array([row[4] for row in rows], dtype=np.float64).reshape(-1, 1)
+    fields = {"references": "all" if references is None else references, **rules}
+    return RatedCaptions(name, columns, ratings, [row[0] for row in rows], fields, left_out=left_out)

@@ -1,0 +1,195 @@
+"""Pairs of captions of which one is better: how often does the score say so?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.progress import Progress
+from vlgauge.settings import one_of
+from vlgauge.statistics import RESAMPLES
+from vlgauge.statistics import bootstrap_interval
+from vlgauge.statistics import check_resampling
+from vlgauge.statistics import grouped_intervals
+from vlgauge.studies.protocols.evaluation import Evaluation
+from vlgauge.studies.protocols.evaluation import Figure
+from vlgauge.studies.protocols.evaluation import Floats
+from vlgauge.studies.protocols.evaluation import checked_scores
+from vlgauge.studies.protocols.evaluation import task_signature
+
+VOTE_TIES = ("half", "random")
+SCORE_TIES = ("wrong", "half", "second")
+RIGHT = (1, 0)
+"""Votes of a pair whose first caption is the better one by construction."""
+
+
+@dataclass(frozen=True)
+class Ties:
+    """How ties are counted.
+
+    Attributes:
+        votes: As many votes for either caption: "half" for each (the expectation of the released random choice), or
+            one of the two at "random".
+        scores: Equal scores: "wrong", "half" right, or a decision for the "second" caption.
+        seed: Of the random choice.
+    """
+
+    votes: str = "half"
+    scores: str = "wrong"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        one_of("vote_ties", self.votes, VOTE_TIES)
+        one_of("score_ties", self.scores, SCORE_TIES)
+
+
+def first_is_better(votes: npt.NDArray[np.int64], vote_ties: str = "half", seed: int = 0) -> Floats:
+    """Share with which each pair counts as one whose first caption is better, shape ``(n,)``.
+
+    Args:
+        votes: shape ``(n, 2)``, votes for either caption.
+        vote_ties: As `Ties.votes`.
+        seed: As `Ties.seed`.
+    """
+    tied = votes[:, 0] == votes[:, 1]
+    chosen = np.random.default_rng(seed).integers(0, 2, len(votes)) if vote_ties == "random" else 0.5
+    return np.where(tied, chosen, votes[:, 0] > votes[:, 1]).astype(np.float64)
+
+
+def pair_credits(scores: Floats, first: Floats, score_ties: str = "wrong") -> Floats:
+    """How right the scores are about each pair: 1, 0, or between; NaN where a score is NaN. Shape ``(n,)``.
+
+    Args:
+        scores: shape ``(n, 2)``.
+        first: shape ``(n,)``, as `first_is_better` gives it.
+        score_ties: As `Ties.scores`.
+    """
+    a, b = scores.T
+    for_tie = {"wrong": (0.0, 0.0), "half": (0.5, 0.5), "second": (0.0, 1.0)}[score_ties]
+    if_first = (a > b) + for_tie[0] * (a == b)
+    if_second = (b > a) + for_tie[1] * (a == b)
+    right = first * if_first + (1 - first) * if_second
+    return np.where(np.isnan(a) | np.isnan(b), np.nan, right)
+
+
+def block_means(scores: Floats, lengths: Sequence[int]) -> Floats:
+    """Means of consecutive blocks, such as the sentences of a paragraph; NaN where a member is NaN.
+
+    Args:
+        scores: shape ``(sum of lengths,)``.
+        lengths: Length of each block, at least 1.
+    """
+    counts = np.asarray(lengths, dtype=np.intp)
+    return np.add.reduceat(scores, np.cumsum(counts) - counts) / counts
+
+
+@dataclass(frozen=True)
+class CaptionPairs:
+    """A `Task` of pairs of captions.
+
+    Attributes:
+        name: Name of the protocol.
+        columns: Rows to be scored: of each draw of references, of each pair, the rows of the first and of the second
+            caption.
+        votes: shape ``(n_pairs, 2)``, votes for either caption.
+        groups: Image or video of each pair.
+        kinds: Kind of each pair, such as "HC".
+        rules: Fields of the signature.
+        lengths: Rows of the two captions of each pair; one each unless they are paragraphs.
+        draws: Number of draws of references; accuracies are their mean.
+        ties: How ties are counted.
+        left_out: Rows of the files that have no place here, by reason.
+    """
+
+    unit: ClassVar[str] = "pairs"
+
+    name: str
+    columns: Mapping[str, list[Any]]
+    votes: npt.NDArray[np.int64]
+    groups: Sequence[str]
+    kinds: Sequence[str]
+    rules: Mapping[str, Any]
+    lengths: Sequence[int] | None = None
+    draws: int = 1
+    ties: Ties = Ties()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def credits(self, scores: Sequence[float]) -> Floats:
+        """How right the scores are about each pair, the mean over the draws; shape ``(n_pairs,)``.
+
+        Raises:
+            ValueError: If there is not one score per row.
+            TypeError: If a score is no number.
+        """
+        values = checked_scores(scores, len(self.columns["predictions"]))
+        if self.lengths is not None:
+            values = block_means(values, self.lengths)
+        first = first_is_better(self.votes, self.ties.votes, self.ties.seed)
+        drawn = [pair_credits(part, first, self.ties.scores) for part in values.reshape(self.draws, len(self.votes), 2)]
+        return np.mean(drawn, axis=0)
+
+    def evaluate(
+        self,
+        scores: Sequence[float],
+        *,
+        level: float = 0.95,
+        resamples: int = RESAMPLES,
+        seed: int = 0,
+        progress: Progress = False,
+    ) -> Evaluation:
+        """Accuracy in percent; of several kinds each of them and the mean of all, every kind weighing the same.
+
+        Pairs with a score that is NaN are left out and counted.
+
+        Args:
+            scores: One per row.
+            level: Coverage of the intervals.
+            resamples: Number of bootstrap samples of images; 0 for no interval.
+            seed: Of the samples.
+            progress: As in `progress_bar`.
+
+        Raises:
+            ValueError: If there is not one score per row, or ``level`` or ``resamples`` is out of range.
+            TypeError: If a score is no number.
+        """
+        check_resampling(level, resamples)
+        right = self.credits(scores)
+        there = np.flatnonzero(~np.isnan(right)).tolist()
+        parts = {kind: [i for i in there if self.kinds[i] == kind] for kind in dict.fromkeys(self.kinds)}
+        named = parts if len(parts) > 1 else {"accuracy": there}
+        how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+        figures = {name: self._accuracy(right, rows, **how) for name, rows in named.items()}
+        if len(parts) > 1:
+            figures["mean"] = self._mean_of_kinds(right, there, progress, **how)
+        groups = {self.groups[i] for i in there}
+        signature = task_signature(self.name, {**self.rules, **how})
+        return Evaluation(figures, len(there), len(groups), len(right) - len(there), signature)
+
+    def _accuracy(self, right: Floats, rows: Sequence[int], level: float, resamples: int, seed: int) -> Figure:
+        if not rows:
+            return Figure(math.nan, math.nan, math.nan)
+        groups, values = [self.groups[i] for i in rows], right[rows].tolist()
+        found = resamples and bootstrap_interval(values, level=level, resamples=resamples, seed=seed, groups=groups)
+        low, high = (100 * found.low, 100 * found.high) if found else (math.nan, math.nan)
+        return Figure(100 * math.fsum(values) / len(values), low, high)
+
+    def _mean_of_kinds(self, right: Floats, there: Sequence[int], progress: Progress, **how: Any) -> Figure:
+        rows = np.asarray(there, dtype=np.intp)
+        names = list(dict.fromkeys(self.kinds))
+        kinds = np.array([names.index(self.kinds[i]) for i in there], dtype=np.intp)
+
+        def statistic(drawn: npt.NDArray[np.intp]) -> list[float]:
+            counts = np.bincount(kinds[drawn], minlength=len(names))
+            sums = np.bincount(kinds[drawn], weights=right[rows[drawn]], minlength=len(names))
+            return [100 * float(np.mean(sums / counts)) if counts.all() else math.nan]
+
+        (ends,) = grouped_intervals(statistic, [self.groups[i] for i in there], progress=progress, **how)
+        return Figure(statistic(np.arange(len(rows)))[0], *ends)

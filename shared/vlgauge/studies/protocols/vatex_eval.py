@@ -1,0 +1,94 @@
+"""VATEX-EVAL (Shi et al., 2022): captions of videos, each rated by three people.
+
+Read are the pickles of EMScore's folder: ``candidates_list.pkl`` (n captions), ``gts_list.pkl`` (n lists of
+references), ``human_scores.pkl`` (3 n ratings, those of one person together) and ``video_ids.pkl`` (n ids). The frame
+features of that folder are projected by CLIP: good for EMScore, useless for PAC-S, whose projection is another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vlgauge.studies.protocols.files import FilePath
+from vlgauge.studies.protocols.files import Folder
+from vlgauge.studies.protocols.files import columns_of
+from vlgauge.studies.protocols.files import named_files
+from vlgauge.studies.protocols.files import texts
+from vlgauge.studies.protocols.ratings import RatedCaptions
+from vlgauge.studies.protocols.ratings import annotator_figures
+from vlgauge.weights.pickles import read_pickle
+
+CAPTIONS_FILE, REFERENCES_FILE = "candidates_list.pkl", "gts_list.pkl"
+RATINGS_FILE, VIDEOS_FILE = "human_scores.pkl", "video_ids.pkl"
+N_ANNOTATORS = 3
+
+
+def read_vatex_eval(
+    files: Sequence[FilePath], *, videos: FilePath | None = None, references: int | None = 9
+) -> RatedCaptions:
+    """VATEX-EVAL: 18,000 rows; correlation with each person, of which the mean is taken.
+
+    Videos are files, of which the metrics look at 10 frames.
+
+    Args:
+        files: The four pickles, or a folder with them. They are read without executing anything.
+        videos: Folder of the videos, called by their ids.
+        references: Number of references per row, the first ones; None for all, 0 for none.
+
+    Raises:
+        ValueError: If a file is missing, has another layout, or holds what is no data.
+        OSError: If a file cannot be read.
+    """
+    paths = named_files(files, [CAPTIONS_FILE, REFERENCES_FILE, RATINGS_FILE, VIDEOS_FILE])
+    predictions = texts(_listed(paths[CAPTIONS_FILE]), f"`{paths[CAPTIONS_FILE]}`")
+    rows = _listed(paths[REFERENCES_FILE])
+    known = [texts(row, f"row {i} of `{paths[REFERENCES_FILE]}`") for i, row in enumerate(rows)]
+    ids = texts(_listed(paths[VIDEOS_FILE]), f"`{paths[VIDEOS_FILE]}`")
+    ratings = _ratings(paths[RATINGS_FILE])
+    counts = [len(predictions), len(known), len(ids), len(ratings)]
+    if len(set(counts)) != 1:
+        raise ValueError(
+            f"the four files of VATEX-EVAL must have as many captions, reference lists, ids and ratings, got {counts}"
+        )
+    rated = np.flatnonzero(~np.isnan(ratings).any(axis=1)).tolist()
+    folder = Folder(videos, paths[VIDEOS_FILE])
+    columns = columns_of(
+        [predictions[i] for i in rated],
+        [_enough(known[i], references, i) for i in rated],
+        references,
+        videos=[folder.video(ids[i]) for i in rated],
+    )
+    rules = {"references": "all" if references is None else references, "ratings": "annotators", "round": 4}
+    left_out = {"rows with a rating that is NaN": len(ratings) - len(rated)}
+    groups = [ids[i] for i in rated]
+    return RatedCaptions("vatex_eval", columns, ratings[rated], groups, rules, annotator_figures, left_out)
+
+
+def _listed(path: Path) -> list[Any]:
+    """The list, or array as lists, of a pickle."""
+    content = read_pickle(path)
+    found = content.tolist() if isinstance(content, np.ndarray) else content
+    if not isinstance(found, list):
+        raise ValueError(f"`{path}` must hold a list or an array, got {type(content).__name__}")
+    return [row.tolist() if isinstance(row, np.ndarray) else row for row in found]
+
+
+def _ratings(path: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Ratings, shape ``(n, 3)``: in the file those of one person come one after the other."""
+    try:
+        values = np.asarray(_listed(path), dtype=np.float64)
+        return values.reshape(N_ANNOTATORS, -1).T
+    except (TypeError, ValueError) as error:
+        if "must hold" in str(error):
+            raise
+        raise ValueError(f"`{path}` must hold numbers, three for each caption, got something else") from None
+
+
+def _enough(references: list[str], count: int | None, row: int) -> list[str]:
+    if count is not None and count > len(references):
+        raise ValueError(f"`references` must be at most {len(references)}, as many as row {row} has, got {count}")
+    return references

@@ -1,0 +1,236 @@
+"""Do the style metrics recognize the style of captions whose style is known? The protocol of Li and Harrison (2022).
+
+Eq. 9: in OnlyStyle the own style of a caption beats every other one. Eq. 10: the mean StyleCIDEr of a caption over the
+captions of its own style beats that over the captions of any other. For the captions that a table was fitted on both
+hold nearly always, even with random labels, so only captions that were left out tell anything about style: see
+`vlgauge.studies.style_report`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from vlgauge.progress import Progress
+from vlgauge.style import CosineSums
+from vlgauge.style import StyleTable
+from vlgauge.style import cosine_sums
+from vlgauge.style import score_blocks
+from vlgauge.style.counting import Ints
+from vlgauge.style.weights import Floats
+
+TOLERANCE = 1e-12  # a comparison is won by more than this; ties lose
+
+Labelled: TypeAlias = tuple[Sequence[str], Sequence[str]]
+"""Captions, and the style of each."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share of comparisons that were won."""
+
+    won: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        """Won out of all; NaN without any."""
+        return self.won / self.of if self.of else math.nan
+
+
+@dataclass(frozen=True)
+class StyleAgreement:
+    """How often the own style of a caption wins.
+
+    Attributes:
+        captions: Number of captions.
+        mean_onlystyle: Mean OnlyStyle in the own style.
+        eq9: Captions whose own style beats every other one in OnlyStyle.
+        eq9_pairs: The same for pairs (caption, other style).
+        eq10: Captions whose mean StyleCIDEr over the own style beats that over every other style; None if not asked
+            for, as are the following.
+        eq10_pairs: The same for pairs (caption, other style).
+        eq10_pooled: Captions whose mean over the own style beats that over all captions of other styles.
+        eq10_undefined: Captions without a reference of their own style, or of another; left out of the last three.
+    """
+
+    captions: int
+    mean_onlystyle: float
+    eq9: Rate
+    eq9_pairs: Rate
+    eq10: Rate | None = None
+    eq10_pairs: Rate | None = None
+    eq10_pooled: Rate | None = None
+    eq10_undefined: int | None = None
+
+    def record(self) -> dict[str, int | float | None]:
+        """Shares and counts by name, such as ``eq9``, ``eq9_won`` and ``eq9_of``."""
+        record: dict[str, int | float | None] = {}
+        for key, value in vars(self).items():
+            if isinstance(value, Rate):
+                record |= {key: value.share, f"{key}_won": value.won, f"{key}_of": value.of}
+            else:
+                record[key] = value
+        return record
+
+
+def style_agreement(
+    captions: Sequence[str],
+    styles: Sequence[str],
+    table: StyleTable | None = None,
+    variant: str = "paper",
+    include_self: bool = True,
+    exclude_self: bool = False,
+    *,
+    references: Labelled | None = None,
+    progress: Progress = False,
+) -> StyleAgreement:
+    """Eqs. 9 and 10 over a corpus.
+
+    Args:
+        captions: Captions.
+        styles: Style of each.
+        table: Style table; None fits one on the captions, as the paper did.
+        variant: "paper" or "authors".
+        include_self: Whether a caption is among its own references in Eq. 10.
+        exclude_self: Whether a caption of the table is left out of the weights that it is scored with. That gives every
+            caption weights of its own, so Eq. 10 is not computed.
+        references: Captions and styles to take as references in Eq. 10; None takes the captions themselves.
+        progress: As in `progress_bar`.
+
+    Raises:
+        ValueError: As `StyleTable.fit`, or if a style is not in the table.
+    """
+    check_labelled("styles", (captions, styles))
+    if not len(captions):
+        raise ValueError("`captions` must have at least one caption, got none")
+    table = StyleTable.fit(captions, styles, progress=progress) if table is None else table
+    tokens, own = table.tokenize(captions), table.style_ids(styles)
+    found = _eq9(table, tokens, own, variant, exclude_self)
+    if exclude_self:
+        return found
+    theirs, their_styles = (captions, styles) if references is None else references
+    check_labelled("references", (theirs, their_styles))
+    against, reference_styles = table.tokenize(theirs, "references[0]"), table.style_ids(their_styles, "references[1]")
+    counts = np.bincount(reference_styles, minlength=len(table.styles))
+    blocks = cosine_sums(table, tokens, own, against, reference_styles, variant, progress)
+    return _eq10(found, blocks, counts, leave_out=references is None and not include_self)
+
+
+def check_labelled(name: str, labelled: Labelled) -> None:
+    """Refuse, in the name of an argument, captions that have not one style each."""
+    captions, styles = labelled
+    if len(captions) != len(styles):
+        raise ValueError(
+            f"`{name}` must have one style for each caption, got {len(styles)} for {len(captions)} captions"
+        )
+
+
+def _eq9(
+    table: StyleTable, tokens: Sequence[Sequence[str]], own: Ints, variant: str, exclude_self: bool
+) -> StyleAgreement:
+    """Mean OnlyStyle in the own style, captions and pairs won."""
+    total, captions, pairs, start = 0.0, 0, 0, 0
+    for block in score_blocks(table, tokens, variant, left_out_of=own if exclude_self else None):
+        mine = block[np.arange(len(block)), own[start : start + len(block)]]
+        won = mine[:, None] > block + TOLERANCE
+        total += float(mine.sum())
+        captions += int(np.count_nonzero(won.sum(axis=1) == len(table.styles) - 1))
+        pairs += int(won.sum())
+        start += len(block)
+    count = len(tokens)
+    return StyleAgreement(count, total / count, Rate(captions, count), Rate(pairs, count * (len(table.styles) - 1)))
+
+
+def _eq10(found: StyleAgreement, blocks: Iterable[CosineSums], counts: Ints, leave_out: bool) -> StyleAgreement:
+    """The agreement with captions and pairs won, and captions won against all other styles pooled.
+
+    Args:
+        found: What there is of Eq. 9.
+        blocks: Sums of StyleCIDEr over the references of each style.
+        counts: shape ``(|S|,)``, number of references.
+        leave_out: Whether to take a copy of each caption out of the references of its style.
+    """
+    captions = pairs = pooled = compared = n_pairs = 0
+    for block in blocks:
+        others = counts > 0
+        others[block.style] = False
+        own_count = counts[block.style] - leave_out
+        if own_count < 1 or not others.any():
+            continue
+        mine = (block.sums[:, block.style] - leave_out * block.selves) / own_count
+        won = mine[:, None] > block.sums[:, others] / counts[others] + TOLERANCE
+        rest = block.sums[:, others].sum(axis=1) / counts[others].sum()
+        captions += int(won.all(axis=1).sum())
+        pairs += int(won.sum())
+        pooled += int((mine > rest + TOLERANCE).sum())
+        compared += len(mine)
+        n_pairs += won.size
+    return replace(
+        found,
+        eq10=Rate(captions, compared),
+        eq10_pairs=Rate(pairs, n_pairs),
+        eq10_pooled=Rate(pooled, compared),
+        eq10_undefined=found.captions - compared,
+    )
+
+
+# -- Human rankings ---------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class RankAgreement:
+    """Agreement of scores with the ranking that most people gave the same captions.
+
+    Attributes:
+        pearson: Correlation of the scores with the ranking; NaN if one of them is constant.
+        spearman: Correlation of the ranks; NaN as well.
+        ranking: The ranking.
+        votes: How many people gave it.
+        people: How many there are.
+    """
+
+    pearson: float
+    spearman: float
+    ranking: tuple[float, ...]
+    votes: int
+    people: int
+
+
+def rank_agreement(scores: Sequence[float], rankings: Sequence[Sequence[float]]) -> RankAgreement:
+    """Correlation of scores with the most common ranking, as in Table 4 of Li and Harrison (2022).
+
+    Args:
+        scores: Scores of a few captions for one style.
+        rankings: From each person, the rank of each caption, high for a good one; among rankings that are equally
+            common the first in lexicographic order counts.
+
+    Raises:
+        ValueError: If there is no ranking, or one has another number of captions.
+    """
+    votes = Counter(tuple(map(float, ranking)) for ranking in rankings)
+    if not votes:
+        raise ValueError("`rankings` must have at least one ranking, got none")
+    for ranking in votes:
+        if len(ranking) != len(scores):
+            raise ValueError(f"`rankings` must rank each of the {len(scores)} captions, got {len(ranking)} ranks")
+    ranking, count = min(votes.items(), key=lambda item: (-item[1], item[0]))
+    values, ranks = np.asarray(scores, np.float64), np.asarray(ranking)
+    spearman = _correlation(_mean_ranks(values), _mean_ranks(ranks))
+    return RankAgreement(_correlation(values, ranks), spearman, ranking, count, len(rankings))
+
+
+def _mean_ranks(values: Floats) -> Floats:
+    """Ranks, up to a constant; equal values share the mean of theirs."""
+    return np.sum(values[:, None] > values, axis=1) + np.sum(values[:, None] == values, axis=1) / 2
+
+
+def _correlation(a: Floats, b: Floats) -> float:
+    a, b = a - a.mean(), b - b.mean()
+    norm = math.sqrt(float(a @ a) * float(b @ b))
+    return float(a @ b) / norm if norm > 0.0 else math.nan

@@ -1,0 +1,248 @@
+"""Captions with style labels, from the files in which their owners publish them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from vlgauge.files import FilePath
+from vlgauge.files import decoded
+from vlgauge.files import read_bytes
+from vlgauge.files import read_json
+from vlgauge.files import read_text
+from vlgauge.files import read_unpacked
+from vlgauge.media.tables import read_rows
+from vlgauge.media.tables import take_column
+
+GOEMOTIONS_LABELS = (
+    *("admiration", "amusement", "anger", "annoyance", "approval", "caring", "confusion", "curiosity", "desire"),
+    *("disappointment", "disapproval", "disgust", "embarrassment", "excitement", "fear", "gratitude", "grief", "joy"),
+    *("love", "nervousness", "optimism", "pride", "realization", "relief", "remorse", "sadness", "surprise", "neutral"),
+)
+
+_DIGITS = 9  # of the number of a label, at most
+
+# What stands in the place of a caption whose writer left.
+_NO_CAPTION = ("[DISCONNECT]", "[TIMEOUT]", "[RETURNED]")
+# Rows without these images are as many as Li and Harrison (2022) report; why, they do not say.
+_UNUSED_IMAGES = "ac8"
+
+
+@dataclass(frozen=True)
+class StyledCaptions:
+    """Captions with their styles.
+
+    Attributes:
+        captions: Captions.
+        styles: Style of each.
+        groups: What each is about, such as its picture; None if the files do not say.
+        dropped: Rows that were left out, by reason.
+    """
+
+    captions: list[str]
+    styles: list[str]
+    groups: list[str] | None = None
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.captions)
+
+
+def read_table(
+    path: FilePath,
+    caption: str = "caption",
+    style: str = "style",
+    group: str | None = None,
+    file_format: str | None = None,
+) -> StyledCaptions:
+    """Two columns, or three with a group, of a CSV, TSV, JSON, JSONL or Parquet file.
+
+    Args:
+        path: File, or ``"-"`` for standard input.
+        caption: Title of the column with the captions.
+        style: Title of the column with the styles.
+        group: Title of the column that says what a caption is about.
+        file_format: Where the ending of the file does not tell it.
+
+    Raises:
+        ValueError: If a column is missing, a cell is no text, or a style is empty.
+        OSError: If the file cannot be read, like everywhere below.
+    """
+    rows = read_rows(str(path), file_format)
+    captions, styles = take_column(rows, caption), take_column(rows, style)
+    for title, cells in ((caption, captions), (style, styles)):
+        for row, cell in enumerate(cells):
+            if not isinstance(cell, str) or (title == style and not cell.strip()):
+                raise ValueError(f"FILE must have text in the column {title!r}, row {row} has: {cell!r}")
+    groups = None if group is None else [str(cell) for cell in take_column(rows, group)]
+    return StyledCaptions(captions, styles, groups)
+
+
+def read_personality_captions(path: FilePath) -> StyledCaptions:
+    """PERSONALITY-CAPTIONS (Shuster et al., 2019): a JSON list of images with a comment in one of 215 personalities.
+
+    The further comments in the test set count as captions too. Comments of writers who left, and images that Li and
+    Harrison (2022) seem to leave out, are dropped and counted.
+
+    Args:
+        path: ``train.json``, ``val.json`` or ``test.json``.
+
+    Raises:
+        ValueError: If it is not such a file.
+    """
+    kept: list[tuple[str, str, str]] = []
+    dropped: Counter[str] = Counter()
+    for i, row in enumerate(_json(path, list)):
+        place = f"row {i} of {path}"
+        image, style = _field(row, "image_hash", str, place), _field(row, "personality", str, place)
+        more = _field(row, "additional_comments", list, place) if "additional_comments" in row else []
+        for text in [_field(row, "comment", str, place), *more]:
+            if not isinstance(text, str):
+                raise ValueError(f"FILE must have strings as 'additional_comments', got {text!r} in {place}")
+            mark = next((mark for mark in _NO_CAPTION if mark in f"{text} {style}"), None)
+            if mark is None and image.startswith(_UNUSED_IMAGES):
+                mark = f"image {_UNUSED_IMAGES}..."
+            if mark is None:
+                kept.append((text, style, image))
+            else:
+                dropped[mark] += 1
+    return _gathered(kept, dropped, path)
+
+
+def read_flickrstyle(folder: FilePath) -> StyledCaptions:
+    """FlickrStyle (Gan et al., 2017): one text file per style, of which line i is about image i.
+
+    Args:
+        folder: Folder with ``humor/funny_train.txt`` and ``romantic/romantic_train.txt``.
+
+    Raises:
+        ValueError: If there is no caption.
+        FileNotFoundError: If a file is missing; all that are missing are named.
+    """
+    files = {"humorous": "humor/funny_train.txt", "romantic": "romantic/romantic_train.txt"}
+    missing = [name for name in files.values() if not (Path(folder) / name).is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"FILE must be the folder of FlickrStyle with {' and '.join(files.values())}, got {os.fspath(folder)!r} "
+            f"without {' and '.join(missing)}"
+        )
+    return read_lines({style: Path(folder) / name for style, name in files.items()})
+
+
+def read_lines(files: Mapping[str, FilePath]) -> StyledCaptions:
+    """One text file per style with one caption per line; line i of every file is about the same thing.
+
+    Bytes that are not UTF-8 are replaced, since FlickrStyle has one; blank lines are dropped and counted.
+
+    Args:
+        files: By style.
+
+    Raises:
+        ValueError: If there is no caption.
+    """
+    kept: list[tuple[str, str, str]] = []
+    blank = 0
+    for style, path in files.items():
+        # Only a line feed ends a line; splitlines() would also cut at U+2028 and shift what follows.
+        lines = read_bytes(path, "FILE").decode("utf-8", errors="replace").split("\n")
+        kept += [(line.strip(), style, str(i)) for i, line in enumerate(lines) if line.strip()]
+        blank += sum(not line.strip() for line in lines[:-1])
+    return _gathered(kept, {"blank line": blank} if blank else {}, ", ".join(map(str, files.values())))
+
+
+def read_senticap(path: FilePath, split: str | None = None) -> StyledCaptions:
+    """SentiCap (Mathews et al., 2016): JSON with positive and negative sentences for images of MS COCO.
+
+    Args:
+        path: ``senticap_dataset.json``.
+        split: "train", "val" or "test"; None for all.
+
+    Raises:
+        ValueError: If it is not such a file, or has no such split.
+    """
+    kept: list[tuple[str, str, str]] = []
+    for i, image in enumerate(_field(_json(path, dict), "images", list, str(path))):
+        place = f"image {i} of {path}"
+        if split is not None and _field(image, "split", str, place) != split:
+            continue
+        name = _field(image, "filename", str, place)
+        for sentence in _field(image, "sentences", list, place):
+            sentiment = _field(sentence, "sentiment", int, place)
+            if sentiment not in (0, 1):
+                raise ValueError(f"FILE must have sentiment 0 or 1, got {sentiment!r} in {place}")
+            kept.append((_field(sentence, "raw", str, place), ("negative", "positive")[sentiment], name))
+    return _gathered(kept, {}, path)
+
+
+def read_goemotions(path: FilePath, labels: FilePath | None = None) -> StyledCaptions:
+    """GoEmotions (Demszky et al., 2020): text, numbers of emotions and id, separated by tabs, without quoting.
+
+    Texts with several emotions are dropped and counted; they have no one style. A header is allowed.
+
+    Args:
+        path: ``train.tsv``, ``dev.tsv`` or ``test.tsv``, also compressed with gzip (.gz).
+        labels: File with one name per line, where they are not those of the release.
+
+    Raises:
+        ValueError: If it is no text in UTF-8, or a row has not three cells, or a number that is no emotion's.
+    """
+    names = GOEMOTIONS_LABELS if labels is None else tuple(read_text(labels, "FILE").split())
+    text = decoded(read_unpacked(path, "FILE"), "FILE", path)
+    captions, styles, several = [], [], 0
+    for number, line in enumerate(text.split("\n"), 1):
+        cells = line.removesuffix("\r").split("\t")
+        if cells == [""] or (number == 1 and cells[:2] == ["text", "label"]):
+            continue
+        numbers = cells[1].split(",") if len(cells) == 3 else [""]
+        if not all(cell.isdecimal() and len(cell) <= _DIGITS and int(cell) < len(names) for cell in numbers):
+            expected = f"text, numbers below {len(names)} and id, separated by tabs"
+            raise ValueError(f"FILE must have {expected}, got {line[:60]!r} in line {number} of {path}")
+        if len(numbers) > 1:
+            several += 1
+        else:
+            captions.append(cells[0])
+            styles.append(names[int(numbers[0])])
+    if not captions:
+        raise ValueError(f"FILE must have at least one caption, got none in {path}")
+    return StyledCaptions(captions, styles, None, {"several labels": several} if several else {})
+
+
+READERS: dict[str, Callable[[FilePath], StyledCaptions]] = {
+    "table": read_table,
+    "personality-captions": read_personality_captions,
+    "flickrstyle": read_flickrstyle,
+    "senticap": read_senticap,
+    "goemotions": read_goemotions,
+}
+"""By kind of corpus."""
+
+
+def _gathered(kept: Sequence[tuple[str, str, str]], dropped: Mapping[str, int], path: object) -> StyledCaptions:
+    if not kept:
+        raise ValueError(f"FILE must have at least one caption, got none in {path}")
+    captions, styles, groups = map(list, zip(*kept, strict=True))
+    return StyledCaptions(captions, styles, groups, dict(dropped))
+
+
+def _json(path: FilePath, kind: type) -> Any:
+    """Content of a JSON file, a list or an object."""
+    content = read_json(path, "FILE")
+    if not isinstance(content, kind):
+        raise ValueError(f"FILE must hold a JSON {kind.__name__}, got {type(content).__name__} in {path}")
+    return content
+
+
+def _field(row: Any, key: str, kind: type, place: str) -> Any:
+    """The value of a key of the right kind."""
+    if not isinstance(row, dict) or key not in row:
+        raise ValueError(f"FILE must have {key!r} in every entry, and {place} has not")
+    if not isinstance(row[key], kind):
+        raise ValueError(f"FILE must have {kind.__name__} as {key!r}, got {row[key]!r} in {place}")
+    return row[key]

@@ -1,0 +1,125 @@
+"""The agreement of a corpus with style tables fitted on it, on parts of it, and on shuffled styles."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from vlgauge.progress import Progress
+from vlgauge.studies.style_agreement import Labelled
+from vlgauge.studies.style_agreement import StyleAgreement
+from vlgauge.studies.style_agreement import check_labelled
+from vlgauge.studies.style_agreement import style_agreement
+from vlgauge.style import StyleTable
+from vlgauge.style.fitting import checked_mask
+
+
+def style_report(
+    captions: Sequence[str],
+    styles: Sequence[str],
+    *,
+    held_out: Sequence[bool] | None = None,
+    test: Labelled | None = None,
+    shuffle_seed: int | None = 0,
+    variant: str = "paper",
+    progress: Progress = False,
+) -> dict[str, StyleAgreement]:
+    """Agreement in sample, where it says next to nothing, and out of sample; beside shuffled styles.
+
+    Args:
+        captions: Captions.
+        styles: Style of each.
+        held_out: Captions to score with a table, and against references, from the others; see `parted_by_group`.
+        test: Other captions and their styles to score, in the place of captions held out.
+        shuffle_seed: Seed of the permutation of the styles; None for no rows with shuffled styles.
+        variant: "paper" or "authors".
+        progress: As in `progress_bar`.
+
+    Returns:
+        By name: "in sample" (the paper's Table 1), "in sample, not its own reference", "leave one out" (`exclude_self`)
+        and, if asked for, "held out"; then the same with "shuffled: " before them.
+
+    Raises:
+        ValueError: As `StyleTable.fit`, if `held_out` or `test` has another number of entries, or no held-out caption
+            has a style that others have.
+    """
+    if test:
+        check_labelled("test", test)
+    if held_out is not None and len(held_out) != len(captions):
+        raise ValueError(f"`held_out` must have one entry per caption, got {len(held_out)} for {len(captions)}")
+    out = None if held_out is None else checked_mask(held_out)
+    labels = {"": (list(styles), list(test[1]) if test else [])}
+    if shuffle_seed is not None:
+        rng = _generator("shuffle_seed", shuffle_seed)
+        own, others = (rng.permutation(np.array(part, dtype=object)).tolist() for part in labels[""])
+        labels["shuffled: "] = (own, others)
+    rows = {}
+    for prefix, (own, test_styles) in labels.items():
+        table = StyleTable.fit(captions, own, progress=progress)
+        run = partial(style_agreement, captions, own, table, variant, progress=progress)
+        rows[f"{prefix}in sample"] = run()
+        rows[f"{prefix}in sample, not its own reference"] = run(include_self=False)
+        rows[f"{prefix}leave one out"] = run(exclude_self=True)
+        if test:
+            rows[f"{prefix}held out"] = _held_out((captions, own), (test[0], test_styles), variant, progress)
+        elif out is not None:
+            rest, taken = (_where((captions, own), out, wanted) for wanted in (False, True))
+            rows[f"{prefix}held out"] = _held_out(rest, taken, variant, progress)
+    return rows
+
+
+def parted_by_group(groups: Sequence[Hashable], share: float, seed: int = 0) -> list[bool]:
+    """Which items to hold out: those of a random share of the groups, so that no group is parted.
+
+    The captions of one picture have much in common, whatever their style, so pictures are the groups to take.
+
+    Args:
+        groups: Group of each item.
+        share: Of the groups; at least one is held out.
+        seed: Of the choice.
+
+    Raises:
+        ValueError: If the share is not between 0 and 1, or there are fewer than 2 groups.
+    """
+    distinct = list(dict.fromkeys(groups))
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"`share` must be between 0 and 1, got {share}")
+    if len(distinct) < 2:
+        raise ValueError(f"`groups` must be at least 2, one of them to hold out, got {len(distinct)}")
+    count = min(max(1, round(share * len(distinct))), len(distinct) - 1)
+    chosen = _generator("seed", seed).permutation(len(distinct))[:count]
+    out = {distinct[i] for i in chosen.tolist()}
+    return [group in out for group in groups]
+
+
+def _generator(name: str, seed: int) -> np.random.Generator:
+    if not hasattr(seed, "__index__") or seed < 0:
+        raise ValueError(f"`{name}` must be a whole number of at least 0, got {seed!r}")
+    return np.random.default_rng(seed)
+
+
+def _where(labelled: Labelled, mask: Sequence[bool], wanted: bool) -> Labelled:
+    captions, styles = ([x for x, out in zip(column, mask, strict=True) if out is wanted] for column in labelled)
+    return captions, styles
+
+
+def _held_out(rest: Labelled, out: Labelled, variant: str, progress: Progress) -> StyleAgreement:
+    """Agreement of some captions with table and references from others."""
+    if len(set(rest[1])) == 1:
+        raise ValueError(
+            f"`held_out` must leave captions of at least two styles, got only {rest[1][0]!r}; hold out fewer, or none"
+        )
+    table = StyleTable.fit(*rest, progress=progress)
+    known = [style in table.captions_per_style for style in out[1]]
+    if known and not any(known):
+        raise ValueError("`captions` must have others of the style of a held-out one, got none for any; hold out fewer")
+    if not all(known):
+        warnings.warn(
+            f"{known.count(False)} of {len(known)} held-out captions have a style that no other has", stacklevel=3
+        )
+    scored = _where(out, known, True)
+    return style_agreement(*scored, table, variant, references=rest, progress=progress)

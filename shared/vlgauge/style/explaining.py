@@ -1,0 +1,227 @@
+"""Why a caption has its score: its n-grams and its words, with what each adds to the score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from typing import NamedTuple
+
+import numpy as np
+
+from vlgauge.settings import whole_number
+from vlgauge.style.counting import MAX_ORDER
+from vlgauge.style.counting import Ints
+from vlgauge.style.counts import StyleTable
+from vlgauge.style.scoring import WeightedNgrams
+from vlgauge.style.scoring import checked_variant
+from vlgauge.style.scoring import shares
+from vlgauge.style.scoring import weighted_ngrams
+from vlgauge.style.tokenizers import checked_text
+from vlgauge.style.weights import Bools
+from vlgauge.style.weights import Floats
+
+
+class NgramWeight(NamedTuple):
+    """What a table knows of an n-gram in a style: f_p, the number of styles that have it, and CNG_p."""
+
+    ngram: str
+    order: int
+    df: int
+    occurrences: int
+    cng: float
+
+
+@dataclass(frozen=True)
+class PlacedNgram:
+    """A distinct n-gram of a caption.
+
+    Attributes:
+        starts: Places in the caption where it begins.
+        weight: What the table knows of it.
+    """
+
+    starts: list[int]
+    weight: NgramWeight
+
+
+def placed_ngrams(tokens: Sequence[str], row: int, weighted: Sequence[WeightedNgrams]) -> list[PlacedNgram]:
+    """The distinct n-grams of a caption, by order, then by first place.
+
+    Args:
+        tokens: Tokens of the caption.
+        row: Its place among the captions that were weighed.
+        weighted: Their n-grams, by order.
+    """
+    found = []
+    for n, order in enumerate(weighted, 1):
+        starts: dict[tuple[str, ...], list[int]] = {}
+        for i in range(len(tokens) - n + 1):
+            starts.setdefault(tuple(tokens[i : i + n]), []).append(i)
+        first = int(np.searchsorted(order.grams.captions, row))
+        # Ids are in code-point order of the token sequences, so the entries of a caption are its sorted n-grams.
+        entries = {ngram: first + i for i, ngram in enumerate(sorted(starts))}
+        for ngram, places in starts.items():
+            entry = entries[ngram]
+            df, occurrences = int(order.evidence.df[entry]), int(order.evidence.occurrences[entry])
+            weight = NgramWeight(" ".join(ngram), n, df, occurrences, float(order.weights[entry]))
+            found.append(PlacedNgram(places, weight))
+    return found
+
+
+def explain(table: StyleTable, caption: str, style: str, variant: str) -> list[NgramWeight]:
+    """The n-grams of a caption; see `StyleTable.explain`."""
+    tokens = table.tokenize([checked_text(caption, "caption")])
+    weighted = weighted_ngrams(table, tokens, np.array([table.style_id(style)]), variant)
+    return [placed.weight for placed in placed_ngrams(tokens[0], 0, weighted)]
+
+
+def caption_explanations(
+    captions: Sequence[Sequence[str]], weighted: Sequence[WeightedNgrams], orders: str
+) -> Iterator[dict[str, Any]]:
+    """What each n-gram and each word adds to the OnlyStyle score of its caption.
+
+    Args:
+        captions: Tokens of each caption.
+        weighted: Their n-grams, by order.
+        orders: "available" or "four", as in `shares`.
+
+    Yields:
+        ``tokens``; ``words``, what each token adds; ``orders``, the mean weight of each order, None without n-grams;
+        ``raised`` and ``lowered``, the n-grams with a positive and a negative share, the largest first; ``unseen``, how
+        many no style has. An n-gram's share is parted evenly among its words. The shares of the n-grams add up to the
+        score, and so do those of the words.
+    """
+    per_gram = shares([order.grams.sizes for order in weighted], orders)
+    for row, tokens in enumerate(captions):
+        placed = placed_ngrams(tokens, row, weighted)
+        parts = [gram.weight.cng * float(per_gram[gram.weight.order - 1, row]) for gram in placed]
+        ordered = sorted(zip(placed, parts, strict=True), key=lambda pair: -abs(pair[1]))
+        yield {
+            "tokens": list(tokens),
+            "words": word_shares(len(tokens), zip(placed, parts, strict=True)),
+            "orders": [_mean_weight(placed, n) for n in range(1, MAX_ORDER + 1)],
+            "raised": [{**gram.weight._asdict(), "share": part} for gram, part in ordered if part > 0],
+            "lowered": [{**gram.weight._asdict(), "share": part} for gram, part in ordered if part < 0],
+            "unseen": sum(not gram.weight.occurrences for gram in placed),
+        }
+
+
+def _mean_weight(placed: Sequence[PlacedNgram], order: int) -> float | None:
+    weights = [gram.weight.cng for gram in placed if gram.weight.order == order]
+    return math.fsum(weights) / len(weights) if weights else None
+
+
+def word_shares(n_words: int, parts: Iterable[tuple[PlacedNgram, float]]) -> list[float]:
+    """The shares of n-grams, parted evenly among the words that they cover."""
+    words = np.zeros(n_words)
+    for gram, part in parts:
+        for start in gram.starts:
+            words[start : start + gram.weight.order] += part / (gram.weight.order * len(gram.starts))
+    return words.tolist()
+
+
+def reference_explanations(
+    captions: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    examples: Ints,
+    own: Sequence[WeightedNgrams],
+    theirs: Sequence[tuple[WeightedNgrams, Bools]],
+    scores: Floats,
+    cosines: Floats,
+) -> list[dict[str, Any]]:
+    """Which n-grams each caption shares with its references, and which keep the two apart.
+
+    Args:
+        captions: Tokens of each caption.
+        references: Tokens of each reference.
+        examples: shape ``(n_references,)``, example of each reference.
+        own: N-grams of the captions, by order.
+        theirs: N-grams of the references, by order, and which are shared.
+        scores: shape ``(n_references,)``, StyleCIDEr of each reference.
+        cosines: shape ``(4, n_references)``.
+
+    Returns:
+        For each example ``tokens``; ``words``, what each token adds to the score of the example; ``references``, each
+        with ``tokens``, ``score``, ``cosines``, ``raised`` (shared n-grams, with shares that add up to the score) and
+        ``lowered`` (n-grams of one ``side`` only, which make its vector longer), those that weigh most first.
+    """
+    placed = [placed_ngrams(tokens, row, own) for row, tokens in enumerate(captions)]
+    found: list[dict[str, Any]] = [
+        {"tokens": list(tokens), "words": [0.0] * len(tokens), "references": []} for tokens in captions
+    ]
+    counts = np.bincount(examples, minlength=len(captions))
+    for row, tokens in enumerate(references):
+        example = int(examples[row])
+        here, there = placed[example], placed_ngrams(tokens, row, [order for order, _ in theirs])
+        shared = _shared_parts(here, there, cosines[:, row].tolist(), float(scores[row]))
+        entry = found[example]
+        parts = word_shares(len(captions[example]), shared)
+        entry["words"] = [a + b / int(counts[example]) for a, b in zip(entry["words"], parts, strict=True)]
+        entry["references"].append(
+            {
+                "tokens": list(tokens),
+                "score": float(scores[row]),
+                "cosines": cosines[:, row].tolist(),
+                "raised": [{**gram.weight._asdict(), "share": part} for gram, part in shared],
+                "lowered": _weighty_only_in(here, there, "prediction") + _weighty_only_in(there, here, "reference"),
+            }
+        )
+    return found
+
+
+def _shared_parts(
+    here: Sequence[PlacedNgram], there: Sequence[PlacedNgram], cosines: Sequence[float], score: float
+) -> list[tuple[PlacedNgram, float]]:
+    """The n-grams of both that weigh anything, with what each adds to the score, the largest first."""
+    texts = {gram.weight.ngram for gram in there}
+    shared = [gram for gram in here if gram.weight.cng and gram.weight.ngram in texts]
+    squares = [0.0] * MAX_ORDER
+    for gram in shared:
+        squares[gram.weight.order - 1] += gram.weight.cng**2
+    # The score is the sum of the cosines, times one factor that the variant gives.
+    total = math.fsum(cosines)
+    parts = [
+        (gram, score * cosines[gram.weight.order - 1] / total * gram.weight.cng**2 / squares[gram.weight.order - 1])
+        for gram in shared
+    ]
+    return sorted(parts, key=lambda pair: -pair[1])
+
+
+def _weighty_only_in(grams: Sequence[PlacedNgram], others: Sequence[PlacedNgram], side: str) -> list[dict[str, Any]]:
+    """The n-grams of one side that weigh anything, the heaviest first."""
+    texts = {gram.weight.ngram for gram in others}
+    only = [gram.weight for gram in grams if gram.weight.cng and gram.weight.ngram not in texts]
+    return [{**weight._asdict(), "side": side} for weight in sorted(only, key=lambda weight: -abs(weight.cng))]
+
+
+def top_ngrams(table: StyleTable, style: str, order: int, k: int, variant: str, min_df: int) -> list[NgramWeight]:
+    """The n-grams of a style that weigh most; see `StyleTable.top_ngrams`."""
+    checked_variant(variant)
+    if not hasattr(order, "__index__") or order not in range(1, MAX_ORDER + 1):
+        raise ValueError(f"`order` must be 1 to {MAX_ORDER}, got {order!r}")
+    k = whole_number("k", k, 1)
+    counts, place = table.orders[order - 1], table.style_id(style)
+    pairs = np.flatnonzero((counts.styles == place) & (counts.df >= min_df))
+    ngrams = np.searchsorted(counts.bounds, pairs, "right") - 1
+    known = counts.evidence(ngrams, np.full(len(ngrams), place))
+    weights = known.weights(len(table.styles), variant)
+    # Rounded, because equal weights may differ in their last digits; n-grams are in code-point order.
+    best = np.argsort(-np.round(weights, 12), kind="stable")[:k]
+    columns = (known.df[best].tolist(), known.occurrences[best].tolist(), weights[best].tolist())
+    return [
+        NgramWeight(ngram_text(table, order, ngram), order, df, occurrences, weight)
+        for ngram, df, occurrences, weight in zip(ngrams[best].tolist(), *columns, strict=True)
+    ]
+
+
+def ngram_text(table: StyleTable, order: int, ngram: int) -> str:
+    """Tokens of an n-gram, joined by spaces."""
+    words: list[str] = []
+    for n in range(order, 0, -1):
+        ngram, last = divmod(int(table.orders[n - 1].keys[ngram]), len(table.tokens))
+        words.append(table.tokens[last])
+    return " ".join(reversed(words))

@@ -1,0 +1,129 @@
+"""From captions with style labels to a style table."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from vlgauge.progress import Progress
+from vlgauge.progress import progress_bar
+from vlgauge.style.counting import MAX_ORDER
+from vlgauge.style.counting import vocabulary_and_ngrams
+from vlgauge.style.counts import StyleTable
+from vlgauge.style.known_captions import KnownCaptions
+from vlgauge.style.tokenizers import TOKENIZERS
+from vlgauge.style.tokenizers import Tokens
+from vlgauge.style.tokenizers import checked_text
+from vlgauge.style.tokenizers import tokenized
+from vlgauge.style.weights import OrderCounts
+
+MAX_STYLES = 2**16 - 1
+
+
+def fitted(
+    captions: Any, styles: Any, *, tokenizer: str | None, held_out: Any, progress: Progress, **about: str | None
+) -> StyleTable:
+    """The table of the captions; see `StyleTable.fit`."""
+    _check_about(about)
+    rows, labels = _paired(captions, styles, held_out)
+    names = _sorted_styles(labels)
+    chosen = _chosen_tokenizer(rows, tokenizer)
+    split = tokenized(rows, chosen, progress=progress) if isinstance(rows[0], str) else _checked_tokens(rows)
+    empty = sum(not tokens for tokens in split)
+    if empty:
+        # Seen from here, the caller stands behind StyleTable.fit.
+        warnings.warn(f"{empty} of {len(split)} captions have no tokens and add nothing to the table", stacklevel=3)
+    place = {style: i for i, style in enumerate(names)}
+    ids = np.fromiter((place[label] for label in labels), np.int64, len(labels))
+    tokens, ngrams = vocabulary_and_ngrams(split)
+    orders = []
+    with progress_bar(MAX_ORDER, "Counting n-grams", progress) as advance:
+        for sets in ngrams:
+            orders.append(OrderCounts.counted(sets.keys, sets.ngrams, ids[sets.captions], len(names)))
+            advance(1)
+    return StyleTable(
+        tokenizer=chosen,
+        styles=names,
+        captions=tuple(np.bincount(ids, minlength=len(names)).tolist()),
+        tokens=tokens,
+        orders=tuple(orders),
+        known=KnownCaptions.counted(split, ids, len(names)),
+        **about,
+    )
+
+
+def _check_about(about: Mapping[str, Any]) -> None:
+    """Refuse what a saved table could not be loaded with."""
+    for key, value in about.items():
+        if not isinstance(value, str | None):
+            raise ValueError(f"`{key}` must be a string, got {type(value).__name__}")
+
+
+def _paired(captions: Any, styles: Any, held_out: Any) -> tuple[list[Any], list[Any]]:
+    """Captions and their styles as lists of one length, without those held out."""
+    columns = {"captions": captions, "styles": styles} | ({} if held_out is None else {"held_out": held_out})
+    for name, column in columns.items():
+        if isinstance(column, (str, Mapping, set, frozenset)) or not isinstance(column, Iterable):
+            raise ValueError(f"`{name}` must be a list with one entry per caption, got {type(column).__name__}")
+    lists = {name: list(column) for name, column in columns.items()}
+    count = len(lists["captions"])
+    for name, column in lists.items():
+        if len(column) != count:
+            raise ValueError(f"`{name}` must have one entry per caption, got {len(column)} for {count} captions")
+    left_out = checked_mask(lists.get("held_out", [False] * count))
+    kept = [i for i in range(count) if not left_out[i]]
+    if not kept:
+        raise ValueError("`captions` must have at least one caption that is not held out, got none")
+    return [lists["captions"][i] for i in kept], [lists["styles"][i] for i in kept]
+
+
+def checked_mask(held_out: Sequence[Any]) -> list[bool]:
+    """Which captions are held out; ValueError if an entry is neither, since the text "False" would count as true."""
+    for i, entry in enumerate(held_out):
+        if not isinstance(entry, (bool, int, np.bool_, np.integer)) or entry not in (0, 1):
+            raise ValueError(f"`held_out[{i}]` must be True or False, got {entry!r}")
+    return [bool(entry) for entry in held_out]
+
+
+def _sorted_styles(labels: Sequence[Any]) -> tuple[str, ...]:
+    """The distinct styles, each a valid name."""
+    for i, style in enumerate(labels):
+        if not isinstance(style, str) or not style.strip():
+            raise ValueError(f"`styles[{i}]` must be the name of a style, got {style!r}")
+        checked_text(style, f"styles[{i}]")
+    names = tuple(sorted(set(map(str, labels))))  # an array has strings of numpy's own
+    if not 2 <= len(names) <= MAX_STYLES:
+        got = f"{len(names)}" if len(names) > 1 else f"only {names[0]!r}"
+        raise ValueError(f"`styles` must have 2 to {MAX_STYLES} different names, which are contrasted, got {got}")
+    return names
+
+
+def _chosen_tokenizer(rows: Sequence[Any], tokenizer: str | None) -> str:
+    """The tokenizer asked for, or the one for the kind of captions."""
+    split = not isinstance(rows[0], str)
+    chosen = tokenizer or ("whitespace" if split else "words-1")
+    if chosen not in TOKENIZERS:
+        raise ValueError(f"`tokenizer` must be one of {', '.join(map(repr, TOKENIZERS))}, got {chosen!r}")
+    if split and chosen != "whitespace":
+        raise ValueError(f"`tokenizer` must be 'whitespace' for captions given as lists of tokens, got {chosen!r}")
+    return chosen
+
+
+def _checked_tokens(rows: Sequence[Any]) -> list[Tokens]:
+    """Captions as lists of tokens, each a string without white space."""
+    known: set[Any] = set()
+    for i, row in enumerate(rows):
+        if isinstance(row, str) or not isinstance(row, Sequence):
+            raise ValueError(
+                f"`captions[{i}]` must be a string or a list of tokens, as the first, got {type(row).__name__}"
+            )
+        for token in set(row) - known:
+            if not isinstance(token, str) or token.split() != [token]:
+                raise ValueError(f"`captions[{i}]` must have tokens without white space, got {token!r}")
+            known.add(checked_text(token, f"captions[{i}]"))
+    return [list(row) for row in rows]

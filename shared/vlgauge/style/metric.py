@@ -1,0 +1,110 @@
+"""Base of the metrics that score a caption for a style, from the n-grams of a style table."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from vlgauge.base.columns import Captions
+from vlgauge.base.columns import Text
+from vlgauge.base.metric import Metric
+from vlgauge.settings import one_of
+from vlgauge.settings import shown
+from vlgauge.settings import true_or_false
+from vlgauge.style.counting import MAX_ORDER
+from vlgauge.style.counts import StyleTable
+from vlgauge.style.table_sources import FORMS
+from vlgauge.style.table_sources import catalog
+from vlgauge.style.table_sources import checked_source
+from vlgauge.style.table_sources import named_table
+from vlgauge.style.table_sources import resolved
+from vlgauge.style.weights import VARIANTS
+
+
+class References(Captions):
+    """One reference, or a list of them; may be empty."""
+
+    def store(self, row: Any, place: str) -> list[str] | None:
+        """The references as a plain list."""
+        return super().store([row] if isinstance(row, str) else row, place)
+
+
+class StyleMetric(Metric):
+    """Base of the style metrics.
+
+    Its settings choose the weights: ``table`` (a `StyleTable`, file or Hub data set), ``table_revision`` (of a data
+    set), ``variant`` ("paper" or "authors") and ``exclude_self`` (leave one out). A configuration names a table.
+    """
+
+    columns = (Text("predictions"), Text("styles"), References("references", optional=True))
+    configs = tuple(catalog())
+
+    def __init__(
+        self,
+        *args: Any,
+        table: Any = None,
+        table_revision: str | None = None,
+        variant: str = "paper",
+        exclude_self: bool = False,
+        **host: Any,
+    ) -> None:
+        if table is not None and host.get("config_name", args[0] if args else None) not in (None, "default"):
+            raise ValueError("`table` must be left out where `config_name` names a table, got both")
+        if table is None and table_revision is not None:
+            raise ValueError(f"`table_revision` must come with a `table`, got {shown(table_revision)} alone")
+        self.table = None if table is None else checked_source(table, table_revision)
+        self.table_revision = table_revision
+        self.variant = one_of("variant", variant, VARIANTS)
+        self.exclude_self = true_or_false("exclude_self", exclude_self)
+        self._read_table: StyleTable | None = None
+        super().__init__(*args, **host)
+
+    def signature_fields(self) -> dict[str, Any]:
+        """The settings that a number depends on; the table is named by `signed_table`."""
+        fields = super().signature_fields()
+        return {name: value for name, value in fields.items() if name not in ("table", "table_revision")}
+
+    def style_table(self, given: Any) -> StyleTable:
+        """The table of this call, else that of the settings, read at its first use.
+
+        Raises:
+            ValueError: If there is none.
+        """
+        if given is not None:
+            return resolved(given)
+        if self._read_table is None:
+            if self.table is not None:
+                self._read_table = resolved(self.table, self.table_revision)
+            elif self.config_name in self.configs:
+                self._read_table = named_table(self.config_name)
+            else:
+                raise ValueError(
+                    f"`table` is missing: pass {FORMS}, to `load` or to `compute`; "
+                    f"or load the configuration of a named table ({', '.join(map(repr, self.configs))})"
+                )
+        return self._read_table
+
+    def signed_table(self, table: StyleTable) -> dict[str, Any]:
+        """Fields of the signature that say which table it was."""
+        return {
+            # A table that the call gives takes the place of the one that the configuration names.
+            "config": self.config_name if table is self._read_table else None,
+            "n": MAX_ORDER,
+            "tok": table.tokenizer,
+            "styles": len(table.styles),
+            "captions": sum(table.captions),
+            "table": table.fingerprint,
+        }
+
+    def count_in_sample(self, table: StyleTable, captions: Sequence[Sequence[str]]) -> int:
+        """Number of predictions that the table was fitted on; one warning if they are scored with themselves."""
+        count = int(table.has_captions(captions).sum())
+        if count and not self.exclude_self:
+            warnings.warn(
+                f"{count} of {len(captions)} predictions are captions that the style table was fitted on, so their "
+                f"{self.name} is inflated; fit the table on other captions (`held_out=`, split by image), or set "
+                "`exclude_self=True`",
+                stacklevel=6,  # the caller of `compute`, with this, the script's and the host's code between
+            )
+        return count

@@ -1,0 +1,182 @@
+"""Where a style table comes from: a file, a data set on the Hub, or the name of a published or shipped one."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import tempfile
+import threading
+import weakref
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from vlgauge.network import NetworkError
+from vlgauge.network import hub_file
+from vlgauge.network import hub_requests
+from vlgauge.network import unreachable
+from vlgauge.settings import shown
+from vlgauge.style.counts import StyleTable
+from vlgauge.style.table_file import load
+from vlgauge.style.table_file import save
+from vlgauge.weights.files import sha256_of
+
+CATALOG = Path(__file__).resolve().parents[1] / "data" / "style_tables.json"
+
+_HUB_ID = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w.-]+))?", re.ASCII)
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+# Tables that somebody still holds, by the file they were read from and its SHA-256.
+_HELD: weakref.WeakValueDictionary[tuple[str, str], StyleTable] = weakref.WeakValueDictionary()
+_HELD_LOCK = threading.Lock()
+
+FORMS = "a StyleTable, a Parquet file, or a Hub data set as 'owner/name' or 'owner/name:config'"
+
+
+def checked_source(source: Any, revision: str | None = None) -> Any:
+    """The source of a table, if it has the form of one; reads nothing.
+
+    Raises:
+        ValueError: If it has not, or a revision is given for anything but a data set.
+    """
+    is_path = isinstance(source, PathLike) or (isinstance(source, str) and _is_path(source))
+    if not (is_path or isinstance(source, StyleTable) or (isinstance(source, str) and _HUB_ID.fullmatch(source))):
+        raise ValueError(f"`table` must be {FORMS}, got {shown(source)}")
+    if revision is not None and (is_path or isinstance(source, StyleTable)):
+        raise ValueError(f"`revision` must be left out unless `table` is a Hub data set, got {shown(revision)}")
+    return source
+
+
+def _is_path(source: str) -> bool:
+    return source.endswith(".parquet") or os.path.exists(source)
+
+
+def resolved(source: Any, revision: str | None = None) -> StyleTable:
+    """The table of a source; see `StyleTable.load`."""
+    checked_source(source, revision)
+    if isinstance(source, StyleTable):
+        return source
+    if isinstance(source, PathLike) or _is_path(source):
+        return _held(os.fspath(source))
+    return _held(fetched(*hub_address(source), revision))
+
+
+def _held(path: str) -> StyleTable:
+    """The table in a file, read again only if the file has changed or nobody holds it any more."""
+    try:
+        key = (os.path.realpath(path), sha256_of(Path(path)))
+    except OSError:
+        return load(path)  # which says what is wrong
+    with _HELD_LOCK:
+        table = _HELD.get(key)
+        if table is None:
+            table = _HELD[key] = load(path)
+        return table
+
+
+# -- The Hub ----------------------------------------------------------------------------------------------------------
+def hub_address(dataset: str) -> tuple[str, str]:
+    """Repository and file of ``"owner/name"`` or ``"owner/name:config"``.
+
+    Raises:
+        ValueError: If it is neither.
+    """
+    match = _HUB_ID.fullmatch(dataset)
+    if match is None:
+        raise ValueError(f"`dataset` must be 'owner/name' or 'owner/name:config', got {shown(dataset)}")
+    return match[1], f"{match[2] or 'default'}.parquet"
+
+
+def fetched(repository: str, file: str, revision: str | None, sha256: str | None = None) -> str:
+    """Path of a file of a data set in the local cache, fetched unless it is there or an offline switch is set.
+
+    Args:
+        repository: Its id.
+        file: Its name there.
+        revision: Commit, branch or tag; None for the newest.
+        sha256: What a file that is fetched must hash to, where it is known.
+
+    Raises:
+        FileNotFoundError: If it cannot be had.
+    """
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    why = held = None
+    try:
+        cached = try_to_load_from_cache(repository, file, revision=revision, repo_type="dataset")
+        held = cached if isinstance(cached, str) else None
+        if held is None or not _COMMIT.fullmatch(revision or ""):
+            why = unreachable()
+            if why is None:
+                return str(hub_file(repository, file, revision, kind="dataset", sha256=sha256))
+    except HFValidationError as error:
+        held, why = None, f"that is no id of the Hub ({error})"
+    except NetworkError as error:
+        # A Hub that breaks off is as good as none; what it says to the question counts.
+        held, why = held if error.status is None or error.status >= 500 else None, str(error)
+    if held is not None:
+        return held
+    raise FileNotFoundError(
+        f"`table` is neither a file that exists nor to be had from the Hub: data set {repository}, file {file}, "
+        f"revision {revision or 'newest'} is not in the cache and {why}; fetch it on a machine with network: "
+        f"hf download {repository} {file} --repo-type dataset{f' --revision {revision}' if revision else ''}"
+    )
+
+
+def push(table: StyleTable, dataset: str, *, private: bool, message: str | None) -> str:
+    """Upload a table; see `StyleTable.push`."""
+    from huggingface_hub import HfApi
+
+    repository, file = hub_address(dataset)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / file
+        save(table, path)
+        api = HfApi()
+        with hub_requests():
+            api.create_repo(repository, repo_type="dataset", private=private, exist_ok=True)
+            commit = api.upload_file(
+                path_or_fileobj=path,
+                path_in_repo=file,
+                repo_id=repository,
+                repo_type="dataset",
+                commit_message=message or f"Add style table {table.fingerprint}",
+            )
+    return str(commit.oid)
+
+
+# -- By name ----------------------------------------------------------------------------------------------------------
+def catalog() -> dict[str, dict[str, str]]:
+    """Tables that have a name: one shipped with the package, others published on the Hub.
+
+    A shipped one has ``captions`` (a CSV file beside the catalog) and ``licence``; a published one ``dataset``,
+    ``file``, ``revision``, ``sha256`` and ``licence``.
+    """
+    entries: dict[str, dict[str, str]] = json.loads(CATALOG.read_text("utf-8"))
+    return entries
+
+
+def named_table(name: str) -> StyleTable:
+    """The table of a name.
+
+    Raises:
+        ValueError: If no table has it, or a fetched file is not the published one.
+        FileNotFoundError: If the file cannot be fetched.
+    """
+    entries = catalog()
+    if name not in entries:
+        raise ValueError(f"`config_name` must be one of {', '.join(map(repr, entries))}, got {name!r}")
+    entry = entries[name]
+    if "captions" in entry:
+        with (CATALOG.parent / entry["captions"]).open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        captions, styles = ([row[column] for row in rows] for column in ("caption", "style"))
+        return StyleTable.fit(captions, styles, name=name, source="vlgauge", licence=entry["licence"])
+    path = fetched(entry["dataset"], entry["file"], entry["revision"], entry["sha256"])
+    if sha256_of(Path(path)) != entry["sha256"]:
+        raise ValueError(
+            f"`config_name` {name!r} must be the table that was published, but {path} has another checksum"
+        )
+    return _held(path)

@@ -1,0 +1,1 @@
+"""Text: sentences, tokens, noun phrases, word vectors."""

@@ -1,0 +1,315 @@
+"""Noun phrases and nouns of sentences, from a spaCy pipeline, the one of the embedded profile, or NLTK's tagger."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Sequence
+from contextlib import nullcontext
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any
+from typing import Protocol
+
+from vlgauge.pool import pool
+from vlgauge.progress import Progress
+from vlgauge.progress import progress_bar
+from vlgauge.settings import shown
+from vlgauge.text.english import IDENTITY
+from vlgauge.text.english import NAME
+from vlgauge.text.english import VERSION
+from vlgauge.text.english import english_pipeline
+from vlgauge.text.english import found_folder
+from vlgauge.text.english import import_spacy
+from vlgauge.text.language import split_sentences
+from vlgauge.text.language import words
+from vlgauge.weights.files import WeightsNotFound
+from vlgauge.weights.preflight import Preflight
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+PAPER_PIPELINE = "en_core_web_trf"
+EMBEDDED = "embedded"
+NLTK = "nltk"
+
+_NOUN_TAGS = ("NN", "NNS", "NNP", "NNPS")
+_NOT_NEEDED = ("ner", "entity_ruler", "lemmatizer", "trainable_lemmatizer", "senter", "textcat", "spancat")
+
+# Two threads in one pipeline would write to the same vocabulary.
+_PARSING = threading.Lock()
+
+
+class PhraseSource(Protocol):
+    """What the grounding metrics need of a language pipeline.
+
+    Attributes:
+        identity: Name and version, for signatures.
+    """
+
+    identity: str
+
+    def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
+        """Noun phrases of each sentence, lower-cased, without repetition within a sentence, in their order."""
+        ...
+
+    def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
+        """Nouns of each sentence, case kept, without repetition within a sentence, in their order."""
+        ...
+
+
+def phrase_source(
+    setting: Any = None,
+    *,
+    profile: str = "paper",
+    argument: str = "noun_phrases",
+    split: Callable[[str], list[str]] = split_sentences,
+) -> PhraseSource:
+    """The source that a setting stands for; nothing is downloaded.
+
+    Args:
+        setting: Name or folder of an installed spaCy pipeline; a `spacy.Language`; "embedded" for en_core_web_sm as
+            `vlgauge.text.english` checks it; "nltk" for NLTK's tagger, which finds nouns only. None: "en_core_web_trf",
+            under the profile "embedded" that one.
+        profile: "paper" or "embedded".
+        argument: Name of the setting, for messages; "nouns" allows "nltk".
+        split: How "nltk" splits a sentence again before it cuts it into words.
+
+    Raises:
+        ValueError: If it is anything else.
+        WeightsNotFound: If the pipeline is not installed; names the command that installs it.
+        ImportError: If spaCy or NLTK is missing.
+    """
+    setting = _named(setting, profile)
+    checked_source(setting, argument)
+    if setting == NLTK:
+        return NltkNouns(split)
+    if setting == EMBEDDED:
+        return SpacyPhrases(english_pipeline(), argument, identity=IDENTITY, forget=True)
+    if isinstance(setting, str):
+        return SpacyPhrases(pool.get(("spacy", setting), lambda: _installed_pipeline(setting, argument)), argument)
+    return SpacyPhrases(setting, argument)
+
+
+def look_for_phrases(
+    preflight: Preflight, setting: Any, *, profile: str = "paper", argument: str = "noun_phrases"
+) -> None:
+    """Have a preflight look for what `phrase_source` needs, without importing spaCy."""
+    name = _named(setting, profile)
+    if isinstance(name, str) and name != NLTK:
+        preflight.need(["spacy"])
+        preflight.look(lambda: _look_for_pipeline(name, argument))
+
+
+def _look_for_pipeline(name: str, argument: str) -> None:
+    """WeightsNotFound if no such pipeline is installed."""
+    if name == EMBEDDED:
+        found_folder()
+        return
+    if Path(name).exists():
+        return
+    # The name of a package holds no other characters; of any other text the parts would be imported.
+    if not name.isidentifier() or find_spec(name) is None:
+        raise WeightsNotFound(_not_installed(name, argument))
+
+
+def _named(setting: Any, profile: str) -> Any:
+    """The setting, or what stands for None under the profile."""
+    return (EMBEDDED if profile == "embedded" else PAPER_PIPELINE) if setting is None else setting
+
+
+def _not_installed(name: str, argument: str) -> str:
+    return (
+        f"`{argument}` names the spaCy pipeline {name!r}, which is not installed here; "
+        f'run: python -m spacy download {name}, or choose {argument}="embedded", which is {NAME} {VERSION} and '
+        'comes with pip install "vlgauge[embedded]", or give lists of phrases to `compute`'
+    )
+
+
+def checked_source(setting: Any, argument: str = "noun_phrases") -> Any:
+    """The setting, if `phrase_source` can resolve it; looks, loads nothing.
+
+    Raises:
+        ValueError: If it is neither None, nor a name, nor a pipeline of spaCy.
+    """
+    named = isinstance(setting, str) and setting.strip() and (setting != NLTK or argument == "nouns")
+    if setting is not None and not named and not (hasattr(setting, "pipe") and hasattr(setting, "pipe_names")):
+        also = ', "nltk"' if argument == "nouns" else ""
+        got = repr(setting) if isinstance(setting, str) else type(setting).__name__
+        raise ValueError(
+            f'`{argument}` must be the name of a spaCy pipeline, a spacy.Language or "embedded"{also}, got {got}'
+        )
+    return setting
+
+
+def given_phrases(lists: Any, n_stories: int, *, argument: str = "noun_phrases") -> list[list[list[str]]]:
+    """Phrases that the user gives, one entry per story, each flat or one list per sentence; used verbatim.
+
+    Returns:
+        Per story its groups of phrases: one per sentence, or one for the whole story.
+
+    Raises:
+        ValueError: If they are not that, or not as many as stories.
+    """
+    if isinstance(lists, str) or not isinstance(lists, Sequence) or len(lists) != n_stories:
+        got = f"{len(lists)}" if isinstance(lists, Sequence) and not isinstance(lists, str) else type(lists).__name__
+        raise ValueError(f"`{argument}` must have one list per story, {n_stories} in all, got {got}")
+    return [_groups(story, f"{argument}[{i}]") for i, story in enumerate(lists)]
+
+
+def _groups(story: Any, place: str) -> list[list[str]]:
+    if isinstance(story, (list, tuple)):
+        if all(isinstance(phrase, str) for phrase in story):
+            return [list(story)]
+        if all(isinstance(group, (list, tuple)) for group in story) and all(
+            isinstance(phrase, str) for group in story for phrase in group
+        ):
+            return [list(group) for group in story]
+    raise ValueError(f"`{place}` must be a list of str, or a list of such lists, one per sentence; got {shown(story)}")
+
+
+class SpacyPhrases:
+    """Noun chunks and nouns of a spaCy pipeline; each distinct sentence of a call is parsed once, by itself.
+
+    Args:
+        nlp: The pipeline; it needs a tagger, and for noun phrases a parser.
+        argument: Name of the setting, for messages.
+        identity: Name for signatures; None for the name and version that the pipeline states.
+        forget: Whether to free what the vocabulary learnt from a call; only for a pipeline that nobody else uses.
+    """
+
+    def __init__(
+        self, nlp: Language, argument: str = "noun_phrases", *, identity: str | None = None, forget: bool = False
+    ) -> None:
+        meta = nlp.meta
+        self.identity = identity or f"{meta['lang']}_{meta['name']}-{meta['version']}"
+        self._nlp = nlp
+        self._argument = argument
+        self._forget = forget
+
+    def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
+        """Noun phrases of each sentence, lower-cased, without repetition within a sentence, in their order.
+
+        Determiners, possessives, numbers and pronouns stay.
+
+        Raises:
+            ValueError: If the pipeline has no parser, or a sentence is longer than it takes.
+        """
+        return self._of_sentences(sentences, "DEP", "a parser", _chunks_of, progress)
+
+    def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
+        """Tokens tagged NN, NNS, NNP or NNPS, without "i" and without repetition within a sentence, in their order.
+
+        Raises:
+            ValueError: If the pipeline has no tagger, or a sentence is longer than it takes.
+        """
+        return self._of_sentences(sentences, "TAG", "a tagger", _nouns_of, progress)
+
+    def _of_sentences(
+        self,
+        sentences: Sequence[str],
+        needed: str,
+        component: str,
+        read: Callable[[Doc], list[str]],
+        progress: Progress,
+    ) -> list[list[str]]:
+        distinct = list(dict.fromkeys(sentences))
+        self._check_lengths(distinct)
+        unused = [name for name in _NOT_NEEDED if name in self._nlp.pipe_names]
+        found: dict[str, list[str]] = {}
+        with _PARSING, self._zone(), progress_bar(len(distinct), "Parsing sentences", progress) as advance:
+            for sentence, doc in zip(distinct, self._nlp.pipe(distinct, disable=unused), strict=True):
+                if len(doc) and not doc.has_annotation(needed):
+                    raise ValueError(
+                        f"`{self._argument}` must be a spaCy pipeline with {component}, "
+                        f"got one with {', '.join(self._nlp.pipe_names) or 'no component'}"
+                    )
+                found[sentence] = list(dict.fromkeys(read(doc)))
+                advance(1)
+        return [list(found[sentence]) for sentence in sentences]
+
+    def _check_lengths(self, sentences: Sequence[str]) -> None:
+        longest = max(map(len, sentences), default=0)
+        if longest > self._nlp.max_length:
+            raise ValueError(
+                f"a sentence must have at most {self._nlp.max_length} characters for {self.identity}, got {longest}; "
+                "split the story into sentences"
+            )
+
+    def _zone(self) -> Any:
+        return self._nlp.memory_zone() if self._forget else nullcontext()
+
+
+def _chunks_of(doc: Doc) -> list[str]:
+    # Pipelines take a line break at the start of a sentence for a word.
+    return [text for chunk in doc.noun_chunks if (text := chunk.text.lower()).strip()]
+
+
+def _nouns_of(doc: Doc) -> list[str]:
+    return nouns_among((token.text, token.tag_) for token in doc)
+
+
+def nouns_among(tagged: Iterable[tuple[str, str]]) -> list[str]:
+    """Words with the tag of a noun (NN, NNS, NNP, NNPS), once each, without "i", which taggers often take for one."""
+    return list(dict.fromkeys(word for word, tag in tagged if tag in _NOUN_TAGS and word != "i"))
+
+
+def _installed_pipeline(name: str, argument: str) -> Language:
+    """A pipeline of spaCy by name or folder, without the components that nothing here reads."""
+    spacy = import_spacy()
+    try:
+        nlp: Language = spacy.load(name, exclude=list(_NOT_NEEDED))
+    except (OSError, ImportError, ValueError) as error:
+        # E050: neither an installed package nor a folder. Anything else is a pipeline that does not load.
+        if "[E050]" not in str(error):
+            why = " ".join(str(error).split())[:200]
+            raise ValueError(
+                f"`{argument}` must name a pipeline that loads, got {name!r}, which fails with: {why}"
+            ) from error
+        raise WeightsNotFound(_not_installed(name, argument)) from error
+    return nlp
+
+
+class NltkNouns:
+    """Nouns by NLTK's averaged perceptron tagger, as the authors of RoViST find them; it knows no noun phrases."""
+
+    def __init__(self, split: Callable[[str], list[str]] = split_sentences) -> None:
+        try:
+            from nltk.tag.perceptron import PerceptronTagger
+        except ImportError as error:
+            raise ImportError(
+                '`nouns="nltk"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"'
+            ) from error
+        try:
+            self._tagger = PerceptronTagger(lang="eng")
+        except LookupError:
+            raise WeightsNotFound(
+                '`nouns="nltk"` needs NLTK\'s data set averaged_perceptron_tagger_eng, found in no folder that NLTK '
+                "searches; run: python -m nltk.downloader averaged_perceptron_tagger_eng, or set NLTK_DATA to the "
+                'folder that has it, or choose nouns="embedded"'
+            ) from None
+        import nltk
+
+        self.identity = f"nltk-{nltk.__version__}"
+        self._split = split
+
+    def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
+        """Refused.
+
+        Raises:
+            ValueError: Always.
+        """
+        raise ValueError('`noun_phrases` must be a pipeline with a parser, got "nltk", which finds nouns only')
+
+    def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
+        """Words tagged as nouns, with the words of `vlgauge.text.language.words`, once per sentence."""
+        found: dict[str, list[str]] = {}
+        distinct = dict.fromkeys(sentences)
+        with progress_bar(len(distinct), "Tagging sentences", progress) as advance:
+            for sentence in distinct:
+                found[sentence] = nouns_among(self._tagger.tag(words(sentence, self._split)))
+                advance(1)
+        return [list(found[sentence]) for sentence in sentences]

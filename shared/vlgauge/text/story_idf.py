@@ -1,0 +1,189 @@
+"""Inverse document frequencies of words over a corpus of stories, and their file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from vlgauge.files import read_json
+from vlgauge.settings import shown
+from vlgauge.text.language import split_sentences
+from vlgauge.text.language import story_sentences
+from vlgauge.text.language import words
+from vlgauge.weights.pickles import read_pickle
+from vlgauge.writing import write
+
+PICKLES = (".pkl", ".pickle", ".p")
+
+
+@dataclass(frozen=True)
+class IdfTable:
+    """idf(word) = ln(N / (1 + df)), df being the number of stories that contain the word (Wang et al., 2022, Eq. 1).
+
+    Attributes:
+        n_stories: N; None for a table that only lists finished values.
+        df: Stories per word; finished values where `n_stories` is None.
+        lowercase: Whether words are looked up in lower case.
+    """
+
+    n_stories: int | None
+    df: Mapping[str, float]
+    lowercase: bool = False
+    _unseen: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # A word of one story has ln(N / 2), so one of no story has ln 2 more.
+        unseen = max(self.df.values()) + math.log(2) if self.n_stories is None else math.log(self.n_stories)
+        object.__setattr__(self, "_unseen", unseen)
+
+    def seen(self, word: str) -> bool:
+        """Whether the corpus has the word."""
+        return (word.lower() if self.lowercase else word) in self.df
+
+    def value(self, word: str) -> float:
+        """Idf of a word; of one that the corpus lacks, that of df = 0."""
+        count = self.df.get(word.lower() if self.lowercase else word)
+        if count is None:
+            return self._unseen
+        return float(count) if self.n_stories is None else math.log(self.n_stories / (1 + count))
+
+    def mean(self, phrase: str) -> float:
+        """Mean over the words of a phrase, split at single spaces."""
+        values = [self.value(word) for word in phrase.strip().split(" ")]
+        return sum(values) / len(values)
+
+    @property
+    def identity(self) -> str:
+        """Name and digest of the content, for signatures."""
+        content = [self.n_stories, sorted(self.df.items()), self.lowercase]
+        return f"idf@{hashlib.sha256(json.dumps(content).encode()).hexdigest()[:8]}"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the table as JSON."""
+        content = {"N": self.n_stories, "df": dict(sorted(self.df.items())), "lowercase": self.lowercase}
+        write(path, json.dumps(content, ensure_ascii=False, indent=0) + "\n")
+
+
+def fit_idf(stories: Sequence[str | Sequence[str]], *, lowercase: bool = False) -> IdfTable:
+    """Count in how many stories each word occurs.
+
+    Args:
+        stories: Each a string or a list of sentences.
+        lowercase: Whether words that differ only in case are the same.
+
+    Raises:
+        ValueError: If there is no story, or one is something else.
+    """
+    if isinstance(stories, str) or not len(stories):
+        raise ValueError(f"`idf` must be fitted on a list of at least one story, got {shown(stories)}")
+    df: Counter[str] = Counter()
+    for i, story in enumerate(stories):
+        texts = [story] if isinstance(story, str) else story
+        if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
+            raise ValueError(
+                f"`idf` must be fitted on stories, each a string or a list of str, got {shown(story)} as {i}"
+            )
+        sentences = story_sentences(story if isinstance(story, str) else list(story), split_sentences)
+        found = {word for sentence in sentences for word in words(sentence)}
+        df.update({word.lower() for word in found} if lowercase else found)
+    return IdfTable(len(stories), dict(df), lowercase)
+
+
+def idf_table(source: Any, *, lowercase: bool = False) -> IdfTable:
+    """The table from what a user gives.
+
+    Args:
+        source: A table, a JSON file ``{"N", "df", "lowercase"}`` or ``{word: idf}``, such a mapping, or the stories of
+            the corpus. For a pickle see `read_pickled`.
+        lowercase: Whether words of a corpus that differ only in case are the same; a table says so itself.
+
+    Raises:
+        ValueError: If it is nothing of this, or holds something else than counts.
+        OSError: If the file cannot be read.
+    """
+    if isinstance(source, IdfTable):
+        return source
+    if isinstance(source, (str, os.PathLike)):
+        source = _json_object(Path(source).expanduser())
+    if isinstance(source, Mapping):
+        return _from_mapping(source)
+    if isinstance(source, Sequence):
+        return fit_idf(source, lowercase=lowercase)
+    raise ValueError(
+        f"`idf` must be a file, a mapping, or the list of the corpus stories, got {type(source).__name__}; "
+        "fit one with `vlgauge.text.story_idf.fit_idf(stories)`"
+    )
+
+
+def _json_object(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"`idf` must name an existing JSON file, got {str(file)!r}; "
+            "`vlgauge.text.story_idf.fit_idf(stories).save(path)` writes one"
+        )
+    try:
+        content = read_json(file, "`idf`")
+    except ValueError as error:
+        hint = "; `vlgauge.text.story_idf.read_pickled(path)` reads a pickle" if file.suffix in PICKLES else ""
+        raise ValueError(f"{error}{hint}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"`idf` must be a file with a JSON object, got a {type(content).__name__}")
+    return content
+
+
+def read_pickled(path: str | os.PathLike[str]) -> IdfTable:
+    """The table of a pickled ``{word: idf}``, the form in which the authors of RoViST keep theirs; nothing is executed.
+
+    `save` writes it as JSON, which `idf_table` and the metrics read.
+
+    Raises:
+        ValueError: If the pickle asks for a class or a function, is damaged, or has anything but words and numbers.
+        FileNotFoundError: If there is no such file.
+    """
+    content = read_pickle(Path(path).expanduser())
+    if not isinstance(content, dict):
+        raise ValueError(f"`path` must be a pickle of a dictionary, got a {type(content).__name__}")
+    return _from_mapping(content)
+
+
+def _from_mapping(table: Mapping[str, Any]) -> IdfTable:
+    """A fitted table, or one of finished values."""
+    if not {"N", "df"} <= set(table):
+        return IdfTable(None, _numbers(table, -math.inf), lowercase=False)
+    n_stories, lowercase = table["N"], table.get("lowercase", False)
+    if not isinstance(table["df"], Mapping) or not isinstance(lowercase, bool):
+        raise ValueError("`idf` must have a mapping as `df` and true or false as `lowercase`")
+    if n_stories is None:
+        return IdfTable(None, _numbers(table["df"], -math.inf), lowercase)
+    if isinstance(n_stories, bool) or not isinstance(n_stories, int) or n_stories < 1:
+        raise ValueError(f"`idf` must have a positive whole number of stories as `N`, got {shown(n_stories)}")
+    counts = _numbers(table["df"], 0)
+    for word, count in counts.items():
+        if count > n_stories:
+            raise ValueError(
+                f"`idf` must count at most `N` = {n_stories} stories per word, got {count} for {shown(word)}"
+            )
+    return IdfTable(n_stories, counts, lowercase)
+
+
+def _numbers(table: Mapping[str, Any], minimum: float) -> dict[str, float]:
+    for word, value in table.items():
+        if not isinstance(word, str):
+            raise ValueError(f"`idf` must have words as its keys, got {shown(word)}")
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        # A comparison, because the largest whole numbers are no floats.
+        if not number or not max(minimum, -sys.float_info.max) <= value <= sys.float_info.max:
+            raise ValueError(f"`idf` must have a number for each word, got {shown(value)} for {shown(word)}")
+    if not table:
+        raise ValueError("`idf` must have at least one word, got none")
+    return dict(table)

@@ -1,0 +1,246 @@
+"""Vectors of words from a text file as GloVe and word2vec write them; only the rows that are asked for are kept.
+
+A large file is made into a table that is memory-mapped, at its first use, and never held in memory as a whole.
+"""
+
+from __future__ import annotations
+
+import codecs
+import itertools
+import threading
+import warnings
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Generator
+from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import closing
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from vlgauge.encoders.clip.pac_s_heads import cache_folder
+from vlgauge.files import open_file
+from vlgauge.files import unpacked_lines
+from vlgauge.pool import pool
+from vlgauge.progress import progress_bar
+from vlgauge.text.word_vector_table import SUFFIX
+from vlgauge.text.word_vector_table import BrokenTable
+from vlgauge.text.word_vector_table import WordTable
+from vlgauge.text.word_vector_table import open_table
+from vlgauge.text.word_vector_table import write_table
+from vlgauge.weights.files import WeightsNotFound
+from vlgauge.weights.files import sha256_of
+
+UNKNOWN = "unk"
+LONGEST_LINE = 2**20  # bytes; a file without line breaks is no table
+LARGE = 2**26  # bytes from which a file is made into a table; one pass over a smaller one takes a fraction of a second
+MOST_WORDS = 2**16  # whose rows are remembered
+
+
+def read_rows(file: Path, wanted: Collection[str], *, argument: str = "encoder") -> tuple[dict[str, np.ndarray], int]:
+    """Vectors of the wanted words, and the width of all, in one pass over the file.
+
+    One word and its numbers per line, parted by single spaces; a first line of two whole numbers is a header. Of a
+    word that stands twice, the first row counts. GloVe 840B has words with spaces, which cannot be asked for.
+
+    Args:
+        file: Text in UTF-8, perhaps packed by gzip.
+        wanted: Words.
+        argument: Name of the setting that names the file, for messages.
+
+    Raises:
+        ValueError: If a row has another number of values than the first one, a wanted row holds anything but finite
+            numbers, or there is no row.
+    """
+    # Half a surrogate pair is in no file, but may be in a text.
+    names = {word.encode("utf-8", "surrogatepass"): word for word in wanted}
+    table: dict[str, np.ndarray] = {}
+    width = 0
+    for number, found, row in _lines(file, argument):
+        width = width or row.count(b" ")
+        word = names.get(found)
+        if word is not None and word not in table:
+            table[word] = _numbers(row, f"line {number} of {file.name}", argument)
+    return table, width
+
+
+def _lines(file: Path, argument: str) -> Iterator[tuple[int, bytes, bytes]]:
+    """Number, word and text of each row; of rows whose words have spaces none."""
+    width = 0
+    with closing(_file_lines(file, argument)) as lines:
+        for number, line in enumerate(lines, 1):
+            row = (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).rstrip()
+            count = row.count(b" ")
+            if number == 1 and count == 1 and all(part.isdigit() for part in row.split(b" ")):
+                continue  # the header of word2vec: numbers of words and of values
+            width = width or count
+            if count != width and not (count > width and _has_spaced_word(row, width)):
+                raise ValueError(
+                    f"`{argument}` must name a file of word vectors of one width, got {count} values after {width} "
+                    f"in line {number} of {file.name}"
+                )
+            if count == width and count:
+                yield number, row[: row.index(b" ")], row
+    if not width:
+        raise ValueError(f"`{argument}` must name a file of word vectors, got none in {file.name}")
+
+
+def _file_lines(file: Path, argument: str) -> Generator[bytes]:
+    if file.suffix == ".gz":
+        yield from unpacked_lines(file, f"`{argument}`", LONGEST_LINE)
+        return
+    with open_file(file, f"`{argument}`") as lines:
+        while line := lines.readline(LONGEST_LINE + 1):
+            if len(line) > LONGEST_LINE:
+                raise ValueError(
+                    f"`{argument}` must name a file of word vectors, got a line of over {LONGEST_LINE} bytes in "
+                    f"{file.name}"
+                )
+            yield line
+
+
+def _has_spaced_word(row: bytes, width: int) -> bool:
+    """Whether what stands before the last ``width`` values is a word with spaces rather than a word and numbers."""
+    return any(not _is_number(part) for part in row.split(b" ")[1:-width])
+
+
+def _is_number(text: bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _numbers(row: bytes, place: str, argument: str) -> np.ndarray:
+    try:
+        with np.errstate(over="ignore"):
+            vector = np.array(row.split(b" ")[1:], dtype=np.float64).astype(np.float32)
+    except ValueError:
+        vector = np.array([np.nan])
+    if not np.isfinite(vector).all():
+        raise ValueError(f"`{argument}` must name a file of word vectors of finite numbers, got others in {place}")
+    return vector
+
+
+class WordVectorFile:
+    """A file of word vectors; rows that were read are remembered, so that a word is looked for once per process.
+
+    Args:
+        path: The file.
+        argument: Name of the setting that names it, for messages.
+
+    Attributes:
+        identity: Name and digest of the file, for signatures.
+        sha256: Digest of the file.
+    """
+
+    def __init__(self, path: Path, argument: str) -> None:
+        self.path = path
+        self.sha256 = sha256_of(path)
+        self.identity = f"{path.name}@{self.sha256[:8]}"
+        self._argument = argument
+        self._known: dict[str, np.ndarray | None] = {}
+        self._width = 0
+        self._table: WordTable | None = None
+        self._large = path.stat().st_size >= LARGE
+        self._reading = threading.Lock()
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the rows that are kept, and of the index of the table."""
+        rows = sum(row.nbytes for row in self._known.values() if row is not None)
+        return rows + (self._table.n_bytes if self._table else 0)
+
+    @property
+    def table_path(self) -> Path:
+        """Where the table of a large file is kept: in ``VLGAUGE_HOME``, else in ``~/.cache/vlgauge``."""
+        return cache_folder() / "word_vectors" / f"{self.path.name}-{self.sha256[:16]}{SUFFIX}"
+
+    @property
+    def width(self) -> int:
+        """Number of values of a row."""
+        if not self._width:
+            self.rows([UNKNOWN])
+        return self._width
+
+    def rows(self, words: Iterable[str]) -> dict[str, np.ndarray]:
+        """Vectors of those words that the file has, float32.
+
+        Raises:
+            ValueError: If the file is broken; see `read_rows`.
+        """
+        asked = dict.fromkeys(words)
+        with self._reading:
+            known = {word: self._known[word] for word in asked if word in self._known}
+            new = asked.keys() - known.keys()
+            if new or not self._width:
+                found, self._width = self._read(set(new))
+                known.update({word: found.get(word) for word in new})
+                if len(self._known) + len(new) > MOST_WORDS:
+                    self._known.clear()
+                self._known.update(itertools.islice(((word, known[word]) for word in new), MOST_WORDS))
+            return {word: row for word in asked if (row := known[word]) is not None}
+
+    def _read(self, words: set[str]) -> tuple[dict[str, np.ndarray], int]:
+        found = self._mapped(words) if self._large else None
+        if found is None or not all(np.isfinite(row).all() for row in found[0].values()):
+            return read_rows(self.path, words, argument=self._argument)  # it also tells the line that is broken
+        return found
+
+    def _mapped(self, words: set[str]) -> tuple[dict[str, np.ndarray], int] | None:
+        """Rows of the table, which is made if it is not there or broken; None if it cannot be kept."""
+        try:
+            try:
+                self._table = self._table or open_table(self.table_path, self.sha256)
+                return self._table.rows(words), self._table.shape[1]
+            except FileNotFoundError:
+                pass
+            except BrokenTable as error:
+                warnings.warn(f"{self.table_path} {error}; it is made again", stacklevel=2)
+            self._table = self._converted()
+            return self._table.rows(words), self._table.shape[1]
+        except (OSError, BrokenTable) as error:
+            warnings.warn(
+                f"the table of {self.path.name} cannot be kept in {self.table_path.parent}, the text is read each "
+                f"time: {error}",
+                stacklevel=2,
+            )
+            self._table, self._large = None, False
+            return None
+
+    def _converted(self) -> WordTable:
+        with progress_bar(self.path.stat().st_size, f"Converting {self.path.name} once") as advance:
+            write_table(self.table_path, self.sha256, _all_rows(self.path, self._argument, advance))
+        return open_table(self.table_path, self.sha256)
+
+
+def _all_rows(file: Path, argument: str, advance: Callable[[int], object]) -> Iterator[tuple[bytes, np.ndarray]]:
+    """Words and vectors; NaN in place of what is no finite numbers, as only who asks for that word is told."""
+    for _, word, row in _lines(file, argument):
+        try:
+            vector = _numbers(row, "", argument)
+        except ValueError:
+            vector = np.full(row.count(b" "), np.nan, dtype=np.float32)
+        yield word, vector
+        advance(len(row) + 1)
+
+
+def word_vector_file(path: str | PathLike[str], *, argument: str = "glove_path") -> WordVectorFile:
+    """The file of that path, opened once per process, wherever that goes and whatever becomes of copies.
+
+    Raises:
+        WeightsNotFound: If there is no such file.
+    """
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise WeightsNotFound(
+            f"`{argument}` must name an existing file of word vectors, got {str(path)!r}; "
+            "glove.6B.300d.txt is in https://nlp.stanford.edu/data/glove.6B.zip"
+        )
+    file = file.absolute()
+    key = ("word-vectors", str(file), sha256_of(file))
+    vectors: WordVectorFile = pool.get(key, lambda: WordVectorFile(file, argument))
+    return vectors

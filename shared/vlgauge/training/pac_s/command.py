@@ -1,0 +1,244 @@
+"""Train PAC-S weights for a CLIP backbone: the positive-augmented contrastive recipe (Sarto et al., CVPR 2023).
+
+Each row has an image and a caption and, where there are any, an image generated after the caption and a caption
+generated after the image. By default only the two projections are trained, on features that the backbone computes once;
+`--lora 4` trains low-rank updates of both towers instead (PAC-S++). Written are the weights, a model card, the log as
+JSON lines and the curve of the losses. `--scenes 20000 --profile embedded` needs no data and no download.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+from typing import TypeAlias
+
+import numpy as np
+
+from vlgauge.encoders.clip.heads import adapter_of
+from vlgauge.encoders.clip.heads import heads_digest
+from vlgauge.encoders.clip.heads import write_adapter
+from vlgauge.encoders.clip.loading import ClipEncoder
+from vlgauge.encoders.clip.loading import clip_encoder
+from vlgauge.encoders.clip.loading import clip_with_checkpoint
+from vlgauge.training.pac_s.batches import BatchOrder
+from vlgauge.training.pac_s.batches import epoch_batches
+from vlgauge.training.pac_s.evaluation import Comparison
+from vlgauge.training.pac_s.evaluation import comparisons
+from vlgauge.training.pac_s.evaluation import margins
+from vlgauge.training.pac_s.heads import HeadLearner
+from vlgauge.training.pac_s.heads import hidden_features
+from vlgauge.training.pac_s.loop import Schedule
+from vlgauge.training.pac_s.loop import Standing
+from vlgauge.training.pac_s.loop import Training
+from vlgauge.training.pac_s.material import MISSING
+from vlgauge.training.pac_s.material import Material
+from vlgauge.training.pac_s.material import material_of
+from vlgauge.training.pac_s.options import check_options
+from vlgauge.training.pac_s.options import checkpoint_of
+from vlgauge.training.pac_s.options import parser
+from vlgauge.training.pac_s.options import test_pairs
+from vlgauge.training.pac_s.options import training_rows
+from vlgauge.training.pac_s.record import comparison_line
+from vlgauge.training.pac_s.record import draw_losses
+from vlgauge.training.pac_s.record import write_card
+from vlgauge.training.pac_s.record import write_log
+from vlgauge.training.pac_s.rows import Foil
+from vlgauge.training.pac_s.towers import TowerLearner
+from vlgauge.writing import replacing
+
+Learner: TypeAlias = HeadLearner | TowerLearner
+
+# Settings that say nothing of what comes out, and those with which an interrupted training may go on.
+UNTOLD_SETTINGS = ("out", "resume", "overwrite", "plot", "device", "feature_cache", "encode_batch_size")
+# Options of one call, which the command of the card does without.
+ONCE = ("--resume", "--overwrite")
+FREE_SETTINGS = (*UNTOLD_SETTINGS, "max_iterations")
+
+
+def learner_of(options: argparse.Namespace, material: Material, encoder: ClipEncoder) -> Learner:
+    """What is trained, as the options say."""
+    weights = (options.image_weight, options.text_weight)
+    if options.lora is not None:
+        return TowerLearner(
+            material,
+            encoder,
+            rank=options.lora,
+            seed=options.seed,
+            prompt=options.prompt,
+            weights=weights,
+            train_scale=options.train_scale,
+        )
+    if encoder.row.resnet != options.attention_pool:
+        raise ValueError(
+            f"`--attention-pool` must be given exactly for a ResNet, whose head it is and which needs 0.4 MB of memory "
+            f"per image, got {encoder.row.name}"
+        )
+    images, texts = hidden_features(encoder, material, options.prompt, options.encode_batch_size)
+    visual: Any = encoder.model.visual
+    pool = visual.attnpool if options.attention_pool else None
+    device = next(encoder.model.parameters()).device
+    state = encoder.model.state_dict()
+    return HeadLearner(
+        material, images, texts, state, weights=weights, device=device, pool=pool, train_scale=options.train_scale
+    )
+
+
+def fingerprint(options: argparse.Namespace, material: Material, encoder: ClipEncoder) -> str:
+    """Digest of data, base and settings."""
+    digest, m = hashlib.sha256(encoder.digest.encode()), material
+    settings = {name: str(value) for name, value in vars(options).items() if name not in FREE_SETTINGS}
+    digest.update(json.dumps(settings, sort_keys=True).encode())
+    digest.update(b"".join(picture.key for picture in m.pictures))
+    digest.update(json.dumps(m.texts).encode())
+    for part in (
+        material.image,
+        material.caption,
+        material.generated_image,
+        material.generated_caption,
+        material.group,
+    ):
+        digest.update(part.tobytes())
+    return digest.hexdigest()
+
+
+def trained(options: argparse.Namespace, material: Material, encoder: ClipEncoder) -> tuple[Learner, Standing, str]:
+    """The learner with its best parameters, how the training went, and its fingerprint."""
+    learner = learner_of(options, material, encoder)
+    print_of_all = fingerprint(options, material, encoder)
+    rows, held_out = material.train, material.validation
+    order = BatchOrder(rows, material.image[rows], material.group[rows], options.batch_size, options.seed)
+    rng = np.random.default_rng(options.seed)
+    dealt = epoch_batches(material.image[held_out], material.group[held_out], options.batch_size, rng, keep_rest=True)
+    validation = [held_out[places] for places in dealt]
+    schedule = Schedule(**{name: getattr(options, name) for name in asdict(Schedule())})
+    training = Training(learner, order, validation, schedule, checkpoint_of(options.out), print_of_all)
+    if options.resume:
+        training.resume()
+    standing = training.run(lambda lines: write_log(options.out.with_suffix(".log.jsonl"), lines))
+    if standing.best_iteration == 0:
+        # There is nothing to go on from; the log stays.
+        checkpoint_of(options.out).unlink(missing_ok=True)
+        raise ValueError(
+            f"`--learning-rate` must let the validation loss fall below that of the base ({standing.first_loss:.6f}), "
+            f"got no fall in {standing.iteration} iterations; no weights are written"
+        )
+    return learner, standing, print_of_all
+
+
+def record_of(
+    options: argparse.Namespace,
+    command: str,
+    learner: Learner,
+    standing: Standing,
+    base: ClipEncoder,
+) -> dict[str, str]:
+    """What the metadata and the card say of the training."""
+    import torch
+
+    material = learner.material
+    rows = {"training": material.n_train, "validation": len(material.image) - material.n_train}
+    generated = {
+        "images": int(np.count_nonzero(material.generated_image != MISSING)),
+        "captions": int(np.count_nonzero(material.generated_caption != MISSING)),
+    }
+    settings = {
+        name: value
+        for name, value in vars(options).items()
+        if value is not None and name not in UNTOLD_SETTINGS and not (name.endswith("_column") and options.scenes)
+    }
+    return {
+        "backbone": base.row.name,
+        "architecture": base.architecture,
+        "base_weights": base.digest,
+        "base_projections_sha256": heads_digest(base.model.state_dict()),
+        "rows": json.dumps(rows),
+        "generated": json.dumps(generated),
+        "recipe": json.dumps(settings, default=str),
+        "scale": f"{learner.scale:.4f}, {'trained' if options.train_scale else 'that of the base'}",
+        "iterations": f"{standing.iteration}, weights of iteration {standing.best_iteration}",
+        "validation_loss": f"{standing.first_loss:.6f} before, {standing.best_loss:.6f} after",
+        "seconds": f"{standing.seconds:.0f}",
+        "torch": torch.__version__,
+        "command": command,
+    }
+
+
+def write_weights(path: Path, learner: Learner, metadata: dict[str, str]) -> None:
+    """Write the adapter, or with low-rank updates the whole merged CLIP."""
+    if isinstance(learner, HeadLearner):
+        write_adapter(path, adapter_of(learner.parameters, metadata))
+        return
+    from safetensors.numpy import save_file
+
+    with replacing(path) as part:
+        save_file(learner.state(), part, metadata=metadata)
+
+
+def compared(options: argparse.Namespace, foils: Sequence[Foil], encoder: ClipEncoder) -> list[Comparison]:
+    """Base against the written weights, which are loaded as a metric loads them."""
+    after, adapter = clip_with_checkpoint(
+        options.backbone,
+        options.out,
+        weights=options.weights,
+        profile=options.profile,
+        device=options.device,
+        feature_cache=options.feature_cache,
+    )
+    return comparisons(foils, margins(encoder, None, foils), margins(after, adapter, foils), options.seed)
+
+
+def run(options: argparse.Namespace, given: Sequence[str]) -> None:
+    """Train, compare, write."""
+    check_options(options)
+    encoder = clip_encoder(
+        options.backbone,
+        weights=options.weights,
+        profile=options.profile,
+        device=options.device,
+        feature_cache=options.feature_cache,
+    )
+    material = material_of(*training_rows(options))
+    foils = test_pairs(options, material)
+    learner, standing, digest = trained(options, material, encoder)
+    command = shlex.join(["vlgauge", "train", "pac_s", *(arg for arg in given if arg not in ONCE)])
+    facts = record_of(options, command, learner, standing, encoder)
+    metadata = {"kind": "pac_s", "w": "2.0", "training_sha256": digest, **facts}
+    write_weights(options.out, learner, metadata)
+    found = compared(options, foils, encoder)
+    metadata["comparison"] = json.dumps([asdict(comparison) for comparison in found])
+    write_weights(options.out, learner, metadata)
+    shown = {name: value for name, value in facts.items() if name != "command"}
+    write_card(options.out.with_suffix(".md"), options.out.stem, command, shown, found)
+    if options.plot:
+        draw_losses(options.out.with_suffix(".svg"), standing.log, standing.best_iteration)
+    checkpoint_of(options.out).unlink(missing_ok=True)
+    print(f"{options.out}: {facts['iterations']}; validation loss {facts['validation_loss']}")
+    print("\n".join(map(comparison_line, found)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train; 0, or 2 after an error and 130 after an interruption, which are one line on standard error."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = parser(__doc__).parse_args(given)
+    try:
+        run(options, given)
+    except (ValueError, ImportError, OSError) as error:
+        print(f"train_pac_s: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        there = checkpoint_of(options.out).is_file()
+        advice = "repeat the command with --resume to go on" if there else "nothing was kept yet"
+        print(f"train_pac_s: interrupted; {advice}", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

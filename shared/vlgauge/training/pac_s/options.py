@@ -1,0 +1,151 @@
+"""The options of train_pac_s.py, what is refused, and the rows that they name."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+from vlgauge.training.options import add_overwrite
+from vlgauge.training.options import keep_finished
+from vlgauge.training.pac_s.drawn import scene_foils
+from vlgauge.training.pac_s.drawn import scene_rows
+from vlgauge.training.pac_s.evaluation import other_captions
+from vlgauge.training.pac_s.loop import Schedule
+from vlgauge.training.pac_s.losses import IMAGE_WEIGHT
+from vlgauge.training.pac_s.losses import TEXT_WEIGHT
+from vlgauge.training.pac_s.material import Material
+from vlgauge.training.pac_s.material import split_by_image
+from vlgauge.training.pac_s.rows import Columns
+from vlgauge.training.pac_s.rows import Foil
+from vlgauge.training.pac_s.rows import Row
+from vlgauge.training.pac_s.rows import read_foils
+from vlgauge.training.pac_s.rows import read_rows
+
+VALIDATION_SHARE = 0.05
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """The options."""
+    p = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    source = p.add_argument_group("rows").add_mutually_exclusive_group(required=True)
+    source.add_argument("--train", type=Path, metavar="FILE", help="JSON lines, or CSV if the name ends in .csv")
+    source.add_argument("--scenes", type=int, metavar="N", help="draw N scenes instead of reading a file")
+    rows = p.add_argument_group("more about rows")
+    rows.add_argument("--validation", type=Path, metavar="FILE", help="default: 5 %% of the images of --train")
+    rows.add_argument("--test", type=Path, metavar="FILE", help="pairs to compare with: image, caption, foil")
+    rows.add_argument("--test-scenes", type=int, default=1_024, metavar="N", help="(default: %(default)s)")
+    rows.add_argument("--test-draws", type=int, default=1, metavar="N", help="drawings of each of --test-scenes (1)")
+    rows.add_argument("--variants", type=int, default=0, metavar="N", help="changed scenes beside each of --scenes (0)")
+    rows.add_argument("--image-folder", type=Path, metavar="DIR", help="of relative paths (default: that of the file)")
+    for name, default in asdict(Columns()).items():
+        rows.add_argument(f"--{name.replace('_', '-')}-column", default=default, metavar="NAME", help="(%(default)s)")
+    base = p.add_argument_group("base")
+    base.add_argument("--backbone", help="such as ViT-B/32 (default), RN50, laion/ViT-L-14")
+    base.add_argument("--weights", type=Path, metavar="FILE", help="weights of the backbone (default: from the Hub)")
+    base.add_argument("--profile", choices=("paper", "embedded"), default="paper", help="embedded: the toy CLIP")
+    base.add_argument("--device", default="auto")
+    base.add_argument("--feature-cache", type=Path, metavar="DIR", help="keep the features of the backbone")
+    base.add_argument("--encode-batch-size", type=int, default=64, metavar="N")
+    _add_recipe(p.add_argument_group("recipe"))
+    out = p.add_argument_group("output")
+    out.add_argument("--out", type=Path, required=True, metavar="FILE.safetensors")
+    out.add_argument("--resume", action="store_true", help="go on from the checkpoint of an interrupted training")
+    add_overwrite(out)
+    out.add_argument("--no-plot", dest="plot", action="store_false", help="do without matplotlib")
+    return p
+
+
+def _add_recipe(recipe: argparse._ArgumentGroup) -> None:
+    schedule = Schedule()
+    for name, kind, default, note in (
+        ("learning-rate", float, schedule.learning_rate, "of AdamW"),
+        ("weight-decay", float, schedule.weight_decay, "of AdamW"),
+        ("batch-size", int, 256, "rows of distinct images"),
+        ("image-weight", float, IMAGE_WEIGHT, "lambda_v"),
+        ("text-weight", float, TEXT_WEIGHT, "lambda_t"),
+        ("patience", int, schedule.patience, "iterations without a lower validation loss"),
+        ("validate-every", int, schedule.validate_every, "iterations"),
+        ("max-iterations", int, schedule.max_iterations, "iterations"),
+        ("seed", int, 0, "of everything random"),
+        ("prompt", str, "", "stands before every caption"),
+    ):
+        recipe.add_argument(f"--{name}", type=kind, default=default, help=f"{note} (default: %(default)r)")
+    recipe.add_argument("--train-scale", action="store_true", help="train 1/tau too, up to 100 (default: the base's)")
+    recipe.add_argument("--lora", type=int, metavar="R", help="low-rank updates of both towers instead of the heads")
+    recipe.add_argument("--attention-pool", action="store_true", help="for ResNets: 0.4 MB of memory per image")
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """Refuse options that cannot work, before anything is read.
+
+    Raises:
+        ValueError: Says which option and why.
+    """
+    if options.out.suffix != ".safetensors":
+        raise ValueError(f"`--out` must end in .safetensors, got {str(options.out)!r}")
+    if not options.out.parent.is_dir():
+        raise ValueError(f"`--out` must lie in an existing folder, got {str(options.out)!r}")
+    least = {
+        "batch_size": 2,
+        "patience": 1,
+        "validate_every": 1,
+        "max_iterations": 1,
+        "encode_batch_size": 1,
+        "lora": 1,
+    }
+    for name, minimum in {**least, "scenes": 2, "test_scenes": 2, "test_draws": 1}.items():
+        value = getattr(options, name)
+        if value is not None and value < minimum:
+            raise ValueError(f"`--{name.replace('_', '-')}` must be at least {minimum}, got {value}")
+    for name in ("learning_rate", "weight_decay", "image_weight", "text_weight"):
+        if not 0 <= getattr(options, name) < float("inf"):
+            raise ValueError(f"`--{name.replace('_', '-')}` must be a number from 0 up, got {getattr(options, name)}")
+    for name in ("validation", "test", "image_folder"):
+        if options.scenes is not None and getattr(options, name) is not None:
+            raise ValueError(f"`--{name.replace('_', '-')}` must be left out with --scenes, which draws its own")
+    checkpoint = checkpoint_of(options.out)
+    if options.resume != checkpoint.is_file():
+        there = "is already there; pass --resume to go on, or delete it" if checkpoint.is_file() else "is missing"
+        raise ValueError(f"`--resume` must be given exactly if there is a checkpoint, and {str(checkpoint)!r} {there}")
+    if not options.resume:
+        keep_finished("--out", (options.out, options.out.with_suffix(".md")), overwrite=options.overwrite)
+    if options.plot:
+        try:
+            import matplotlib  # noqa: F401
+        except ImportError as error:
+            raise ImportError(
+                'the curve needs matplotlib; pass --no-plot, or run: pip install "vlgauge[demo]"'
+            ) from error
+
+
+def checkpoint_of(out: Path) -> Path:
+    """Where the training stands in between."""
+    return out.with_name(f"{out.stem}.checkpoint")
+
+
+def training_rows(options: argparse.Namespace) -> tuple[list[Row], list[Row]]:
+    """Rows for training and for validation."""
+    if options.scenes is not None:
+        n_validation = max(2, min(2_000, round(VALIDATION_SHARE * options.scenes)))
+        validation = scene_rows(n_validation, options.seed, "validation", options.variants)
+        return scene_rows(options.scenes, options.seed, "train", options.variants), validation
+    columns = columns_of(options)
+    rows = read_rows(options.train, columns, options.image_folder)
+    if options.validation is None:
+        return split_by_image(rows, VALIDATION_SHARE, options.seed)
+    return rows, read_rows(options.validation, columns, options.image_folder)
+
+
+def columns_of(options: argparse.Namespace) -> Columns:
+    """Names of the columns."""
+    return Columns(**{name: getattr(options, f"{name}_column") for name in asdict(Columns())})
+
+
+def test_pairs(options: argparse.Namespace, material: Material) -> list[Foil]:
+    """Pairs of right and wrong captions for the comparison before/after."""
+    if options.scenes is not None:
+        return scene_foils(options.test_scenes, options.seed, options.test_draws)
+    if options.test is not None:
+        return read_foils(options.test, columns_of(options), options.image_folder)
+    return other_captions(material, options.seed)

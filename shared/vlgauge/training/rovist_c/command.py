@@ -1,0 +1,190 @@
+"""Train a classifier of sentence order for rovist_c, by the recipe of RoViST-C (Wang et al., 2022).
+
+    train_rovist_c.py OUT --vist train.story-in-sequence.json --rocstories ROCStories_winter2017.csv
+    train_rovist_c.py OUT --scenes 4000 --fresh --learning-rate 5e-4
+
+Each two neighbouring sentences of a story make two samples, in order and swapped; 85 % of the stories are trained on,
+the others choose the epoch. OUT gets weights (safetensors), configuration, tokenizer, training.json, training.svg and a
+card. An interrupted run goes on where it stood when it is called again; a finished one is replaced with --overwrite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vlgauge.encoders.pairs.classifier import longest_input
+from vlgauge.encoders.pairs.classifier import takes_segments
+from vlgauge.encoders.sentences.model import resolved_device
+from vlgauge.training.options import add_run_options
+from vlgauge.training.options import exit_code
+from vlgauge.training.options import keep_finished
+from vlgauge.training.rovist_c import corpora
+from vlgauge.training.rovist_c import loop
+from vlgauge.training.rovist_c import models
+from vlgauge.training.rovist_c import pairs
+from vlgauge.training.rovist_c import report
+
+DEFAULTS = loop.Recipe()
+N_TEST_STORIES = 1_000
+# Seeds of drawn stories; those of validation and test are of other splits anyway.
+SCENES_SEED, TEST_SEED = 1, 2
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Stories on three sides; those of `test` choose nothing.
+
+    Attributes:
+        name: Where they come from.
+        training: To learn from.
+        validation: To choose the epoch.
+        test: To measure the model that was kept; may be empty.
+    """
+
+    name: str
+    training: corpora.Stories
+    validation: corpora.Stories
+    test: corpora.Stories
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("output", metavar="OUT", type=Path, help="folder for the model")
+    for kind in corpora.READERS:
+        made.add_argument(f"--{kind}", metavar="FILE", action="append", default=[], help="a corpus of this kind")
+    made.add_argument("--scenes", metavar="N", type=int, default=0, help="so many stories about drawn scenes")
+    made.add_argument("--test", metavar="FILE", help="held-out stories (jsonl); drawn ones with --scenes")
+    made.add_argument("--base", metavar="MODEL", default=models.BASE, help=f"folder or Hub id (default: {models.BASE})")
+    made.add_argument("--fresh", action="store_true", help="a small new model with a tokenizer of its own instead")
+    add_run_options(made, asdict(DEFAULTS))
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train; 0, or 2 after an error, which is one line on standard error."""
+    options = parser().parse_args(arguments)
+    return exit_code("train_rovist_c", lambda: run(options))
+
+
+def read_corpus(options: argparse.Namespace) -> Corpus:
+    """The stories that the options name.
+
+    Raises:
+        ValueError: If they name none.
+    """
+    stories: corpora.Stories = []
+    names = []
+    for kind, read in corpora.READERS.items():
+        for path in getattr(options, kind):
+            stories += read(path)
+            names.append(f"{kind} ({Path(path).name})")
+    if options.scenes:
+        stories += corpora.drawn_stories(options.scenes, SCENES_SEED, "train")
+        names.append(f"{options.scenes} stories about drawn scenes")
+    if not stories:
+        raise ValueError("a corpus is missing; pass --vist, --rocstories, --jsonl or --scenes")
+    training, validation = pairs.split_stories(stories, options.seed)
+    test = corpora.drawn_stories(N_TEST_STORIES, TEST_SEED, "test") if options.scenes else []
+    return Corpus(", ".join(names), training, validation, corpora.read_jsonl(options.test) if options.test else test)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Read, train, measure, write."""
+    import torch
+
+    interrupted = options.output / "interrupted"
+    if not interrupted.exists():
+        keep_finished("OUT", (options.output / name for name in report.MAIN_FILES), overwrite=options.overwrite)
+    recipe = loop.Recipe(**{name: getattr(options, name) for name in asdict(DEFAULTS)})
+    device = resolved_device(options.device)
+    corpus = read_corpus(options)
+    torch.manual_seed(recipe.seed)
+    if options.fresh:
+        tokenizer, model, base = models.fresh_model(sentence for story in corpus.training for sentence in story)
+    else:
+        tokenizer, model, base = models.base_model(options.base)
+    training, validation = (encoded_stories(tokenizer, model, side) for side in (corpus.training, corpus.validation))
+    say(f"{base} on {device}: {corpus.name}; {len(training)} samples to train on, {len(validation)} to validate with")
+    if options.restart:
+        shutil.rmtree(interrupted, ignore_errors=True)
+    state = loop.train(
+        model,
+        training,
+        validation,
+        recipe,
+        interrupted,
+        pad=tokenizer.pad_token_id,
+        device=device,
+        keep=lambda best, _: report.save_model(options.output, tokenizer, best, half=options.half),
+        say=say,
+        progress=False if options.no_progress else None,
+    )
+    facts = {"base": base, "corpus": corpus.name, "training_samples": len(training)}
+    facts |= measured(options.output, tokenizer, model, corpus, validation, device)
+    finish(options, recipe, corpus, state, facts)
+    shutil.rmtree(interrupted, ignore_errors=True)
+    say(f"wrote {options.output}")
+
+
+def finish(
+    options: argparse.Namespace, recipe: loop.Recipe, corpus: Corpus, state: loop.Progressed, facts: dict[str, Any]
+) -> None:
+    """Write record, card and picture."""
+    record = {
+        **facts,
+        "training_stories": len(corpus.training),
+        "validation_stories": len(corpus.validation),
+        "test_stories": len(corpus.test),
+        "minutes": sum(epoch["seconds"] for epoch in state.epochs) / 60,
+        "kept_epoch": state.best + 1,
+        "recipe": asdict(recipe),
+        "epochs": state.epochs,
+    }
+    report.write_record(options.output, record)
+    report.write_card(options.output, record, options.about)
+    if not options.no_plot:
+        report.draw(options.output, state)
+
+
+def encoded_stories(tokenizer: Any, model: Any, stories: corpora.Stories) -> pairs.Encoded:
+    """The samples of the stories as the model takes them."""
+    maximum = longest_input(tokenizer, model.config)
+    return pairs.encoded(tokenizer, pairs.samples(stories), maximum, segments=takes_segments(model))
+
+
+def measured(
+    folder: Path, tokenizer: Any, model: Any, corpus: Corpus, validation: pairs.Encoded, device: str
+) -> dict[str, Any]:
+    """How well the model does, as it was stored, on what it was not trained on."""
+    from safetensors.torch import load_file
+
+    stored = load_file(folder / "model.safetensors")
+    model.load_state_dict({name: value.float() for name, value in stored.items()})
+    found: dict[str, Any] = {"parameters": sum(parameter.numel() for parameter in model.parameters())}
+    sides = {"validation": validation}
+    if corpus.test:
+        sides["test"] = encoded_stories(tokenizer, model, corpus.test)
+    for side, data in sides.items():
+        pad = tokenizer.pad_token_id
+        found[f"{side}_accuracy"] = loop.evaluated(model, data, pad=pad, device=device)[1]
+        found[f"{side}_ordered_above_swapped"] = loop.ordered_above_swapped(model, data, pad=pad, device=device)
+    for name, value in found.items():
+        say(f"{name.replace('_', ' ')}: {value}")
+    return found
+
+
+def say(text: str) -> None:
+    """Tell what is being done."""
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""The model to train: a published ALBERT with a new head, or a small fresh one with a tokenizer of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from vlgauge.encoders.pairs.models import quiet_transformers
+from vlgauge.weights.files import hub_folder
+
+from .pairs import LABELS
+
+BASE = "albert/albert-large-v1"
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_FILES = ("*.json", "*.model", "*.txt", "*.safetensors")
+
+# The fresh model: a quarter of a million parameters, as its layers share their weights.
+FRESH: dict[str, Any] = {
+    "embedding_size": 64,
+    "hidden_size": 128,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "intermediate_size": 256,
+    "max_position_embeddings": 512,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+    "classifier_dropout_prob": 0.1,
+}
+FRESH_VOCABULARY = 512
+
+
+def base_model(name: str) -> tuple[Any, Any, str]:
+    """Tokenizer, model with a new head, and what was loaded, from a folder or a Hub id (``owner/name[@commit]``).
+
+    Raises:
+        WeightsNotFound: If the files cannot be had.
+        ValueError: If anything but the head is missing in them.
+    """
+    import transformers
+
+    if Path(name).is_dir():
+        folder, loaded = Path(name), Path(name).resolve().name
+    else:
+        repository, _, revision = name.partition("@")
+        folder = hub_folder(repository, revision or None, _FILES, "or pass a folder as --base, or --fresh")
+        loaded = f"{repository}@{folder.name}"
+    with quiet_transformers(transformers):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+        model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
+            str(folder),
+            num_labels=2,
+            id2label=LABELS,
+            label2id={word: label for label, word in LABELS.items()},
+            use_safetensors=True,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    lacking = [key for key in report["missing_keys"] if not key.startswith(("classifier", "score", "pre_classifier"))]
+    if lacking:
+        raise ValueError(f"`--base` must have all weights but those of the head, got none for {sorted(lacking)[0]}")
+    return tokenizer, model, loaded
+
+
+def fresh_model(sentences: Iterable[str]) -> tuple[Any, Any, str]:
+    """A tokenizer made from the sentences, and a small ALBERT with random weights.
+
+    The tokenizer joins bytes to the pieces that are frequent in the sentences, so it takes any text: what it has not
+    seen falls apart into bytes, and nothing is unknown.
+    """
+    import transformers
+
+    tokenizer = fresh_tokenizer(sentences)
+    config = transformers.AlbertConfig(
+        vocab_size=len(tokenizer),
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.cls_token_id,
+        eos_token_id=tokenizer.sep_token_id,
+        id2label=LABELS,
+        label2id={word: label for label, word in LABELS.items()},
+        **FRESH,
+    )
+    return tokenizer, transformers.AlbertForSequenceClassification(config), "fresh"
+
+
+def fresh_tokenizer(sentences: Iterable[str]) -> Any:
+    """Lower-cased byte pairs, with the pair encoding ``[CLS] A [SEP] B [SEP]`` and segments 0 and 1."""
+    import tokenizers
+    from tokenizers import decoders
+    from tokenizers import models
+    from tokenizers import normalizers
+    from tokenizers import pre_tokenizers
+    from tokenizers import processors
+    from tokenizers import trainers
+    from transformers import PreTrainedTokenizerFast
+
+    made = tokenizers.Tokenizer(models.BPE())
+    made.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    made.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=FRESH_VOCABULARY,
+        special_tokens=list(SPECIAL),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    made.train_from_iterator(sentences, trainer)
+    made.post_processor = processors.TemplateProcessing(
+        single="[CLS]:0 $A:0 [SEP]:0",
+        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+        special_tokens=[(word, made.token_to_id(word)) for word in ("[CLS]", "[SEP]")],
+    )
+    names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+    return PreTrainedTokenizerFast(
+        tokenizer_object=made,
+        model_max_length=FRESH["max_position_embeddings"],
+        **dict(zip(names, SPECIAL, strict=True)),
+    )

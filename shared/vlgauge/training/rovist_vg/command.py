@@ -1,0 +1,235 @@
+"""Train the heads of rovist_vg on pairs of a region and a phrase, by the recipe of RoViST-VG (Wang et al., 2022).
+
+    train_rovist_vg.py OUT --glove glove.6B.300d.txt --flickr30k DIR --images DIR
+    train_rovist_vg.py OUT --glove glove.6B.300d.txt --csv pairs.csv --crops DIR
+    train_rovist_vg.py OUT --scenes 400 --learning-rate 1e-3 --width 16
+
+Flickr30k Entities is a folder with Annotations and Sentences. The CSV has the columns image_id, noun_phrase and bbox,
+its crops are named {image_id}_{bbox}.jpg. All weights of the vision transformer are trained; a CLIP stays as it is, and
+its vectors are made once. OUT gets weights (safetensors), configuration, training.json, training.svg and a card. An
+interrupted run goes on where it stood when it is called again; a finished one is replaced with --overwrite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from vlgauge.encoders.clip.toy import TOY_NAME
+from vlgauge.encoders.grounding.model import IDF
+from vlgauge.encoders.grounding.model import VECTORS
+from vlgauge.encoders.grounding.vit import VIT_NAME
+from vlgauge.encoders.sentences.model import resolved_device
+from vlgauge.scenes import stories
+from vlgauge.text.story_idf import fit_idf
+from vlgauge.text.word_lookup import mean_vectors
+from vlgauge.text.word_lookup import write_vectors
+from vlgauge.text.word_vectors import WordVectorFile
+from vlgauge.text.word_vectors import word_vector_file
+from vlgauge.training.options import add_run_options
+from vlgauge.training.options import exit_code
+from vlgauge.training.options import keep_finished
+from vlgauge.training.rovist_c.loop import Progressed
+from vlgauge.training.rovist_c.report import draw
+from vlgauge.training.rovist_vg import drawn
+from vlgauge.training.rovist_vg import loop
+from vlgauge.training.rovist_vg import pairs
+from vlgauge.training.rovist_vg import report
+from vlgauge.training.rovist_vg.held_out import held_out
+
+SCENES_SEED = 11
+N_TEST_STORIES = 200
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("output", metavar="OUT", type=Path, help="folder for the checkpoint")
+    made.add_argument("--csv", type=Path, metavar="FILE", help="pairs as a table, with --crops")
+    made.add_argument("--crops", type=Path, metavar="DIR", help="folder of the crops of --csv")
+    made.add_argument("--flickr30k", type=Path, metavar="DIR", help="Flickr30k Entities, with --images")
+    made.add_argument("--images", type=Path, metavar="DIR", help="folder of the images of Flickr30k")
+    made.add_argument("--scenes", type=int, metavar="N", default=0, help="so many stories about drawn scenes")
+    made.add_argument("--test", type=int, metavar="N", default=N_TEST_STORIES, help="drawn test stories with --scenes")
+    made.add_argument("--glove", type=Path, metavar="FILE", help="word vectors; with --scenes, small ones are made")
+    made.add_argument("--encoder", metavar="NAME", help=f"a CLIP, frozen, or {VIT_NAME} (default; --scenes: the toy)")
+    made.add_argument("--vit", metavar="PATH", help="file or folder with the weights of the vision transformer")
+    made.add_argument("--width", type=int, default=1024, metavar="D", help="of the common space (default: 1024)")
+    add_run_options(made, {name: value for name, value in asdict(loop.DEFAULTS).items() if name != "data"})
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train; 0, or 2 after an error, which is one line on standard error."""
+    options = parser().parse_args(arguments)
+    return exit_code("train_rovist_vg", lambda: run(options))
+
+
+def read_pairs(options: argparse.Namespace) -> tuple[list[pairs.Pair], str]:
+    """The pairs that the options name, and where they come from.
+
+    Raises:
+        ValueError: If they name none, or an option is missing.
+    """
+    found: list[pairs.Pair] = []
+    names = []
+    if options.csv:
+        found += pairs.read_csv(options.csv, needed(options.crops, "--crops"))
+        names.append(options.csv.name)
+    if options.flickr30k:
+        folders = (options.flickr30k / "Annotations", options.flickr30k / "Sentences")
+        found += pairs.read_flickr30k(*folders, needed(options.images, "--images"))
+        names.append("Flickr30k Entities")
+    if options.scenes:
+        found += drawn.drawn_pairs(options.scenes, SCENES_SEED, "train")
+        names.append(f"{options.scenes} stories about drawn scenes")
+    if not found:
+        raise ValueError("the pairs are missing; pass --csv, --flickr30k or --scenes")
+    return found, ", ".join(names)
+
+
+def needed(value: Any, option: str) -> Any:
+    """The value of an option; ValueError if it was left out."""
+    if value is None:
+        raise ValueError(f"the option {option} is missing")
+    return value
+
+
+def word_vectors(options: argparse.Namespace, found: Sequence[pairs.Pair]) -> WordVectorFile:
+    """The word vectors, made if there are only drawn scenes."""
+    if options.glove is None and options.scenes and not (options.csv or options.flickr30k):
+        options.output.mkdir(parents=True, exist_ok=True)
+        path = options.output / VECTORS
+        write_vectors(path, drawn.indexed_words([pair.phrase for pair in found], options.seed))
+        told = [story.sentences for story in stories(options.scenes, SCENES_SEED, "train")]
+        fit_idf(told).save(options.output / IDF)
+        return word_vector_file(path, argument="--glove")
+    return word_vector_file(needed(options.glove, "--glove"), argument="--glove")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Read, train, measure, write."""
+    interrupted = options.output / "interrupted"
+    if not interrupted.exists():
+        keep_finished("OUT", (options.output / name for name in report.MAIN_FILES), overwrite=options.overwrite)
+    device = resolved_device(options.device)
+    found, corpus = read_pairs(options)
+    vectors = word_vectors(options, found)
+    found, rows = with_vectors(found, vectors)
+    torch.manual_seed(options.seed)
+    images, net, config = image_side(options, found, vectors.width, device)
+    recipe = recipe_of(options, data_digest(found, vectors, config))
+    config["word_vectors"] = {"file": vectors.path.name, "sha256": vectors.sha256}
+    sides = loop.split_by_image([pair.image for pair in found], recipe.seed)
+    training, validation = (loop.Side(images, torch.from_numpy(np.asarray(rows)), places) for places in sides)
+    say(f"{corpus}: {len(sides[0])} pairs to train on, {len(sides[1])} to validate with, on {device}")
+    if options.restart:
+        shutil.rmtree(interrupted, ignore_errors=True)
+    state = loop.train(
+        net,
+        training,
+        validation,
+        recipe,
+        interrupted,
+        device=device,
+        keep=lambda best: report.save_checkpoint(options.output, best, config, half=options.half),
+        say=say,
+        progress=False if options.no_progress else None,
+    )
+    about = {
+        "corpus": corpus,
+        "image_encoder": config["image_encoder"],
+        "word_vectors": vectors.identity,
+        "training_pairs": len(sides[0]),
+        "validation_pairs": len(sides[1]),
+    }
+    write_report(options, state, about | {"recipe": asdict(recipe), "held_out": measured(options, vectors)})
+    shutil.rmtree(interrupted, ignore_errors=True)
+    say(f"wrote {options.output}")
+
+
+def with_vectors(found: Sequence[pairs.Pair], vectors: WordVectorFile) -> tuple[list[pairs.Pair], np.ndarray]:
+    """The pairs whose phrases have a word with a vector, and the vectors of the phrases.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    rows, kept = mean_vectors([pair.phrase for pair in found], vectors)
+    if not kept:
+        raise ValueError(f"no phrase has a word in {vectors.path.name}; pass word vectors of this language as --glove")
+    if len(kept) < len(found):
+        say(f"{len(found) - len(kept)} of {len(found)} pairs have no word in {vectors.path.name}: left out")
+    return [found[i] for i in kept], rows
+
+
+def recipe_of(options: argparse.Namespace, data: str) -> loop.GroundingRecipe:
+    """The recipe of the options for those pairs."""
+    chosen = {name: getattr(options, name) for name in asdict(loop.DEFAULTS) if name != "data"}
+    return loop.GroundingRecipe(**chosen, data=data)
+
+
+def data_digest(found: Sequence[pairs.Pair], vectors: WordVectorFile, config: Mapping[str, Any]) -> str:
+    """Sixteen hexadecimal digits for what is trained on; images are told by their names."""
+    told = [vectors.sha256, sorted(config.items()), [(pair.image, pair.picture.place, pair.phrase) for pair in found]]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+
+
+def write_report(options: argparse.Namespace, state: Progressed, about: Mapping[str, Any]) -> None:
+    """Write the record, the card, and the picture of the losses."""
+    minutes = round(sum(epoch["seconds"] for epoch in state.epochs) / 60, 1)
+    record = {**about, "minutes": minutes, "kept_epoch": state.best + 1, "epochs": state.epochs}
+    report.write_record(options.output, record)
+    report.write_card(options.output, record, options.output.resolve().name, options.about)
+    if not options.no_plot:
+        draw(options.output, state, ["loss"])
+
+
+def image_side(
+    options: argparse.Namespace, found: Sequence[pairs.Pair], text_width: int, device: str
+) -> tuple[loop.Images, loop.GroundingNet, dict[str, Any]]:
+    """What feeds the image side, the untrained model, and what the configuration says of it."""
+    name = options.encoder or (TOY_NAME if options.scenes else VIT_NAME)
+    pictures = [pair.picture for pair in found]
+    if name == VIT_NAME:
+        vit = loop.pretrained_vit(options.vit)
+        net = loop.GroundingNet(vit, vit.config.pooler_output_size, text_width, options.width)
+        return loop.Decoded(pictures, vit.config.image_size), net, {"image_encoder": VIT_NAME}
+    from vlgauge.encoders.clip.loading import clip_encoder
+
+    toy = name == TOY_NAME
+    encoder = clip_encoder(None if toy else name, profile="embedded" if toy else "paper", device=device)
+    hidden = encoder.image_hidden(pictures, progress=False if options.no_progress else None)
+    net = loop.GroundingNet(None, hidden.shape[1], text_width, options.width)
+    known = {"image_encoder": name, "image_encoder_sha256": encoder.digest}
+    return loop.Given(torch.from_numpy(hidden)), net, known
+
+
+def measured(options: argparse.Namespace, vectors: WordVectorFile) -> dict[str, float]:
+    """Figures on held-out drawn stories, where the training was on such."""
+    if not options.scenes or not options.test:
+        return {}
+    idf = options.output / IDF
+    found = held_out(options.output, vectors.path, idf if idf.is_file() else None, options.test)
+    for name, share in found.items():
+        say(f"{name}: {100 * share:.1f} %")
+    return found
+
+
+def say(text: str) -> None:
+    """Tell what is being done."""
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""What is kept of a training: the checkpoint, its record, a picture of the losses, and a card."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vlgauge.encoders.grounding.model import CONFIG
+from vlgauge.encoders.grounding.model import FORMAT
+from vlgauge.encoders.grounding.model import WEIGHTS
+from vlgauge.writing import replacing
+from vlgauge.writing import write
+
+RECORD = "training.json"
+# What a finished training leaves under names that do not depend on its options.
+MAIN_FILES = (WEIGHTS, CONFIG, RECORD, "README.md")
+
+_CARD = """\
+# {name}
+
+Two heads that bring regions of images and words into one space, made by `vlgauge train rovist_vg` of vlgauge by the
+recipe of RoViST-VG (Wang et al., 2022, Algorithm 1) for its metric `rovist_vg`:
+
+    vlgauge.load("rovist_vg", checkpoint="{name}", glove_path=...)
+
+{about}
+| | |
+|---|---|
+{facts}
+
+| epoch | training loss | validation loss |
+|--:|--:|--:|
+{epochs}
+
+## Limitations
+
+It knows the regions and the words that it was trained on; a noun that never occurred in training gets a direction that
+means nothing.
+"""
+
+
+def save_checkpoint(folder: Path, net: Any, config: Mapping[str, Any], *, half: bool) -> None:
+    """Write the weights as safetensors, and the configuration.
+
+    Args:
+        folder: Made if it is not there.
+        net: Stays as it is.
+        config: `image_encoder`, `word_vectors` and what else is known.
+        half: Whether the weights are stored in float16.
+    """
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {
+        name: (value.half() if half else value.float()).detach().cpu().contiguous()
+        for name, value in net.state_dict().items()
+    }
+    # An interruption must leave the checkpoint of an earlier epoch whole.
+    with replacing(folder / WEIGHTS) as part:
+        save_file(tensors, part)
+    widths = {
+        "image_width": net.image_head.in_features,
+        "text_width": net.text_head.in_features,
+        "width": net.image_head.out_features,
+    }
+    write(folder / CONFIG, json.dumps({"format": FORMAT, **config, **widths, "activation": "tanh"}, indent=2) + "\n")
+
+
+def write_record(folder: Path, record: Mapping[str, Any]) -> None:
+    """Write the record of the training as JSON."""
+    write(folder / RECORD, json.dumps(record, indent=2) + "\n")
+
+
+def write_card(folder: Path, record: Mapping[str, Any], name: str, about: str = "") -> None:
+    """Write the card, all numbers of which are in the record."""
+    facts = [(key.replace("_", " "), value) for key, value in record.items() if not isinstance(value, (list, dict))]
+    facts += [(key.replace("_", " "), value) for key, value in record["recipe"].items()]
+    facts += list(record.get("held_out", {}).items())
+    rows = [
+        f"| {number}{' (kept)' if number == record['kept_epoch'] else ''} | {epoch['training_loss']:.4f} | "
+        f"{epoch['validation_loss']:.4f} |"
+        for number, epoch in enumerate(record["epochs"], 1)
+    ]
+    text = _CARD.format(
+        name=name,
+        about=f"{about}\n" if about else "",
+        facts="\n".join(f"| {key} | {_shown(value)} |" for key, value in facts),
+        epochs="\n".join(rows),
+    )
+    write(folder / "README.md", text)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

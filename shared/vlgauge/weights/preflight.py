@@ -1,0 +1,62 @@
+"""What a call of a metric lacks, gathered before anything is parsed, loaded or fetched, and told in one error."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from vlgauge.encoders.torch_use import missing_packages
+from vlgauge.weights.files import SourcesMissing
+
+
+class Preflight:
+    """The checks of one call.
+
+    Args:
+        metric: Name of the metric, for messages.
+        extra: The extra that brings its packages.
+    """
+
+    def __init__(self, metric: str, extra: str) -> None:
+        self.sources: list[str] = []
+        self._packages: list[str] = []
+        self._metric, self._extra = metric, extra
+
+    def need(self, packages: Sequence[str]) -> None:
+        """Ask for packages by the names of their modules."""
+        self._packages += packages
+
+    def look(self, check: Callable[[], object]) -> None:
+        """Run a check that looks for a source, reads no weights and fetches nothing, and keep what it says of it."""
+        try:
+            check()
+        except FileNotFoundError as error:
+            self.sources.append(str(error))
+
+    def look_for_file(self, path: object, read: Callable[[Any], object]) -> None:
+        """Check that a path names a file; if not, its reader says so. Anything but a path is left to the reader."""
+        if isinstance(path, (str, os.PathLike)) and not Path(path).expanduser().is_file():
+            self.look(lambda: read(path))
+
+    def join(self, part: Preflight, hint: str) -> None:
+        """Take what a part of this metric lacks, each source with a hint."""
+        self._packages += part._packages
+        self.sources += [f"{source}; {hint}" for source in part.sources]
+
+    def end(self) -> None:
+        """Tell all that is missing, if anything is.
+
+        Raises:
+            ImportError: If packages are not installed.
+            SourcesMissing: If sources are not given or not there.
+        """
+        if told := missing_packages(self._metric, self._packages, self._extra):
+            raise ImportError(told)
+        if len(self.sources) == 1:
+            raise SourcesMissing(self.sources[0])
+        if self.sources:
+            listed = "; ".join(f"({i}) {source}" for i, source in enumerate(self.sources, start=1))
+            raise SourcesMissing(f"{self._metric} lacks {len(self.sources)} of its sources: {listed}")

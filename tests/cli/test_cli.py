@@ -1,0 +1,307 @@
+import csv
+import json
+import os
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from folders import EXAMPLES
+
+from vlgauge.cli import main
+from vlgauge.cli.scoring import setting
+
+ROWS = [
+    {"id": "x", "text": "The dog ran home. The dog ran home.", "other": "NA"},
+    {"id": "y", "text": '[male] left. Rain, \u2028 then "sun".', "other": ""},
+]
+
+
+def write_jsonl(path, rows):
+    path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n\n", "utf-8")
+
+
+def write_json(path, rows):
+    path.write_text(json.dumps(rows), "utf-8")
+
+
+def write_csv(path, rows, delimiter=","):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0], delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def write_tsv(path, rows):
+    write_csv(path, rows, "\t")
+
+
+def write_parquet(path, rows):
+    pq.write_table(pa.Table.from_pylist(rows), path)
+
+
+WRITERS = {"jsonl": write_jsonl, "json": write_json, "csv": write_csv, "tsv": write_tsv, "parquet": write_parquet}
+
+
+def error_of(capsys, *arguments):
+    """The one line on standard error of a call that fails."""
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return err
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+def test_every_format_gives_the_same_scores(tmp_path, capsys, ending):
+    WRITERS[ending](tmp_path / f"rows.{ending}", ROWS)
+    code = main(["score", "rovist_nr", str(tmp_path / f"rows.{ending}"), "--predictions", "text", "--format", "json"])
+    record = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert record["ids"] == ["x", "y"]
+    assert record["rovist_nr_scores"] == [0.5, 1.0]
+
+
+def test_a_list_in_a_csv_cell(tmp_path, capsys):
+    write_csv(tmp_path / "rows.csv", [{"story": json.dumps(["A b c.", "A b d."])}])
+    assert main(["score", "rovist_nr", str(tmp_path / "rows.csv"), "--predictions", "story"]) == 0
+    assert "A b c. | A b d." in capsys.readouterr().out
+
+
+def test_a_blank_line_is_a_row(tmp_path, capsys):
+    (tmp_path / "rows.csv").write_text("story\nA dog ran. A dog sat.\n\nRain fell. Wind blew.\n")
+    assert main(["score", "rovist_nr", str(tmp_path / "rows.csv"), "--predictions", "story", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rovist_nr_undefined"] == 1
+
+
+def test_a_character_the_terminal_lacks_costs_nothing(tmp_path):
+    write_jsonl(tmp_path / "rows.jsonl", [{"predictions": "H\u00e9llo there. H\u00e9llo again."}])
+    command = [sys.executable, "-m", "vlgauge", "score", "rovist_nr", str(tmp_path / "rows.jsonl")]
+    finished = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}
+    )
+    assert "H\\xe9llo" in finished.stdout
+
+
+def test_the_table_shows_means_and_signature(capsys):
+    assert main(["score", "rovist_nr", str(EXAMPLES / "stories.jsonl"), "--predictions", "story", "--rows", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "good-02" in out
+    assert "good-03" not in out
+    assert "... and 38 more rows" in out
+    assert out.splitlines()[-1].startswith("rovist_nr|")
+
+
+def test_settings_and_details(tmp_path, capsys):
+    write_jsonl(tmp_path / "rows.jsonl", ROWS)
+    base = ["score", "rovist_nr", str(tmp_path / "rows.jsonl"), "--predictions", "text"]
+    assert main([*base, "--set", "mode=jaccard", "--set", "n=2", "--set", "lowercase=true", "--details"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert "mode:jaccard|n:2|sentences:rules|lowercase:True" in record["rovist_nr_signature"]
+    assert record["rovist_nr_details"][0]["inter"] == 1.0
+
+
+def test_output_goes_to_a_file_with_null_for_undefined(tmp_path, capsys):
+    write_jsonl(tmp_path / "rows.jsonl", [{"predictions": "one sentence"}])
+    assert main(["score", "rovist_nr", str(tmp_path / "rows.jsonl"), "--output", str(tmp_path / "out.json")]) == 0
+    record = json.loads((tmp_path / "out.json").read_text())
+    assert record["rovist_nr_scores"] == [None]
+    assert record["ids"] == [0]
+    assert "undefined" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("default:.* is a mean over sets of")
+def test_mmd_bert_on_the_examples(capsys):
+    path = str(EXAMPLES / "caption_sets.jsonl")
+    command = ["score", "mmd_bert", path, "--profile", "embedded", "--set", "pvalue=exact", "--rows", "0"]
+    assert main(command) == 0
+    out, error = capsys.readouterr()
+    assert "`mmd_bert` is a mean over sets of 3 sizes" in error
+    assert "profile:embedded" in out
+    # The test of the corpus leads, and the excess stands with both ends of its interval.
+    numbers = [line.split() for line in out.split("\n\n")[1].splitlines()]
+    assert numbers[0] == ["result", "value", "95", "%", "from", "to"]
+    assert [row[0] for row in numbers[2:5]] == ["mmd_bert_pvalue", "mmd_bert_excess", "mmd_bert"]
+    assert [len(row) for row in numbers[2:5]] == [2, 4, 2]
+    value, low, high = map(float, numbers[3][1:])
+    assert low < value < high
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["score", "rovist_nx", "x.csv"], "must be one of the installed metrics"),
+        (["score", "rovist_nr", "missing.csv"], "error: missing.csv: No such file or directory$"),
+        (["score", "rovist_nr", "missing"], "error: missing: No such file or directory$"),
+        (["score", "rovist_nr", "."], "FILE must be a file, got the folder '.'$"),
+        (
+            ["score", "trm", "rows.jsonl", "--set", "distance=precomputed"],
+            "--set must name a distance that a command can compute, got 'precomputed', which is for Python, where "
+            "`compute` takes `distances`$",
+        ),
+        (["score", "rovist_nr", "rows.txt"], "FILE must end in one of jsonl, json, csv, tsv, parquet"),
+        (["score", "rovist_nr", "rows.jsonl"], "the column 'predictions' in every row, row 0 has: id, text, other"),
+        (
+            ["score", "rovist_nr", "rows.jsonl", "--set", "hash=1"],
+            "--set must name a setting of the metric, got 'hash'",
+        ),
+        (["score", "rovist_nr", "rows.jsonl", "--set", "n=1", "--set", "n=2"], "got 'n' more than once"),
+        (["score", "rovist_nr", "rows.jsonl", "--set", "n"], "--set must be NAME=VALUE, got 'n'"),
+        (["score", "rovist_nr", "rows.jsonl", "--predictions", "text", "--set", "mod=x"], "did you mean `mode`?"),
+        (["score", "rovist_nr", "rows.jsonl", "--predictions", "text", "--id", "name"], "must have the column 'name'"),
+        (["score", "rovist_nr", "broken.jsonl"], "FILE must hold JSON, got .* in line 2, column 2"),
+        (["score", "rovist_nr", "array.jsonl"], "one JSON object per row, got list in line 1"),
+        (["score", "rovist_nr", "object.json"], "FILE must hold a JSON list of objects"),
+        (["score", "rovist_nr", "empty.jsonl"], "FILE must have at least one row"),
+        (["score", "rovist_nr", "latin.csv"], "FILE must be UTF-8 text, got byte 0xe9 in line 3 of 'latin.csv'"),
+        (["score", "rovist_nr", "ragged.csv"], "as many cells as titles, got 1 for 2 in row 1"),
+        (["score", "rovist_nr", "quote.csv"], "FILE must be CSV, got .* in line 3"),
+        (["score", "rovist_nr", "twice.csv"], "must have each column once, got 'a' more than once"),
+        (["score", "rovist_nr", "twice.jsonl"], "must have each key once, got 'a' more than once in line 1"),
+        (["score", "rovist_nr", "rows.jsonl", "--output", "no/where.json"], "--output must be a file in an existing"),
+        (["score", "rovist_nr", "rows.jsonl", "--output", "rows.jsonl"], "--output must be another file than FILE"),
+        (["score", "rovist_nr", "text.parquet"], "FILE must be a Parquet file"),
+        (["score", "rovist_nr", "rows.jsonl", "--predictions", "text", "--config", "video"], "`config_name`"),
+    ],
+)
+def test_errors_are_one_line(tmp_path, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(tmp_path / "rows.jsonl", ROWS)
+    files = {
+        "rows.txt": b"x",
+        "broken.jsonl": b'{"predictions": "a"}\n{x}',
+        "array.jsonl": b"[1]",
+        "object.json": b"{}",
+        "empty.jsonl": b"\n",
+        "latin.csv": b"predictions\ncaf\xe9\n"[:12] + b"\n\xe9",
+        "ragged.csv": b"predictions,b\n1,2\n3\n",
+        "quote.csv": b'id,predictions\n1,"A dog ran.\n2,"A dog sat."\n',
+        "twice.csv": b"a,a\n1,2\n",
+        "twice.jsonl": b'{"a": 1, "a": 2}\n',
+        "text.parquet": b"no parquet",
+    }
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    import re
+
+    assert re.search(message, error_of(capsys, *arguments))
+
+
+@pytest.mark.parametrize("arguments", [[], ["score"], ["scroe"], ["score", "rovist_nr", "x", "--format", "xml"]])
+def test_usage_errors_are_one_line_and_code_2(capsys, arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_faults_of_ours_keep_their_traceback(monkeypatch):
+    from vlgauge.cli import listing
+
+    monkeypatch.setattr(listing, "metric_names", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["list"])
+
+
+def test_interruption(monkeypatch, capsys):
+    from vlgauge.cli import listing
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(listing, "metric_names", interrupt)
+    assert main(["list"]) == 130
+    assert capsys.readouterr().err == "vlgauge: interrupted\n"
+
+
+def test_interruption_while_the_options_are_read(monkeypatch, capsys):
+    from vlgauge import cli
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "build_parser", interrupt)
+    assert main(["list"]) == 130
+    assert capsys.readouterr().err == "vlgauge: interrupted\n"
+
+
+def test_closed_streams_are_no_fault(monkeypatch, tmp_path):
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    write_jsonl(tmp_path / "rows.jsonl", ROWS)
+    file, out = tmp_path / "rows.jsonl", tmp_path / "scores.json"
+    assert main(["score", "rovist_nr", str(file), "--predictions", "text", "--output", str(out)]) == 0
+    assert len(json.loads(out.read_text())["rovist_nr_scores"]) == 2
+    assert main(["score", "rovist_nr", "-"]) == 2
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        stream.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("n=4", 4),
+        ("x=0.5", 0.5),
+        ("x=1e-3", 0.001),
+        ("b=true", True),
+        ("b=False", False),
+        ("p=none", None),
+        ("m=jaccard", "jaccard"),
+        ("m=[1]", "[1]"),
+        ("m=a=b", "a=b"),
+    ],
+)
+def test_values_of_settings(text, value):
+    assert setting(text)[1] == value
+    assert type(setting(text)[1]) is type(value)
+
+
+def test_list_imports_nothing_heavy():
+    code = "import sys; from vlgauge.cli import main; main(['list']); print([m for m in HEAVY if m in sys.modules])"
+    heavy = "HEAVY = ['torch', 'evaluate', 'datasets', 'numpy', 'transformers']; "
+    finished = subprocess.run([sys.executable, "-c", heavy + code], capture_output=True, text=True, check=True)
+    assert finished.stdout.splitlines()[-1] == "[]"
+    assert "rovist_nr" in finished.stdout
+
+
+def test_a_command_on_text_imports_neither_transformers_nor_torch(run_python, tmp_path):
+    pytest.importorskip("transformers")
+    code = """
+import sys
+from vlgauge.cli.loading import load_metric
+load_metric("rovist_nr").compute(predictions=["A cat sat. A dog ran by."])
+assert not {"torch", "transformers"} & set(sys.modules)
+import transformers
+"""
+    run_python(code, cwd=tmp_path)
+
+
+def test_list_says_what_is_missing(monkeypatch, capsys):
+    from vlgauge import catalog
+
+    monkeypatch.setattr(catalog, "extra_is_present", lambda extra: False)
+    assert main(["list"]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].endswith("needs the extra")
+    assert 'missing: pip install "vlgauge[mmd-bert]"' in out
+    assert main(["list", "--json"]) == 0
+    record = {metric["name"]: metric for metric in json.loads(capsys.readouterr().out)["metrics"]}
+    assert record["mmd_bert"]["missing"] == ["mmd-bert"]
+    assert record["rovist_nr"]["missing"] == []
+
+
+def test_info_names_versions_devices_and_caches(capsys):
+    assert main(["info", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert {"vlgauge", "python", "torch", "device of encoders", "rows cache", "HF_HUB_OFFLINE"} <= facts.keys()
+
+
+def test_a_closed_pipe_is_no_error():
+    command = [sys.executable, "-m", "vlgauge", "score", "rovist_nr", str(EXAMPLES / "stories.csv")]
+    command += ["--predictions", "story", "--rows", "0", "--details"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 0

@@ -1,0 +1,263 @@
+"""METEOR: by hand, against the definition token by token, properties, odd input, processes, oracles."""
+
+import gzip
+import json
+import random
+import runpy
+
+import folders
+import numpy as np
+import pytest
+from folders import TESTS
+
+from vlgauge.distances import meteor
+from vlgauge.distances.meteor import meteor_distances
+from vlgauge.distances.meteor import meteor_matrices
+from vlgauge.distances.meteor import meteor_score
+from vlgauge.text.coco_tokens import coco_normalize
+
+GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "meteor.json.gz").read_bytes()))
+SHARED = TESTS.parents[1] / "shared" / "oracles"  # beside the checkout, not part of it
+TOLERANCE = 1e-12
+BENCH = runpy.run_path(str(TESTS.parent / "scripts" / "bench" / "meteor.py"))
+
+# Reference, hypothesis, score.
+WORKED = [
+    # 4 matches in one chunk, P = 4/4, R = 4/5: F = 0.8/0.98; 1 - 0.5 / 64
+    ("a man rides a horse", "a man rides a", 0.8 / 0.98 * (1 - 1 / 128)),
+    # the other way F = 0.8 / (0.72 + 0.1)
+    ("a man rides a", "a man rides a horse", 0.8 / 0.82 * (1 - 1 / 128)),
+    # every word, none beside its neighbour: the last "the" belongs to the last "the"
+    ("the cat sat on the mat", "on the mat sat the cat", 0.5),
+    # chunks "cat" and "the mat": k = 3, P = 3/3, R = 3/4
+    ("the cat the mat", "cat the mat", 0.75 / 0.975 * (1 - 1 / 54)),
+    # only the last "a" of the reference is matched, so "a b" is one chunk
+    ("a x a b", "a b", 0.5 / 0.95 * (1 - 1 / 16)),
+    # by their stems: "dogs run" is one chunk of 2, P = 2/2, R = 2/3
+    ("dog running fast", "dogs run", 2 / 3 / (0.9 + 0.2 / 3) * (1 - 1 / 16)),
+    # an equal word comes before an equal stem that stands further right: "dogs" alone, 1 chunk
+    ("dogs x dog", "dogs", 1 / 3 / (0.9 + 0.1 / 3) * 0.5),
+    # "ride" by its stem, "men" because "man" is among its synonyms; "bicycl" is not among those of "bike"
+    ("a man rides a red bicycle", "two men ride bike", 10 / 29 * 15 / 16),
+    # the other way "men" is not among the synonyms of "man"
+    ("two men ride bike", "a man rides a red bicycle", 5 / 42),
+    # synonyms, but not those of the stems "babi" and "infant"
+    ("baby", "infant", 0.0),
+    # the hypothesis is walked from the right: "auto" gets the one "car", beside "b", and "motorcar" goes without
+    ("car b", "motorcar auto b", 2 / 3 / (0.6 + 0.1) * (1 - 1 / 16)),
+    # each takes the rightmost: "auto" the second "car", so the order is kept in one chunk of 2
+    ("car car red", "auto red", 2 / 3 / (0.9 + 0.2 / 3) * (1 - 1 / 16)),
+]
+WORDS = (
+    "dog dogs dogs hound domestic track tracks run runs running ran man men human person bike bicycle bikes cycle "
+    "wheel a a a the the couch sofa lounge car auto cars automobile machine machines x y z"
+)
+
+
+def random_captions(seed, count, longest=12):
+    rng = random.Random(seed)
+    return [" ".join(rng.choices(WORDS.split(), k=rng.randint(0, longest))) for _ in range(count)]
+
+
+def plain_distances(captions):
+    tokens = [caption.lower().split() for caption in captions]
+    return np.array([[1 - BENCH["plain_meteor"](a, b) for b in tokens] for a in tokens])
+
+
+def shared(name):
+    if not (SHARED / name).is_file():
+        pytest.skip(f"needs shared/oracles/{name}")
+    return json.loads(gzip.decompress((SHARED / name).read_bytes()))
+
+
+# -- by hand ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("reference", "hypothesis", "score"), WORKED)
+def test_worked_examples(reference, hypothesis, score):
+    assert meteor_score(reference.split(), hypothesis.split()) == pytest.approx(score, rel=1e-14)
+
+
+def test_distance_has_the_reference_first():
+    forth, back = 10 / 29 * 15 / 16, 5 / 42
+    distances = meteor_distances(["A man rides a red bicycle.", "Two men ride bike!"])
+    expected = [[1 - (1 - 0.5 / 6**3), 1 - forth], [1 - back, 1 - (1 - 0.5 / 4**3)]]
+    assert distances == pytest.approx(np.array(expected), rel=1e-13)
+
+
+# -- against the definition -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("longest", [3, 6, 12, 30])
+@pytest.mark.parametrize("seed", range(3))
+def test_distances_against_loops_over_tokens(seed, longest):
+    captions = random_captions(f"{seed} {longest}", 40, longest)
+    assert np.abs(meteor_distances(captions) - plain_distances(captions)).max() < TOLERANCE
+
+
+def test_scores_against_loops_over_tokens():
+    captions = [caption.split() for caption in random_captions(5, 200)]
+    for reference, hypothesis in zip(captions[::2], captions[1::2], strict=True):
+        expected = BENCH["plain_meteor"](reference, hypothesis)
+        assert meteor_score(reference, hypothesis) == pytest.approx(expected, abs=TOLERANCE)
+
+
+def test_generated_captions_against_loops_over_tokens():
+    for captions in BENCH["generated_captions"](5, 10):
+        texts = [" ".join(caption) for caption in captions]
+        assert np.abs(meteor_distances(texts) - plain_distances(texts)).max() < TOLERANCE
+
+
+# -- properties -------------------------------------------------------------------------------------------------------
+def test_range():
+    distances = meteor_distances(random_captions(6, 100))
+    assert distances.min() > 0
+    assert distances.max() == 1
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 20])
+def test_a_caption_is_not_at_distance_0_from_itself(k):
+    tokens = [f"w{i}" for i in range(k)]
+    assert meteor_score(tokens, tokens) == pytest.approx(1 - 0.5 / k**3, rel=1e-14)
+    assert meteor_score(["a"] * k, ["a"] * k) == pytest.approx(1 - 0.5 / k**3, rel=1e-14)
+
+
+def test_without_shared_stems_and_synonyms_it_is_1():
+    assert (meteor_distances(["a man", "the woman", "an elephant"])[~np.eye(3, dtype=bool)] == 1).all()
+
+
+def test_recall_counts_nine_times_as_much_as_precision():
+    # 4 words of 4 against 4 of 8: F = 0.5 / (0.9 * 0.5 + 0.1) and 0.5 / (0.9 + 0.05).
+    short, long = ["b", "c", "d", "e"], ["b", "c", "d", "e", "f", "g", "h", "i"]
+    assert meteor_score(short, long) / meteor_score(long, short) == pytest.approx(0.95 / 0.55, rel=1e-14)
+
+
+def test_more_chunks_score_lower():
+    reference = ["b", "c", "d", "e"]
+    scores = [
+        meteor_score(reference, hypothesis.split()) for hypothesis in ("b c d e", "c d e b", "d e c b", "e d c b")
+    ]
+    assert scores == sorted(set(scores), reverse=True)
+    assert scores[-1] == 0.5
+
+
+def test_capitals_and_punctuation_do_not_matter():
+    assert meteor_score(["A", "MAN"], ["a", "Man"]) == meteor_score(["a", "man"], ["a", "man"])
+    assert (meteor_distances(["A man!", "a (man)", "a MAN."]) == 1 - (1 - 0.5 / 8)).all()
+    assert (meteor_distances(["A B", "a b"], tokenizer=str.split) == 1 - (1 - 0.5 / 8)).all()
+
+
+def test_equal_captions_are_two_points_with_equal_rows():
+    captions = random_captions(7, 6)
+    order = [3, 0, 0, 5, 1, 3, 2, 4, 3]
+    distances = meteor_distances([captions[i] for i in order])
+    assert np.array_equal(distances, meteor_distances(captions)[np.ix_(order, order)])
+
+
+def test_distinct_pairs_are_computed_once(monkeypatch):
+    computed = []
+    counts = meteor._counts_both_ways
+    monkeypatch.setattr(meteor, "_counts_both_ways", lambda a, b: computed.append((a, b)) or counts(a, b))
+    meteor_distances(["a dog", "a cat", "A dog.", "a dog"])
+    assert len(computed) == 3
+
+
+def test_an_example_does_not_depend_on_the_others():
+    captions = random_captions(8, 3_000, 8)  # more than are kept
+    examples = [captions[i : i + 3] for i in range(0, 3_000, 3)]
+    together = list(meteor_matrices(examples))
+    assert len(together) == 1_000
+    for i in (999, 0, 500):
+        assert np.array_equal(together[i], meteor_distances(examples[i]))
+    assert np.array_equal(meteor_distances(captions[:50])[:3, :3], together[0])
+
+
+# -- processes --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("n_examples", [0, 5, 300])
+def test_workers_do_not_change_the_numbers(n_examples):
+    captions = random_captions(9, 4 * n_examples)
+    examples = [captions[i : i + 2 + i % 3] for i in range(0, len(captions), 4)]
+    alone = list(meteor_matrices(iter(examples), tokenizer=lambda text: text.split()))
+    shared_out = list(meteor_matrices(iter(examples), tokenizer=lambda text: text.split(), workers=2))
+    assert len(alone) == len(shared_out) == n_examples
+    assert all(np.array_equal(a, b) for a, b in zip(alone, shared_out, strict=True))
+
+
+@pytest.mark.parametrize(("workers", "most"), [(1, 1), (2, 160)])
+def test_examples_are_taken_when_they_are_needed(workers, most):
+    taken = []
+    matrices = meteor_matrices((taken.append(i) or ["a", "b"] for i in range(1_000)), workers=workers)
+    assert taken == []
+    next(matrices)
+    assert 0 < len(taken) <= most
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.0, True, "2", None])
+def test_wrong_workers(workers):
+    with pytest.raises(ValueError, match=rf"^`workers` must be a whole number of at least 1, got {workers!r}$"):
+        meteor_matrices([], workers=workers)
+
+
+# -- degenerate input and errors --------------------------------------------------------------------------------------
+def test_no_caption_one_caption_empty_captions():
+    assert meteor_distances([]).shape == (0, 0)
+    assert meteor_distances(["a"]) == pytest.approx(np.array([[0.5]]))
+    assert (meteor_distances(["", "?!", "\u2026"]) == 1).all()
+    assert meteor_distances(["", "a"]).tolist() == [[1, 1], [1, 0.5]]
+    assert meteor_score([], []) == meteor_score([], ["a"]) == meteor_score(["a"], []) == 0
+
+
+def test_odd_tokens():
+    tokens = ["\U0001f600", "日本", "\ud800", "", "ice_cream", "a b"]
+    assert meteor_score(tokens, tokens) == pytest.approx(1 - 0.5 / 6**3, rel=1e-14)
+    assert meteor_score(["icecream"], ["ice_cream"]) == 0
+
+
+def test_10_000_words():
+    rng = random.Random(10)
+    captions = [" ".join(rng.choices(WORDS.split(), k=10_000)) for _ in range(2)]
+    unknown = [" ".join(f"{letter}{i}" for i in range(100_000)) for letter in "pq"]
+    distances = meteor_distances([*captions, *unknown])
+    assert (distances[2, 3], distances[3, 2]) == (1.0, 1.0)
+    assert (distances[:2, :2] < 0.7).all()
+
+
+@pytest.mark.parametrize("name", ["reference_tokens", "hypothesis_tokens"])
+def test_string_in_place_of_tokens(name):
+    tokens = {"reference_tokens": ["a"], "hypothesis_tokens": ["a"], name: "a dog"}
+    with pytest.raises(TypeError, match=f"^`{name}` must be a list of tokens, got the string 'a dog'$"):
+        meteor_score(**tokens)
+
+
+def test_string_in_place_of_captions_or_out_of_a_tokenizer():
+    with pytest.raises(TypeError, match=r"^`texts` must be a list of captions, got the string 'a dog'$"):
+        meteor_distances("a dog")
+    message = "^what `tokenizer` returns must be a list of tokens, got the string 'a dog'$"
+    with pytest.raises(TypeError, match=message):
+        meteor_distances(["A dog"], tokenizer=str.lower)
+    with pytest.raises(TypeError, match=message):
+        list(meteor_matrices([["A dog"]] * 100, tokenizer=str.lower, workers=2))
+
+
+def test_nothing_heavy_is_imported(run_python, tmp_path):
+    code = "import sys, vlgauge.distances.meteor_backends\n"
+    code += "print(*{'nltk', 'evaluate', 'torch', 'scipy'} & sys.modules.keys())"
+    assert run_python(code, cwd=tmp_path).split() == []
+
+
+# -- oracles ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["name"])
+def test_golden_distances(case):
+    assert np.abs(meteor_distances(case["captions"]) - np.array(case["meteor"])).max() < TOLERANCE
+
+
+def test_shared_distances():
+    for case in shared("trm_kbm.json.gz")["cases"]:
+        distances = meteor_distances(case["predictions"] + case["references"])
+        assert np.abs(distances - np.array(case["distances"]["meteor"])).max() < TOLERANCE, case["name"]
+
+
+def test_shared_captions_of_1_000_images():
+    coco = shared("coco_fakecap.json.gz")
+    images = zip(coco["tokenized_candidates"], coco["tokenized_references"], strict=True)
+    for (candidate, references), expected in zip(images, coco["per_image"]["meteor_nltk_pairs"], strict=True):
+        scores = [meteor_score(reference.split(" "), candidate.split(" ")) for reference in references]
+        assert scores == pytest.approx(expected, abs=TOLERANCE)
+    for captions in coco["references"][:100]:
+        assert np.array_equal(meteor_distances(captions), meteor_distances(list(map(coco_normalize, captions))))

@@ -1,0 +1,170 @@
+"""The toy CLIP: its file, and what it knows of scenes that it has not seen."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from vlgauge.encoders.clip import toy
+from vlgauge.weights.files import WeightsNotFound
+
+
+@pytest.fixture(scope="module")
+def state():
+    return toy.toy_state()
+
+
+def test_the_state_fills_open_clip_strictly(state):
+    from open_clip.model import CLIP
+
+    model = CLIP(**toy.TOY_MODEL)
+    model.load_state_dict(state, strict=True)
+    assert {tensor.dtype for tensor in state.values()} == {torch.float32}
+    assert all(torch.isfinite(tensor).all() for tensor in state.values())
+    assert state["visual.proj"].shape == (toy.TOY_ROW.image_width, toy.TOY_ROW.embed_width)
+    assert state["text_projection"].shape == (toy.TOY_ROW.text_width, toy.TOY_ROW.embed_width)
+
+
+def test_unknown_tokens_share_one_row(state):
+    from safetensors.torch import load_file
+
+    stored = load_file(toy.toy_file())
+    table, ids = state["token_embedding.weight"], stored["token_embedding.ids"].long()
+    assert len(ids) == toy.toy_record()["tokens"] < 300
+    others = np.setdiff1d(np.arange(len(table)), ids.numpy())
+    assert (table[others] == table[others[0]]).all()
+    assert len(torch.unique(table[ids], dim=0)) == len(ids)
+    assert not (table[ids] == table[others[0]]).all(dim=1).any()
+
+
+def test_the_file_is_small_and_the_one_of_the_record():
+    record = toy.toy_record()
+    assert toy.toy_file().stat().st_size < 2_300_000
+    assert record["sha256"] == toy.sha256_of(toy.toy_file())
+    assert record["model"] == toy.TOY_MODEL
+    assert record["preprocessing"]["size"] == toy.TOY_ROW.size
+    assert [record["preprocessing"][name] for name in ("mean", "std")] == [
+        list(toy.TOY_ROW.mean),
+        list(toy.TOY_ROW.std),
+    ]
+    assert record["name"] == toy.TOY_NAME == toy.TOY_ROW.name
+
+
+def test_another_file_is_refused(monkeypatch, tmp_path):
+    for name in ("toy_clip.json", "toy_clip.safetensors"):
+        (tmp_path / name).write_bytes(toy.toy_file(name).read_bytes())
+    monkeypatch.setattr(toy, "toy_file", lambda name="toy_clip.safetensors": tmp_path / name)
+    assert toy.toy_state()
+    damaged = bytearray((tmp_path / "toy_clip.safetensors").read_bytes())
+    damaged[-1] ^= 1
+    (tmp_path / "toy_clip.safetensors").write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"must have the sha256 \w{8} of its record, got \w{8} in .*; install vlgauge"):
+        toy.toy_state()
+    (tmp_path / "toy_clip.safetensors").unlink()
+    with pytest.raises(WeightsNotFound, match=r"the toy CLIP is not at '.*'; install vlgauge again"):
+        toy.toy_state()
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors.torch", None)
+    with pytest.raises(ImportError, match=r'pip install "vlgauge\[clip\]"'):
+        toy.toy_state()
+
+
+def test_what_is_stored_is_what_was_trained_up_to_rounding():
+    rng = torch.Generator().manual_seed(0)
+    ids = torch.tensor([5, 320, 49406, 49407])
+    table = torch.randn(5, 64, generator=rng)
+    state = {"token_embedding.weight": table, "visual.proj": torch.randn(3, 2, generator=rng)}
+    back = toy.expanded(toy.compacted(state, ids))
+    assert set(back) == set(state)
+    assert back["token_embedding.weight"].shape == (49408, 64)
+    torch.testing.assert_close(back["token_embedding.weight"][ids], table[1:], rtol=1e-3, atol=1e-6)
+    torch.testing.assert_close(back["token_embedding.weight"][[0, 49405]], table[[0, 0]], rtol=1e-3, atol=1e-6)
+    torch.testing.assert_close(back["visual.proj"], state["visual.proj"], rtol=1e-3, atol=1e-6)
+
+
+def test_the_record_has_every_required_figure():
+    from toy_clip.figures import REQUIRED
+    from toy_clip.figures import table
+
+    held_out = toy.toy_record()["held out"]
+    assert [name for name in REQUIRED if held_out[name] < REQUIRED[name]] == []
+    assert "MISSED" not in table(held_out)
+    assert "required 0.98, MISSED" in table({"right above another scene's caption": 0.97})
+
+
+def test_a_part_of_the_figures_comes_out_again(state):
+    from toy_clip.figures import REQUIRED
+    from toy_clip.figures import figures
+
+    found = figures(state, n_scenes=96, n_stories=12, n_clips=12)
+    held_out = toy.toy_record()["held out"]
+    assert list(found) == list(held_out)
+    # Of 96 scenes a share may lie three standard deviations below that of 1,024; of 12 stories only alarm is possible.
+    for name in REQUIRED:
+        n = 12 if "story" in name else 96
+        expected = held_out[name]
+        assert found[name] >= expected - 3 * np.sqrt(max(expected * (1 - expected), 0.01) / n), name
+
+
+# -- what it says of itself -------------------------------------------------------------------------------------------
+FIRST_LOOKS = """
+import warnings
+
+import numpy as np
+
+import vlgauge
+from vlgauge.encoders.clip import toy
+
+def told(module, columns, config=None, **settings):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        vlgauge.load(module, config, profile="embedded", keep_in_memory=True, **settings).compute(**columns)
+    found = [one for one in caught if "the toy CLIP" in str(one.message)]
+    assert {one.category for one in found} <= {UserWarning}
+    return len(found)
+
+picture = np.full((64, 64, 3), 200, np.uint8)
+captioned = {"images": [picture], "predictions": ["a red square"]}
+filmed = {"videos": [[picture]], "predictions": ["a red square"]}
+story = {"images": [[picture, picture]], "predictions": [["A red square.", "A blue circle."]]}
+sets = {"predictions": [["a dog", "a cat"]], "references": [["a dog", "a bird"]]}
+looks = [
+    ("clip_s", captioned, None, {}),
+    ("pac_s", captioned, None, {}),
+    ("clip_s", filmed, "video", {}),
+    ("groovist", story | {"noun_phrases": [["a red square"]]}, None, {"regions": "whole"}),
+    ("rovist_vg", story, None, {"regions": "whole"}),
+]
+print(told("mmd_bert", sets, encoder="clip:vlgauge-toy-clip"))
+print([told(name, columns, config, **settings) for name, columns, config, settings in looks * 2])
+for name, columns, config, settings in looks:
+    toy._TOLD.clear()
+    print(name, [told(name, columns, config, **settings) for _ in range(2)])
+"""
+
+
+def test_its_first_look_at_a_picture_warns_once_per_process(run_python, tmp_path):
+    """Whichever metric looks first, be the features known or not; reading texts is no look."""
+    lines = run_python(FIRST_LOOKS, cwd=tmp_path).splitlines()
+    assert lines[:2] == ["0", str([1] + [0] * 9)]
+    assert lines[2:] == [f"{name} [1, 0]" for name in ("clip_s", "pac_s", "clip_s", "groovist", "rovist_vg")]
+
+
+def test_the_command_line_says_it_in_one_line(tmp_path):
+    data = tmp_path / "rows.jsonl"
+    Image.new("RGB", (64, 64), "red").save(tmp_path / "red.png")
+    row = {"predictions": "a red square", "images": str(tmp_path / "red.png")}
+    data.write_text(json.dumps(row) + "\n" + json.dumps(row) + "\n")
+    command = [sys.executable, "-m", "vlgauge", "score", "clip_s", str(data), "--profile", "embedded"]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    told = [line for line in finished.stderr.splitlines() if "toy CLIP" in line]
+    assert told == [
+        "vlgauge score: warning: the toy CLIP of the embedded profile knows the drawn scenes of vlgauge.scenes only: "
+        "its scores of other pictures mean nothing"
+    ]

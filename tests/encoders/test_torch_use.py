@@ -1,0 +1,190 @@
+"""Without torch, and in processes that were forked after it ran, every model says so before anything else."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vlgauge
+from vlgauge import regions
+from vlgauge.encoders import torch_use
+from vlgauge.encoders.clip import loading
+from vlgauge.encoders.grounding import model
+from vlgauge.encoders.grounding import vit
+from vlgauge.encoders.pairs import loading as pair
+from vlgauge.encoders.sentences import model as sentence
+
+# Imports find nothing of this name, as on a machine where it is not installed.
+HIDE = """
+import sys
+from importlib.machinery import PathFinder
+
+class Without(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.partition(".")[0] in HIDDEN else super().find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = Without
+"""
+SCORE = """
+import numpy as np
+import vlgauge
+
+grey = np.full((64, 64, 3), 128, dtype=np.uint8)
+captions = {"predictions": [["a dog", "a cat"]], "references": [["a dog", "a cow"]]}
+stories = {"predictions": [["A dog ran.", "It slept."]]}
+pictures = {"predictions": ["a dog"], "images": [grey]}
+data = {"mmd_bert": captions, "frechet_bert": captions, "rovist_c": stories, "clip_s": pictures, "pac_s": pictures}
+"""
+TELL = """
+for name in NAMES:
+    for profile in ("paper", "embedded"):
+        try:
+            vlgauge.load(name, profile=profile).compute(**data.get(name) or stories | {"images": [[grey]]})
+        except ImportError as error:
+            print(f"{name}: {error}")
+"""
+EXTRAS = {
+    **{name: (name, name.replace("_", "-")) for name in ("clip_s", "pac_s", "rovist_c", "rovist_vg", "rovist")},
+    "groovist": ("groovist", "groovist"),
+    "mmd_bert": ("a sentence encoder", "mmd-bert"),
+    "frechet_bert": ("a sentence encoder", "mmd-bert"),
+}
+
+
+def output_of(code, folder, **variables):
+    """Output of a process that must end by itself, and soon."""
+    own = {**os.environ, "PYTHONPATH": str(Path(vlgauge.__file__).parents[1]), **variables}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=own, cwd=folder, timeout=300, check=False, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_without_torch_every_metric_names_its_extra(tmp_path):
+    # The switches are off and nobody is at the address of the Hub: who asked there would say so.
+    offline = {"HF_HUB_OFFLINE": "0", "HF_EVALUATE_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9"}
+    code = f"HIDDEN, NAMES = ['torch'], {list(EXTRAS)}\n{HIDE}{SCORE}{TELL}"
+    expected = [
+        f'{name}: {user} needs torch, not installed here; run: pip install "vlgauge[{extra}]"'
+        for name, (user, extra) in EXTRAS.items()
+        for _ in ("paper", "embedded")
+    ]
+    assert output_of(code, tmp_path, **offline).splitlines() == expected
+
+
+def test_all_packages_that_are_missing_are_named(monkeypatch):
+    monkeypatch.setattr(torch_use, "find_spec", lambda name: None)
+    told = (
+        r'CLIP needs torch, torchvision, open_clip, safetensors, not installed here; run: pip install "vlgauge\[clip\]"'
+    )
+    with pytest.raises(ImportError, match=told):
+        loading.clip_encoder()
+
+
+# -- after a fork -----------------------------------------------------------------------------------------------------
+ENTRIES = {
+    "clip": lambda: loading.clip_encoder(profile="embedded"),
+    "clip with a checkpoint": lambda: loading.clip_with_checkpoint(profile="embedded"),
+    "sentence": sentence.sentence_encoder,
+    "pair": lambda: pair.pair_scorer(profile="embedded"),
+    "grounding": lambda: model.grounding_model(profile="embedded"),
+    "detector": lambda: regions.region_source("ssdlite320_mobilenet_v3_large"),
+}
+
+
+@pytest.mark.parametrize("family", list(ENTRIES))
+def test_no_model_is_given_out_after_a_fork(monkeypatch, family):
+    monkeypatch.setattr(torch_use, "_forked", True)
+    with pytest.raises(RuntimeError, match=r'forked from one in which torch had run .*; start processes with "spawn"'):
+        ENTRIES[family]()
+
+
+def held_models():
+    """Models of every family as somebody may have kept them."""
+    from vlgauge.regions.detectors import TorchvisionDetector
+
+    toy = loading.clip_encoder(profile="embedded", device="cpu")
+    scorer = pair.pair_scorer(profile="embedded", device="cpu")
+    yield lambda: toy.image_hidden([])
+    yield lambda: toy.text_hidden(["a dog"])
+    yield lambda: scorer.probabilities([("a", "b")])
+    # Of these no weights are needed to see that they do not start.
+    yield lambda: sentence.SentenceEncoder.encode(None, ["a dog"])
+    yield lambda: vit.VisionEncoder.image_hidden(None, [])
+    yield lambda: TorchvisionDetector.__call__(None, np.zeros((2, 2, 3)))
+
+
+def test_no_held_model_runs_after_a_fork(monkeypatch):
+    pytest.importorskip("open_clip")
+    calls = list(held_models())
+    monkeypatch.setattr(torch_use, "_forked", True)
+    for call in calls:
+        with pytest.raises(RuntimeError, match="would wait for ever"):
+            call()
+
+
+FORKED = """
+import multiprocessing
+from datasets import Dataset
+
+def scored(row):
+    return {"score": clip_s.compute(**pictures)["clip_s"]}
+
+def overlap(row):
+    return {"score": rovist_nr.compute(**stories)["rovist_nr"]}
+
+def told(row):
+    try:
+        return scored(row)
+    except RuntimeError as error:
+        return {"score": str(error)}
+
+if __name__ == "__main__":
+    multiprocessing.set_start_method("fork", force=True)
+    clip_s = vlgauge.load("clip_s", profile="embedded", keep_in_memory=True)
+    rovist_nr = vlgauge.load("rovist_nr", keep_in_memory=True)
+    rows = Dataset.from_dict({"row": [0, 1]})
+    context = multiprocessing.get_context("fork")
+    with context.Pool(1) as pool:  # nothing of torch has run yet
+        before = pool.map(scored, [0])
+    alone = scored(0)
+    with context.Pool(1) as pool:
+        after = pool.map(told, [0])
+    print(before == [alone], after)
+    print(rows.map(told, num_proc=2)["score"][1])
+    print(rows.map(overlap, num_proc=2)["score"][1] == overlap(0)["score"])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+def test_a_forked_process_is_told_and_does_not_hang(tmp_path):
+    pytest.importorskip("open_clip")
+    lines = output_of(SCORE + FORKED, tmp_path, OMP_NUM_THREADS="2").splitlines()
+    assert lines[0].startswith("True [{'score': 'models cannot run in this process")
+    assert lines[1].startswith("models cannot run in this process")
+    assert lines[2] == "True"
+
+
+SPAWNED = """
+import multiprocessing
+import scorer
+
+if __name__ == "__main__":
+    here = scorer.scored(0)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(scorer.scored, [0]) == [here])
+"""
+
+
+def test_a_spawned_process_scores_as_the_first_one_does(tmp_path):
+    """What the error after a fork advises."""
+    pytest.importorskip("open_clip")
+    scored = "def scored(row):\n    return vlgauge.load('clip_s', profile='embedded').compute(**pictures)['clip_s']\n"
+    (tmp_path / "scorer.py").write_text(SCORE + scored)
+    assert output_of(SPAWNED, tmp_path, OMP_NUM_THREADS="2") == "True\n"

@@ -1,0 +1,74 @@
+"""An encoder of images and texts whose vectors a test chooses, behind the protocol that clip_s and pac_s see."""
+
+import dataclasses
+from collections import Counter
+
+import numpy as np
+
+from vlgauge.clip_score.vectors import token_ids
+from vlgauge.clip_score.vectors import too_long
+from vlgauge.encoders import TextHidden
+from vlgauge.encoders.clip.architectures import TABLE
+
+
+def grey(value, size=(4, 4)):
+    """An image all of one grey, by which `ChosenClip` knows it."""
+    return np.full((*size, 3), value, dtype=np.uint8)
+
+
+@dataclasses.dataclass(frozen=True)
+class ChosenAdapter:
+    """Projections that scale each dimension."""
+
+    scale: tuple
+    digest: str = "fa" * 32
+
+
+class ChosenClip:
+    """Vectors by the grey of an image and by the text behind the prompt; the end token has that of the text.
+
+    Any other text has a vector made from its characters, any other token the vector of its id.
+    """
+
+    architecture = "fake"
+    identity = "fake@00000000"
+    digest = "0" * 64
+    verified = True
+    row = TABLE["ViT-B/32"]
+
+    def __init__(self, images=(), texts=(), d=3):
+        self.images, self.texts, self.d = dict(images), dict(texts), d
+        self.forwards = Counter()
+        self.prompts = set()
+
+    def image_hidden(self, pictures, *, adapter=None, batch_size=64, on_error="raise", progress=None):
+        self.forwards["image"] += len(pictures)
+        return np.stack([self._seen(picture, on_error) for picture in pictures])
+
+    def text_hidden(self, texts, *, prompt="", tokens=False, batch_size=64, progress=None):
+        self.forwards["text"] += len(texts)
+        self.prompts.add(prompt)
+        read = [prompt + text for text in texts]
+        ids, end = token_ids(read), np.stack([self._read(text) for text in texts])
+        rows = [np.array([self._vector(int(i)) for i in row], dtype=np.float32) for row in ids]
+        for table, last in zip(rows, end, strict=True):
+            table[-1] = last
+        return TextHidden(end, too_long(read), rows if tokens else None, ids)
+
+    def project(self, hidden, side, adapter=None):
+        return np.asarray(hidden if adapter is None else hidden * np.array(adapter.scale), dtype=np.float32)
+
+    def _seen(self, picture, on_error):
+        try:
+            value = int(np.asarray(picture.open().convert("L"))[0, 0])
+        except ValueError:
+            if on_error == "raise":
+                raise
+            return np.full(self.d, np.nan, dtype=np.float32)
+        return np.asarray(self.images.get(value, self._vector(value)), dtype=np.float32)
+
+    def _read(self, text):
+        return np.asarray(self.texts.get(text, self._vector(*map(ord, text))), dtype=np.float32)
+
+    def _vector(self, *numbers):
+        return np.random.default_rng([7, *numbers]).normal(size=self.d)

@@ -1,0 +1,11 @@
+"""Where things lie in this checkout."""
+
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+GOLDEN = TESTS / "golden"
+TOYS = TESTS / "helpers" / "toy_metrics"
+ROOT = TESTS.parent
+EXAMPLES = ROOT / "examples"
+METRICS = ROOT / "metrics"
+SCRIPTS = ROOT / "scripts"

@@ -1,0 +1,295 @@
+"""What every metric must fulfil: one check per promise."""
+
+import ast
+import doctest
+import importlib
+import inspect
+import json
+import math
+import re
+import zlib
+from unittest.mock import patch
+
+import evaluate
+import numpy as np
+import pytest
+import yaml
+from datasets import Features
+from evaluate.loading import evaluation_module_factory
+from evaluate.loading import get_imports
+from evaluate.loading import import_main_class
+from folders import TOYS
+from packaging.version import Version
+
+import vlgauge
+from vlgauge import base
+from vlgauge import catalog
+from vlgauge.base.metric import REPOSITORY
+from vlgauge.catalog import MetricFacts
+from vlgauge.settings import setting_names
+
+TOY = TOYS / "story_toy"
+FAMILIES = [found for found in vars(base).values() if inspect.isclass(found) and "columns" in vars(found)]
+SETS = {
+    "predictions": [["a dog runs", "a dog ran", "the dog runs"], ["a cat", "one cat", "cats"], ["x"]],
+    "references": [["a dog runs", "two dogs", "dogs run fast"], ["a plane", "one jet", "a red plane"], ["y", "z"]],
+}
+PICTURES = [np.full((8, 8, 3), value, dtype=np.uint8) for value in (20, 120, 220)]
+
+
+def parts(groovist, rovist_c, rovist_nr):
+    return {"groovist": groovist, "rovist_c": rovist_c, "rovist_nr": rovist_nr}
+
+
+# One row of each is likely to be undefined.
+ROWS = {
+    "ComponentMetric": {
+        "predictions": [parts(1.0, 0.5, 0.5), parts(0.3, 0.2, 0.9), parts(None, 1.0, 1.0)],
+        "references": [parts(0.5, 0.7, 0.9), parts(1.0, 1.0, 1.0), parts(1.0, 1.0, 1.0)],
+    },
+    "ClipScoreMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
+    "StoryImageMetric": {
+        "predictions": [["A small red circle is here."], ["It ran.", "The big star is blue."], [""]],
+        "images": [[picture] for picture in PICTURES],
+    },
+    "StoryMetric": {"predictions": [["We ran home.", "The dog ran too."], ["One.", "Two, two."], [""]]},
+    "CaptionSetMetric": SETS,
+    "StyleMetric": {
+        "predictions": ["the sea sings", "damn rain", ""],
+        "styles": ["romantic", "angry", "plain"],
+        "references": [["the sea sang", "a song of the sea"], ["damn this rain"], ["rain"]],
+    },
+}
+EMBEDDED = {"profile": "embedded", "device": "cpu"}
+SETTINGS = {
+    "StyleMetric": {"config_name": "demo"},
+    "ClipScoreMetric": EMBEDDED,
+    "StoryImageMetric": EMBEDDED,
+    "rovist_c": EMBEDDED,
+}
+FRONT_MATTER = (
+    *("title", "emoji", "colorFrom", "colorTo", "sdk", "sdk_version", "python_version", "app_file", "pinned"),
+    *("short_description", "tags", "models", "datasets", "license"),
+)
+COLOURS = ("red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray")
+HEADINGS = (
+    *("Metric Description", "How to Use", "Inputs", "Output Values", "Values from Popular Papers", "Examples"),
+    *("Limitations and Bias", "Citation", "Further References"),
+)
+
+
+def fake_encoder(texts):
+    return np.stack([np.random.default_rng(zlib.crc32(text.encode())).normal(size=6) for text in texts])
+
+
+def class_of(folder):
+    return import_main_class(evaluation_module_factory(str(folder)).module_path)
+
+
+def family_of(cls):
+    return next(base for base in cls.__mro__ if base in FAMILIES)
+
+
+def load(folder, **settings):
+    cls = class_of(folder)
+    if "encoder" in setting_names(cls):
+        settings["encoder"] = fake_encoder
+    common = SETTINGS.get(folder.name, SETTINGS.get(family_of(cls).__name__, {}))
+    return evaluate.load(str(folder), **common, **settings)
+
+
+def kinds(value):
+    """Types of a value and of everything in it."""
+    items = [*value.keys(), *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    return {type(value)}.union(*map(kinds, items))
+
+
+def check_class(folder):
+    cls = class_of(folder)
+    assert cls.__name__ == "".join(part.capitalize() for part in folder.name.split("_"))
+    assert cls.__module__.rpartition(".")[2] == folder.name
+    assert evaluate.load(str(folder), keep_in_memory=True).name == folder.name
+
+
+def check_imports(folder):
+    script = folder / f"{folder.name}.py"
+    written = set()
+    for node in ast.parse(script.read_text("utf-8")).body:
+        if isinstance(node, ast.Import):
+            assert len(node.names) == 1
+            written.add(("library", node.names[0].name.partition(".")[0]))
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level < 2
+            assert node.module
+            assert not (node.level and "." in node.module)
+            written.add(("internal" if node.level else "library", node.module.partition(".")[0]))
+    seen = get_imports(str(script))
+    assert {(kind, name) for kind, name, *_ in seen} == written
+    assert [source for _, name, source, _ in seen if source != name and name != "vlgauge"] == []
+    for sibling in set(folder.glob("*.py")) - {script}:
+        nodes = [node for node in ast.walk(ast.parse(sibling.read_text("utf-8"))) if isinstance(node, ast.ImportFrom)]
+        assert [node.module for node in nodes if node.level] == []
+
+
+def check_hint(folder):
+    extra = folder.name.replace("_", "-")
+    hint = f'"vlgauge[{extra}] @ git+{REPOSITORY}@v{vlgauge.__version__}"'
+    seen = get_imports(str(folder / f"{folder.name}.py"))
+    assert {source for _, name, source, _ in seen if name == "vlgauge"} == {hint}
+
+
+def check_files(folder):
+    names = {path.name for path in folder.iterdir()} - {"__pycache__"}
+    assert {name for name in names if not name.endswith(".py")} == {"README.md"}
+    assert folder.name + ".py" in names
+
+
+def check_names_are_free(folder):
+    # The folder of a Space comes first on its sys.path.
+    assert [path.stem for path in folder.glob("*.py") if importlib.util.find_spec(path.stem)] == []
+
+
+def check_signatures(folder):
+    cls = class_of(folder)
+    parameters = inspect.signature(cls._compute).parameters
+    assert [p.name for p in parameters.values() if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL)] == []
+    assert {column.name for column in cls.columns} <= set(parameters)
+    assert parameters["return_details"].default is False
+    overridden = [vars(cls)[name] for name in ("add", "add_batch", "compute") if name in vars(cls)]
+    assert [method for method in overridden if not method.__doc__] == []
+
+
+def check_settings(folder):
+    metric = evaluate.load(str(folder), keep_in_memory=True)
+    assert [name for name in setting_names(type(metric)) if not hasattr(metric, name)] == []
+
+
+def check_family(folder):
+    cls = class_of(folder)
+    family = family_of(cls)
+    assert [(type(column), column.name) for column in cls.columns] == [(type(c), c.name) for c in family.columns]
+    expected = Features({column.name: column.feature() for column in family.columns})
+    assert evaluate.load(str(folder), keep_in_memory=True).features == expected
+
+
+def check_description(folder):
+    info = evaluate.load(str(folder), keep_in_memory=True).info
+    texts = (info.description, info.citation, info.inputs_description, info.homepage, info.license)
+    assert all(text.strip() for text in texts)
+    assert info.citation.startswith("@")
+    assert {"Args:", "Returns:", "Examples:"} <= set(info.inputs_description.split("\n"))
+    assert info.reference_urls
+    assert all(address.startswith("https://") for address in info.reference_urls)
+
+
+def check_facts(folder):
+    cls = class_of(folder)
+    with patch.object(catalog, "metrics_root", return_value=folder.parent):
+        facts = catalog.metric_facts(folder.name)
+    assert facts == MetricFacts(folder.name, cls.measures, cls.score_range, cls.higher_is_better, cls.needs)
+    assert cls.measures.endswith("?")
+    assert cls.score_range
+    assert isinstance(cls.higher_is_better, bool)
+    assert set(cls.needs) <= set(catalog.EXTRA_MODULES)
+    assert Version(cls.requires) <= Version(vlgauge.__version__)
+
+
+def check_result(folder):
+    name, columns = folder.name, ROWS[family_of(class_of(folder)).__name__]
+    metric = load(folder, keep_in_memory=True)
+    result = metric.compute(**columns)
+    scores = result[f"{name}_scores"]
+    defined = [score for score in scores if not math.isnan(score)]
+    assert list(result)[:4] == [name, f"{name}_scores", f"{name}_undefined", f"{name}_signature"]
+    assert all(key.startswith(f"{name}_") for key in list(result)[1:])
+    assert len(scores) == len(columns["predictions"])
+    assert defined
+    assert result[name] == pytest.approx(sum(defined) / len(defined))
+    assert result[f"{name}_undefined"] == len(scores) - len(defined)
+    assert result[f"{name}_signature"].startswith(f"{name}|v:{vlgauge.__version__}|profile:")
+    detailed = metric.compute(**columns, return_details=True)
+    assert detailed.keys() > result.keys()
+    assert all(key.startswith(f"{name}_") for key in list(detailed)[1:])
+    assert kinds(detailed) <= {dict, list, str, int, float, bool, type(None)}
+    assert json.dumps({key: detailed[key] for key in result}) == json.dumps(result)
+
+
+def check_result_depends_on_nothing_else(folder):
+    name, columns = folder.name, ROWS[family_of(class_of(folder)).__name__]
+    expected = load(folder, keep_in_memory=True).compute(**columns)
+    metric = load(folder)
+    np.random.seed(0)  # noqa: NPY002
+    for row in zip(*columns.values(), strict=True):
+        metric.add(**dict(zip(columns, row, strict=True)))
+    assert json.dumps(metric.compute()) == json.dumps(expected)
+    turned = metric.compute(**{column: rows[::-1] for column, rows in columns.items()})
+    assert turned[f"{name}_scores"][::-1] == pytest.approx(expected[f"{name}_scores"], nan_ok=True)
+    for setting in {"batch_size", "chunk_bytes"} & set(setting_names(type(metric))):
+        again = load(folder, keep_in_memory=True, **{setting: 1}).compute(**columns)
+        assert again[f"{name}_signature"] == expected[f"{name}_signature"]
+        assert again[f"{name}_scores"] == pytest.approx(expected[f"{name}_scores"], nan_ok=True)
+    first = metric.compute(**{column: rows[:1] for column, rows in columns.items()})
+    assert first[f"{name}_scores"] == pytest.approx(expected[f"{name}_scores"][:1], nan_ok=True)
+
+
+def check_doctests(folder):
+    script = importlib.import_module(evaluation_module_factory(str(folder)).module_path)
+    real = evaluate.load
+
+    def load_here(path, *arguments, **settings):
+        assert path == f"vlgauge/{folder.name}"
+        return real(str(folder), *arguments, **settings | {"keep_in_memory": True})
+
+    with patch("evaluate.load", load_here):
+        found = doctest.testmod(script, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert found.failed == 0
+    assert found.attempted > 1
+
+
+def check_card(folder):
+    _, front, card = (folder / "README.md").read_text("utf-8").split("---\n", 2)
+    facts = yaml.safe_load(front)
+    assert set(FRONT_MATTER) <= set(facts)
+    assert (facts["sdk"], facts["app_file"], facts["pinned"]) == ("gradio", "app.py", False)
+    assert all(isinstance(facts[key], str) for key in ("sdk_version", "python_version", "license"))
+    assert {facts["colorFrom"], facts["colorTo"]} <= set(COLOURS)
+    assert len(facts["short_description"]) <= 60
+    assert facts["tags"][:2] == ["evaluate", "metric"]
+    prose = re.sub(r"^```.*?^```$", "", card, flags=re.MULTILINE | re.DOTALL)
+    sections = re.split(r"^#+ (.*)$", prose, flags=re.MULTILINE)
+    assert sections[1].startswith("Metric Card for ")
+    assert tuple(heading for heading in sections[3::2] if heading in HEADINGS) == HEADINGS
+    values = sections[sections.index("Output Values") + 1]
+    assert f"{'higher' if class_of(folder).higher_is_better else 'lower'} is better" in values.lower()
+    assert "NaN" in values
+
+
+LOAD_AFRESH = """
+import importlib.machinery
+import json
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        heavy = ("torch", "transformers", "sentence_transformers", "nltk")
+        return importlib.machinery.ModuleSpec(name, self) if name in heavy else None
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        raise ImportError(f"a load must not import {module.__name__}")
+
+sys.meta_path.insert(0, Absent())
+import evaluate
+from vlgauge.pool import pool
+for folder in json.loads(FOLDERS):
+    metric = evaluate.load(folder)
+    assert pool.info() == []
+    print(metric.name)
+"""
+
+
+def load_afresh(run_python, folders, cwd):
+    """Names of the metrics, loaded in a process without caches, network, and heavy packages."""
+    given = f"FOLDERS = {json.dumps([str(folder) for folder in folders])!r}\n"
+    return run_python(given + LOAD_AFRESH, cwd=cwd, HF_HOME=str(cwd / "home")).split()

@@ -1,0 +1,32 @@
+"""Tasks of the evaluation protocols with given ratings or votes, whose rows are of no importance."""
+
+import numpy as np
+
+from vlgauge.studies.protocols import CaptionPairs
+from vlgauge.studies.protocols import RatedCaptions
+
+
+def rated(ratings, groups=None, **more):
+    ratings = np.asarray(ratings, dtype=float)
+    ratings = ratings.reshape(len(ratings), -1)
+    groups = [str(i) for i in range(len(ratings))] if groups is None else groups
+    return RatedCaptions("x", {"predictions": ["a"] * len(ratings)}, ratings, groups, {"ratings": "rows"}, **more)
+
+
+def pairs(votes, kinds=None, groups=None, rows=None, **more):
+    n = len(votes)
+    groups = [str(i) for i in range(n)] if groups is None else groups
+    columns = {"predictions": ["a"] * (2 * n if rows is None else rows)}
+    return CaptionPairs("x", columns, np.array(votes), groups, kinds or ["pairs"] * n, {}, **more)
+
+
+def interleaved(a, b):
+    return np.stack([a, b], axis=1).ravel().tolist()
+
+
+def values(evaluation):
+    return {name: figure.value for name, figure in evaluation.figures.items()}
+
+
+def plain_figures(task, scores, **how):
+    return values(task.evaluate(scores, resamples=0, **how))

@@ -1,0 +1,57 @@
+"""The far end of test_killed_processes.py: a process that does as it is told, and dies where it is told."""
+
+import os
+import signal
+import sys
+
+
+def serve(connection):
+    """Answer ``(action, ...)`` with a result or an error, until None comes."""
+    # evaluate imports all of transformers, and with it torch, where that is installed: five seconds for nothing.
+    sys.modules["transformers"] = None
+    import evaluate
+
+    del sys.modules["transformers"]
+    connection.send("ready")
+    metric = None
+    while (job := connection.recv()) is not None:
+        action, *arguments = job
+        try:
+            if action == "load":
+                metric = None  # its locks first
+                folder, settings = arguments
+                metric = evaluate.load(folder, **settings)
+                answer = None
+            elif action == "die":
+                die_at(metric, *arguments)
+                answer = None
+            else:
+                answer = getattr(metric, action)(**arguments[0])
+        except Exception as error:
+            answer = error
+        connection.send(answer)
+
+
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_at(metric, point):
+    """Let this process die at a point that only it knows when it reaches."""
+    from vlgauge.base import rounds
+
+    if point == "meeting":
+        rounds.meet = die
+    elif point == "answering":
+        whole = rounds._write
+        # Another process finds its answer, and never hears of this one again.
+        rounds._write = lambda path, value: (whole(path, value), die())
+    elif point == "scoring":
+        metric._compute = die
+    elif point == "publishing":
+        rounds.os.replace = lambda source, target: die() if target.endswith(".rows") else os.rename(source, target)
+    elif point == "published":
+        whole_publish = rounds.publish
+        rounds.publish = lambda *arguments: (whole_publish(*arguments), die())
+    else:
+        raise ValueError(point)

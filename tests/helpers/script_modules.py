@@ -1,0 +1,18 @@
+"""Scripts as modules, each loaded from its file."""
+
+import sys
+from importlib.util import module_from_spec
+from importlib.util import spec_from_file_location
+
+from folders import SCRIPTS
+
+
+def script_module(path):
+    """The script at a path below `scripts`, such as "bench/clip.py", as a new module."""
+    name = "script_" + path.removesuffix(".py").replace("/", "_")
+    spec = spec_from_file_location(name, SCRIPTS / path)
+    module = module_from_spec(spec)
+    # Classes of data look themselves up there.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,22 @@
+"""Small pictures and their regions."""
+
+import numpy as np
+from PIL import Image
+
+from vlgauge import regions
+from vlgauge.media.images import image_cell
+
+SIZE = (30, 20)
+
+
+def picture(seed=0, size=SIZE):
+    pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    return Image.fromarray(pixels)
+
+
+def cell(seed=0, size=SIZE):
+    return image_cell(picture(seed, size), "image")
+
+
+def given(entries, cells=None, **options):
+    return regions.regions_of([cells], None, [entries], **options)[0]

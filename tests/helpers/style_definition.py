@@ -1,0 +1,127 @@
+"""Style tables, OnlyStyle and StyleCIDEr by their definitions: exact fractions, literal sums, nothing shared with ours.
+
+And the corpora that several test files read.
+"""
+
+import json
+import math
+import warnings
+from fractions import Fraction
+from functools import lru_cache
+
+import folders
+from hypothesis import strategies as st
+
+from vlgauge.studies.style_corpora import read_goemotions
+from vlgauge.style import StyleTable
+
+ORDERS = (1, 2, 3, 4)
+GOLDEN = json.loads((folders.GOLDEN / "stylem.json").read_text("utf-8"))
+TOY, ASYMMETRIC = GOLDEN["toy"], GOLDEN["asymmetric"]
+GOLDEN_CORPORA = {name: GOLDEN[name]["corpus"] for name in ("toy", "asymmetric", "even_spread")}
+GOLDEN_CORPORA |= GOLDEN["exclude_self"]["corpora"]
+
+# Few words and short captions, so that n-grams repeat within captions, between them and between styles.
+CAPTIONS = st.lists(st.sampled_from("abcde"), max_size=7)
+CORPORA = st.lists(st.tuples(CAPTIONS, st.sampled_from(["x", "x", "y", "zz"])), min_size=2, max_size=12).filter(
+    lambda rows: len({style for _, style in rows}) > 1
+)
+# Captions with references.
+EXAMPLES = st.lists(st.tuples(CAPTIONS, st.lists(CAPTIONS, max_size=3)), min_size=1, max_size=4)
+
+
+def ngrams_of(tokens, n):
+    return {tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)}
+
+
+class Definition:
+    """Li and Harrison (2022), Eqs. 1 to 8, on lists of tokens with one style each."""
+
+    def __init__(self, captions, styles, all_styles=None):
+        self.captions = [tuple(caption) for caption in captions]
+        self.labels = list(styles)
+        self.styles = sorted(set(all_styles or styles))
+        self.cache = {}
+
+    def df(self, ngram, style):
+        if (ngram, style) not in self.cache:
+            own = [c for c, label in zip(self.captions, self.labels, strict=True) if label == style]
+            self.cache[ngram, style] = sum(ngram in ngrams_of(c, len(ngram)) for c in own)
+        return self.cache[ngram, style]
+
+    def frequencies(self, style, n):
+        if (n, style) not in self.cache:
+            own = [c for c, label in zip(self.captions, self.labels, strict=True) if label == style]
+            self.cache[n, style] = [self.df(u, style) for u in set().union(*(ngrams_of(c, n) for c in own), ())]
+        return self.cache[n, style]
+
+    def ecdf(self, ngram, style):
+        values, df = self.frequencies(style, len(ngram)), self.df(ngram, style)
+        return Fraction(sum(x <= df for x in values), len(values)) if df else Fraction(0)
+
+    def occurrences(self, ngram):
+        return sum(self.df(ngram, style) >= 1 for style in self.styles)
+
+    def cng(self, ngram, style, variant="paper"):
+        if not self.occurrences(ngram) or (variant == "authors" and not self.df(ngram, style)):
+            return Fraction(0)
+        others = [other for other in self.styles if other != style]
+        total = sum(self.ecdf(ngram, style) - self.ecdf(ngram, other) for other in others)
+        return total / self.occurrences(ngram) / (len(others) + (variant == "paper"))
+
+    def onlystyle(self, tokens, style, variant="paper", orders="available"):
+        means = []
+        for n in ORDERS:
+            found = ngrams_of(tokens, n)
+            if found:
+                means.append(sum(self.cng(ngram, style, variant) for ngram in found) / len(found))
+        return sum(means, Fraction(0)) / ((len(means) or 1) if orders == "available" else 4)
+
+    def cosine(self, a, b, n, style, variant="paper"):
+        g, h = ({t: self.cng(t, style, variant) for t in ngrams_of(tokens, n)} for tokens in (a, b))
+        dot = sum(weight * h[ngram] for ngram, weight in g.items() if ngram in h)
+        squares = sum(w * w for w in g.values()) * sum(w * w for w in h.values())
+        return float(dot) / math.sqrt(squares) if squares else 0.0
+
+    def pair(self, a, b, style, variant="paper"):
+        score = sum(self.cosine(a, b, n, style, variant) for n in ORDERS) / 4
+        if variant == "paper":
+            return score
+        return 10 * score * math.exp(-((max(len(a) - 1, 0) - max(len(b) - 1, 0)) ** 2) / 72)
+
+    def stylecider(self, tokens, references, style, variant="paper"):
+        if not references:
+            return math.nan
+        return sum(self.pair(tokens, reference, style, variant) for reference in references) / len(references)
+
+    def without(self, tokens, style):
+        """The same without one copy of the caption in the style; the style stays, even if empty."""
+        rows = list(zip(self.captions, self.labels, strict=True))
+        if (tuple(tokens), style) in rows:
+            rows.remove((tuple(tokens), style))
+        return Definition([c for c, _ in rows], [label for _, label in rows], self.styles)
+
+
+def table_of(rows):
+    """A table of (tokens, style), without the warning about captions that have no tokens."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return StyleTable.fit([caption for caption, _ in rows], [style for _, style in rows])
+
+
+def definition_of(rows):
+    """The definition on the same rows."""
+    return Definition([caption for caption, _ in rows], [style for _, style in rows])
+
+
+def columns_of(corpus):
+    """Captions and styles of a corpus in the golden file."""
+    rows = [(caption, style) for style, captions in corpus.items() for caption in captions]
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+@lru_cache(maxsize=1)
+def goemotions(shared_folder):
+    """Train and test part of GoEmotions, and the table of the first."""
+    parts = [read_goemotions(shared_folder / "data" / "goemotions" / f"{name}.tsv.gz") for name in ("train", "test")]
+    return *parts, StyleTable.fit(parts[0].captions, parts[0].styles)

@@ -1,0 +1,64 @@
+"""The smallest CLIP that real code scores: random weights in a temporary file, and its row of the table."""
+
+import importlib.util
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from folders import GOLDEN
+
+from vlgauge.encoders.clip.architectures import ClipArchitecture
+
+PAC_S = GOLDEN / "pac_s"
+IMAGES = PAC_S / "images"
+
+TINY_CONFIG = {
+    "embed_dim": 32,
+    "quick_gelu": True,
+    "vision_cfg": {"image_size": 224, "layers": 2, "width": 128, "patch_size": 32, "head_width": 64},
+    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 1, "layers": 2},
+}
+TINY = ClipArchitecture("tiny", "tiny-quickgelu", None, 128, 64, 32, config=TINY_CONFIG)
+
+
+@cache
+def rand_clip():
+    """The module that makes the weights; numpy only."""
+    spec = importlib.util.spec_from_file_location("rand_clip", PAC_S / "rand_clip.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def tiny_state(seed=0, align=0.8, config="tiny"):
+    """Tensors of torch by OpenAI's names, new ones at each call."""
+    return rand_clip().to_torch(rand_clip().make(config, seed, align))
+
+
+def write_tiny(folder, seed=0, align=0.8, *, suffix=".safetensors", config="tiny", extra=None):
+    """Path of a file with the weights of `make(config, seed, align)`, and `extra` tensors beside them.
+
+    The suffix ".pth" gives ``{"state_dict": ...}`` as torch saves it.
+    """
+    import torch
+    from safetensors.torch import save_file
+
+    path = Path(folder) / f"{config}_s{seed}_a{align}{suffix}"
+    state = {**tiny_state(seed, align, config), **(extra or {})}
+    if suffix == ".safetensors":
+        save_file(state, path)
+    else:
+        torch.save({"state_dict": state}, path)
+    return path
+
+
+def golden_json(name):
+    """A file of golden values."""
+    return json.loads((PAC_S / name).read_text("utf-8"))
+
+
+def golden_arrays(name):
+    """Arrays of a file of golden values, by name."""
+    with np.load(PAC_S / name) as file:
+        return dict(file)

@@ -1,0 +1,58 @@
+"""Image toy: what is the fingerprint of the pixels that a metric sees?"""
+
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import evaluate
+
+from vlgauge import base
+from vlgauge.media import images as pictures
+
+_DESCRIPTION = "A number in [0, 1) that changes with every pixel of the images of a row; undefined without images."
+
+_INPUTS = """
+Args:
+    predictions: captions.
+    images: images of each caption.
+    references: captions of other people, optional.
+    return_details: adds sizes of the images, captions and references, as the metric saw them.
+"""
+
+
+class ImageToy(base.ImageMetric):
+    """Takes fingerprints of pixels.
+
+    Args:
+        max_pixels: Largest image that is decoded.
+    """
+
+    measures = "What is the fingerprint of the pixels?"
+    score_range = "0 to 1"
+    higher_is_better = True
+
+    def __init__(self, *args: Any, max_pixels: int = pictures.MAX_PIXELS, **host: Any) -> None:
+        self.max_pixels = max_pixels
+        super().__init__(*args, **host)
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, "@misc{toy}", _INPUTS, ["https://example.org/toy"])
+
+    def _compute(
+        self,
+        predictions: Sequence[str],
+        images: Sequence[Any],
+        references: Sequence[Any],
+        return_details: bool = False,
+    ) -> dict[str, Any]:
+        scores, sizes = [], []
+        for i, cells in enumerate(images):
+            digest, row = 0, []
+            for j, cell in enumerate(cells):
+                picture = pictures.open_image(cell, f"images[{i}][{j}]", max_pixels=self.max_pixels)
+                digest = zlib.crc32(picture.tobytes(), digest)
+                row.append(picture.size)
+            scores.append(digest / 2**32 if row else float("nan"))
+            sizes.append(row)
+        details = {"sizes": sizes, "captions": predictions, "references": references}
+        return self.result(scores, **(details if return_details else {}))

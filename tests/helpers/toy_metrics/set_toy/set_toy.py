@@ -1,0 +1,41 @@
+"""Set toy: how many captions do two sets have in common?"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import evaluate
+
+from vlgauge import base
+
+_DESCRIPTION = "Jaccard similarity (or overlap) of two sets of captions; two empty sets are undefined."
+
+_INPUTS = """
+Args:
+    predictions: candidates of each example.
+    references: references of each example.
+    return_details: adds the captions in common.
+"""
+
+
+class SetToy(base.CaptionSetMetric):
+    """Compares sets."""
+
+    measures = "How many captions do two sets have in common?"
+    score_range = "0 to 1"
+    higher_is_better = True
+    configs = ("jaccard", "overlap")
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, "@misc{toy}", _INPUTS, ["https://example.org/toy"])
+
+    def _compute(
+        self,
+        predictions: Sequence[Sequence[str]],
+        references: Sequence[Sequence[str]],
+        return_details: bool = False,
+    ) -> dict[str, Any]:
+        pairs = [(set(ours), set(theirs)) for ours, theirs in zip(predictions, references, strict=True)]
+        common = [sorted(ours & theirs) for ours, theirs in pairs]
+        whole = [min(map(len, pair)) if self.config_name == "overlap" else len(pair[0] | pair[1]) for pair in pairs]
+        scores = [len(part) / size if size else float("nan") for part, size in zip(common, whole, strict=True)]
+        return self.result(scores, **({"common": common} if return_details else {}))

@@ -1,0 +1,64 @@
+"""Story toy: how many letters has a story?"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import evaluate
+
+from vlgauge import base  # From: "vlgauge[story-toy] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+from .letters import count_letters
+
+_CITATION = "@misc{toy, title = {A metric for tests}}"
+
+_DESCRIPTION = "The number of letters of a story, times a weight. A story without letters is undefined."
+
+_INPUTS = """
+Args:
+    predictions: stories, each a string or a list of sentences. A sentence that is the name of an exception raises it.
+    return_details: adds the number of letters of each sentence.
+
+Returns:
+    story_toy: mean number of letters, more is better; story_toy_scores, story_toy_undefined, story_toy_signature.
+
+Examples:
+    >>> metric = evaluate.load("vlgauge/story_toy", weight=2.0)
+    >>> result = metric.compute(predictions=["one two", "three"])
+    >>> result["story_toy_scores"]
+    [12.0, 10.0]
+    >>> result["story_toy"]
+    11.0
+"""
+
+_FAULTS = {fault.__name__: fault for fault in (RuntimeError, KeyboardInterrupt, SystemExit, MemoryError)}
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class StoryToy(base.StoryMetric):
+    """Counts letters.
+
+    Args:
+        weight: Factor of every score.
+    """
+
+    measures = "How many letters has a story?"
+    score_range = "0 to infinity"
+    higher_is_better = True
+
+    def __init__(self, *args: Any, weight: float = 1.0, **host: Any) -> None:
+        self.weight = weight
+        super().__init__(*args, **host)
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, ["https://example.org/toy"])
+
+    def _compute(self, predictions: Sequence[Any], return_details: bool = False) -> dict[str, Any]:
+        stories = [[story] if isinstance(story, str) else story for story in predictions]
+        letters = []
+        for story in stories:
+            for sentence in story:
+                if sentence in _FAULTS:
+                    raise _FAULTS[sentence](sentence)
+            letters.append([count_letters(sentence) for sentence in story])
+        scores = [self.weight * sum(counts) if sum(counts) else float("nan") for counts in letters]
+        return self.result(scores, **({"letters": letters} if return_details else {}))

@@ -1,0 +1,67 @@
+"""The cards of clip_s and pac_s against the published tables and the table of backbones."""
+
+import pytest
+from folders import METRICS
+
+from vlgauge.encoders.clip.architectures import TABLE
+
+PUBLISHED = {
+    "CLIP ViT-B/32": "ViT-B/32",
+    "CLIP ViT-B/16": "ViT-B/16",
+    "CLIP ViT-L/14": "ViT-L/14",
+    "LAION ViT-B-32": "laion/ViT-B-32",
+    "LAION ViT-L-14": "laion/ViT-L-14",
+    "CLIP RN50": "RN50",
+    "CLIP RN101": "RN101",
+    "CLIP RN50x4": "RN50x4",
+}
+
+
+def card(name):
+    return (METRICS / name / "README.md").read_text("utf-8")
+
+
+def tables(text, first_cell):
+    """Rows of every table whose head begins with a cell; each row is a list of cells."""
+    found, rows = [], None
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if line.startswith(f"| {first_cell}"):
+            rows = []
+            found.append(rows)
+        elif not line.startswith("|"):
+            rows = None
+        elif rows is not None and set(cells[0]) != {"-"}:
+            rows.append(cells)
+    return found
+
+
+@pytest.fixture
+def published(shared_folder):
+    """Backbone to its cells "CLIP-S PAC-S", without and with references."""
+    text = (shared_folder / "specs" / "pac_s.md").read_text("utf-8")
+    found = tables(text, "reference-free") + tables(text, "with references (VATEX 9")
+    return [{PUBLISHED[row[0]]: row[1:] for row in rows} for rows in found]
+
+
+def test_pac_s_prints_the_published_numbers(published):
+    found = tables(card("pac_s"), "backbone | Expert")
+    for wanted, rows in zip(published, found, strict=True):
+        assert {row[0]: row[1:] for row in rows} == {
+            name: [cell.split()[1] for cell in cells] for name, cells in wanted.items()
+        }
+
+
+def test_clip_s_prints_the_published_numbers(published):
+    (rows,) = tables(card("clip_s"), "backbone | Expert")
+    assert [row[0] for row in rows[1::2]] == ["with references"] * 5
+    for plain, with_references in zip(rows[::2], rows[1::2], strict=True):
+        for row, wanted in zip((plain, with_references), published, strict=True):
+            assert row[1:] == [cell.split()[0] for cell in wanted[plain[0]]]
+
+
+@pytest.mark.parametrize("name", ["clip_s", "pac_s"])
+def test_the_backbones_without_a_pinned_commit_are_named(name):
+    newest = " and ".join(row.name for row in TABLE.values() if row.revision is None)
+    (line,) = [line for line in card(name).splitlines() if line.startswith("| `weights` |")]
+    assert line.endswith(f"; `None`: from the Hub, at a pinned commit; of {newest} the newest |")

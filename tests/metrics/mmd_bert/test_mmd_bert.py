@@ -1,0 +1,272 @@
+import gzip
+import json
+import math
+
+import numpy as np
+import pytest
+from folders import GOLDEN
+
+import vlgauge
+from vlgauge.signatures import parse_signature
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")  # tested in test_caption_set_corpora.py
+
+DOGS = ["A dog leaps for a ball.", "Brown dog playing on grass.", "A puppy chases a red toy.", "Dog in mid-jump."]
+PLANES = ["A jet on the runway.", "Two planes taxi past.", "An airliner takes off.", "Planes wait at the gate."]
+VECTORS = {"a": [0.0, 0.0], "b": [1.0, 0.0], "c": [0.0, 2.0], "d": [3.0, 1.0], "e": [0.5, 0.5]}
+
+
+def golden():
+    path = next(GOLDEN.glob("mmd.json*"))
+    data = path.read_bytes()
+    return json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
+
+
+@pytest.fixture(scope="module")
+def mmd_bert():
+    return vlgauge.load("mmd_bert", keep_in_memory=True, profile="embedded", pvalue="exact", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return vlgauge.load("mmd_bert", keep_in_memory=True)
+
+
+def test_captions_to_numbers(mmd_bert, no_sockets):
+    result = mmd_bert.compute(predictions=[DOGS, PLANES, DOGS[:1]], references=[DOGS, DOGS, DOGS])
+    same, other, undefined = result["mmd_bert_scores"]
+    assert same < 0 < other
+    assert math.isnan(undefined)
+    assert result["mmd_bert"] == pytest.approx((same + other) / 2)
+    assert result["mmd_bert_pvalues"][:2] == pytest.approx([1.0, 2 / 70])
+    assert result["mmd_bert_undefined"] == 1
+    assert "profile:embedded" in result["mmd_bert_signature"]
+    assert "|enc:sentence-transformers/all-MiniLM-L6-v2@c9745ed1|dtype:float32|" in result["mmd_bert_signature"]
+
+
+def test_the_keys_of_a_test_come_only_with_it(mmd_bert, plain):
+    without = plain.compute(predictions=[["a", "b"]], references=[["c", "d"]], embeddings=VECTORS)
+    with_test = mmd_bert.compute(predictions=[["a", "b"]], references=[["c", "d"]], embeddings=VECTORS)
+    assert list(without) == ["mmd_bert", "mmd_bert_scores", "mmd_bert_undefined", "mmd_bert_signature"]
+    assert {key.removeprefix("mmd_bert_") for key in with_test.keys() - without.keys()} == {
+        *("pvalue", "z", "excess", "excess_interval", "null_mean", "mean_log_pvalue", "expected_mean_log_pvalue"),
+        *("pvalues", "excess_scores", "null_means", "zscores"),
+    }
+    assert without["mmd_bert_scores"] == with_test["mmd_bert_scores"]
+    assert "seed" not in without["mmd_bert_signature"]
+
+
+@pytest.mark.parametrize("estimator", ["unbiased", "biased", "released"])
+@pytest.mark.parametrize("bandwidth", ["median", "mean", "max", "max2"])
+def test_golden_cases_from_the_texts(estimator, bandwidth):
+    cases = golden()["cases"]
+    metric = vlgauge.load("mmd_bert", keep_in_memory=True, estimator=estimator, bandwidth=bandwidth, device="cpu")
+    result = metric.compute(predictions=[c["predictions"] for c in cases], references=[c["references"] for c in cases])
+    wanted = [case["mmd"][estimator][bandwidth] for case in cases]
+    assert result["mmd_bert_scores"] == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize("estimator", ["unbiased", "biased", "released"])
+@pytest.mark.parametrize("case", golden()["arrays"], ids=lambda case: case["name"])
+def test_golden_arrays(estimator, case):
+    metric = vlgauge.load("mmd_bert", keep_in_memory=True, estimator=estimator, pvalue="exact")
+    sides = [[np.array(case[side])] for side in ("predictions", "references")]
+    texts = [[["x"] * len(side[0])] for side in sides]
+    result = metric.compute(predictions=texts[0], references=texts[1], embeddings=tuple(sides))
+    wanted = case["mmd"]["median"][estimator]
+    assert result["mmd_bert"] == pytest.approx(wanted["value"], abs=1e-10)
+    assert result["mmd_bert_pvalues"] == pytest.approx([wanted["p"]], abs=1e-12)
+
+
+def test_published_code(shared_folder):
+    cases = json.loads(gzip.decompress((shared_folder / "oracles" / "trm_kbm.json.gz").read_bytes()))["cases"]
+    metric = vlgauge.load("mmd_bert", keep_in_memory=True, estimator="released", pvalue="exact", device="cpu")
+    result = metric.compute(predictions=[c["predictions"] for c in cases], references=[c["references"] for c in cases])
+    assert result["mmd_bert_scores"] == pytest.approx([c["mmd"]["released"]["median"] for c in cases], abs=1e-6)
+    assert result["mmd_bert_pvalues"] == pytest.approx([c["mmd"]["released"]["p"] for c in cases], abs=1e-12)
+
+
+def test_details(mmd_bert):
+    result = mmd_bert.compute(
+        predictions=[["a", "a"], ["a"]], references=[["c", "d"], ["b"]], embeddings=VECTORS, return_details=True
+    )
+    first, undefined = result["mmd_bert_details"]
+    assert set(first) == {"bandwidth", "n_distinct", "n_partitions", "exact", "null_std"}
+    assert (first["n_distinct"], first["n_partitions"], first["exact"]) == (3, 6, True)
+    assert undefined == {}
+
+
+@pytest.mark.parametrize(("estimator", "value"), [("unbiased", 0.0), ("biased", 0.0), ("released", 1.00001 * 5 / 6)])
+def test_equal_captions_only(estimator, value):
+    metric = vlgauge.load("mmd_bert", keep_in_memory=True, estimator=estimator, pvalue="exact")
+    result = metric.compute(predictions=[["a"] * 3], references=[["a"] * 4], embeddings=VECTORS)
+    assert result["mmd_bert"] == pytest.approx(value, abs=1e-15)
+    assert result["mmd_bert_pvalues"] == [1.0]
+
+
+@pytest.mark.parametrize(("predictions", "references"), [(["a"], ["b", "c"]), ([], ["b", "c"]), (["a", "b"], [])])
+def test_too_few_captions_are_undefined(plain, predictions, references):
+    with pytest.warns(UserWarning, match="`mmd_bert` is undefined for all of 1 examples"):
+        result = plain.compute(predictions=[predictions], references=[references], embeddings=VECTORS)
+    assert math.isnan(result["mmd_bert"])
+    assert result["mmd_bert_undefined"] == 1
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_vector_that_is_not_finite_makes_its_example_undefined(mmd_bert, bad):
+    vectors = VECTORS | {"bad": [0.0, bad]}
+    rows = {"predictions": [["a", "bad"], ["a", "b"]], "references": [["c", "d"], ["c", "d"]]}
+    result = mmd_bert.compute(**rows, embeddings=vectors)
+    alone = mmd_bert.compute(predictions=[["a", "b"]], references=[["c", "d"]], embeddings=VECTORS)
+    assert np.isnan(result["mmd_bert_scores"]).tolist() == [True, False]
+    assert np.isnan(result["mmd_bert_pvalues"]).tolist() == [True, False]
+    assert result["mmd_bert_scores"][1] == alone["mmd_bert"]
+
+
+def test_strings_are_embedded_once_each():
+    seen = []
+
+    class Counting:
+        def encode(self, texts):
+            seen.extend(texts)
+            return np.array([[len(text), ord(text[0]) / 100] for text in texts])
+
+    metric = vlgauge.load("mmd_bert", keep_in_memory=True, encoder=Counting())
+    metric.compute(predictions=[["aa", "b"], ["aa", "aa"]], references=[["b", "cc"], ["ddd", "b"]])
+    assert sorted(seen) == ["aa", "b", "cc", "ddd"]
+
+
+def test_place_and_chunks_do_not_matter(mmd_bert):
+    rng = np.random.default_rng(5)
+    words = {f"w{i}": rng.normal(size=3).tolist() for i in range(30)}
+    names = list(words)
+    sets = [[list(rng.choice(names, size=k)) for k in rng.integers(2, 6, size=2)] for _ in range(25)]
+    rows = {"predictions": [s[0] for s in sets], "references": [s[1] for s in sets]}
+    whole = mmd_bert.compute(**rows, embeddings=words)
+    small = vlgauge.load("mmd_bert", keep_in_memory=True, pvalue="exact", chunk_bytes=1).compute(
+        **rows, embeddings=words
+    )
+    turned = mmd_bert.compute(**{key: value[::-1] for key, value in rows.items()}, embeddings=words)
+    for key in ("mmd_bert_scores", "mmd_bert_pvalues", "mmd_bert_zscores"):
+        assert small[key] == pytest.approx(whole[key], abs=1e-12, nan_ok=True)
+        assert turned[key][::-1] == pytest.approx(whole[key], abs=1e-12, nan_ok=True)
+
+
+def test_scores_stay_in_their_range(plain):
+    # The lowest value: each candidate has a twin among the references, and nobody else is near.
+    far = {"a": [0.0, 0.0], "b": [1e9, 0.0]}
+    result = plain.compute(predictions=[["a", "b"], ["a", "a"]], references=[["a", "b"], ["b", "b"]], embeddings=far)
+    assert result["mmd_bert_scores"][0] >= -1.0
+    tight = vlgauge.load("mmd_bert", keep_in_memory=True, bandwidth=1.0)
+    result = tight.compute(predictions=[["a", "b"], ["a", "a"]], references=[["a", "b"], ["b", "b"]], embeddings=far)
+    assert result["mmd_bert_scores"] == [-1.0, 2.0]
+
+
+def test_order_within_a_set_does_not_matter(mmd_bert):
+    one = mmd_bert.compute(predictions=[["a", "b", "c"]], references=[["d", "e"]], embeddings=VECTORS)
+    two = mmd_bert.compute(predictions=[["c", "a", "b"]], references=[["e", "d"]], embeddings=VECTORS)
+    assert two["mmd_bert"] == pytest.approx(one["mmd_bert"], abs=1e-14)
+    assert two["mmd_bert_pvalues"] == one["mmd_bert_pvalues"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ({"predictions": [], "references": []}, "must have at least one row"),
+        (
+            {"predictions": [["a"]], "references": [["a"], ["b"]]},
+            "`references` must have one row per row of `predictions`",
+        ),
+        ({"predictions": [["a"], "b"], "references": [["a"], ["b"]]}, r"`predictions\[1\]` must be a list of captions"),
+        (
+            {"predictions": [["a"], ["b", 3]], "references": [["a"], ["b"]]},
+            r"`predictions\[1\]\[1\]` must be a caption",
+        ),
+        (
+            {"predictions": [["a"], None], "references": [["a"], ["b"]]},
+            r"`predictions\[1\]` must be a list of captions",
+        ),
+        (
+            {"predictions": [["a\ud800"]], "references": [["a"]]},
+            r"`predictions\[0\]\[0\]` must be valid Unicode.*U\+D800",
+        ),
+        ({"predictions": [["a"]]}, "`references` is missing: mmd_bert needs `predictions` and `references`"),
+    ],
+)
+def test_bad_rows_are_refused(plain, rows, message):
+    with pytest.raises(ValueError, match=message):
+        plain.compute(**rows)
+
+
+@pytest.mark.parametrize(
+    ("embeddings", "message"),
+    [
+        ({"a": [1.0]}, r"`embeddings` must have a vector for `predictions\[0\]\[1\]`, got none for 'b'"),
+        ({"a": [1.0], "b": [1.0, 2.0], "c": [1.0], "d": [1.0]}, r"a vector of one length, got shape \(2,\) for 'b'"),
+        (3, "`embeddings` must be a mapping from caption to vector, or a pair"),
+        (([], []), r"`embeddings\[0\]` must have one array per example, got 0 for 1"),
+        (
+            ([np.ones((2, 2))], [np.ones((3, 2))]),
+            r"`embeddings\[1\]\[0\]` must have shape \(n_captions, d\) with 2 rows",
+        ),
+        (([np.ones((2, 2))], [np.ones((2, 3))]), "`embeddings` must be of one width d, got 2, 3"),
+        (([np.ones((2, 0))], [np.ones((2, 0))]), "`embeddings` must be of one width d, got 0"),
+        ({name: ["1", "2"] for name in "abcd"}, r"`embeddings\['a'\]` must hold real numbers, got <U1"),
+        ({name: [[1.0], [1.0, 2.0]] for name in "abcd"}, r"`embeddings\['a'\]` must be an array of real numbers"),
+        ({name: [] for name in "abcd"}, r"a vector of one length, got shape \(0,\)"),
+        (([[["x", "y"]] * 2], [np.ones((2, 2))]), r"`embeddings\[0\]\[0\]` must hold real numbers"),
+    ],
+)
+def test_bad_embeddings_are_refused(plain, embeddings, message):
+    with pytest.raises(ValueError, match=message):
+        plain.compute(predictions=[["a", "b"]], references=[["c", "d"]], embeddings=embeddings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"estimator": "unbiassed"}, "`estimator` must be one of 'unbiased', 'biased', 'released', got 'unbiassed'"),
+        ({"bandwidth": "modal"}, "`bandwidth` must be one of"),
+        ({"bandwidth": -1.0}, "`bandwidth` must be one of"),
+        ({"pvalue": "yes"}, "`pvalue` must be one of"),
+        ({"permutations": 0}, "`permutations` must be a whole number of at least 1"),
+        ({"pooling": "max"}, "`pooling` must be one of 'model', 'cls'"),
+        ({"encoder": 3}, "`encoder` must be a name, a folder, a function or an object"),
+        ({"profile": "toy"}, "`profile` must be one of 'paper', 'embedded'"),
+    ],
+)
+def test_bad_settings_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        vlgauge.load("mmd_bert", **settings)
+
+
+def test_unknown_settings_are_refused():
+    with pytest.raises(TypeError, match=r"`bandwith` is no setting of mmd_bert; did you mean `bandwidth`\?"):
+        vlgauge.load("mmd_bert", bandwith="median")
+
+
+def test_too_many_partitions_for_an_exact_test(mmd_bert):
+    captions = ["a", "b", "c", "d", "e"] * 2
+    with pytest.raises(ValueError, match="at most `max_partitions`=20000 partitions, got 184756 for 10 candidates"):
+        mmd_bert.compute(predictions=[captions], references=[captions], embeddings=VECTORS)
+    auto = vlgauge.load("mmd_bert", keep_in_memory=True, pvalue="auto", permutations=99)
+    result = auto.compute(predictions=[captions], references=[captions], embeddings=VECTORS, return_details=True)
+    assert result["mmd_bert_details"][0]["exact"] is False
+    assert 0.01 <= result["mmd_bert_pvalues"][0] <= 1.0
+
+
+def test_per_call_data_does_not_travel_between_processes(tmp_path):
+    metric = vlgauge.load("mmd_bert", num_process=2, process_id=1, experiment_id="x", cache_dir=str(tmp_path))
+    with pytest.raises(ValueError, match="`embeddings` must be left out when `num_process` is over 1"):
+        metric.compute(predictions=[["a"]], references=[["b"]], embeddings=VECTORS)
+
+
+def test_the_signature_names_the_pooling_only_where_it_is_read():
+    sides = {"predictions": [["a", "bb"]], "references": [["c", "dddd"]]}
+    given = vlgauge.load("mmd_bert", encoder=lambda texts: np.array([[float(len(text)), 1.0] for text in texts]))
+    assert "|pooling:" not in given.compute(**sides)["mmd_bert_signature"]
+    assert "|pooling:model" in vlgauge.load("mmd_bert").signature()
+    vectors = {text: np.ones(2) * len(text) for text in ("a", "bb", "c", "dddd")}
+    fields = parse_signature(vlgauge.load("mmd_bert").compute(**sides, embeddings=vectors)["mmd_bert_signature"])[1]
+    assert fields["enc"] == "given"
+    assert not {"pooling", "dtype", "encoder"} & fields.keys()

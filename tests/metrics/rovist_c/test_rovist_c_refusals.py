@@ -1,0 +1,232 @@
+"""Models of sentence order that are refused, each with its reason."""
+
+import argparse
+import json
+import pickle
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from safetensors.torch import save_file
+from sentence_pair_models import authors_model
+from sentence_pair_models import bert
+from sentence_pair_models import values_of
+from sentence_pair_models import written
+from tiny_rovist_c import CHECKPOINT
+from tiny_rovist_c import TINY
+
+import vlgauge
+from vlgauge.encoders import WeightsNotFound
+from vlgauge.encoders.pairs.models import find_pair_model
+from vlgauge.pool import pool
+
+
+@pytest.fixture(scope="module")
+def authors():
+    return authors_model()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """`folder(model)` writes a model and the tiny tokenizer."""
+    return lambda model, **labels: written(tmp_path / "classifier", model, **labels)
+
+
+# -- what is refused --------------------------------------------------------------------------------------------------
+def test_without_a_model_the_paper_profile_says_where_it_is():
+    with pytest.raises(WeightsNotFound, match=r"`model` is missing: .*sop_model_epoch4.pth.tar is at https://drive"):
+        vlgauge.load("rovist_c").compute(predictions=[["A.", "B."]])
+
+
+@pytest.mark.parametrize(
+    ("model", "base", "profile", "message"),
+    [
+        (
+            "nowhere/at.pth.tar",
+            None,
+            "paper",
+            "`model` must be an existing folder or file, or a Hub id with its commit",
+        ),
+        (
+            "owner/name",
+            None,
+            "paper",
+            "a Hub id with its commit .owner/name@<40 hexadecimal digits>., got 'owner/name'",
+        ),
+        ("owner/name@main", None, "paper", "got 'owner/name@main'"),
+        ("owner/name@" + "a" * 40, None, "embedded", "`model` must be a folder under the embedded profile"),
+        (
+            "owner/name@" + "a" * 40,
+            None,
+            "paper",
+            r"owner/name \(revision a{40}; files .*is not in .*hf download owner/name",
+        ),
+        (str(CHECKPOINT), "owner/base", "paper", "`base` must be an existing folder, or a Hub id with its commit"),
+    ],
+)
+def test_missing_files(model, base, profile, message, no_sockets):
+    with pytest.raises(WeightsNotFound, match=message):
+        find_pair_model(model, base, profile)
+
+
+def test_a_checkpoint_needs_a_base_and_a_folder_has_one(tmp_path):
+    with pytest.raises(
+        ValueError, match=r"`base` is missing: .*v1@COMMIT.; .*`vlgauge prefetch rovist_c`, .* or by `git ls-remote "
+    ):
+        find_pair_model(str(CHECKPOINT))
+    with pytest.raises(ValueError, match="`base` must be left out unless `model` is a checkpoint file"):
+        find_pair_model(str(TINY), str(TINY))
+    with pytest.raises(ValueError, match="`base` must be left out unless `model` is a checkpoint file"):
+        find_pair_model(None, str(TINY), "embedded")
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    import sys
+
+    pool.unload()
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(ImportError, match=r'pip install "vlgauge\[rovist-c\]"'):
+        values_of(CHECKPOINT, TINY)
+
+
+def remove(*names):
+    def change(folder):
+        for name in names:
+            (folder / name).unlink()
+
+    return change
+
+
+def configure(**settings):
+    def change(folder):
+        path = folder / "config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | settings))
+
+    return change
+
+
+def without_tensor(name):
+    def change(folder):
+        tensors = load_file(folder / "model.safetensors")
+        del tensors[name]
+        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+    return change
+
+
+def cut_short(folder):
+    data = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(data[: len(data) // 2])
+
+
+def pickled(folder):
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (remove("config.json"), "`model` must be a folder with config.json"),
+        (lambda f: (f / "config.json").write_text("{"), "`model` must hold JSON, got .*config.json"),
+        (
+            configure(auto_map={"AutoModel": "x.Y"}),
+            "`model` must be a model of the transformers library, got one with code",
+        ),
+        (remove("tokenizer.json"), "`model` must come with its tokenizer, got none"),
+        (pickled, "`model` must have all its weights as safetensors, got others or none"),
+        (lambda f: (f / "adapter_config.json").write_text("{}"), "`model` must have all its weights as safetensors"),
+        (without_tensor("classifier.weight"), "fails with: no weights for classifier.weight"),
+        (without_tensor("albert.pooler.bias"), "fails with: no weights for albert.pooler.bias"),
+        (configure(hidden_size=64), "`model` must be a sequence-pair classifier that loads"),
+        (
+            configure(num_labels=3, id2label={"0": "a", "1": "b", "2": "c"}),
+            "`model` must be a sequence-pair classifier",
+        ),
+        (cut_short, "`model` must be a sequence-pair classifier that loads"),
+        (configure(model_type="unheard_of"), "`model` must be a sequence-pair classifier that loads|unheard_of"),
+    ],
+)
+def test_broken_folders_are_refused(authors, folder, change, message):
+    path = folder(authors)
+    change(path)
+    with pytest.raises(ValueError, match=message):
+        values_of(path)
+
+
+def test_three_logits_are_refused(folder):
+    with pytest.raises(ValueError, match="`model` must have one or two logits, got 3"):
+        values_of(folder(bert(num_labels=3)))
+
+
+class Evil:
+    def __reduce__(self):
+        return (print, ("executed",))
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    """`checkpoint(change)` writes a copy of the authors' checkpoint with a change."""
+
+    def write(change):
+        with torch.serialization.safe_globals([argparse.Namespace]):
+            content = torch.load(CHECKPOINT, weights_only=True)
+        change(content)
+        torch.save(content, tmp_path / "changed.pth.tar")
+        return tmp_path / "changed.pth.tar"
+
+    return write
+
+
+def drop(name):
+    return lambda content: content["model"].pop(name)
+
+
+def put(name, value):
+    return lambda content: content["model"].update({name: value})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (drop("linear.bias"), "must be a whole checkpoint of `base`, got 'changed.pth.tar' without classifier.bias"),
+        (drop("albert_model.pooler.weight"), "without albert.pooler.weight"),
+        (put("albert_model.extra", torch.zeros(1)), "with unknown albert.extra"),
+        (put("linear.weight", torch.zeros(2, 64)), "of other sizes than `base` in classifier.weight"),
+        (put("linear.weight", torch.zeros(3, 32)), "of other sizes than `base` in classifier.weight"),
+        (lambda content: content.pop("model"), "with its weights under 'model', got 'changed.pth.tar' without them"),
+        (put("linear.weight", 3), "with its weights under 'model'"),
+        (lambda content: content.update(opt=Evil()), "must be a checkpoint that can be read safely"),
+    ],
+)
+def test_broken_checkpoints_are_refused(checkpoint, capsys, change, message):
+    with pytest.raises(ValueError, match=message):
+        values_of(checkpoint(change), TINY)
+    assert "executed" not in capsys.readouterr().out
+
+
+def test_position_ids_and_other_entries_do_not_matter(checkpoint):
+    path = checkpoint(
+        lambda content: (content["model"].pop("albert_model.embeddings.position_ids"), content.pop("opt"))
+    )
+    assert values_of(path, TINY) == pytest.approx(values_of(CHECKPOINT, TINY), abs=0)
+
+
+def test_a_pickle_is_no_checkpoint(tmp_path, capsys):
+    (tmp_path / "x.pth").write_bytes(pickle.dumps({"model": Evil()}))
+    with pytest.raises(ValueError, match="must be a checkpoint that can be read safely"):
+        values_of(tmp_path / "x.pth", TINY)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_base_of_another_width_or_family_is_refused(tmp_path, folder, authors):
+    path = folder(authors)
+    configure(hidden_size=64)(path)
+    with pytest.raises(ValueError, match=r"of other sizes than `base` in albert.encoder.* and \d+ more"):
+        values_of(CHECKPOINT, path)
+    configure(model_type="bert")(path)
+    with pytest.raises(ValueError, match="`base` must be a configuration of ALBERT, got 'bert'"):
+        values_of(CHECKPOINT, path)
+    remove("tokenizer.json")(path)
+    with pytest.raises(ValueError, match="`base` must come with its tokenizer"):
+        values_of(CHECKPOINT, path)

@@ -1,0 +1,123 @@
+"""rovist_vg on features that the caller gives: forms that are taken, and what is said of the others."""
+
+import math
+
+import evaluate
+import numpy as np
+import pytest
+from folders import METRICS
+
+METRIC = str(METRICS / "rovist_vg")
+DOG = {"dog": [1.0, 0.0]}
+
+
+@pytest.fixture(scope="module")
+def load():
+    """`load(**settings)`: the metric without idf."""
+
+    def load(**settings):
+        return evaluate.load(METRIC, keep_in_memory=True, idf=None, **settings)
+
+    return load
+
+
+def score(metric, *features, **call):
+    """Scores of stories with the noun "dog"."""
+    told = {"predictions": [["A dog."]] * len(features), "nouns": [["dog"]] * len(features)}
+    return metric.compute(**told, features=list(features), **call)["rovist_vg_scores"]
+
+
+def test_lists_and_arrays_of_any_length(load):
+    expected = pytest.approx([0.6], abs=1e-12)
+    for one, other in (([0.6, 0.8], [-1, 0.1]), ([3.0, 4.0], [-5, 1]), ([6e199, 8e199], [-1e-200, 1e-210])):
+        regions = [[one], [other]]
+        for images in (regions, np.array(regions), tuple(map(np.array, regions))):
+            assert score(load(), {"text": DOG, "images": images}) == expected
+    assert score(load(), {"text": {"dog": np.array([5e200, 0])}, "images": [[[0.6, 0.8]]]}) == expected
+
+
+def test_first_regions_are_kept(load):
+    images = [[[0.0, 1.0], [0.6, 0.8], [1.0, 0.0]], [[0.8, 0.6]]]
+    found = {k: score(load(top_k=k), {"text": DOG, "images": images})[0] for k in (1, 2, 3)}
+    assert found == pytest.approx({1: 0.8, 2: 0.8, 3: 1.0})
+
+
+def test_scores_choose_the_regions(load):
+    features = {"text": DOG, "images": [[[0.0, 1.0], [0.6, 0.8], [1.0, 0.0]], [[0.0, 1.0]]]}
+    scores = [[0.2, 0.9, 0.5], [0.1]]
+    assert score(load(top_k=1), features | {"scores": scores}) == [pytest.approx(0.6)]
+    assert score(load(min_score=0.15), features | {"scores": [[0.2, 0.1, 0.1], [0.3]]}) == [pytest.approx(0.0)]
+    details = load().compute(
+        predictions=[["A dog."]], nouns=[["dog"]], features=[features | {"scores": scores}], return_details=True
+    )["rovist_vg_details"][0]["nouns"]
+    assert (details[0]["image"], details[0]["region"]) == (0, 1)  # the second by its score
+
+
+def test_an_image_without_regions(load):
+    with pytest.warns(UserWarning, match="which were left out: 1"):
+        assert score(load(), {"text": DOG, "images": [[], [[0.6, 0.8]]]}) == [pytest.approx(0.6)]
+    with pytest.warns(UserWarning, match="which were left out: 2"):
+        assert math.isnan(score(load(), {"text": DOG, "images": [[], np.zeros((0, 2))]})[0])
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        (3, r"`features\[0\]` must be \{'text'.*, got int"),
+        ({"text": [1], "images": []}, r"`features\[0\]` must be \{'text'.*, got dict"),
+        (
+            {"text": {}, "images": [[[1.0]]]},
+            r"`features\[0\]` must have a text vector for each noun, got none for 'd",
+        ),
+        ({"text": DOG, "images": None}, r"`features\[0\]\['images'\]` must be a list or an array, got NoneType"),
+        ({"text": DOG, "images": 3}, r"`features\[0\]\['images'\]` must be a list or an array, got int"),
+        (
+            {"text": DOG, "images": [[[1, 0]], 3]},
+            r"\['images'\]\[1\]` must be a list or an array, got int",
+        ),
+        ({"text": DOG, "images": [[[1, 0]], ["ab"]]}, r"`features\[0\]\['images'\]\[1\]` must be vectors of numbers"),
+        (
+            {"text": DOG, "images": [[1, 0]]},
+            r"\['images'\]\[0\]` must be vectors of one width, got shape",
+        ),
+        ({"text": DOG, "images": []}, r"`features\[0\]` must have the regions of at least one image, got none"),
+        (
+            {"text": {"dog": [math.nan, 1]}, "images": [[[1, 0]]]},
+            r"`features\[0\]\['text'\]\['dog'\]` must be finite and not zero, got \[nan, 1.0\] in row 0",
+        ),
+        (
+            {"text": DOG, "images": [[[1, 0]], [[1, 0], [math.inf, 0]]]},
+            r"`features\[0\]\['images'\]\[1\]` must be finite and not zero, got \[inf, 0.0\] in row 1",
+        ),
+        (
+            {"text": DOG, "images": [[[0, 0]]]},
+            r"\['images'\]\[0\]` must be finite and not zero, got \[0.0, 0",
+        ),
+        ({"text": {"dog": None}, "images": [[[1, 0]]]}, r"\['dog'\]` must be vectors of one width, got shape \(1,\)"),
+        (
+            {"text": {"dog": [1.0]}, "images": [[[1.0, 2.0]]]},
+            "must have vectors of one width, got 1 and 2",
+        ),
+        (
+            {"text": DOG, "images": [[[1, 0]], [[1, 0, 0]]]},
+            "must have vectors of one width, got 2 and 3",
+        ),
+        ({"text": DOG, "images": [[[1, 0], [1]]]}, r"\['images'\]\[0\]` must be vectors of numbers, of one width"),
+        (
+            {"text": DOG, "images": [[[1, 0]]], "scores": [[1], [2]]},
+            r"`features\[0\]` must have one list of scores per image, got 2 for 1",
+        ),
+        (
+            {"text": DOG, "images": [[[1, 0]]], "scores": [[1, 2]]},
+            r"`features\[0\]\['scores'\]\[0\]` must have one score per region",
+        ),
+    ],
+)
+def test_what_is_refused(load, features, message):
+    with pytest.raises(ValueError, match=message):
+        score(load(), features)
+
+
+def test_one_entry_per_story(load):
+    with pytest.raises(ValueError, match="`features` must have one entry per story, 1 in all, got 0"):
+        load().compute(predictions=[["A dog."]], nouns=[["dog"]], features=[])

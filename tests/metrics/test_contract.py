@@ -1,0 +1,92 @@
+"""What every metric of metrics/ must hold to; and that a metric which does not is found out.
+
+The checks are functions of a folder. Each is run on every metric, and on copies of a toy metric with one fault.
+"""
+
+import configparser
+import re
+import socket
+
+import pytest
+from folders import ROOT
+from metric_checks import TOY
+from metric_checks import check_card
+from metric_checks import check_class
+from metric_checks import check_description
+from metric_checks import check_doctests
+from metric_checks import check_facts
+from metric_checks import check_family
+from metric_checks import check_files
+from metric_checks import check_hint
+from metric_checks import check_imports
+from metric_checks import check_names_are_free
+from metric_checks import check_result
+from metric_checks import check_result_depends_on_nothing_else
+from metric_checks import check_settings
+from metric_checks import check_signatures
+from metric_checks import class_of
+from metric_checks import load_afresh
+
+from vlgauge import catalog
+
+FOLDERS = {name: catalog.metric_folder(name) for name in catalog.metric_names()}
+SETUP = configparser.ConfigParser()
+SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
+
+pytestmark = pytest.mark.usefixtures("no_sockets")
+
+CHECKS = [
+    *(check_class, check_imports, check_hint, check_files, check_names_are_free, check_signatures, check_settings),
+    *(check_family, check_description, check_facts, check_result, check_result_depends_on_nothing_else),
+    *(check_doctests, check_card),
+]
+
+
+# -- on every metric --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", FOLDERS)
+def test_metric(name, check):
+    check(FOLDERS[name])
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_sound_toy(check):
+    check(TOY)
+
+
+def test_all_load_in_a_fresh_process_without_network_or_heavy_packages(run_python, tmp_path):
+    assert load_afresh(run_python, FOLDERS.values(), tmp_path) == list(FOLDERS)
+
+
+def test_sockets_are_refused_here(no_sockets):
+    socket.socket(socket.AF_UNIX).close()
+    with pytest.raises(OSError, match="the network is forbidden here"):
+        socket.create_connection(("localhost", 9))
+    assert no_sockets
+    no_sockets.clear()
+
+
+# -- around the metrics -----------------------------------------------------------------------------------------------
+def test_packages_of_setup_cfg_are_the_folders():
+    folders = {path.parent.relative_to(ROOT / "shared") for path in (ROOT / "shared" / "vlgauge").rglob("*.py")}
+    expected = {".".join(folder.parts) for folder in folders} | {"vlgauge.metrics"}
+    assert SETUP["options"]["packages"].split() == sorted(expected)
+
+
+def test_every_metric_has_an_extra_and_is_in_all():
+    extras = SETUP["options.extras_require"]
+    assert set(FOLDERS) <= set(extras)
+    everything = re.search(r"vlgauge\[(.*)\]", extras["all"])[1].split(", ")
+    assert {name.replace("_", "-") for name in FOLDERS} <= set(everything)
+
+
+def test_extras_that_the_catalog_knows_exist():
+    assert set(catalog.EXTRA_MODULES) <= {extra.replace("_", "-") for extra in SETUP["options.extras_require"]}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_readme_has_a_row_for_the_metric(name):
+    row = rf"^\| \[{name}\]\(metrics/{name}/README\.md\) \|.*\| (higher|lower) \|"
+    found = re.search(row, (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert found
+    assert (found[1] == "higher") is class_of(FOLDERS[name]).higher_is_better

@@ -1,0 +1,285 @@
+"""Formulas of trm: levels, ranks of the sides of a triangle, pooled and separate Q, and their null distributions."""
+
+import importlib.util
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from folders import TESTS
+
+from vlgauge.statistics import partitions
+
+TIES = ("fractional", "paper")
+# A metric folder is no package, so the file is loaded by its path.
+SPEC = importlib.util.spec_from_file_location("trm_triangles", TESTS.parent / "metrics" / "trm" / "triangles.py")
+triangles = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(triangles)
+
+
+def identity(n, m):
+    return np.arange(n + m)[None] < n
+
+
+def everything(n, m):
+    return partitions(n, m, pvalue="exact", max_partitions=10**6).candidates
+
+
+def q_of(distances, candidates, ties="fractional", tie_tol=1e-12):
+    return triangles.triangle_tests(triangles.levels(np.asarray(distances, float), tie_tol), candidates, ties)
+
+
+def random_distances(n, m, *, n_examples=1, values=6, seed=0):
+    """Directed whole numbers, so that there are many ties; the diagonal is not 0."""
+    rng = np.random.default_rng([seed, n, m])
+    return rng.integers(0, values, (n_examples, n + m, n + m)).astype(float)
+
+
+# -- by hand ----------------------------------------------------------------------------------------------------------
+# d(y,w), d(x,y), d(x,w); sixths of the ranks smallest, middle, largest; indicators of Eq. 3
+@pytest.mark.parametrize(
+    ("inner", "first", "second", "sixths", "indicators"),
+    [
+        (1, 2, 3, (6, 0, 0), (1, 0, 0)),
+        (2, 3, 1, (0, 6, 0), (0, 1, 0)),
+        (3, 1, 2, (0, 0, 6), (0, 0, 1)),
+        (1, 2, 2, (6, 0, 0), (1, 0, 0)),
+        (2, 1, 1, (0, 0, 6), (0, 0, 1)),
+        (1, 1, 2, (3, 3, 0), (1, 1, 0)),
+        (2, 1, 2, (0, 3, 3), (0, 1, 1)),
+        (1, 1, 1, (2, 2, 2), (1, 1, 1)),
+    ],
+)
+def test_rank_of_one_triangle(inner, first, second, sixths, indicators):
+    levels = np.zeros((3, 3, 1), dtype=np.int16)
+    levels[1, 2], levels[0, 1], levels[0, 2] = inner, first, second
+    smallest, largest = triangles.rank_values(levels, "fractional")[0, 1, 2, :, 0]
+    assert (smallest, 6 - smallest - largest, largest) == sixths
+    assert tuple(triangles.rank_values(levels, "paper")[0, 1, 2, :, 0]) == indicators
+
+
+# Candidates 0 and 1, references 2 and 3; row: from, column: to.
+WORKED = [
+    [0, 1, 5, 6],
+    [2, 0, 3, 4],
+    [4, 9, 0, 5],
+    [8, 7, 4, 0],
+]
+
+
+def test_counts_and_q_of_two_against_two():
+    # Lone candidate: (0; 2, 3) has 5 beside 5 and 6: smallest and middle; (0; 3, 2) has 4: smallest; (1; 2, 3) has 5
+    # beside 3 and 4: largest; (1; 3, 2) has 4 beside 4 and 3: middle and largest.
+    # Lone reference: (2; 0, 1) has 1 and (2; 1, 0) has 2 beside 4 and 9, (3; ., .) the same beside 8 and 7: smallest.
+    found = q_of([WORKED], identity(2, 2))
+    assert found.counts.tolist() == [[[1.5, 1.0, 1.5], [4.0, 0.0, 0.0]]]
+    pooled = abs(5.5 / 8 - 1 / 3) + abs(1 / 8 - 1 / 3) + abs(1.5 / 8 - 1 / 3)
+    separate = abs(1.5 / 4 - 1 / 3) * 2 + abs(1 / 4 - 1 / 3) + abs(4 / 4 - 1 / 3) + 2 / 3
+    assert found.q[:, 0, 0] == pytest.approx([pooled, separate], rel=1e-14)
+
+
+def test_counts_of_the_papers_rule():
+    found = q_of([WORKED], identity(2, 2), "paper")
+    assert found.counts.tolist() == [[[2.0, 2.0, 2.0], [4.0, 0.0, 0.0]]]
+    pooled = abs(6 / 10 - 1 / 3) + 2 * abs(2 / 10 - 1 / 3)
+    assert found.q[:, 0, 0] == pytest.approx([pooled, 4 / 3], rel=1e-14)
+
+
+# -- against the definition -------------------------------------------------------------------------------------------
+def counts_by_loops(distances, side, other, ties):
+    """Counts by rank of the triangles with their lone caption from `side`, in fractions."""
+    counts = [Fraction(0)] * 3
+    for x in side:
+        for y, w in itertools.permutations(other, 2):
+            inner, outer = distances[y][w], sorted((distances[x][y], distances[x][w]))
+            below, equal = sum(d < inner for d in outer), sum(d == inner for d in outer)
+            if ties == "fractional":
+                for rank in range(below, below + equal + 1):
+                    counts[rank] += Fraction(1, equal + 1)
+            else:
+                counts[0] += inner <= outer[0]
+                counts[1] += outer[0] <= inner <= outer[1]
+                counts[2] += inner >= outer[1]
+    return counts
+
+
+def q_by_loops(distances, candidates, ties):
+    references = [i for i in range(len(distances)) if i not in candidates]
+    sides = [
+        counts_by_loops(distances, side, other, ties)
+        for side, other in ((candidates, references), (references, candidates))
+    ]
+
+    def spread(counts):
+        return sum(abs(count / sum(counts) - Fraction(1, 3)) for count in counts)
+
+    return spread([sum(pair) for pair in zip(*sides, strict=True)]), spread(sides[0]) + spread(sides[1])
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("values", [3, 8, 1000])
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (2, 4), (3, 3), (4, 3)])
+def test_q_and_p_against_loops_over_triangles_and_partitions(n, m, values, ties):
+    matrices = random_distances(n, m, n_examples=2, values=values)
+    found = q_of(matrices, everything(n, m), ties)
+    for row, distances in enumerate(matrices.astype(int).tolist()):
+        null = [q_by_loops(distances, members, ties) for members in itertools.combinations(range(n + m), n)]
+        for kind in (0, 1):
+            values_of_kind = [both[kind] for both in null]
+            assert found.q[kind, row] == pytest.approx([float(q) for q in values_of_kind], rel=1e-13, abs=1e-14)
+            as_large = sum(q >= values_of_kind[0] for q in values_of_kind)
+            assert found.pvalues[kind, row] == as_large / len(null)
+        observed = [counts_by_loops(distances, range(n), range(n, n + m), ties)]
+        observed += [counts_by_loops(distances, range(n, n + m), range(n), ties)]
+        assert found.counts[row].tolist() == [[float(count) for count in counts] for counts in observed]
+
+
+def counts_by_arrays(levels, candidates):
+    """Fractional counts of one partition, without the sums over signs; shape (2, 3)."""
+    sides = np.flatnonzero(candidates), np.flatnonzero(~candidates)
+    counts = np.zeros((2, 3))
+    for kind, (side, other) in enumerate((sides, sides[::-1])):
+        apart = ~np.eye(len(other), dtype=bool)
+        inner = levels[np.ix_(other, other)]
+        for x in side:
+            to = levels[x, other]
+            below = (to[:, None] < inner).astype(int) + (to < inner)
+            equal = (to[:, None] == inner).astype(int) + (to == inner)
+            for rank in range(3):
+                shares = (below <= rank) & (rank <= below + equal)
+                counts[kind, rank] += (shares / (equal + 1))[apart].sum()
+    return counts
+
+
+@pytest.mark.parametrize(("n", "m"), [(9, 11), (35, 34), (36, 35), (150, 101)])
+def test_counts_stay_exact_in_large_sets(n, m):
+    distances = random_distances(n, m, values=50)
+    candidates = partitions(n, m, pvalue="monte_carlo", draws=2).candidates
+    levels = triangles.levels(distances, 0.0)
+    for row in candidates:
+        found = triangles.triangle_tests(levels, row[None])
+        assert found.counts[0] == pytest.approx(counts_by_arrays(levels[0], row), rel=1e-14)
+    null = triangles.triangle_tests(levels, candidates).q[:, 0]
+    alone = [triangles.triangle_tests(levels, row[None]).q[:, 0, 0] for row in candidates]
+    assert np.array_equal(null, np.transpose(alone))
+
+
+# -- properties -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("ties", TIES)
+def test_order_within_a_side_does_not_matter(ties):
+    distances = random_distances(4, 5, n_examples=20)
+    order = np.array([2, 0, 3, 1, 8, 5, 4, 7, 6])
+    ours = q_of(distances, everything(4, 5), ties)
+    theirs = q_of(distances[:, order[:, None], order], everything(4, 5), ties)
+    assert np.array_equal(ours.q[:, :, 0], theirs.q[:, :, 0])
+    assert np.array_equal(ours.pvalues, theirs.pvalues)
+    assert np.array_equal(ours.counts, theirs.counts)
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_swapped_sides_give_the_same_q_and_p_also_for_directed_distances(ties):
+    distances = random_distances(3, 5, n_examples=20)
+    swapped = np.roll(distances, (-3, -3), axis=(1, 2))
+    ours, theirs = q_of(distances, everything(3, 5), ties), q_of(swapped, everything(5, 3), ties)
+    assert ours.q[:, :, 0] == pytest.approx(theirs.q[:, :, 0], rel=1e-15)
+    assert np.array_equal(ours.pvalues, theirs.pvalues)
+    assert np.array_equal(ours.counts, theirs.counts[:, ::-1])
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("transform", [lambda d: d**3, np.expm1, lambda d: 7 - d, lambda d: 1 / (1 + d)])
+def test_monotone_transforms_keep_q_and_p(transform, ties):
+    distances = random_distances(4, 3, n_examples=20)
+    ours, theirs = (q_of(values, everything(4, 3), ties) for values in (distances, transform(distances)))
+    assert ours.q == pytest.approx(theirs.q, rel=1e-14)
+    assert np.array_equal(ours.pvalues, theirs.pvalues)
+
+
+def test_direction_matters():
+    distances = random_distances(3, 4)
+    assert not np.array_equal(q_of(distances, identity(3, 4)).q, q_of(distances.swapaxes(1, 2), identity(3, 4)).q)
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (5, 5), (10, 5), (10, 10)])
+def test_fractional_counts_add_up_to_the_number_of_triangles(n, m):
+    counts = q_of(random_distances(n, m, n_examples=9), identity(n, m)).counts
+    expected = np.tile([n * m * (m - 1), n * m * (n - 1)], (9, 1))
+    assert counts.sum(axis=2) == pytest.approx(expected, rel=1e-14)
+    assert expected[0].sum() == n * m * (n + m - 2)
+
+
+def test_the_diagonal_does_not_count():
+    distances = random_distances(4, 4, n_examples=5)
+    other = distances + 100 * np.eye(8)
+    assert np.array_equal(q_of(distances, everything(4, 4)).q, q_of(other, everything(4, 4)).q)
+
+
+def test_ten_equal_captions_have_q_0_and_p_1():
+    found = q_of(np.full((1, 10, 10), 0.3), everything(5, 5))
+    assert found.q.max() == 0
+    assert found.pvalues.tolist() == [[1.0], [1.0]]
+
+
+def test_exact_comparison_counts_the_mirror_image_of_every_partition():
+    distances = random_distances(4, 4, n_examples=50, values=1000)
+    shares = np.rint(q_of(distances, everything(4, 4)).pvalues * 70)
+    assert shares.min() >= 2
+    assert np.array_equal(shares % 2, np.zeros((2, 50)))
+
+
+def test_an_example_does_not_depend_on_the_others_or_on_blocks(monkeypatch):
+    distances = random_distances(4, 5, n_examples=7)
+    whole = q_of(distances, everything(4, 5))
+    alone = [q_of(one[None], everything(4, 5)) for one in distances]
+    monkeypatch.setattr(triangles, "_EXAMPLES_PER_BLOCK", 2)
+    monkeypatch.setattr(triangles, "_VALUES_PER_BLOCK", 10)
+    small = q_of(distances, everything(4, 5))
+    for one in (triangles.TriangleTests(*(np.concatenate(part, axis) for part, axis in parts_of(alone))), small):
+        assert np.array_equal(whole.q, one.q)
+        assert np.array_equal(whole.pvalues, one.pvalues)
+        assert np.array_equal(whole.counts, one.counts)
+
+
+def parts_of(tests):
+    return ([t.q for t in tests], 1), ([t.pvalues for t in tests], 1), ([t.counts for t in tests], 0)
+
+
+# -- levels -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("values", "tie_tol", "expected"),
+    [
+        ([3.0, 1.0, 2.0, 1.0], 0.0, [2, 0, 1, 0]),
+        ([0.3, 0.3 + 5e-11, 0.3 + 1e-10, 0.4], 6e-11, [0, 0, 0, 1]),
+        ([0.3, 0.3 + 5e-11, 0.3 + 1e-10, 0.4], 1e-12, [0, 1, 2, 3]),
+        # Rounded to 12 digits, these would fall on two sides of a grid line.
+        ([0.9921875000005 - 1e-13, 0.9921875000005 + 1e-13, 0.0, 1.0], 1e-12, [1, 1, 0, 2]),
+        ([np.inf, 1.0, np.inf, -np.inf], 1e-12, [2, 1, 2, 0]),
+    ],
+)
+def test_levels_by_hand(values, tie_tol, expected):
+    assert triangles.levels(np.reshape(values, (1, 2, 2)), tie_tol).ravel().tolist() == expected
+
+
+def test_levels_of_many_captions_need_more_than_16_bits():
+    distances = np.arange(182.0**2).reshape(1, 182, 182)
+    assert np.array_equal(triangles.levels(distances, 0.0), distances)
+
+
+def test_infinity_is_the_largest_distance():
+    distances = random_distances(4, 4, n_examples=5)
+    largest = distances == 5
+    infinite = np.where(largest, np.inf, distances)
+    assert np.array_equal(q_of(distances, everything(4, 4)).q, q_of(infinite, everything(4, 4)).q)
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+def test_unknown_ties_are_refused():
+    with pytest.raises(ValueError, match="`ties` must be one of 'fractional', 'paper', got 'coin'"):
+        q_of(random_distances(2, 2), identity(2, 2), "coin")
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_fewer_than_two_captions_on_a_side_are_refused(n):
+    message = f"`candidates` must leave 2 captions or more on either side, got {n} candidates and {4 - n} references"
+    with pytest.raises(ValueError, match=message):
+        q_of(random_distances(2, 2), identity(n, 4 - n))

@@ -1,0 +1,56 @@
+import re
+import shlex
+
+import pytest
+from folders import ROOT
+
+from vlgauge.cli import main
+
+DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("metrics/*/README.md")), *sorted(ROOT.glob("examples/*.md"))]
+PRINTED = re.compile(r"^\s*print\(.*\)  # (.+)$", re.MULTILINE)
+# Commands that set up machines; `make` and the extras have tests of their own.
+SKIPPED = ("make ", "pip ", "python -m ", ".venv/")
+
+
+def blocks(document, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", document.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def with_python(documents):
+    return [pytest.param(path, id=str(path.relative_to(ROOT))) for path in documents if blocks(path, "python")]
+
+
+@pytest.mark.parametrize("document", with_python(DOCUMENTS))
+def test_python_examples_print_what_they_say(document, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    namespace = {"__name__": "__main__"}
+    for block in blocks(document, "python"):
+        exec(compile(block, str(document), "exec"), namespace)
+        assert capsys.readouterr().out.splitlines() == PRINTED.findall(block)
+
+
+def commands():
+    for document in DOCUMENTS:
+        for block in blocks(document, "sh"):
+            for line in block.splitlines():
+                if line.strip() and not line.lstrip().startswith(("#", *SKIPPED)):
+                    yield pytest.param(line, id=line.split("#")[0].strip())
+
+
+# The bundled caption sets are of several sizes on purpose.
+@pytest.mark.filterwarnings("default:.* is a mean over sets of")
+@pytest.mark.parametrize("line", list(commands()))
+def test_shell_examples_run(line, tmp_path, capsys, monkeypatch):
+    for name in ("examples", "metrics"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    program, *arguments = shlex.split(line, comments=True)
+    assert program == "vlgauge"
+    assert main(arguments) == 0
+    assert capsys.readouterr().out
+
+
+def test_readme_lists_every_metric():
+    rows = re.findall(r"^\| \[(\w+)\]\(metrics/(\w+)/README\.md\)", DOCUMENTS[0].read_text("utf-8"), re.MULTILINE)
+    names = sorted(path.parent.name for path in ROOT.glob("metrics/*/*.py") if path.stem == path.parent.name)
+    assert sorted(rows) == [(name, name) for name in names]

@@ -1,0 +1,116 @@
+"""The wheel: everything is in it, and it works by itself."""
+
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from email import message_from_bytes
+
+import pytest
+from folders import ROOT
+
+import vlgauge
+
+SOURCES = ("LICENSE", "README.md", "metrics", "pyproject.toml", "setup.cfg", "shared")
+
+
+def sources():
+    """Paths of the files that the wheel is built from: in a clone those that git knows, so that none is forgotten."""
+    listed = subprocess.run(["git", "ls-files", *SOURCES], capture_output=True, text=True, cwd=ROOT, check=False)
+    if listed.returncode == 0 and listed.stdout:
+        return [path for path in listed.stdout.splitlines() if (ROOT / path).exists()]
+    paths = [path for name in SOURCES for path in [ROOT / name, *(ROOT / name).rglob("*")] if path.is_file()]
+    return [str(path.relative_to(ROOT)) for path in paths if path.suffix != ".pyc"]
+
+
+@pytest.fixture(scope="session")
+def source(tmp_path_factory):
+    """A copy of the sources."""
+    folder = tmp_path_factory.mktemp("source")
+    for path in sources():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, folder / path)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def names(source):
+    return sorted(script.stem for script in source.glob("metrics/*/*.py") if script.stem == script.parent.name)
+
+
+@pytest.fixture(scope="session")
+def wheel(source, tmp_path_factory):
+    """Folder of the unpacked wheel; nothing is fetched to build it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, source]
+    built = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    (file,) = folder.glob("*.whl")
+    assert file.name == f"vlgauge-{vlgauge.__version__}-py3-none-any.whl"
+    zipfile.ZipFile(file).extractall(folder / "unpacked")
+    return folder / "unpacked"
+
+
+@pytest.fixture(scope="session")
+def run_wheel(wheel, run_python, tmp_path_factory):
+    """`run_wheel(code)`: output of a fresh process in an empty folder that knows nothing but the wheel."""
+    empty = tmp_path_factory.mktemp("empty")
+
+    def run(code):
+        return run_python(code, cwd=empty, PYTHONPATH=str(wheel), HF_HOME=str(empty / "home"))
+
+    return run
+
+
+def files_below(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+
+
+def test_wheel_has_every_file_of_the_package_and_of_the_metrics(source, wheel):
+    package = files_below(source / "shared" / "vlgauge")
+    metrics = {f"metrics/{path}" for path in files_below(source / "metrics")}
+    assert files_below(wheel / "vlgauge") == package | metrics
+
+
+def test_wheel_has_nothing_else_at_the_top(wheel):
+    assert {path.name for path in wheel.iterdir()} == {"vlgauge", f"vlgauge-{vlgauge.__version__}.dist-info"}
+
+
+def test_metadata_name_extras_command_and_licence(wheel, names):
+    (folder,) = wheel.glob("*.dist-info")
+    metadata = message_from_bytes((folder / "METADATA").read_bytes())
+    assert {name.replace("_", "-") for name in names} <= set(metadata.get_all("Provides-Extra"))
+    assert metadata["Version"] == vlgauge.__version__
+    assert metadata.get_payload().startswith("# vlgauge")
+    assert "vlgauge = vlgauge.cli:main" in (folder / "entry_points.txt").read_text()
+    assert (folder / "licenses" / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+
+
+def test_metrics_of_the_wheel_load_and_score(run_wheel, wheel, names):
+    code = f"""
+import json, vlgauge, vlgauge.catalog
+for name in {names!r}:
+    assert vlgauge.load(name).name == name
+result = vlgauge.load("rovist_nr").compute(predictions=[["The dog ran home.", "The dog ran home."]])
+print(json.dumps([vlgauge.__file__, str(vlgauge.catalog.metrics_root()), result["rovist_nr_scores"]]))
+"""
+    expected = [str(wheel / "vlgauge" / "__init__.py"), str(wheel / "vlgauge" / "metrics"), [0.5]]
+    assert json.loads(run_wheel(code)) == expected
+
+
+def test_import_is_light(run_wheel):
+    code = "import vlgauge; print([m for m in ('datasets', 'evaluate', 'numpy', 'torch') if m in sys.modules])"
+    assert run_wheel(code) == "[]\n"
+
+
+def test_list_names_every_metric_and_is_light(run_wheel, names):
+    code = """
+import atexit, runpy
+atexit.register(lambda: print("heavy:", [m for m in ("datasets", "evaluate", "torch") if m in sys.modules]))
+sys.argv = ["vlgauge", "list"]
+runpy.run_module("vlgauge", run_name="__main__")
+"""
+    output = run_wheel(code)
+    assert [line.split()[0] for line in output.splitlines()[2:-1]] == names
+    assert output.endswith("heavy: []\n")

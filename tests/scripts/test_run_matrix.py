@@ -1,0 +1,66 @@
+"""The matrix of code paths holds every pair, and tells which run failed."""
+
+import importlib.util
+from itertools import combinations
+from itertools import product
+
+import pytest
+from folders import SCRIPTS
+
+SCRIPT = SCRIPTS / "run_matrix.py"
+
+
+@pytest.fixture
+def matrix():
+    spec = importlib.util.spec_from_file_location("run_matrix", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(("level", "most"), [("AVX512", 13), ("AVX2", 8), ("DEFAULT", 4), ("NEON", 4)])
+def test_every_pair_of_values_is_run(matrix, level, most):
+    factors = matrix.factors_of(level)
+    runs = matrix.covering_runs(factors)
+    for a, b in combinations(factors, 2):
+        assert {(run[a], run[b]) for run in runs} == set(product(factors[a], factors[b]))
+    assert len(runs) <= most
+    assert runs == matrix.covering_runs(factors)
+
+
+def test_a_processor_runs_what_it_has(matrix):
+    assert matrix.factors_of("AVX2")["OPENBLAS_CORETYPE"] == ("Prescott", "Haswell", "Zen")
+    assert matrix.factors_of("NEON")["ATEN_CPU_CAPABILITY"] == ("default",)
+
+
+def test_variables_reach_the_tests(matrix, monkeypatch, tmp_path):
+    seen = []
+
+    def run(command, *, env, stdout, **rest):
+        seen.append((command, env))
+        stdout.write("2 passed in 1 s\n")
+        return type("Finished", (), {"returncode": 0})()
+
+    monkeypatch.setattr(matrix.subprocess, "run", run)
+    settings = matrix.covering_runs(matrix.factors_of("AVX512"))
+    for number, values in enumerate(settings, 1):
+        assert matrix.run_tests(values, number, tmp_path / "log") == 0
+    for number, (values, (command, env)) in enumerate(zip(settings, seen, strict=True), 1):
+        assert env["OPENBLAS_CORETYPE"] == values["OPENBLAS_CORETYPE"]
+        assert env["MKL_NUM_THREADS"] == env["OMP_NUM_THREADS"] == values["OMP_NUM_THREADS"]
+        assert env["PYTHONHASHSEED"] == str(number)
+        assert (f"--random-order-seed={number}" in command) is (values["order"] == "random")
+
+
+def test_a_failed_run_is_told(matrix, monkeypatch, capsys, tmp_path):
+    def run_tests(run, seed, log):
+        log.write_text("1 failed, 3 passed in 1 s\n" if seed == 2 else "4 passed in 1 s\n")
+        return int(seed == 2)
+
+    monkeypatch.setattr(matrix, "ROOT", tmp_path)
+    monkeypatch.setattr(matrix, "run_tests", run_tests)
+    assert matrix.main() == 1
+    printed = capsys.readouterr().out
+    assert printed.count("4 passed") == len(printed.splitlines()) - 3
+    assert "1 failed, 3 passed" in printed
+    assert printed.endswith("runs failed\n")

@@ -1,0 +1,124 @@
+"""The experiments of GROOViST: random pairs, ablations, agreement with ratings."""
+
+import math
+
+import numpy as np
+import pytest
+from coloured_study import NAMES
+from coloured_study import coloured_stories
+from coloured_study import loader
+
+from vlgauge.studies import groovist as study
+from vlgauge.studies.rating_agreement import agreement
+from vlgauge.text.story_idf import fit_idf
+
+
+@pytest.fixture
+def data():
+    return coloured_stories()
+
+
+# -- random pairs -----------------------------------------------------------------------------------------------------
+def test_random_stories_are_others_and_differ():
+    drawn = study.random_stories(7, 5, seed=1)
+    for i, others in enumerate(drawn):
+        assert i not in others
+        assert len(set(others)) == 5
+        assert set(others) <= set(range(7))
+    assert drawn == study.random_stories(7, 5, seed=1) != study.random_stories(7, 5, seed=2)
+    counts = np.bincount(np.ravel([study.random_stories(5, 2, seed=seed) for seed in range(300)]))
+    assert counts.min() > 500
+
+
+@pytest.mark.parametrize("n_random", [0, 4, -1])
+def test_number_of_random_stories(n_random):
+    with pytest.raises(
+        ValueError, match=f"`n_random` must be from 1 to 3, the number of other stories, got {n_random}"
+    ):
+        study.random_stories(4, n_random, 0)
+
+
+def test_best_of_the_random_ones_counts():
+    found = study.random_pairs([1.0, 0.2, math.nan, 0.5], [[0.1, 0.4], [0.3, math.nan], [0.9], [math.nan]])
+    assert (found.n, found.wins) == (2, 0.5)
+    assert (found.own, found.random) == (pytest.approx(0.6), pytest.approx(0.35))
+    assert found.difference == pytest.approx(0.25)
+    assert found.test.n_items == 2
+    assert study.random_pairs([0.5, 0.5], [[0.5], [0.4]]).wins == 0.5  # no win over an equal one
+    nothing = study.random_pairs([math.nan], [[1.0]])
+    assert (nothing.n, math.isnan(nothing.own)) == (0, True)
+
+
+def test_pairs_are_scored_as_the_metric_scores_them(data):
+    load, seen = loader(), []
+    pairs = study.compared_pairs(load, data, n_random=2, seed=3, advance=seen.append)
+    assert sum(seen) == len(data.stories)
+    assert "|theta:0.3@given" in pairs.signature
+    others = study.random_stories(4, 2, seed=3)
+    for i in range(4):
+        for j, one in zip([i, *others[i]], [pairs.own[i], *pairs.random[i]], strict=True):
+            for settings in ({}, {"penalize": False}, {"concreteness": None}):
+                metric = load(**settings)
+                expected = metric.compute(predictions=[data.stories[j]], images=[data.images[i]])["groovist"]
+                weights = None if "concreteness" in settings else "own"
+                found = one.score(0.3, weights=weights, penalize=settings.get("penalize", True))
+                assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_given_regions_stay_with_their_images(data):
+    boxes = [[{"boxes": [[0, 0, 3, 3]]}] * 2 for _ in NAMES]
+    with_regions = study.Stories(data.stories, data.images, boxes)
+    pairs = study.compared_pairs(loader(), with_regions, n_random=1)
+    assert "|regions:given|" in pairs.signature
+    assert all(one.scaled for row in pairs.random for one in row)
+
+
+def test_ablations_are_the_settings_of_the_metric(data):
+    load, idf = loader(), fit_idf(data.stories, lowercase=True)
+    found = study.ablations(load, data, idf, n_random=1)
+    assert list(found) == [name for name, *_ in study.ABLATIONS]
+    for name, units, weights, penalize in study.ABLATIONS:
+        settings = {"units": units, "penalize": penalize}
+        settings |= {"concreteness": "idf", "idf": data.stories} if weights == "idf" else {}
+        settings |= {"concreteness": None} if weights is None else {}
+        expected = load(**settings).compute(predictions=data.stories, images=data.images)["groovist_scores"]
+        assert found[name].own == pytest.approx(expected, rel=1e-12), name
+    full = study.random_pairs(found["GROOViST"].own, found["GROOViST"].random)
+    assert full.wins == 1.0
+
+
+# -- agreement --------------------------------------------------------------------------------------------------------
+def test_agreement_by_hand():
+    # tau-c = 2 (concordant - discordant) / (n^2 (m - 1) / m), m = 2 different ratings
+    found = agreement([0.1, 0.2, 0.3, 0.4], [1, 1, 2, 2], resamples=200)
+    assert found.tau_c == pytest.approx(2 * 4 / (16 * (1 / 2)))
+    assert -1 <= found.low <= found.tau_c <= found.high <= 1
+    assert agreement([0.4, 0.3, 0.2, 0.1], [1, 1, 2, 2], resamples=0).tau_c == pytest.approx(-1.0)
+    assert math.isnan(agreement([0.4, 0.3], [1, 2], resamples=0).low)
+
+
+def test_agreement_is_that_of_scipy_and_seeded():
+    from scipy.stats import kendalltau
+
+    rng = np.random.default_rng(0)
+    ratings = rng.integers(1, 5, 60).astype(float)
+    scores = ratings + rng.normal(0, 2, 60)
+    expected = kendalltau(scores, ratings, variant="c")
+    found = agreement(scores, ratings, resamples=300, seed=1)
+    assert (found.tau_c, found.pvalue) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
+    assert found == agreement(scores, ratings, resamples=300, seed=1)
+    assert found.low < found.tau_c < found.high
+    drawn = np.random.default_rng(1)
+    rows = [drawn.integers(0, 60, 60) for _ in range(300)]
+    taus = [kendalltau(scores[row], ratings[row], variant="c").statistic for row in rows]
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(taus, [0.025, 0.975])))
+    wide = agreement(scores, ratings, resamples=300, seed=1, level=0.5)
+    assert (wide.low, wide.high) == pytest.approx(tuple(np.quantile(taus, [0.25, 0.75])))
+
+
+def test_what_has_no_agreement():
+    nothing = agreement([0.1, math.nan, 0.3], [1, 2, math.nan])
+    assert (math.isnan(nothing.tau_c), nothing.n, nothing.n_dropped) == (True, 1, 2)
+    assert math.isnan(agreement([0.1, 0.2], [3, 3]).tau_c)
+    with pytest.raises(ValueError, match="`ratings` must have one rating per score"):
+        agreement([0.1, 0.2], [3])

@@ -1,0 +1,210 @@
+"""Files of style tables that are cut, changed or no tables."""
+
+import json
+from collections import Counter
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from style_definition import GOLDEN
+from style_definition import columns_of
+
+from vlgauge.style import StyleTable
+from vlgauge.style import table_file
+from vlgauge.style import table_rows
+
+KEY = b"vlgauge.style_table"
+
+
+@pytest.fixture(scope="module")
+def toy():
+    about = {"name": "toy", "source": "ours", "licence": "Apache-2.0"}
+    return StyleTable.fit(*columns_of(GOLDEN["toy"]["corpus"]), **about)
+
+
+@pytest.fixture
+def saved(toy, tmp_path):
+    path = tmp_path / "toy.parquet"
+    toy.save(path)
+    return path
+
+
+def rewritten(path, change_header=None, change_columns=None, seal=False):
+    """The file with a changed header or changed columns; sealed with a right checksum or not."""
+    content = pq.read_table(path)
+    header = json.loads(content.schema.metadata[KEY])
+    if change_columns:
+        content = pa.Table.from_pydict(change_columns(content.to_pydict()), schema=content.schema)
+    if change_header:
+        header = change_header(header)
+    if seal:
+        rows = table_file._rows_by_order(content)
+        header["sha256"] = table_rows.digest_of(header["tokenizer"], header["styles"], header["captions"], rows)
+    pq.write_table(content.replace_schema_metadata({KEY: json.dumps(header)}), path)
+    return path
+
+
+# -- files that are not as they should be -----------------------------------------------------------------------------
+def test_every_cut_is_found(saved):
+    data = saved.read_bytes()
+    for length in range(0, len(data), 13):
+        saved.write_bytes(data[:length])
+        with pytest.raises(ValueError, match=r"`table` must be a whole Parquet file, got '.*toy.parquet'"):
+            table_file.load(saved)
+
+
+def test_no_changed_byte_changes_a_count(toy, saved):
+    data = saved.read_bytes()
+    seen = Counter()
+    for i in range(0, len(data), 5):
+        changed = bytearray(data)
+        changed[i] ^= 1 << (i % 8)
+        saved.write_bytes(changed)
+        try:
+            table = table_file.load(saved)
+        except ValueError as error:
+            seen[str(error).split(" must be ")[0]] += 1
+        else:
+            assert (table.fingerprint, table.cng("i love")) == (toy.fingerprint, toy.cng("i love"))
+            seen["harmless"] += 1
+    assert seen.keys() == {"`table`", "harmless"}
+    assert seen["`table`"] > seen["harmless"]
+
+
+def count_changed(content):
+    content["df"][-1] = [2]
+    return content
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (lambda h: h | {"format": 2}, "is not: it has format 2, not 1; another vlgauge wrote it"),
+        (lambda h: h | {"format": "1"}, "is not: it has format '1', not 1"),
+        (lambda h: h | {"tokenizer": "ptb"}, "is not: its tokenizer is 'ptb'; known are 'words-1', 'whitespace'"),
+        (lambda h: h | {"max_order": 5}, "is not: its order is not 4, or its checksum is no text"),
+        (lambda h: h | {"sha256": None}, "is not: its order is not 4, or its checksum is no text"),
+        (lambda h: h | {"styles": ["B", "A", "C"]}, "is not: its styles are not sorted, or not counted"),
+        (lambda h: h | {"captions": [2, 2]}, "is not: its styles are not sorted, or not counted"),
+        (lambda h: h | {"captions": [2, 2, 0]}, "is not: its styles are not sorted, or not counted"),
+        (lambda h: h | {"styles": 3}, "is not: its styles are no names"),
+        (lambda h: h | {"styles": [1, 2, 3]}, "is not: its styles are no names"),
+        (lambda h: h | {"styles": "ABC"}, "is not: its styles are no names"),
+        (lambda h: h | {"captions": [2, 2, 2**32]}, "is not: its styles are not sorted, or not counted"),
+        (lambda h: h | {"name": 3}, "is not: its name is no text"),
+        (lambda h: {k: v for k, v in h.items() if k != "sha256"}, "is not: .*missing 1 required.*sha256"),
+        (lambda h: {k: v for k, v in h.items() if k != "format"}, "is not: 'format'"),
+        (lambda h: [h], "is not: list indices must be integers"),
+        (lambda h: h | {"styles": ["A", "B", "D"]}, "was altered: its checksum is wrong"),
+        (lambda h: h | {"captions": [2, 2, 3]}, "was altered: its checksum is wrong"),
+        (lambda h: h | {"tokenizer": "whitespace"}, "was altered: its checksum is wrong"),
+        (lambda h: h | {"sha256": "0" * 64}, "was altered: its checksum is wrong"),
+    ],
+)
+def test_changed_header_is_refused(saved, header, message):
+    with pytest.raises(ValueError, match=message):
+        table_file.load(rewritten(saved, header))
+
+
+def test_changed_count_is_refused(saved):
+    with pytest.raises(ValueError, match=r"`table` must be as it was written, but .* was altered: its checksum"):
+        table_file.load(rewritten(saved, change_columns=count_changed))
+    assert table_file.load(rewritten(saved, change_columns=count_changed, seal=True)).cng("sun is calm") is not None
+
+
+def put(column, row, value):
+    def change(content):
+        content[column][row] = value
+        return content
+
+    return change
+
+
+def cut(content):
+    return {name: cells[:-1] + cells[:1] for name, cells in content.items()}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (put("styles", 8, []), "a row has not as many counts as styles"),
+        (put("styles", 8, None), "a row has not as many counts as styles"),
+        (put("ngram", 8, None), "a row has not as many counts as styles"),
+        (lambda c: put("styles", 8, [])(put("df", 8, [])(c)), "one of its rows has no count, or not one per style"),
+        (put("df", 6, [0]), "one of its rows has no count, or not one per style"),
+        (put("styles", 6, [3]), "one of its rows has no count, or not one per style"),
+        (lambda c: put("styles", 6, [1, 0])(put("df", 6, [1, 1])(c)), "one of its rows has no count, or not one per"),
+        (put("df", -1, [3]), "one of its counts is larger than its style"),
+        (put("df", -1, [2**32 - 1]), "one of its counts is larger than its style"),
+        (put("order", -1, None), "a row has no order"),
+        (put("ngram", 0, " " * 16), "one of its caption keys has white space"),
+        (put("order", 8, 5), "its rows are not sorted by order"),
+        (put("order", -1, 9), "its rows are not sorted by order"),
+        (put("ngram", 0, "abc"), "one of its caption keys has not 16 digits"),
+        (put("ngram", 0, "z" * 16), "non-hexadecimal number found"),
+        (put("ngram", 0, "f" * 16), "its rows are not sorted"),
+        (put("ngram", 6, "zz"), "one of its n-grams has a token that no row of order 1 has"),
+        (put("ngram", 17, "it it it"), "one of its n-grams of order 2 has another number of tokens"),
+        (put("ngram", 17, "it"), "one of its n-grams of order 2 has another number of tokens"),
+        (put("ngram", 17, " it"), "one of its n-grams has an empty token"),
+        (put("ngram", -1, "the rain is calm"), "its rows are not sorted"),
+        (put("ngram", -1, "it it it it"), "one of its n-grams begins with one that no row has"),
+    ],
+)
+def test_sealed_nonsense_is_refused(saved, change, message):
+    path = saved
+    try:
+        rewritten(path, change_columns=change, seal=True)
+    except ValueError:
+        rewritten(path, change_columns=change)  # it cannot even be sealed
+    with pytest.raises(ValueError, match=f"was altered: {message}"):
+        table_file.load(path)
+
+
+def test_other_files_are_refused(tmp_path):
+    other = tmp_path / "other.parquet"
+    pq.write_table(pa.table({"caption": ["a"], "style": ["b"]}), other)
+    with pytest.raises(
+        ValueError, match=r"`table` must be a style table, and '.*other.parquet' is not one; `StyleTable.s"
+    ):
+        StyleTable.load(other)
+    other.write_text("caption,style\na,b\n")
+    with pytest.raises(ValueError, match=r"`table` must be a whole Parquet file, got '.*other.parquet': "):
+        StyleTable.load(other)
+    with pytest.raises(FileNotFoundError, match=r"`table` must be a file, and none is at '.*none.parquet'"):
+        StyleTable.load(tmp_path / "none.parquet")
+    with pytest.raises(FileNotFoundError, match="`table` must be a file, and none is at"):
+        StyleTable.load(tmp_path)
+
+
+def test_header_that_is_nested_too_deeply_is_refused(saved):
+    pq.write_table(pq.read_table(saved).replace_schema_metadata({KEY: "[" * 200_000}), saved)
+    with pytest.raises(ValueError, match="is not: maximum recursion depth exceeded"):
+        table_file.load(saved)
+
+
+@pytest.mark.parametrize("column", ["ngram", "styles"])
+def test_small_file_that_would_fill_the_memory_is_refused(saved, column, monkeypatch):
+    monkeypatch.setattr(table_file, "_FREE_BYTES", 2**20)
+    cells = pq.read_table(saved).to_pydict()
+    # Both are a few kilobytes in the file.
+    many = {"ngram": ("a" * 10_000, [0], [1]), "styles": ("a", [0] * 10_000, [1] * 10_000)}[column]
+    for name, cell in zip(("order", "ngram", "styles", "df"), (4, *many), strict=True):
+        cells[name] += [cell] * 200
+    content = pq.read_table(saved)
+    pq.write_table(pa.Table.from_pydict(cells, schema=content.schema), saved, compression="zstd")
+    assert saved.stat().st_size < 10_000
+    with pytest.raises(ValueError, match=r"toy.parquet' unpacks to far more than one of its \d+ bytes can"):
+        table_file.load(saved)
+
+
+def test_more_captions_than_a_file_can_hold_are_refused(saved):
+    with pytest.raises(ValueError, match=r"unpacks to far more than one of its \d+ bytes can"):
+        table_file.load(rewritten(saved, lambda h: h | {"captions": [2, 2, 2**32 - 1]}))
+
+
+def test_other_columns_are_refused(saved):
+    content = pq.read_table(saved)
+    pq.write_table(content.drop_columns(["df"]), saved)
+    with pytest.raises(ValueError, match="is not: it has other columns"):
+        table_file.load(saved)

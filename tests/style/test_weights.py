@@ -1,0 +1,131 @@
+"""N-gram ids, counts and weights of the style table."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+from style_definition import CAPTIONS
+from style_definition import CORPORA
+from style_definition import GOLDEN
+from style_definition import ORDERS
+from style_definition import TOY
+from style_definition import columns_of
+from style_definition import definition_of
+from style_definition import ngrams_of
+from style_definition import table_of
+
+from vlgauge.style import StyleTable
+from vlgauge.style.counting import _check_room
+from vlgauge.style.counting import vocabulary_and_ngrams
+from vlgauge.style.weights import contrastive_weights
+from vlgauge.style.weights import places_among
+
+
+@pytest.fixture(scope="module")
+def toy():
+    return StyleTable.fit(*columns_of(TOY["corpus"]))
+
+
+# -- ids and counts ---------------------------------------------------------------------------------------------------
+@given(st.lists(CAPTIONS, max_size=8))
+def test_ids_are_places_in_the_sorted_ngrams_of_all_captions(captions):
+    tokens, orders = vocabulary_and_ngrams(captions)
+    assert tokens == sorted(set().union(*map(set, captions)))
+    for n, sets in enumerate(orders, 1):
+        everything = sorted(set().union(*(ngrams_of(caption, n) for caption in captions)))
+        expected = [(i, everything.index(u)) for i, c in enumerate(captions) for u in sorted(ngrams_of(c, n))]
+        assert list(zip(sets.captions.tolist(), sets.ngrams.tolist(), strict=True)) == expected
+        assert len(sets.keys) == len(everything)
+        assert (np.diff(sets.keys) > 0).all()
+
+
+def test_ids_that_64_bits_cannot_hold_are_refused():
+    _check_room(2**31, 2**31)
+    with pytest.raises(
+        ValueError, match=r"`captions` must have fewer distinct n-grams, got 4294967296 x 2147483648 >= 2"
+    ):
+        _check_room(2**32, 2**31)
+
+
+@given(CORPORA)
+@settings(deadline=None)
+def test_counts_and_weights_equal_the_definition(rows):
+    table, definition = table_of(rows), definition_of(rows)
+    for n, counts in zip(ORDERS, table.orders, strict=True):
+        ngrams = sorted(set().union(*(ngrams_of(caption, n) for caption, _ in rows)))
+        assert len(counts.keys) == len(ngrams)
+        for style in range(len(table.styles)):
+            name = table.styles[style]
+            known = counts.evidence(np.arange(len(ngrams)), np.full(len(ngrams), style))
+            assert known.df.tolist() == [definition.df(ngram, name) for ngram in ngrams]
+            assert known.occurrences.tolist() == [definition.occurrences(ngram) for ngram in ngrams]
+            assert known.ecdf == pytest.approx([float(definition.ecdf(ngram, name)) for ngram in ngrams], abs=1e-15)
+            for variant in ("paper", "authors"):
+                expected = [float(definition.cng(ngram, name, variant)) for ngram in ngrams]
+                assert known.weights(len(table.styles), variant) == pytest.approx(expected, abs=1e-12)
+
+
+def test_places_among_nothing():
+    assert places_among(np.array([], np.int64), np.array([3, 1])).tolist() == [-1, -1]
+
+
+def test_orders_without_any_ngram():
+    table = StyleTable.fit(["one", "two"], ["x", "y"])
+    assert [len(counts.keys) for counts in table.orders] == [2, 0, 0, 0]
+    assert table.orders[3].totals.dtype == np.float64
+    assert table.score_matrix(["one", "one two", ""]).tolist() == [[0.5, -0.5], [0.0, 0.0], [0.0, 0.0]]
+
+
+# -- golden weights ---------------------------------------------------------------------------------------------------
+def test_golden_frequencies_and_ecdf(toy):
+    for style, orders in TOY["document_frequencies_F"].items():
+        for n, expected in orders.items():
+            counts, place = toy.orders[int(n) - 1], toy.style_id(style)
+            assert sorted(counts.df[counts.styles == place].tolist()) == sorted(expected)
+    for style, orders in TOY["ecdf"].items():
+        for n, expected in orders.items():
+            counts, place = toy.orders[int(n) - 1], toy.style_id(style)
+            pairs = counts.styles == place
+            found = dict(zip(counts.df[pairs].tolist(), counts.ecdf[pairs].tolist(), strict=True))
+            assert found == pytest.approx({int(f): float(Fraction(e)) for f, e in expected.items()}, abs=1e-15)
+
+
+@pytest.mark.parametrize("ngram", TOY["cng"])
+def test_golden_cng(toy, ngram):
+    expected = TOY["cng"][ngram]
+    for variant in ("paper", "authors"):
+        weights = {style: float(Fraction(value)) for style, value in expected[variant].items()}
+        assert toy.cng(ngram, variant=variant) == pytest.approx(weights, abs=1e-12)
+        assert {style: toy.cng(ngram, style, variant) for style in toy.styles} == toy.cng(ngram, variant=variant)
+
+
+def test_cng_of_an_ngram_that_no_style_has_is_0(toy):
+    assert toy.cng("zebra") == {"A": 0.0, "B": 0.0, "C": 0.0}
+    assert toy.cng("sun love", "A") == 0.0
+
+
+def test_evenly_spread_ngram_weighs_exactly_0():
+    table = StyleTable.fit(*columns_of(GOLDEN["even_spread"]["corpus"]))
+    assert table.cng("the") == {"A": 0.0, "B": 0.0, "C": 0.0}
+
+
+def test_residue_of_an_even_spread_is_removed():
+    residues = 0
+    for n_styles in (3, 6, 7, 11, 49):
+        for rarer in range(1, 5):
+            # In every style "even" is in one caption, like some words; one more word is in two.
+            words = " ".join(f"w{i}" for i in range(rarer))
+            rows = [(f"{text} s{s}", f"style {s}") for s in range(n_styles) for text in (f"even {words} t{s}", f"t{s}")]
+            table = StyleTable.fit(*zip(*rows, strict=True))
+            share = (rarer + 1) / (rarer + 3)
+            residues += sum([share] * n_styles) / n_styles != share
+            assert set(table.cng("even").values()) == {0.0}
+    assert residues > 3
+
+
+def test_smallest_weights_are_kept():
+    weights = contrastive_weights(np.array([1, 1]), np.array([2e-13, 2e-14]), np.zeros(2), np.array([1, 1]), 2)
+    assert weights.tolist() == [2e-13, 0.0]
