@@ -12,10 +12,8 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from collections.abc import Sequence
-from itertools import combinations
-from itertools import product
+from collections.abc import Mapping, Sequence
+from itertools import combinations, product
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -6,8 +6,7 @@ import numpy as np
 
 from vlgauge.media import frames
 from vlgauge.remembered import Remembered
-from vlgauge.text import concreteness
-from vlgauge.text import word_vectors
+from vlgauge.text import concreteness, word_vectors
 from vlgauge.text.concreteness import PhraseWeights
 from vlgauge.weights import files
 

@@ -3,8 +3,7 @@
 import sys
 
 import pytest
-from folders import METRICS
-from folders import TOYS
+from folders import METRICS, TOYS
 
 import vlgauge
 from vlgauge import catalog

@@ -6,10 +6,7 @@ import sys
 from http.server import BaseHTTPRequestHandler
 
 import pytest
-from local_hub import COMMIT
-from local_hub import FakeHub
-from local_hub import own_environment
-from local_hub import serve
+from local_hub import COMMIT, FakeHub, own_environment, serve
 
 WAYS = {
     "file": "from vlgauge.encoders.clip.loading import clip_encoder\ngo = clip_encoder",

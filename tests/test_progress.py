@@ -6,14 +6,9 @@ import sys
 import pytest
 
 import vlgauge
-from vlgauge import progress
-from vlgauge import scenes
+from vlgauge import progress, scenes
 from vlgauge.pool import pool
-from vlgauge.progress import announce
-from vlgauge.progress import checked_progress
-from vlgauge.progress import progress_bar
-from vlgauge.progress import progress_chosen
-from vlgauge.progress import with_size
+from vlgauge.progress import announce, checked_progress, progress_bar, progress_chosen, with_size
 
 
 def work(setting):

@@ -7,12 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from vlgauge.results import mean_of_defined
-from vlgauge.results import plain
-from vlgauge.results import result_record
-from vlgauge.results import to_json
-from vlgauge.results import to_table
-from vlgauge.results import without_nan
+from vlgauge.results import mean_of_defined, plain, result_record, to_json, to_table, without_nan
 
 NAN = math.nan
 

@@ -10,13 +10,8 @@ import vlgauge
 from vlgauge.catalog import metric_names
 from vlgauge.distances.meteor import meteor_matrices
 from vlgauge.progress import checked_progress
-from vlgauge.settings import finite_number
-from vlgauge.settings import plain_number
-from vlgauge.settings import setting_names
-from vlgauge.settings import true_or_false
-from vlgauge.settings import whole_number
-from vlgauge.statistics import bootstrap_interval
-from vlgauge.statistics import paired_test
+from vlgauge.settings import finite_number, plain_number, setting_names, true_or_false, whole_number
+from vlgauge.statistics import bootstrap_interval, paired_test
 from vlgauge.style import StyleTable
 from vlgauge.style.explaining import top_ngrams
 

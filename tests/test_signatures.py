@@ -9,27 +9,17 @@ import sys
 import numpy as np
 import pytest
 from folders import TESTS
-from hypothesis import example
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
-from signature_cases import UNSIGNED
-from signature_cases import Files
-from signature_cases import apart
-from signature_cases import changes
-from signature_cases import here
-from signature_cases import rows_of
+from signature_cases import UNSIGNED, Files, apart, changes, here, rows_of
 
 import vlgauge
-from vlgauge import catalog
-from vlgauge import regions
+from vlgauge import catalog, regions
 from vlgauge.base import metric as metric_base
 from vlgauge.distances import meteor_backends
 from vlgauge.pool import pool
 from vlgauge.settings import setting_names
-from vlgauge.signatures import format_signature
-from vlgauge.signatures import local_name
-from vlgauge.signatures import named
-from vlgauge.signatures import parse_signature
+from vlgauge.signatures import format_signature, local_name, named, parse_signature
 from vlgauge.style import metric as styles
 from vlgauge.text import concreteness
 

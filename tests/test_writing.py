@@ -11,9 +11,7 @@ import pytest
 from folders import EXAMPLES
 
 from vlgauge.cli import main
-from vlgauge.writing import checked_target
-from vlgauge.writing import replacing
-from vlgauge.writing import write
+from vlgauge.writing import checked_target, replacing, write
 
 # Files of this process may have 4,096 bytes, as on a disk that is nearly full.
 SMALL_DISK = """

@@ -16,8 +16,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +28,9 @@ from PIL import Image
 from torch.utils.data import DataLoader
 
 import vlgauge
-from vlgauge.encoders.clip.architectures import ClipArchitecture
-from vlgauge.encoders.clip.architectures import architecture_of
+from vlgauge.encoders.clip.architectures import ClipArchitecture, architecture_of
 from vlgauge.encoders.clip.encoder import ClipEncoder
-from vlgauge.encoders.clip.model import build_model
-from vlgauge.encoders.clip.model import empty_model
+from vlgauge.encoders.clip.model import build_model, empty_model
 from vlgauge.encoders.clip.towers import ClipTowers
 from vlgauge.encoders.features.memory import process_memory
 from vlgauge.encoders.sentences.model import resolved_device

@@ -16,29 +16,21 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-from typing import TypeVar
+from typing import Any, TypeVar
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when numpy is imported
 os.environ.setdefault("HF_EVALUATE_OFFLINE", "1")
 
 import numpy as np
 import numpy.typing as npt
-from distribution_power import formulas
-from distribution_power import print_corpora
-from distribution_power import print_power
+from distribution_power import formulas, print_corpora, print_power
 from distribution_reference import cider_d as cider_d_of_pair
-from distribution_reference import counted_q
-from distribution_reference import frechet_by_singular_values
-from distribution_reference import frechet_distance
-from distribution_reference import sampled_trm
+from distribution_reference import counted_q, frechet_by_singular_values, frechet_distance, sampled_trm
 from meteor import generated_captions
 
 import vlgauge
-from vlgauge.distances.cider import DocumentFrequency
-from vlgauge.distances.cider import cider_d
-from vlgauge.statistics import partitions
-from vlgauge.statistics import permutation_pvalues
+from vlgauge.distances.cider import DocumentFrequency, cider_d
+from vlgauge.statistics import partitions, permutation_pvalues
 
 Floats = npt.NDArray[np.float64]
 T = TypeVar("T")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,11 +16,7 @@ import numpy.typing as npt
 
 from vlgauge.base import Statistic
 from vlgauge.caption_sets.corpus_statistic import CorpusStatistic
-from vlgauge.statistics import TOLERANCE
-from vlgauge.statistics import Partitions
-from vlgauge.statistics import SetTest
-from vlgauge.statistics import calibrated_harmonic_pvalue
-from vlgauge.statistics import partitions
+from vlgauge.statistics import TOLERANCE, Partitions, SetTest, calibrated_harmonic_pvalue, partitions
 
 Floats = npt.NDArray[np.float64]
 Change: TypeAlias = Callable[[Floats, int], None]

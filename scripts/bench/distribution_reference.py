@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections import Counter
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np

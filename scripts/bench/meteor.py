@@ -20,8 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vlgauge.distances.meteor import Floats
-from vlgauge.distances.meteor import meteor_matrices
+from vlgauge.distances.meteor import Floats, meteor_matrices
 from vlgauge.distances.wordnet import synonyms
 from vlgauge.text.porter import porter_stem
 

@@ -21,9 +21,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when numpy is imported
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.statistics import SetTest
-from vlgauge.statistics import partitions
-from vlgauge.statistics import permutation_pvalues
+from vlgauge.statistics import SetTest, partitions, permutation_pvalues
 
 Floats = npt.NDArray[np.float64]
 

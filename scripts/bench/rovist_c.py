@@ -15,8 +15,7 @@ from typing import Any
 import vlgauge
 from vlgauge import scenes
 from vlgauge.encoders.pairs.loading import pair_scorer
-from vlgauge.encoders.pairs.models import find_pair_model
-from vlgauge.encoders.pairs.models import load_pair_model
+from vlgauge.encoders.pairs.models import find_pair_model, load_pair_model
 from vlgauge.pool import pool
 
 TOLERANCE = 1e-6

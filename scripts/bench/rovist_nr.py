@@ -14,8 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
-from vlgauge.text.language import split_sentences
-from vlgauge.text.language import words
+from vlgauge.text.language import split_sentences, words
 
 Scorer = Callable[[list[str]], list[float]]
 

@@ -19,8 +19,7 @@ import tempfile
 import time
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace

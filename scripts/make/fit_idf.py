@@ -14,10 +14,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from vlgauge.media.tables import read_rows
-from vlgauge.media.tables import take_column
-from vlgauge.text.story_idf import fit_idf
-from vlgauge.text.story_idf import read_pickled
+from vlgauge.media.tables import read_rows, take_column
+from vlgauge.text.story_idf import fit_idf, read_pickled
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

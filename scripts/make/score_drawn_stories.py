@@ -10,12 +10,10 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from vlgauge.explain.d_hm import METRICS
-from vlgauge.explain.d_hm import component_scores
+from vlgauge.explain.d_hm import METRICS, component_scores
 from vlgauge.explain.told_stories import told_stories
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

@@ -19,23 +19,12 @@ from typing import Any
 
 import torch
 from safetensors.torch import save
-from toy_clip.figures import figures
-from toy_clip.figures import table
-from toy_clip.material import KINDS
-from toy_clip.material import material
-from toy_clip.training import PROMPT
-from toy_clip.training import SHARES
-from toy_clip.training import Batches
-from toy_clip.training import train
+from toy_clip.figures import figures, table
+from toy_clip.material import KINDS, material
+from toy_clip.training import PROMPT, SHARES, Batches, train
 
-from vlgauge.encoders.clip.toy import TOY_MODEL
-from vlgauge.encoders.clip.toy import TOY_NAME
-from vlgauge.encoders.clip.toy import TOY_ROW
-from vlgauge.encoders.clip.toy import compacted
-from vlgauge.encoders.clip.toy import toy_file
-from vlgauge.encoders.clip.toy import toy_state
-from vlgauge.training.options import add_overwrite
-from vlgauge.training.options import keep_finished
+from vlgauge.encoders.clip.toy import TOY_MODEL, TOY_NAME, TOY_ROW, compacted, toy_file, toy_state
+from vlgauge.training.options import add_overwrite, keep_finished
 from vlgauge.writing import write
 
 WEIGHTS = "toy_clip.safetensors"

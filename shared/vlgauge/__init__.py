@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vlgauge.base import Metric
@@ -32,8 +31,7 @@ def load(name: str, config_name: str | None = None, **settings: Any) -> Metric:
     """
     from vlgauge.catalog import metric_folder
     from vlgauge.lean_imports import lean_import
-    from vlgauge.progress import announce
-    from vlgauge.progress import progress_chosen
+    from vlgauge.progress import announce, progress_chosen
 
     folder = metric_folder(name)
     if "evaluate" not in sys.modules:

@@ -14,18 +14,12 @@ import stat
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from os import PathLike
-from typing import IO
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import NoReturn
-from typing import TypeAlias
-from typing import TypeVar
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,24 +16,16 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from contextlib import contextmanager
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from pathlib import Path
-from pathlib import PurePosixPath
-from typing import Any
-from typing import NamedTuple
-from urllib.parse import quote
-from urllib.parse import urljoin
-from urllib.parse import urlsplit
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+from urllib.parse import quote, urljoin, urlsplit
 
 from vlgauge.progress import progress_bar
-from vlgauge.writing import replacing
-from vlgauge.writing import write
+from vlgauge.writing import replacing, write
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -432,8 +424,7 @@ def _exchange(url: str, *, hub: bool = False) -> Iterator[_Exchange]:
 
 def _token_header() -> dict[str, str]:
     """What tells the Hub who asks; the function of its client that makes headers may send a request first."""
-    from huggingface_hub import constants
-    from huggingface_hub import get_token
+    from huggingface_hub import constants, get_token
 
     token = None if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else get_token()
     return {} if token is None else {"Authorization": f"Bearer {token}"}

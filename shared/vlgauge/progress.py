@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TypeAlias
 
-from vlgauge.settings import plain_number
-from vlgauge.settings import shown
+from vlgauge.settings import plain_number, shown
 
 Progress: TypeAlias = bool | Callable[[int, int], None] | None
 """True: always a bar; False: never; None: on a terminal, after half a second; callable: gets (done, total)."""

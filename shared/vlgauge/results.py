@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
 # Key of the two ends of the interval of a number: its own key and this.

@@ -7,8 +7,7 @@ import inspect
 import math
 import operator
 import sys
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 LONGEST_SHOWN = 120  # characters of a value in a message

@@ -8,10 +8,8 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Iterable
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 

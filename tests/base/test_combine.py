@@ -8,8 +8,7 @@ import evaluate
 import numpy as np
 import pytest
 
-from vlgauge import base
-from vlgauge import catalog
+from vlgauge import base, catalog
 from vlgauge.settings import setting_names
 
 STORIES = {"predictions": [["One two.", "Three four."], ["Five.", "Five."], [""]]}

@@ -9,8 +9,7 @@ from pathlib import Path
 import datasets
 import numpy as np
 import pytest
-from PIL import Image
-from PIL import ImageOps
+from PIL import Image, ImageOps
 
 from vlgauge import base
 from vlgauge.base import metric as metric_base

@@ -4,13 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from toy_rows import SETS
-from toy_rows import STORIES
-from toy_rows import same
+from toy_rows import SETS, STORIES, same
 
 from vlgauge.base import columns as module_columns
-from vlgauge.base.columns import Column
-from vlgauge.base.columns import rows_of
+from vlgauge.base.columns import Column, rows_of
 
 
 @pytest.fixture(params=[True, False], ids=["memory", "disk"])

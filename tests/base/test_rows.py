@@ -7,13 +7,9 @@ import datasets
 import numpy as np
 import pandas as pd
 import pytest
-from toy_rows import SETS
-from toy_rows import STORIES
-from toy_rows import same
+from toy_rows import SETS, STORIES, same
 
-from vlgauge.base.columns import Captions
-from vlgauge.base.columns import Story
-from vlgauge.base.columns import Text
+from vlgauge.base.columns import Captions, Story, Text
 
 SENTENCES = [["One two.", "Three"], ["Four"], []]
 

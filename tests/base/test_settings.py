@@ -5,8 +5,7 @@ import pytest
 
 import vlgauge
 from vlgauge import base
-from vlgauge.settings import nearest
-from vlgauge.settings import setting_names
+from vlgauge.settings import nearest, setting_names
 from vlgauge.signatures import named
 
 

@@ -5,13 +5,10 @@ import math
 import re
 
 import pytest
-from cli_stories import error_of
-from cli_stories import record_of
-from cli_stories import write_files
+from cli_stories import error_of, record_of, write_files
 
 import vlgauge
-from vlgauge.cli import distance
-from vlgauge.cli import main
+from vlgauge.cli import distance, main
 
 
 @pytest.fixture

@@ -5,9 +5,7 @@ import math
 import re
 
 import pytest
-from coloured_study import NAMES
-from coloured_study import coloured_stories
-from coloured_study import loader
+from coloured_study import NAMES, coloured_stories, loader
 
 from vlgauge import cli
 from vlgauge.cli import grounding

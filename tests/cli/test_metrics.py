@@ -5,13 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from cli_stories import error_of
-from cli_stories import record_of
-from cli_stories import write_files
+from cli_stories import error_of, record_of, write_files
 
 from vlgauge.base import metric
-from vlgauge.cli import main
-from vlgauge.cli import scoring
+from vlgauge.cli import main, scoring
 from vlgauge.media import tables
 
 TWO = ("onlystyle", "stylecider")

@@ -8,8 +8,7 @@ import os
 import pyarrow.parquet as pq
 import pytest
 
-from vlgauge.cli import main
-from vlgauge.cli import outputs
+from vlgauge.cli import main, outputs
 from vlgauge.media.tables import read_rows
 
 STORIES = [

@@ -9,12 +9,9 @@ import pytest
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.cli import main
-from vlgauge.cli import protocol
+from vlgauge.cli import main, protocol
 from vlgauge.results import to_json
-from vlgauge.studies.protocols import PROTOCOLS
-from vlgauge.studies.protocols import metric_scores
-from vlgauge.studies.protocols import read_flickr8k_expert
+from vlgauge.studies.protocols import PROTOCOLS, metric_scores, read_flickr8k_expert
 
 pytestmark = pytest.mark.usefixtures("no_sockets")
 

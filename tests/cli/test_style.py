@@ -8,8 +8,7 @@ import pytest
 
 from vlgauge.cli import main
 from vlgauge.studies.style_corpora import read_table
-from vlgauge.studies.style_report import parted_by_group
-from vlgauge.studies.style_report import style_report
+from vlgauge.studies.style_report import parted_by_group, style_report
 from vlgauge.style import StyleTable
 
 EXAMPLES = folders.EXAMPLES / "styled_captions.csv"

@@ -5,12 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from vlgauge.clip_score.emscore import Bags
-from vlgauge.clip_score.emscore import best_frames
-from vlgauge.clip_score.emscore import fine_scores
-from vlgauge.clip_score.emscore import matches
-from vlgauge.clip_score.emscore import reference_terms
-from vlgauge.clip_score.emscore import weighted_means
+from vlgauge.clip_score.emscore import Bags, best_frames, fine_scores, matches, reference_terms, weighted_means
 from vlgauge.clip_score.formula import unit_rows
 
 

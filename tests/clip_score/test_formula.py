@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from tiny_clip import golden_json
 
-from vlgauge.clip_score.formula import clip_scores
-from vlgauge.clip_score.formula import group_maxima
-from vlgauge.clip_score.formula import group_means
-from vlgauge.clip_score.formula import pair_cosines
-from vlgauge.clip_score.formula import reference_scores
-from vlgauge.clip_score.formula import unit_rows
+from vlgauge.clip_score.formula import clip_scores, group_maxima, group_means, pair_cosines, reference_scores, unit_rows
 
 ROWS = golden_json("formula.json")["rows"]
 W = golden_json("formula.json")["meta"]["w"]

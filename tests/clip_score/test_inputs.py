@@ -11,10 +11,7 @@ import zlib
 import numpy as np
 import pytest
 from PIL import Image
-from tiny_clip import IMAGES
-from tiny_clip import TINY
-from tiny_clip import tiny_state
-from tiny_clip import write_tiny
+from tiny_clip import IMAGES, TINY, tiny_state, write_tiny
 
 import vlgauge
 

@@ -5,13 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from vlgauge.clip_score.long_text import pieces_of
-from vlgauge.clip_score.long_text import sentences
-from vlgauge.clip_score.text_rows import paired
-from vlgauge.clip_score.text_rows import text_rows
-from vlgauge.clip_score.vectors import token_ids
-from vlgauge.clip_score.vectors import token_texts
-from vlgauge.clip_score.vectors import too_long
+from vlgauge.clip_score.long_text import pieces_of, sentences
+from vlgauge.clip_score.text_rows import paired, text_rows
+from vlgauge.clip_score.vectors import token_ids, token_texts, too_long
 from vlgauge.encoders.clip.tokens import ClipTokens
 
 

@@ -6,13 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from vlgauge.clip_score.token_idf import END
-from vlgauge.clip_score.token_idf import Idf
-from vlgauge.clip_score.token_idf import checked_idf
-from vlgauge.clip_score.token_idf import corpus_idf
-from vlgauge.clip_score.token_idf import fit_idf
-from vlgauge.clip_score.token_idf import read_idf
-from vlgauge.clip_score.token_idf import resolved_idf
+from vlgauge.clip_score.token_idf import END, Idf, checked_idf, corpus_idf, fit_idf, read_idf, resolved_idf
 from vlgauge.clip_score.vectors import token_ids
 
 START = 49406

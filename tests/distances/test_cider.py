@@ -11,11 +11,7 @@ import pytest
 from folders import TESTS
 
 from vlgauge.distances import cider
-from vlgauge.distances.cider import DocumentFrequency
-from vlgauge.distances.cider import cider_d
-from vlgauge.distances.cider import cider_d_distances
-from vlgauge.distances.cider import ngram_counts
-from vlgauge.distances.cider import ngrams
+from vlgauge.distances.cider import DocumentFrequency, cider_d, cider_d_distances, ngram_counts, ngrams
 from vlgauge.text.coco_tokens import coco_normalize
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))

@@ -11,9 +11,7 @@ import pytest
 from folders import TESTS
 
 from vlgauge.distances import meteor
-from vlgauge.distances.meteor import meteor_distances
-from vlgauge.distances.meteor import meteor_matrices
-from vlgauge.distances.meteor import meteor_score
+from vlgauge.distances.meteor import meteor_distances, meteor_matrices, meteor_score
 from vlgauge.text.coco_tokens import coco_normalize
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "meteor.json.gz").read_bytes()))

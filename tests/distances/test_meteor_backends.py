@@ -16,8 +16,7 @@ import pytest
 from folders import SCRIPTS
 
 from vlgauge.distances.meteor import meteor_distances
-from vlgauge.distances.meteor_backends import meteor_jar
-from vlgauge.distances.meteor_backends import open_meteor
+from vlgauge.distances.meteor_backends import meteor_jar, open_meteor
 
 GOLDEN = json.loads(gzip.decompress((folders.ROOT / "tests" / "golden" / "meteor.json.gz").read_bytes()))
 WORDNET = Path("/usr/share/wordnet")  # Debian's package wordnet-base

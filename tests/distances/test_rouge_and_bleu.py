@@ -12,10 +12,7 @@ import numpy as np
 import pytest
 from folders import TESTS
 
-from vlgauge.distances.rouge_and_bleu import bleu_4
-from vlgauge.distances.rouge_and_bleu import coco_bleu_4
-from vlgauge.distances.rouge_and_bleu import common_subsequences
-from vlgauge.distances.rouge_and_bleu import rouge_l
+from vlgauge.distances.rouge_and_bleu import bleu_4, coco_bleu_4, common_subsequences, rouge_l
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles" / "coco_fakecap.json.gz"  # beside the checkout, not part of it

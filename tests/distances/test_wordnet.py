@@ -10,8 +10,7 @@ from pathlib import Path
 
 import folders
 import pytest
-from folders import ROOT
-from folders import SCRIPTS
+from folders import ROOT, SCRIPTS
 
 from vlgauge.distances.wordnet import synonyms
 from vlgauge.text.porter import porter_stem

@@ -12,8 +12,7 @@ import vlgauge
 from vlgauge import regions
 from vlgauge.encoders import torch_use
 from vlgauge.encoders.clip import loading
-from vlgauge.encoders.grounding import model
-from vlgauge.encoders.grounding import vit
+from vlgauge.encoders.grounding import model, vit
 from vlgauge.encoders.pairs import loading as pair
 from vlgauge.encoders.sentences import model as sentence
 

@@ -8,8 +8,7 @@ import warnings
 
 import folders
 import pytest
-from demo_page import Elements
-from demo_page import articles
+from demo_page import Elements, articles
 
 from vlgauge.catalog import metric_names
 

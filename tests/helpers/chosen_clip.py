@@ -5,8 +5,7 @@ from collections import Counter
 
 import numpy as np
 
-from vlgauge.clip_score.vectors import token_ids
-from vlgauge.clip_score.vectors import too_long
+from vlgauge.clip_score.vectors import token_ids, too_long
 from vlgauge.encoders import TextHidden
 from vlgauge.encoders.clip.architectures import TABLE
 

@@ -15,15 +15,12 @@ import numpy as np
 import pytest
 import yaml
 from datasets import Features
-from evaluate.loading import evaluation_module_factory
-from evaluate.loading import get_imports
-from evaluate.loading import import_main_class
+from evaluate.loading import evaluation_module_factory, get_imports, import_main_class
 from folders import TOYS
 from packaging.version import Version
 
 import vlgauge
-from vlgauge import base
-from vlgauge import catalog
+from vlgauge import base, catalog
 from vlgauge.base.metric import REPOSITORY
 from vlgauge.catalog import MetricFacts
 from vlgauge.settings import setting_names

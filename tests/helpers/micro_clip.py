@@ -5,8 +5,7 @@ import json
 
 import pytest
 import torch
-from pac_s_scripts import command
-from pac_s_scripts import drawn
+from pac_s_scripts import command, drawn
 from safetensors.torch import save_file
 
 from vlgauge.encoders.clip import architectures

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from vlgauge.studies.protocols import CaptionPairs
-from vlgauge.studies.protocols import RatedCaptions
+from vlgauge.studies.protocols import CaptionPairs, RatedCaptions
 
 
 def rated(ratings, groups=None, **more):

@@ -1,8 +1,7 @@
 """Scripts as modules, each loaded from its file."""
 
 import sys
-from importlib.util import module_from_spec
-from importlib.util import spec_from_file_location
+from importlib.util import module_from_spec, spec_from_file_location
 
 from folders import SCRIPTS
 

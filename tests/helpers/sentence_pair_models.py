@@ -1,13 +1,14 @@
 """The tiny model of sentence order in its folders."""
 
 import torch
-from tiny_rovist_c import CHECKPOINT
-from tiny_rovist_c import TINY
-from transformers import AlbertConfig
-from transformers import AlbertForSequenceClassification
-from transformers import AutoTokenizer
-from transformers import BertConfig
-from transformers import BertForSequenceClassification
+from tiny_rovist_c import CHECKPOINT, TINY
+from transformers import (
+    AlbertConfig,
+    AlbertForSequenceClassification,
+    AutoTokenizer,
+    BertConfig,
+    BertForSequenceClassification,
+)
 
 from vlgauge.encoders.pairs.loading import pair_scorer
 from vlgauge.encoders.pairs.models import read_authors_checkpoint

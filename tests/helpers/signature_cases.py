@@ -2,23 +2,17 @@
 
 import json
 import warnings
-from functools import cache
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 from fake_clip import FakeClip
-from metric_checks import PICTURES
-from metric_checks import SETS
+from metric_checks import PICTURES, SETS
 from safetensors.numpy import save_file
-from tiny_clip import TINY
-from tiny_clip import rand_clip
-from tiny_clip import tiny_state
-from tiny_clip import write_tiny
+from tiny_clip import TINY, rand_clip, tiny_state, write_tiny
 from tiny_rovist_c import CHECKPOINT
 from tiny_rovist_c import TINY as TINY_ORDER
-from tiny_vit import TEXT_WIDTH
-from tiny_vit import write_ours
+from tiny_vit import TEXT_WIDTH, write_ours
 
 import vlgauge
 from vlgauge.distances.cider import DocumentFrequency

@@ -5,8 +5,7 @@ import hashlib
 import numpy as np
 
 from vlgauge.encoders.features import shards
-from vlgauge.encoders.features.disk import DiskStore
-from vlgauge.encoders.features.disk import preprocess_id
+from vlgauge.encoders.features.disk import DiskStore, preprocess_id
 
 DIGEST = "ab" * 32
 PREPROCESS = preprocess_id({"size": 224})

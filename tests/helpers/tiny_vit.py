@@ -22,8 +22,7 @@ OLD_NAMES = (
 
 def tiny_vit(seed=0):
     """The module, in evaluation mode."""
-    from transformers import ViTConfig
-    from transformers import ViTModel
+    from transformers import ViTConfig, ViTModel
 
     generator = torch.Generator().manual_seed(seed)
     config = ViTConfig(

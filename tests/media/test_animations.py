@@ -6,8 +6,7 @@ from contextvars import copy_context
 
 import pytest
 
-from vlgauge.media.animations import note_animation
-from vlgauge.media.animations import one_warning_for_animations
+from vlgauge.media.animations import note_animation, one_warning_for_animations
 
 
 def told(places):

@@ -8,17 +8,10 @@ import av
 import numpy as np
 import pytest
 from PIL import Image
-from small_videos import indices
-from small_videos import levels
-from small_videos import noisy
-from small_videos import write_shifted
-from small_videos import write_silence
-from small_videos import write_video
+from small_videos import indices, levels, noisy, write_shifted, write_silence, write_video
 
 from vlgauge.media import video_decoder
-from vlgauge.media.frames import sampled
-from vlgauge.media.frames import video_frames
-from vlgauge.media.frames import video_pictures
+from vlgauge.media.frames import sampled, video_frames, video_pictures
 from vlgauge.media.videos import video_cell
 
 

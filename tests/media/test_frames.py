@@ -7,26 +7,12 @@ import threading
 import numpy as np
 import pytest
 from PIL import Image
-from small_videos import CODECS
-from small_videos import HEIGHT
-from small_videos import WIDTH
-from small_videos import grey
-from small_videos import indices
-from small_videos import levels
-from small_videos import write_video
-from tiny_clip import IMAGES
-from tiny_clip import TINY
-from tiny_clip import golden_arrays
-from tiny_clip import write_tiny
+from small_videos import CODECS, HEIGHT, WIDTH, grey, indices, levels, write_video
+from tiny_clip import IMAGES, TINY, golden_arrays, write_tiny
 
 from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.media import video_decoder
-from vlgauge.media.frames import FramePicture
-from vlgauge.media.frames import check_n_frames
-from vlgauge.media.frames import sampled
-from vlgauge.media.frames import segment_frames
-from vlgauge.media.frames import video_frames
-from vlgauge.media.frames import video_pictures
+from vlgauge.media.frames import FramePicture, check_n_frames, sampled, segment_frames, video_frames, video_pictures
 from vlgauge.media.videos import video_cell
 from vlgauge.pool import pool
 

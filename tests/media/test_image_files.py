@@ -8,18 +8,11 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from image_samples import RGB
-from image_samples import encoded
-from image_samples import in_mode
-from image_samples import pixels
-from PIL import Image
-from PIL import ImageOps
+from image_samples import RGB, encoded, in_mode, pixels
+from PIL import Image, ImageOps
 from PIL.PngImagePlugin import PngInfo
 
-from vlgauge.media.images import FORMATS
-from vlgauge.media.images import MAX_PIXELS
-from vlgauge.media.images import image_cell
-from vlgauge.media.images import open_image
+from vlgauge.media.images import FORMATS, MAX_PIXELS, image_cell, open_image
 
 ROTATED = Image.Exif()
 ROTATED[0x0112] = 6

@@ -5,18 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from image_samples import RGB
-from image_samples import RGBA
-from image_samples import RNG
-from image_samples import encoded
-from image_samples import in_mode
-from image_samples import pixels
+from image_samples import RGB, RGBA, RNG, encoded, in_mode, pixels
 from PIL import Image
 
-from vlgauge.media.images import MAX_PIXELS
-from vlgauge.media.images import image_cell
-from vlgauge.media.images import is_single_image
-from vlgauge.media.images import open_image
+from vlgauge.media.images import MAX_PIXELS, image_cell, is_single_image, open_image
 
 
 # -- from an input to its cell ----------------------------------------------------------------------------------------

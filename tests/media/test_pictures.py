@@ -8,11 +8,8 @@ import pytest
 from PIL import Image
 
 from vlgauge.media import pictures
-from vlgauge.media.images import image_cell
-from vlgauge.media.images import open_image
-from vlgauge.media.pictures import CropPicture
-from vlgauge.media.pictures import ImagePicture
-from vlgauge.media.pictures import SharedImage
+from vlgauge.media.images import image_cell, open_image
+from vlgauge.media.pictures import CropPicture, ImagePicture, SharedImage
 
 PIXELS = np.random.default_rng(3).integers(0, 256, (9, 12, 3), dtype=np.uint8)
 

@@ -9,23 +9,25 @@ import socket
 
 import pytest
 from folders import ROOT
-from metric_checks import TOY
-from metric_checks import check_card
-from metric_checks import check_class
-from metric_checks import check_description
-from metric_checks import check_doctests
-from metric_checks import check_facts
-from metric_checks import check_family
-from metric_checks import check_files
-from metric_checks import check_hint
-from metric_checks import check_imports
-from metric_checks import check_names_are_free
-from metric_checks import check_result
-from metric_checks import check_result_depends_on_nothing_else
-from metric_checks import check_settings
-from metric_checks import check_signatures
-from metric_checks import class_of
-from metric_checks import load_afresh
+from metric_checks import (
+    TOY,
+    check_card,
+    check_class,
+    check_description,
+    check_doctests,
+    check_facts,
+    check_family,
+    check_files,
+    check_hint,
+    check_imports,
+    check_names_are_free,
+    check_result,
+    check_result_depends_on_nothing_else,
+    check_settings,
+    check_signatures,
+    class_of,
+    load_afresh,
+)
 
 from vlgauge import catalog
 

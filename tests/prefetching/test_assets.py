@@ -9,14 +9,10 @@ import pytest
 import vlgauge
 from vlgauge.catalog import metric_names
 from vlgauge.cli import main
-from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE
-from vlgauge.encoders.clip.architectures import HUB_FILE
-from vlgauge.encoders.clip.architectures import TABLE
+from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, HUB_FILE, TABLE
 from vlgauge.encoders.pairs.models import BASE
-from vlgauge.encoders.sentences.model import MINILM_REVISION
-from vlgauge.encoders.sentences.model import MINILM_SHA256
-from vlgauge.network import ListedFile
-from vlgauge.network import NetworkError
+from vlgauge.encoders.sentences.model import MINILM_REVISION, MINILM_SHA256
+from vlgauge.network import ListedFile, NetworkError
 from vlgauge.prefetching.assets import assets_of
 from vlgauge.settings import setting_names
 

@@ -5,15 +5,11 @@ import json
 import re
 
 import pytest
-from demo_page import Elements
-from demo_page import articles
-from demo_page import table_rows
-from folders import EXAMPLES
-from folders import SCRIPTS
+from demo_page import Elements, articles, table_rows
+from folders import EXAMPLES, SCRIPTS
 
 from vlgauge import explain
-from vlgauge.catalog import metric_facts
-from vlgauge.catalog import metric_names
+from vlgauge.catalog import metric_facts, metric_names
 
 BUNDLED = {name: EXAMPLES / f"{name}.jsonl" for name in ("stories", "caption_sets")}
 STYLED = EXAMPLES / "styled_captions.csv"

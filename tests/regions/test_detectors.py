@@ -35,8 +35,7 @@ def picture():
 
 
 def test_names_are_those_of_torchvision():
-    from torchvision.models import detection
-    from torchvision.models import list_models
+    from torchvision.models import detection, list_models
 
     assert sorted(detectors.DETECTORS) == list_models(module=detection)
 
@@ -150,8 +149,7 @@ def test_building_draws_nothing_from_the_global_generator(weights):
 
 def published_model(name, monkeypatch):
     """A detector as torchvision builds it with its published weights, here without any."""
-    from torchvision.models import get_model
-    from torchvision.models import get_model_weights
+    from torchvision.models import get_model, get_model_weights
 
     with monkeypatch.context() as patched, torch.device("meta"):
         patched.setattr("torchvision.models._api.load_state_dict_from_url", lambda *arguments, **named: {})

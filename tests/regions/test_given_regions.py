@@ -3,9 +3,7 @@
 import math
 
 import pytest
-from small_regions import cell
-from small_regions import given
-from small_regions import picture
+from small_regions import cell, given, picture
 
 
 # -- data of the caller -----------------------------------------------------------------------------------------------

@@ -4,10 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from small_regions import SIZE
-from small_regions import cell
-from small_regions import given
-from small_regions import picture
+from small_regions import SIZE, cell, given, picture
 
 from vlgauge import regions
 from vlgauge.media.images import image_cell

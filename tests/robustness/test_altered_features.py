@@ -6,16 +6,10 @@ import warnings
 import numpy as np
 import pytest
 from safetensors import safe_open
-from safetensors.numpy import load_file
-from safetensors.numpy import save_file
-from small_stores import assert_holds
-from small_stores import files_in
-from small_stores import key
-from small_stores import store_at
-from small_stores import vectors
+from safetensors.numpy import load_file, save_file
+from small_stores import assert_holds, files_in, key, store_at, vectors
 
-from vlgauge.encoders.features import shard_index
-from vlgauge.encoders.features import shards
+from vlgauge.encoders.features import shard_index, shards
 
 WARNING = r"1 of 4 vectors in .* were altered after they were written; they are computed again"
 

@@ -10,8 +10,7 @@ import pytest
 
 import vlgauge
 from vlgauge import catalog
-from vlgauge.settings import HOST_KEYWORDS
-from vlgauge.settings import setting_names
+from vlgauge.settings import HOST_KEYWORDS, setting_names
 
 MOST_SECONDS = 10  # no measure of speed: what hangs is told apart from what ends
 

@@ -10,25 +10,19 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler
-from http.server import ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from huggingface_hub import HfApi
-from local_hub import COMMIT
-from local_hub import be_online
-from local_hub import own_environment
+from local_hub import COMMIT, be_online, own_environment
 
 import vlgauge
 from vlgauge import network
-from vlgauge.network import Limits
-from vlgauge.network import NetworkError
+from vlgauge.network import Limits, NetworkError
 from vlgauge.style.table_sources import fetched
-from vlgauge.weights.files import WeightsNotFound
-from vlgauge.weights.files import hub_file_at
-from vlgauge.weights.files import hub_folder
+from vlgauge.weights.files import WeightsNotFound, hub_file_at, hub_folder
 
 CONTENT = bytes(range(256)) * 400
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -424,8 +418,7 @@ def test_many_fetch_one_file_at_once(hub):
 
 # -- What goes well ---------------------------------------------------------------------------------------------------
 def test_the_cache_has_the_layout_of_the_hubs_client(hub):
-    from huggingface_hub import snapshot_download
-    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub import snapshot_download, try_to_load_from_cache
 
     folder = network.hub_folder("me/model", None, ["weights/*"])
     storage = hub.cache / "models--me--model"

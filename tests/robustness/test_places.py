@@ -7,14 +7,8 @@ import pytest
 
 import vlgauge
 from vlgauge.cli import main
-from vlgauge.results import printable
-from vlgauge.results import to_table
-from vlgauge.settings import LONGEST_SHOWN
-from vlgauge.settings import finite_number
-from vlgauge.settings import one_of
-from vlgauge.settings import shown
-from vlgauge.settings import true_or_false
-from vlgauge.settings import whole_number
+from vlgauge.results import printable, to_table
+from vlgauge.settings import LONGEST_SHOWN, finite_number, one_of, shown, true_or_false, whole_number
 
 
 class Unshown:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from vlgauge import scenes
-from vlgauge.scenes.content import OPPOSITES
-from vlgauge.scenes.content import single_scenes
+from vlgauge.scenes.content import OPPOSITES, single_scenes
 from vlgauge.scenes.stories import PLOTS
 from vlgauge.text.noun_phrases import phrase_source
 

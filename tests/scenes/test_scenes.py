@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from vlgauge import scenes
-from vlgauge.scenes.content import OPPOSITES
-from vlgauge.scenes.content import single_scenes
-from vlgauge.scenes.drawing import _BACKGROUNDS
-from vlgauge.scenes.drawing import _COLOURS
+from vlgauge.scenes.content import OPPOSITES, single_scenes
+from vlgauge.scenes.drawing import _BACKGROUNDS, _COLOURS
 
 # The grammar once more, read instead of written.
 WORDS = {

@@ -1,8 +1,7 @@
 """The matrix of code paths holds every pair, and tells which run failed."""
 
 import importlib.util
-from itertools import combinations
-from itertools import product
+from itertools import combinations, product
 
 import pytest
 from folders import SCRIPTS

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from vlgauge.statistics import bootstrap_interval
-from vlgauge.statistics import paired_test
+from vlgauge.statistics import bootstrap_interval, paired_test
 
 RNG = np.random.default_rng(3)
 SCORES = RNG.normal(0.3, 1.0, size=40)

@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 from folders import GOLDEN
 
-from vlgauge.statistics import SetTest
-from vlgauge.statistics import bootstrap_interval
-from vlgauge.statistics import calibrated_harmonic_pvalue
-from vlgauge.statistics import expected_log_pvalues
-from vlgauge.statistics import harmonic_mean_pvalue
-from vlgauge.statistics import mean_log_pvalue
-from vlgauge.statistics import partitions
-from vlgauge.statistics import permutation_pvalues
+from vlgauge.statistics import (
+    SetTest,
+    bootstrap_interval,
+    calibrated_harmonic_pvalue,
+    expected_log_pvalues,
+    harmonic_mean_pvalue,
+    mean_log_pvalue,
+    partitions,
+    permutation_pvalues,
+)
 
 CORPUS_P = json.loads((GOLDEN / "mmd.json").read_text(encoding="utf-8"))["corpus_p"]
 COMBINED = [harmonic_mean_pvalue, calibrated_harmonic_pvalue, mean_log_pvalue]

@@ -5,12 +5,10 @@ import json
 import numpy as np
 import pytest
 from PIL import Image
-from tiny_clip import TINY
-from tiny_clip import write_tiny
+from tiny_clip import TINY, write_tiny
 
 import vlgauge
-from vlgauge import cli
-from vlgauge import scenes
+from vlgauge import cli, scenes
 from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.encoders.features import memory
 from vlgauge.studies import groovist as study

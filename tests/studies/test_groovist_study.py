@@ -4,9 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from coloured_study import NAMES
-from coloured_study import coloured_stories
-from coloured_study import loader
+from coloured_study import NAMES, coloured_stories, loader
 
 from vlgauge.studies import groovist as study
 from vlgauge.studies.rating_agreement import agreement

@@ -7,10 +7,7 @@ import pytest
 
 from vlgauge.cli import main
 from vlgauge.statistics import calibrated_harmonic_pvalue
-from vlgauge.studies.sensitivity import human_split
-from vlgauge.studies.sensitivity import rows_of_result
-from vlgauge.studies.sensitivity import sensitivity
-from vlgauge.studies.sensitivity import sizes_in_words
+from vlgauge.studies.sensitivity import human_split, rows_of_result, sensitivity, sizes_in_words
 
 SETS = [
     {"predictions": ["a dog", "a dog", "a dog"], "references": ["a brown dog runs", "dog at play", "a hound", "a pup"]},

@@ -5,23 +5,12 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import settings
+from hypothesis import given, settings
 from scipy import stats
-from style_definition import ASYMMETRIC
-from style_definition import CORPORA
-from style_definition import GOLDEN
-from style_definition import TOY
-from style_definition import columns_of
-from style_definition import definition_of
-from style_definition import goemotions
-from style_definition import table_of
+from style_definition import ASYMMETRIC, CORPORA, GOLDEN, TOY, columns_of, definition_of, goemotions, table_of
 
-from vlgauge.studies.style_agreement import Rate
-from vlgauge.studies.style_agreement import rank_agreement
-from vlgauge.studies.style_agreement import style_agreement
-from vlgauge.style import StyleTable
-from vlgauge.style import cosine_sums
+from vlgauge.studies.style_agreement import Rate, rank_agreement, style_agreement
+from vlgauge.style import StyleTable, cosine_sums
 
 CORPUS = {"toy": TOY["corpus"], "asymmetric": ASYMMETRIC["corpus"]}
 VARIANTS = ("paper", "authors")

@@ -7,14 +7,16 @@ import pytest
 from style_definition import goemotions
 
 from vlgauge.cli.style import KINDS
-from vlgauge.studies.style_corpora import GOEMOTIONS_LABELS
-from vlgauge.studies.style_corpora import READERS
-from vlgauge.studies.style_corpora import read_flickrstyle
-from vlgauge.studies.style_corpora import read_goemotions
-from vlgauge.studies.style_corpora import read_lines
-from vlgauge.studies.style_corpora import read_personality_captions
-from vlgauge.studies.style_corpora import read_senticap
-from vlgauge.studies.style_corpora import read_table
+from vlgauge.studies.style_corpora import (
+    GOEMOTIONS_LABELS,
+    READERS,
+    read_flickrstyle,
+    read_goemotions,
+    read_lines,
+    read_personality_captions,
+    read_senticap,
+    read_table,
+)
 
 
 def written(path, content):

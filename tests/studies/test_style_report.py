@@ -5,15 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
-from style_definition import ASYMMETRIC
-from style_definition import GOLDEN
-from style_definition import TOY
-from style_definition import columns_of
-from style_definition import goemotions
+from style_definition import ASYMMETRIC, GOLDEN, TOY, columns_of, goemotions
 
 from vlgauge.studies.style_agreement import style_agreement
-from vlgauge.studies.style_report import parted_by_group
-from vlgauge.studies.style_report import style_report
+from vlgauge.studies.style_report import parted_by_group, style_report
 from vlgauge.style import StyleTable
 
 

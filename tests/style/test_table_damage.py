@@ -6,12 +6,9 @@ from collections import Counter
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from style_definition import GOLDEN
-from style_definition import columns_of
+from style_definition import GOLDEN, columns_of
 
-from vlgauge.style import StyleTable
-from vlgauge.style import table_file
-from vlgauge.style import table_rows
+from vlgauge.style import StyleTable, table_file, table_rows
 
 KEY = b"vlgauge.style_table"
 

@@ -5,13 +5,9 @@ import random
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from style_definition import CORPORA
-from style_definition import TOY
-from style_definition import columns_of
-from style_definition import table_of
+from style_definition import CORPORA, TOY, columns_of, table_of
 
 from vlgauge.style import StyleTable
 

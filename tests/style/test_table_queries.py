@@ -4,18 +4,9 @@ import ast
 import runpy
 
 import pytest
-from folders import METRICS
-from folders import ROOT
-from folders import SCRIPTS
-from hypothesis import given
-from hypothesis import settings
-from style_definition import CAPTIONS
-from style_definition import CORPORA
-from style_definition import GOLDEN
-from style_definition import TOY
-from style_definition import columns_of
-from style_definition import goemotions
-from style_definition import table_of
+from folders import METRICS, ROOT, SCRIPTS
+from hypothesis import given, settings
+from style_definition import CAPTIONS, CORPORA, GOLDEN, TOY, columns_of, goemotions, table_of
 
 from vlgauge.style import StyleTable
 

@@ -7,17 +7,14 @@ import re
 import subprocess
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler
-from http.server import ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from style_definition import GOLDEN
-from style_definition import columns_of
+from style_definition import GOLDEN, columns_of
 
-from vlgauge.style import StyleTable
-from vlgauge.style import table_sources
+from vlgauge.style import StyleTable, table_sources
 from vlgauge.weights.files import sha256_of
 
 

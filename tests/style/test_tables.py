@@ -10,17 +10,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck
-from hypothesis import given
-from hypothesis import settings
-from style_definition import CORPORA
-from style_definition import GOLDEN
-from style_definition import columns_of
-from style_definition import table_of
+from hypothesis import HealthCheck, given, settings
+from style_definition import CORPORA, GOLDEN, columns_of, table_of
 
-from vlgauge.style import StyleTable
-from vlgauge.style import table_file
-from vlgauge.style import table_rows
+from vlgauge.style import StyleTable, table_file, table_rows
 
 KEY = b"vlgauge.style_table"
 

@@ -9,9 +9,7 @@ from style_definition import GOLDEN
 
 from vlgauge.style import StyleTable
 from vlgauge.style.known_captions import caption_keys
-from vlgauge.style.tokenizers import TOKENIZERS
-from vlgauge.style.tokenizers import tokenized
-from vlgauge.style.tokenizers import words_1
+from vlgauge.style.tokenizers import TOKENIZERS, tokenized, words_1
 
 
 # -- tokenizers -------------------------------------------------------------------------------------------------------

@@ -4,24 +4,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from style_definition import CAPTIONS
-from style_definition import CORPORA
-from style_definition import GOLDEN
-from style_definition import ORDERS
-from style_definition import TOY
-from style_definition import columns_of
-from style_definition import definition_of
-from style_definition import ngrams_of
-from style_definition import table_of
+from style_definition import CAPTIONS, CORPORA, GOLDEN, ORDERS, TOY, columns_of, definition_of, ngrams_of, table_of
 
 from vlgauge.style import StyleTable
-from vlgauge.style.counting import _check_room
-from vlgauge.style.counting import vocabulary_and_ngrams
-from vlgauge.style.weights import contrastive_weights
-from vlgauge.style.weights import places_among
+from vlgauge.style.counting import _check_room, vocabulary_and_ngrams
+from vlgauge.style.weights import contrastive_weights, places_among
 
 
 @pytest.fixture(scope="module")

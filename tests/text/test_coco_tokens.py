@@ -10,8 +10,7 @@ import folders
 import pytest
 from folders import TESTS
 
-from vlgauge.text.coco_tokens import coco_normalize
-from vlgauge.text.coco_tokens import coco_tokens
+from vlgauge.text.coco_tokens import coco_normalize, coco_tokens
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "meteor.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles"  # beside the checkout, not part of it

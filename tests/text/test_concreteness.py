@@ -8,8 +8,7 @@ from types import SimpleNamespace
 import folders
 import pytest
 
-from vlgauge.text import concreteness
-from vlgauge.text import story_idf
+from vlgauge.text import concreteness, story_idf
 
 GOLDEN = folders.GOLDEN / "groovist"
 ORACLES = json.loads((GOLDEN / "groovist.json").read_text("utf-8"))

@@ -13,13 +13,9 @@ from typing import Any
 
 import folders
 import pytest
-from folders import ROOT
-from folders import SCRIPTS
+from folders import ROOT, SCRIPTS
 
-from vlgauge.text.language import punkt_splitter
-from vlgauge.text.language import sentence_splitter
-from vlgauge.text.language import split_sentences
-from vlgauge.text.language import words
+from vlgauge.text.language import punkt_splitter, sentence_splitter, split_sentences, words
 
 SHARED = ROOT.parent / "shared"
 ORACLES = SHARED / "oracles" / "groovist_rovist" / "shared_only"

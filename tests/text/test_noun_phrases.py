@@ -11,10 +11,8 @@ import pytest
 from vlgauge.encoders import WeightsNotFound
 from vlgauge.pool import pool
 from vlgauge.text import english
-from vlgauge.text.language import checked_placeholders
-from vlgauge.text.language import replace_placeholders
-from vlgauge.text.noun_phrases import given_phrases
-from vlgauge.text.noun_phrases import phrase_source
+from vlgauge.text.language import checked_placeholders, replace_placeholders
+from vlgauge.text.noun_phrases import given_phrases, phrase_source
 
 spacy = pytest.importorskip("spacy")
 

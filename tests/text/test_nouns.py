@@ -7,11 +7,8 @@ import folders
 import pytest
 
 from vlgauge.encoders import WeightsNotFound
-from vlgauge.text.language import punkt_splitter
-from vlgauge.text.language import replace_placeholders
-from vlgauge.text.noun_phrases import NltkNouns
-from vlgauge.text.noun_phrases import nouns_among
-from vlgauge.text.noun_phrases import phrase_source
+from vlgauge.text.language import punkt_splitter, replace_placeholders
+from vlgauge.text.noun_phrases import NltkNouns, nouns_among, phrase_source
 
 GOLDEN = folders.GOLDEN / "rovist_vg.json"
 

@@ -9,10 +9,7 @@ import pickle
 import pytest
 from script_modules import script_module
 
-from vlgauge.text.story_idf import IdfTable
-from vlgauge.text.story_idf import fit_idf
-from vlgauge.text.story_idf import idf_table
-from vlgauge.text.story_idf import read_pickled
+from vlgauge.text.story_idf import IdfTable, fit_idf, idf_table, read_pickled
 
 STORIES = ["A dog ran. The dog sat.", ["A cat."], ["Dogs!"]]
 

@@ -7,14 +7,10 @@ import stat
 import numpy as np
 import pytest
 
-from vlgauge.text import word_vector_table
-from vlgauge.text import word_vectors
-from vlgauge.text.word_lookup import look_up
-from vlgauge.text.word_lookup import write_vectors
-from vlgauge.text.word_vector_table import BrokenTable
-from vlgauge.text.word_vector_table import open_table
-from vlgauge.text.word_vectors import WordVectorFile
-from vlgauge.text.word_vectors import read_rows
+from vlgauge.text import word_vector_table, word_vectors
+from vlgauge.text.word_lookup import look_up, write_vectors
+from vlgauge.text.word_vector_table import BrokenTable, open_table
+from vlgauge.text.word_vectors import WordVectorFile, read_rows
 
 N_WORDS, WIDTH = 300, 7
 

@@ -8,11 +8,8 @@ import pytest
 
 from vlgauge.encoders import WeightsNotFound
 from vlgauge.text import word_vectors
-from vlgauge.text.word_lookup import look_up
-from vlgauge.text.word_lookup import mean_vectors
-from vlgauge.text.word_lookup import write_vectors
-from vlgauge.text.word_vectors import read_rows
-from vlgauge.text.word_vectors import word_vector_file
+from vlgauge.text.word_lookup import look_up, mean_vectors, write_vectors
+from vlgauge.text.word_vectors import read_rows, word_vector_file
 
 TEXT = "dog 1 0\ncat 0 2\n. . 7 7\nunk 3 3\ndog 9 9\n"
 

@@ -7,21 +7,13 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler
 
 import pytest
-from local_hub import COMMIT
-from local_hub import FakeHub
-from local_hub import be_online
-from local_hub import own_environment
-from local_hub import serve
+from local_hub import COMMIT, FakeHub, be_online, own_environment, serve
 
-from vlgauge import cli
-from vlgauge import regions
+from vlgauge import cli, regions
 from vlgauge.network import NetworkError
 from vlgauge.prefetching import assets
 from vlgauge.weights import detectors
-from vlgauge.weights.detectors import HubFile
-from vlgauge.weights.detectors import PublishedFile
-from vlgauge.weights.detectors import find_weights
-from vlgauge.weights.detectors import hub_file
+from vlgauge.weights.detectors import HubFile, PublishedFile, find_weights, hub_file
 from vlgauge.weights.files import WeightsNotFound
 
 pytest.importorskip("torchvision")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vlgauge import encoders
-from vlgauge import network
+from vlgauge import encoders, network
 from vlgauge.encoders.sentences import model
 from vlgauge.weights import files
 

@@ -7,28 +7,15 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
-from safetensors.torch import save_file
-from sentence_pair_models import authors_model
-from sentence_pair_models import bert
-from sentence_pair_models import written
-from tiny_clip import TINY
-from tiny_clip import rand_clip
-from tiny_clip import tiny_state
+from safetensors.torch import load_file, save_file
+from sentence_pair_models import authors_model, bert, written
+from tiny_clip import TINY, rand_clip, tiny_state
 from tiny_rovist_c import CHECKPOINT
 from tiny_rovist_c import TINY as TINY_PAIR
-from tiny_vit import old_names
-from tiny_vit import tiny_vit
-from tiny_vit import write_authors
-from tiny_vit import write_ours
+from tiny_vit import old_names, tiny_vit, write_authors, write_ours
 
-from vlgauge.encoders.clip.checkpoints import checked_adapter
-from vlgauge.encoders.clip.checkpoints import clip_state
-from vlgauge.encoders.clip.heads import adapter_of
-from vlgauge.encoders.clip.heads import heads_digest
-from vlgauge.encoders.clip.heads import heads_of
-from vlgauge.encoders.clip.heads import read_adapter
-from vlgauge.encoders.clip.heads import write_adapter
+from vlgauge.encoders.clip.checkpoints import checked_adapter, clip_state
+from vlgauge.encoders.clip.heads import adapter_of, heads_digest, heads_of, read_adapter, write_adapter
 from vlgauge.encoders.clip.model import read_state
 from vlgauge.encoders.clip.tensor_names import expected_shapes
 from vlgauge.encoders.grounding.model import grounding_model
@@ -91,8 +78,7 @@ def test_clip_from_a_file(tmp_path):
 
 
 def test_clip_by_the_names_of_hugging_face(shapes):
-    from transformers import CLIPConfig
-    from transformers import CLIPModel
+    from transformers import CLIPConfig, CLIPModel
 
     sizes = {"hidden_size": 64, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 1}
     vision = {**sizes, "hidden_size": 128, "intermediate_size": 512, "num_attention_heads": 2, "patch_size": 32}
@@ -147,10 +133,8 @@ def test_adapters(tmp_path, resnet):
 def sentence_folder(tmp_path_factory):
     """A tiny BERT with a mean, a layer and a norm behind it."""
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.base.modules import Dense
-    from sentence_transformers.base.modules import Transformer
-    from sentence_transformers.sentence_transformer.modules import Normalize
-    from sentence_transformers.sentence_transformer.modules import Pooling
+    from sentence_transformers.base.modules import Dense, Transformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
     from transformers.utils import logging
 
     logging.disable_progress_bar()

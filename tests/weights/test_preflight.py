@@ -12,8 +12,7 @@ from vlgauge.cli import main
 from vlgauge.encoders import torch_use
 from vlgauge.encoders.grounding.model import FORMAT
 from vlgauge.text import noun_phrases
-from vlgauge.weights.detectors import DETECTORS
-from vlgauge.weights.detectors import look_for_weights
+from vlgauge.weights.detectors import DETECTORS, look_for_weights
 from vlgauge.weights.files import SourcesMissing
 
 pytestmark = pytest.mark.usefixtures("no_sockets", "bare")

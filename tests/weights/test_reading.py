@@ -8,8 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from vlgauge.weights.reading import read_tensors
-from vlgauge.weights.reading import read_torch_object
+from vlgauge.weights.reading import read_tensors, read_torch_object
 
 
 def saved(content, path):

@@ -8,12 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge.scenes.content import BACKGROUNDS
-from vlgauge.scenes.content import COLOURS
-from vlgauge.scenes.content import OPPOSITES
-from vlgauge.scenes.content import SHAPES
-from vlgauge.scenes.content import SIZES
-from vlgauge.scenes.content import Scene
+from vlgauge.scenes.content import BACKGROUNDS, COLOURS, OPPOSITES, SHAPES, SIZES, Scene
 from vlgauge.scenes.wording import Claim
 
 # Left open by a text; not to be seen, such as the size in a close crop.

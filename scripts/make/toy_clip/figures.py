@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,18 +12,12 @@ from torch.nn import functional
 
 from toy_clip.codes import token_ids
 from toy_clip.material import pixels_of
-from toy_clip.training import PROMPT
-from toy_clip.training import new_model
-from toy_clip.training import normalised
-from toy_clip.training import text_features
+from toy_clip.training import PROMPT, new_model, normalised, text_features
 from vlgauge.encoders.clip.toy import TOY_MODEL
 from vlgauge.scenes.clips import clips
-from vlgauge.scenes.content import Scene
-from vlgauge.scenes.content import changed
-from vlgauge.scenes.content import scenes
+from vlgauge.scenes.content import Scene, changed, scenes
 from vlgauge.scenes.drawing import draw_scene
-from vlgauge.scenes.stories import SceneStory
-from vlgauge.scenes.stories import stories
+from vlgauge.scenes.stories import SceneStory, stories
 from vlgauge.scenes.wording import captions
 
 N_SCENES = 1024

@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterator
-from dataclasses import dataclass
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from PIL import Image
 
-from toy_clip.codes import claim_row
-from toy_clip.codes import ground_row
-from toy_clip.codes import scene_row
-from toy_clip.codes import token_ids
+from toy_clip.codes import claim_row, ground_row, scene_row, token_ids
 from vlgauge.encoders.clip.pixels import square
 from vlgauge.encoders.clip.toy import TOY_ROW
-from vlgauge.scenes.clips import SceneClip
-from vlgauge.scenes.clips import clips
-from vlgauge.scenes.content import BACKGROUNDS
-from vlgauge.scenes.content import Scene
-from vlgauge.scenes.content import changed
-from vlgauge.scenes.content import scenes
-from vlgauge.scenes.content import things
-from vlgauge.scenes.drawing import Box
-from vlgauge.scenes.drawing import Drawing
-from vlgauge.scenes.drawing import draw_scene
+from vlgauge.scenes.clips import SceneClip, clips
+from vlgauge.scenes.content import BACKGROUNDS, Scene, changed, scenes, things
+from vlgauge.scenes.drawing import Box, Drawing, draw_scene
 from vlgauge.scenes.stories import stories
-from vlgauge.scenes.wording import Claim
-from vlgauge.scenes.wording import Statement
-from vlgauge.scenes.wording import background_phrase
-from vlgauge.scenes.wording import mention_of
-from vlgauge.scenes.wording import noun_phrase
-from vlgauge.scenes.wording import statement
+from vlgauge.scenes.wording import Claim, Statement, background_phrase, mention_of, noun_phrase, statement
 
 # Texts per picture, and per text how many versions: the right one and two with a changed fact.
 N_TEXTS = 4

@@ -12,16 +12,9 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from toy_clip.codes import IGNORED
-from toy_clip.codes import N_VALUES
-from toy_clip.codes import said_targets
-from toy_clip.codes import targets
-from toy_clip.codes import token_ids
-from toy_clip.codes import truth
-from toy_clip.material import KINDS
-from toy_clip.material import Material
-from vlgauge.encoders.clip.toy import TOY_MODEL
-from vlgauge.encoders.clip.toy import TOY_ROW
+from toy_clip.codes import IGNORED, N_VALUES, said_targets, targets, token_ids, truth
+from toy_clip.material import KINDS, Material
+from vlgauge.encoders.clip.toy import TOY_MODEL, TOY_ROW
 
 PROMPT = "A photo depicts "
 SHARES = {"scene": 0.68, "crop": 0.17, "empty": 0.03, "story": 0.08, "clip": 0.04}

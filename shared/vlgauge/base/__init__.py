@@ -4,30 +4,15 @@ Scripts write ``from vlgauge import base`` and name the base as ``base.StoryMetr
 concrete metric class in the namespace of a script, so none of ours may stand there by name.
 """
 
-from vlgauge.base.columns import Captions
-from vlgauge.base.columns import Column
-from vlgauge.base.columns import Images
-from vlgauge.base.columns import Story
-from vlgauge.base.columns import Text
-from vlgauge.base.columns import valid_unicode
-from vlgauge.base.components import ComponentMetric
-from vlgauge.base.components import Components
-from vlgauge.base.metric import ImageMetric
-from vlgauge.base.metric import Metric
-from vlgauge.base.metric import StoryImageMetric
-from vlgauge.base.metric import StoryMetric
+from vlgauge.base.columns import Captions, Column, Images, Story, Text, valid_unicode
+from vlgauge.base.components import ComponentMetric, Components
+from vlgauge.base.metric import ImageMetric, Metric, StoryImageMetric, StoryMetric
 from vlgauge.caption_sets.corpus_statistic import Statistic
-from vlgauge.caption_sets.metric import CaptionSetMetric
-from vlgauge.caption_sets.metric import CaptionVectorMetric
+from vlgauge.caption_sets.metric import CaptionSetMetric, CaptionVectorMetric
 from vlgauge.clip_score.metric import ClipScoreMetric
 from vlgauge.progress import progress_bar
-from vlgauge.settings import finite_number
-from vlgauge.settings import one_of
-from vlgauge.settings import plain_number
-from vlgauge.settings import true_or_false
-from vlgauge.settings import whole_number
-from vlgauge.style.metric import References
-from vlgauge.style.metric import StyleMetric
+from vlgauge.settings import finite_number, one_of, plain_number, true_or_false, whole_number
+from vlgauge.style.metric import References, StyleMetric
 
 __all__ = [
     "CaptionSetMetric",

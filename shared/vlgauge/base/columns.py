@@ -7,11 +7,8 @@ anything is written.
 from __future__ import annotations
 
 import json
-from abc import ABC
-from abc import abstractmethod
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +16,7 @@ import datasets
 import numpy as np
 import pyarrow as pa
 
-from vlgauge.media.images import image_cell
-from vlgauge.media.images import is_single_image
+from vlgauge.media.images import image_cell, is_single_image
 
 
 def listed(value: Any) -> list[Any] | None:

@@ -11,8 +11,7 @@ import datasets
 
 from vlgauge.base.columns import Column
 from vlgauge.base.metric import Metric
-from vlgauge.settings import nearest
-from vlgauge.settings import shown
+from vlgauge.settings import nearest, shown
 
 COMPONENTS = ("groovist", "rovist_c", "rovist_nr")
 

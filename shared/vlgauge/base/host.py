@@ -10,11 +10,9 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import evaluate
 import pyarrow as pa

@@ -4,37 +4,21 @@ from __future__ import annotations
 
 import inspect
 import os
-from abc import ABC
-from abc import abstractmethod
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import Any
-from typing import ClassVar
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import evaluate
 from datasets import Features
 from packaging.version import Version
 
 import vlgauge
-from vlgauge.base.columns import Captions
-from vlgauge.base.columns import Column
-from vlgauge.base.columns import Images
-from vlgauge.base.columns import Story
-from vlgauge.base.columns import Text
-from vlgauge.base.columns import rows_of
-from vlgauge.base.host import HostedMetric
-from vlgauge.base.host import lock_of
+from vlgauge.base.columns import Captions, Column, Images, Story, Text, rows_of
+from vlgauge.base.host import HostedMetric, lock_of
 from vlgauge.media.animations import one_warning_for_animations
-from vlgauge.progress import Progress
-from vlgauge.progress import checked_progress
-from vlgauge.progress import progress_chosen
+from vlgauge.progress import Progress, checked_progress, progress_chosen
 from vlgauge.results import result_record
-from vlgauge.settings import nearest
-from vlgauge.settings import one_of
-from vlgauge.settings import refuse_unknown_settings
-from vlgauge.settings import setting_names
-from vlgauge.settings import true_or_false
+from vlgauge.settings import nearest, one_of, refuse_unknown_settings, setting_names, true_or_false
 from vlgauge.signatures import format_signature
 
 REPOSITORY = "https://github.com/vlgauge/vlgauge"

@@ -16,14 +16,12 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
-from filelock import FileLock
-from filelock import Timeout
+from filelock import FileLock, Timeout
 
 _NAME = re.compile(r"(?P<round>.+)-[0-9a-f]{32}-(?P<world>\d+)-(?P<rank>\d+)\.arrow")
 _ROUND, _ROWS, _LOCK, _PART = ".round", ".rows", ".lock", ".part"

@@ -7,10 +7,7 @@ from typing import Any
 import datasets
 import pyarrow as pa
 
-from vlgauge.base.columns import Column
-from vlgauge.base.columns import Images
-from vlgauge.base.columns import LazyRows
-from vlgauge.base.columns import listed
+from vlgauge.base.columns import Column, Images, LazyRows, listed
 from vlgauge.media.videos import video_cell
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,22 +12,11 @@ import numpy.typing as npt
 from vlgauge import statistics
 from vlgauge.base.columns import Captions
 from vlgauge.base.metric import Metric
-from vlgauge.caption_sets.corpus_statistic import CorpusStatistic
-from vlgauge.caption_sets.corpus_statistic import Details
-from vlgauge.caption_sets.corpus_statistic import GroupScores
-from vlgauge.caption_sets.corpus_statistic import GroupStatistics
-from vlgauge.caption_sets.corpus_statistic import joined
-from vlgauge.caption_sets.vectors import CaptionVectors
-from vlgauge.caption_sets.vectors import encoded_captions
-from vlgauge.caption_sets.vectors import given_captions
-from vlgauge.caption_sets.vectors import groups_of_equal_sizes
-from vlgauge.encoders.sentences.given import checked_encoder
-from vlgauge.encoders.sentences.given import pools
-from vlgauge.encoders.sentences.given import text_encoder
-from vlgauge.encoders.sentences.model import MINILM
-from vlgauge.encoders.sentences.model import POOLINGS
-from vlgauge.settings import one_of
-from vlgauge.settings import whole_number
+from vlgauge.caption_sets.corpus_statistic import CorpusStatistic, Details, GroupScores, GroupStatistics, joined
+from vlgauge.caption_sets.vectors import CaptionVectors, encoded_captions, given_captions, groups_of_equal_sizes
+from vlgauge.encoders.sentences.given import checked_encoder, pools, text_encoder
+from vlgauge.encoders.sentences.model import MINILM, POOLINGS
+from vlgauge.settings import one_of, whole_number
 
 # Sizes of sets that a warning names; a ragged corpus has dozens.
 _SIZES_NAMED = 4

@@ -6,15 +6,12 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import vlgauge
-from vlgauge.files import Limits
-from vlgauge.files import limits
+from vlgauge.files import Limits, limits
 from vlgauge.progress import progress_chosen
 from vlgauge.results import printable
 
@@ -40,17 +37,19 @@ class OneLineParser(argparse.ArgumentParser):
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all subcommands; imports nothing heavy."""
-    from vlgauge.cli import cache
-    from vlgauge.cli import convert
-    from vlgauge.cli import distance
-    from vlgauge.cli import grounding
-    from vlgauge.cli import info
-    from vlgauge.cli import listing
-    from vlgauge.cli import prefetch
-    from vlgauge.cli import protocol
-    from vlgauge.cli import score
-    from vlgauge.cli import sensitivity
-    from vlgauge.cli import style
+    from vlgauge.cli import (
+        cache,
+        convert,
+        distance,
+        grounding,
+        info,
+        listing,
+        prefetch,
+        protocol,
+        score,
+        sensitivity,
+        style,
+    )
 
     parser = OneLineParser(prog="vlgauge", description="Metrics for generated captions and visual stories.")
     parser.add_argument("--version", action="version", version=f"vlgauge {vlgauge.__version__}")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from datetime import UTC
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 

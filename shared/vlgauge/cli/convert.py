@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vlgauge.results import to_table
 from vlgauge.writing import checked_target
@@ -33,8 +32,7 @@ def run(options: argparse.Namespace) -> int:
     """Compare, write, and tell what differs."""
     from vlgauge.encoders.clip.architectures import architecture_of
     from vlgauge.encoders.clip.conversion import convert
-    from vlgauge.encoders.clip.model import given_file
-    from vlgauge.encoders.clip.model import read_state
+    from vlgauge.encoders.clip.model import given_file, read_state
     from vlgauge.weights.files import sha256_of
 
     row = architecture_of(options.backbone)

@@ -7,30 +7,20 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vlgauge.cli.loading import load_metric
-from vlgauge.cli.outputs import SIDECAR
-from vlgauge.cli.outputs import check_target
-from vlgauge.cli.outputs import write_json
+from vlgauge.cli.outputs import SIDECAR, check_target, write_json
 from vlgauge.cli.score import row_ids
-from vlgauge.cli.scoring import compute_all
-from vlgauge.cli.scoring import load_metrics
-from vlgauge.cli.scoring import read_columns
-from vlgauge.cli.scoring import settings_by_metric
+from vlgauge.cli.scoring import compute_all, load_metrics, read_columns, settings_by_metric
 from vlgauge.files import read_json
 from vlgauge.lean_imports import lean_import
 from vlgauge.media.located import located
-from vlgauge.media.tables import READERS
-from vlgauge.media.tables import add_limits
-from vlgauge.media.tables import read_rows
-from vlgauge.results import to_json
-from vlgauge.results import to_table
+from vlgauge.media.tables import READERS, add_limits, read_rows
+from vlgauge.results import to_json, to_table
 
 if TYPE_CHECKING:
-    from vlgauge.studies.component_tables import PairedRows
-    from vlgauge.studies.component_tables import Table
+    from vlgauge.studies.component_tables import PairedRows, Table
 
 NAME = "d_hm"
 METRICS = ("groovist", "rovist_c", "rovist_nr")
@@ -116,8 +106,7 @@ def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
     Raises:
         ValueError: If it has none of the forms.
     """
-    from vlgauge.studies.component_tables import read_published
-    from vlgauge.studies.component_tables import table_of_rows
+    from vlgauge.studies.component_tables import read_published, table_of_rows
 
     if _is_published(source):
         return Side(read_published(source), {})

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from vlgauge.cli.loading import load_metric
-from vlgauge.cli.outputs import check_target
-from vlgauge.cli.outputs import write_json
+from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.media.located import located
-from vlgauge.media.tables import READERS
-from vlgauge.media.tables import Rows
-from vlgauge.media.tables import add_limits
-from vlgauge.media.tables import read_rows
-from vlgauge.media.tables import take_column
+from vlgauge.media.tables import READERS, Rows, add_limits, read_rows, take_column
 from vlgauge.progress import progress_bar
-from vlgauge.results import plain
-from vlgauge.results import to_table
+from vlgauge.results import plain, to_table
 from vlgauge.writing import checked_target
 
 if TYPE_CHECKING:
@@ -80,8 +71,7 @@ def _add_random(parser: argparse.ArgumentParser) -> None:
 
 def run_random_pairs(options: argparse.Namespace) -> int:
     """Criterion 1 of the paper."""
-    from vlgauge.studies.groovist import compared_pairs
-    from vlgauge.studies.groovist import random_pairs
+    from vlgauge.studies.groovist import compared_pairs, random_pairs
 
     data, _ = _read(options)
     _check_random(options, len(data.stories), 1)
@@ -139,8 +129,7 @@ def parts_of_data(
 
 def run_ablations(options: argparse.Namespace) -> int:
     """Tables 2 and 3 of the paper."""
-    from vlgauge.studies.groovist import ablations
-    from vlgauge.studies.groovist import random_pairs
+    from vlgauge.studies.groovist import ablations, random_pairs
 
     if options.noun_phrases:
         raise ValueError("--noun-phrases must be left out, because the variants with nouns extract their own units")
@@ -246,8 +235,7 @@ def _ratings(rows: Rows, title: str) -> list[float]:
 
 
 def _idf(options: argparse.Namespace, data: Stories) -> IdfTable:
-    from vlgauge.text.story_idf import fit_idf
-    from vlgauge.text.story_idf import idf_table
+    from vlgauge.text.story_idf import fit_idf, idf_table
 
     # Phrases are in lower case.
     return idf_table(options.idf) if options.idf else fit_idf(data.stories, lowercase=True)

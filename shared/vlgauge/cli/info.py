@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import vlgauge
 from vlgauge.catalog import metrics_root
-from vlgauge.results import to_json
-from vlgauge.results import to_table
+from vlgauge.results import to_json, to_table
 
 PACKAGES = (
     "evaluate",

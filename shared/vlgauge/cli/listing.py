@@ -6,11 +6,8 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
-from vlgauge.catalog import MetricFacts
-from vlgauge.catalog import metric_facts
-from vlgauge.catalog import metric_names
-from vlgauge.results import to_json
-from vlgauge.results import to_table
+from vlgauge.catalog import MetricFacts, metric_facts, metric_names
+from vlgauge.results import to_json, to_table
 
 
 def add_parser(commands: Any) -> None:

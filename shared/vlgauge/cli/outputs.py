@@ -7,19 +7,13 @@ import io
 import json
 import math
 import sys
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from vlgauge.files import STDIN
-from vlgauge.results import INTERVAL
-from vlgauge.results import printable
-from vlgauge.results import to_json
-from vlgauge.results import without_nan
-from vlgauge.writing import checked_target
-from vlgauge.writing import write
+from vlgauge.results import INTERVAL, printable, to_json, without_nan
+from vlgauge.writing import checked_target, write
 
 JSON = (".json",)
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vlgauge.results import to_table
 
 if TYPE_CHECKING:
-    from vlgauge.prefetching.assets import Asset
-    from vlgauge.prefetching.assets import ByHand
-    from vlgauge.prefetching.assets import Download
-    from vlgauge.prefetching.assets import HubFiles
+    from vlgauge.prefetching.assets import Asset, ByHand, Download, HubFiles
 
 _COLUMNS = ["file", "size", "sha256", "compared"]
 
@@ -105,9 +101,7 @@ def fetch(assets: list[Asset]) -> int:
     Raises:
         WeightsNotFound: If files cannot be had; says so of all of them, after the others were fetched.
     """
-    from vlgauge.prefetching.assets import ByHand
-    from vlgauge.prefetching.assets import Download
-    from vlgauge.prefetching.assets import HubFiles
+    from vlgauge.prefetching.assets import ByHand, Download, HubFiles
     from vlgauge.weights.files import WeightsNotFound
 
     for asset in assets:
@@ -128,9 +122,7 @@ def fetch(assets: list[Asset]) -> int:
 
 
 def _fetch(files: HubFiles) -> None:
-    from vlgauge.prefetching.fetching import checked_files
-    from vlgauge.prefetching.fetching import folder_of
-    from vlgauge.prefetching.fetching import sizes
+    from vlgauge.prefetching.fetching import checked_files, folder_of, sizes
 
     print(title(files), flush=True)
     for name, n_bytes in sizes(files).items():

@@ -5,30 +5,19 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vlgauge.cli.loading import load_metric
-from vlgauge.cli.outputs import check_target
-from vlgauge.cli.outputs import write_json
-from vlgauge.cli.outputs import write_output
-from vlgauge.cli.scoring import load_metrics
-from vlgauge.cli.scoring import metric_list
-from vlgauge.cli.scoring import settings_by_metric
+from vlgauge.cli.outputs import check_target, write_json, write_output
+from vlgauge.cli.scoring import load_metrics, metric_list, settings_by_metric
 from vlgauge.lean_imports import lean_import
 from vlgauge.media.tables import add_limits
-from vlgauge.results import plain
-from vlgauge.results import to_json
-from vlgauge.results import to_table
+from vlgauge.results import plain, to_json, to_table
 
 if TYPE_CHECKING:
-    from vlgauge.studies.protocols import Evaluation
-    from vlgauge.studies.protocols import Figure
-    from vlgauge.studies.protocols import Scores
-    from vlgauge.studies.protocols import Task
+    from vlgauge.studies.protocols import Evaluation, Figure, Scores, Task
 
 # Written out, because the package behind them imports numpy.
 NAMES = (
@@ -76,8 +65,7 @@ def run(options: argparse.Namespace) -> int:
     """Read the data, score the rows or read their scores, print the figures."""
     _check(options)
     lean_import("evaluate")
-    from vlgauge.studies.protocols import PROTOCOLS
-    from vlgauge.studies.protocols import read_scores
+    from vlgauge.studies.protocols import PROTOCOLS, read_scores
 
     reader = PROTOCOLS[options.name]
     task = reader(options.data, **_rules(options, list(inspect.signature(reader).parameters)))
@@ -149,8 +137,7 @@ def _rules(options: argparse.Namespace, known: Sequence[str]) -> dict[str, Any]:
 
 
 def _scored(task: Task, options: argparse.Namespace) -> list[Scores]:
-    from vlgauge.studies.protocols import metric_scores
-    from vlgauge.studies.protocols import read_corpus
+    from vlgauge.studies.protocols import metric_scores, read_corpus
 
     (name,) = metric_list(options.metric)
     settings = settings_by_metric(options.set, [name])

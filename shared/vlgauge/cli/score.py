@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vlgauge.cli.outputs import RESULT_ENDINGS
-from vlgauge.cli.outputs import check_result_target
-from vlgauge.cli.outputs import write_result
-from vlgauge.cli.scoring import COLUMNS
-from vlgauge.cli.scoring import compute_all
-from vlgauge.cli.scoring import load_metrics
-from vlgauge.cli.scoring import metric_list
-from vlgauge.cli.scoring import read_columns
-from vlgauge.cli.scoring import settings_by_metric
+from vlgauge.cli.outputs import RESULT_ENDINGS, check_result_target, write_result
+from vlgauge.cli.scoring import COLUMNS, compute_all, load_metrics, metric_list, read_columns, settings_by_metric
 from vlgauge.media.located import located
-from vlgauge.media.tables import READERS
-from vlgauge.media.tables import Rows
-from vlgauge.media.tables import add_limits
-from vlgauge.media.tables import read_rows
-from vlgauge.media.tables import take_column
-from vlgauge.results import INTERVAL
-from vlgauge.results import to_json
-from vlgauge.results import to_table
+from vlgauge.media.tables import READERS, Rows, add_limits, read_rows, take_column
+from vlgauge.results import INTERVAL, to_json, to_table
 
 TEXT_WIDTH = 60
 

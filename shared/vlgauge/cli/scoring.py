@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vlgauge.catalog import metric_folder
 from vlgauge.cli.loading import load_metric
-from vlgauge.media.tables import MissingColumn
-from vlgauge.media.tables import Rows
-from vlgauge.media.tables import take_column
+from vlgauge.media.tables import MissingColumn, Rows, take_column
 
 COLUMNS = ("predictions", "references", "images", "videos", "styles")
 
@@ -110,8 +107,7 @@ def _owners(name: str, names: Sequence[str]) -> list[str]:
     """The metrics that have a setting; a single metric is taken at its word, as its own message is better."""
     if len(names) == 1 or name in NOT_SETTINGS:
         return list(names)
-    from vlgauge.settings import nearest
-    from vlgauge.settings import setting_names
+    from vlgauge.settings import nearest, setting_names
 
     known = {metric: setting_names(type(load_metric(metric))) for metric in names}
     owners = [metric for metric, its in known.items() if name in its]

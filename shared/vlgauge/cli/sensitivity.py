@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vlgauge.catalog import metric_names
 from vlgauge.cli.loading import load_metric
-from vlgauge.cli.outputs import check_target
-from vlgauge.cli.outputs import write_json
-from vlgauge.cli.scoring import refuse_settings_of_python
-from vlgauge.cli.scoring import setting
-from vlgauge.media.tables import READERS
-from vlgauge.media.tables import add_limits
-from vlgauge.media.tables import read_rows
-from vlgauge.media.tables import take_column
+from vlgauge.cli.outputs import check_target, write_json
+from vlgauge.cli.scoring import refuse_settings_of_python, setting
+from vlgauge.media.tables import READERS, add_limits, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import to_table
 from vlgauge.settings import setting_names
@@ -91,8 +84,7 @@ def _against_people(
     predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], metrics: Mapping[str, Any], seed: int
 ) -> list[dict[str, Any]]:
     """People's captions against other people's, and the model's in their place: the same sizes on both sides."""
-    from vlgauge.studies.sensitivity import human_split
-    from vlgauge.studies.sensitivity import sensitivity
+    from vlgauge.studies.sensitivity import human_split, sensitivity
 
     people, others = human_split(references, seed=seed)
     size = max(map(len, people), default=0)

@@ -6,13 +6,11 @@ import argparse
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vlgauge.cli.outputs import check_target
 from vlgauge.media.tables import add_limits
-from vlgauge.results import to_json
-from vlgauge.results import to_table
+from vlgauge.results import to_json, to_table
 
 if TYPE_CHECKING:
     from vlgauge.studies.style_corpora import StyledCaptions
@@ -98,8 +96,7 @@ def run_fit(options: argparse.Namespace) -> int:
 
 def run_report(options: argparse.Namespace) -> int:
     """Read, score, print."""
-    from vlgauge.studies.style_report import parted_by_group
-    from vlgauge.studies.style_report import style_report
+    from vlgauge.studies.style_report import parted_by_group, style_report
 
     share = SHARE if options.held_out is None else options.held_out
     if not 0.0 <= share < 1.0:
@@ -165,8 +162,7 @@ def _read(options: argparse.Namespace, path: str, group: str | None, name: str =
 
 def _corpus(options: argparse.Namespace, path: str, group: str | None) -> StyledCaptions:
     from vlgauge.media.tables import MissingColumn
-    from vlgauge.studies.style_corpora import READERS
-    from vlgauge.studies.style_corpora import read_table
+    from vlgauge.studies.style_corpora import READERS, read_table
 
     if options.kind == "table":
         try:

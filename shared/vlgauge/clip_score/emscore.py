@@ -8,11 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.clip_score.formula import Floats
-from vlgauge.clip_score.formula import Positions
-from vlgauge.clip_score.formula import Vectors
-from vlgauge.clip_score.formula import group_maxima
-from vlgauge.clip_score.formula import pair_cosines
+from vlgauge.clip_score.formula import Floats, Positions, Vectors, group_maxima, pair_cosines
 
 _NUMBERS = 2**22  # numbers gathered at once: 16 MB of float32
 

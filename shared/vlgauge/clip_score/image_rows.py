@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from vlgauge.clip_score.formula import Floats
-from vlgauge.clip_score.formula import Positions
-from vlgauge.clip_score.formula import clip_scores
-from vlgauge.clip_score.formula import group_maxima
-from vlgauge.clip_score.formula import group_means
-from vlgauge.clip_score.formula import pair_cosines
-from vlgauge.clip_score.formula import reference_scores
+from vlgauge.clip_score.formula import (
+    Floats,
+    Positions,
+    clip_scores,
+    group_maxima,
+    group_means,
+    pair_cosines,
+    reference_scores,
+)
 from vlgauge.clip_score.text_rows import TextRows
 from vlgauge.clip_score.vectors import ClipVectors
 from vlgauge.media.pictures import ImagePicture

@@ -3,44 +3,35 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-from typing import ClassVar
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from vlgauge.base.columns import Text
 from vlgauge.base.metric import Metric
-from vlgauge.base.video_columns import OneImage
-from vlgauge.base.video_columns import Videos
-from vlgauge.clip_score.image_rows import Scored
-from vlgauge.clip_score.image_rows import score_images
-from vlgauge.clip_score.long_text import CONTEXT
-from vlgauge.clip_score.long_text import POLICIES
-from vlgauge.clip_score.settings import CONFIGS
-from vlgauge.clip_score.settings import DTYPES
-from vlgauge.clip_score.settings import checked_config
-from vlgauge.clip_score.settings import checked_frames
-from vlgauge.clip_score.settings import checked_variant
-from vlgauge.clip_score.settings import checked_w
-from vlgauge.clip_score.settings import checked_word_weights
-from vlgauge.clip_score.text_rows import TextRows
-from vlgauge.clip_score.text_rows import text_rows
+from vlgauge.base.video_columns import OneImage, Videos
+from vlgauge.clip_score.image_rows import Scored, score_images
+from vlgauge.clip_score.long_text import CONTEXT, POLICIES
+from vlgauge.clip_score.settings import (
+    CONFIGS,
+    DTYPES,
+    checked_config,
+    checked_frames,
+    checked_variant,
+    checked_w,
+    checked_word_weights,
+)
+from vlgauge.clip_score.text_rows import TextRows, text_rows
 from vlgauge.clip_score.token_idf import resolved_idf
-from vlgauge.clip_score.vectors import ClipVectors
-from vlgauge.clip_score.vectors import too_long
+from vlgauge.clip_score.vectors import ClipVectors, too_long
 from vlgauge.clip_score.video_rows import score_videos
 from vlgauge.encoders.clip.tokens import SPELLED
-from vlgauge.media.frames import DEFAULT_FRAMES
-from vlgauge.media.frames import video_pictures
+from vlgauge.media.frames import DEFAULT_FRAMES, video_pictures
 from vlgauge.media.pictures import PREPROCESSING
 from vlgauge.results import result_record
-from vlgauge.settings import one_of
-from vlgauge.settings import true_or_false
-from vlgauge.settings import whole_number
+from vlgauge.settings import one_of, true_or_false, whole_number
 from vlgauge.style.metric import References
 from vlgauge.weights.preflight import Preflight
 

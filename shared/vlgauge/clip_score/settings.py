@@ -6,11 +6,8 @@ import math
 from typing import Any
 
 from vlgauge.clip_score.token_idf import checked_idf
-from vlgauge.media.frames import FrameCount
-from vlgauge.media.frames import check_n_frames
-from vlgauge.settings import finite_number
-from vlgauge.settings import one_of
-from vlgauge.settings import shown
+from vlgauge.media.frames import FrameCount, check_n_frames
+from vlgauge.settings import finite_number, one_of, shown
 
 CONFIGS = ("image", "video")
 VARIANTS = {"image": ("released", "paper"), "video": ("released", "paper", "emscore")}

@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.clip_score.formula import Positions
-from vlgauge.clip_score.long_text import IsLong
-from vlgauge.clip_score.long_text import Pieces
-from vlgauge.clip_score.long_text import pieces_of
+from vlgauge.clip_score.long_text import IsLong, Pieces, pieces_of
 from vlgauge.encoders.clip.tokens import spells_special
 
 

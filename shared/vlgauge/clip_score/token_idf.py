@@ -5,11 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +14,8 @@ import numpy as np
 
 from vlgauge.clip_score.formula import Floats
 from vlgauge.clip_score.long_text import CONTEXT
-from vlgauge.clip_score.vectors import Ids
-from vlgauge.clip_score.vectors import token_ids
-from vlgauge.files import read_json
-from vlgauge.files import read_text
+from vlgauge.clip_score.vectors import Ids, token_ids
+from vlgauge.files import read_json, read_text
 from vlgauge.writing import write
 
 FORMAT = "vlgauge-idf-1"

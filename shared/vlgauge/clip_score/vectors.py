@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.clip_score.formula import Positions
-from vlgauge.clip_score.formula import Vectors
-from vlgauge.clip_score.formula import unit_rows
+from vlgauge.clip_score.formula import Positions, Vectors, unit_rows
 from vlgauge.clip_score.long_text import CONTEXT
 from vlgauge.encoders import ImageTextEncoder
 from vlgauge.media.pictures import Picture

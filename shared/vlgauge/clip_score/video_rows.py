@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from vlgauge.clip_score.emscore import Bags
-from vlgauge.clip_score.emscore import Matches
-from vlgauge.clip_score.emscore import best_frames
-from vlgauge.clip_score.emscore import matches
-from vlgauge.clip_score.emscore import reference_terms
-from vlgauge.clip_score.formula import Floats
-from vlgauge.clip_score.formula import Positions
-from vlgauge.clip_score.formula import group_maxima
-from vlgauge.clip_score.formula import group_means
-from vlgauge.clip_score.formula import unit_rows
-from vlgauge.clip_score.image_rows import Scored
-from vlgauge.clip_score.image_rows import best_references
+from vlgauge.clip_score.emscore import Bags, Matches, best_frames, matches, reference_terms
+from vlgauge.clip_score.formula import Floats, Positions, group_maxima, group_means, unit_rows
+from vlgauge.clip_score.image_rows import Scored, best_references
 from vlgauge.clip_score.text_rows import TextRows
 from vlgauge.clip_score.token_idf import Idf
-from vlgauge.clip_score.vectors import ClipVectors
-from vlgauge.clip_score.vectors import Ids
-from vlgauge.clip_score.vectors import token_texts
+from vlgauge.clip_score.vectors import ClipVectors, Ids, token_texts
 from vlgauge.media.pictures import Picture
 
 Videos = Sequence[Sequence[Picture] | None]

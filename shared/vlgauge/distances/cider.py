@@ -11,11 +11,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -25,8 +21,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.files import TooMuch
-from vlgauge.files import unpacked_lines
+from vlgauge.files import TooMuch, unpacked_lines
 from vlgauge.text.coco_tokens import coco_tokens
 from vlgauge.writing import write
 

@@ -7,18 +7,11 @@ judgments") in the variant of NLTK's `single_meteor_score`, to which it is equal
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
-from collections.abc import Set
-from concurrent.futures import Future
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations_with_replacement
-from itertools import islice
-from itertools import pairwise
+from itertools import combinations_with_replacement, islice, pairwise
 from multiprocessing import get_context
 from typing import TypeAlias
 

@@ -6,24 +6,15 @@ import importlib.util
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
-from contextlib import contextmanager
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
-from vlgauge.distances.meteor import Floats
-from vlgauge.distances.meteor import Tokenizer
-from vlgauge.distances.meteor import Tokens
-from vlgauge.distances.meteor import computed_once
-from vlgauge.distances.meteor import meteor_matrices
-from vlgauge.distances.meteor import tokenized
+from vlgauge.distances.meteor import Floats, Tokenizer, Tokens, computed_once, meteor_matrices, tokenized
 from vlgauge.text.coco_tokens import coco_tokens
 from vlgauge.weights.files import sha256_of
 

@@ -10,9 +10,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.distances.cider import ORDERS
-from vlgauge.distances.cider import Ngram
-from vlgauge.distances.cider import ngram_counts
+from vlgauge.distances.cider import ORDERS, Ngram, ngram_counts
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -7,18 +7,12 @@ and a user puts another model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import Literal
-from typing import Protocol
-from typing import runtime_checkable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from vlgauge.pool import EncoderPool
-from vlgauge.pool import pool
+from vlgauge.pool import EncoderPool, pool
 from vlgauge.progress import Progress
 from vlgauge.weights.files import WeightsNotFound
 

@@ -1,18 +1,20 @@
 """The sections of the demo, one per metric. A new metric gets a file here and an entry in `SECTIONS`."""
 
-from . import clip_s
-from . import d_hm
-from . import frechet_bert
-from . import groovist
-from . import mmd_bert
-from . import onlystyle
-from . import pac_s
-from . import rovist
-from . import rovist_c
-from . import rovist_nr
-from . import rovist_vg
-from . import stylecider
-from . import trm
+from . import (
+    clip_s,
+    d_hm,
+    frechet_bert,
+    groovist,
+    mmd_bert,
+    onlystyle,
+    pac_s,
+    rovist,
+    rovist_c,
+    rovist_nr,
+    rovist_vg,
+    stylecider,
+    trm,
+)
 from .pages import page
 
 SECTIONS = {

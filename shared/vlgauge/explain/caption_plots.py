@@ -7,13 +7,7 @@ import numpy.typing as npt
 from markupsafe import Markup
 from matplotlib.axes import Axes
 
-from .plots import CANDIDATE
-from .plots import GREY
-from .plots import INK
-from .plots import REFERENCE
-from .plots import new_plot
-from .plots import plot_settings
-from .plots import svg
+from .plots import CANDIDATE, GREY, INK, REFERENCE, new_plot, plot_settings, svg
 
 Floats = npt.NDArray[np.float64]
 SIZE = (4.2, 3.5)

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vlgauge.media.tables import Rows
-from vlgauge.media.tables import read_rows
-from vlgauge.media.tables import take_column
+from vlgauge.media.tables import Rows, read_rows, take_column
 from vlgauge.progress import progress_bar
 
-from .section import Table
-from .section import extreme_positions
-from .section import positions_by_kind
-from .section import shortened
+from .section import Table, extreme_positions, positions_by_kind, shortened
 
 DEVICE = "cpu"  # the captions are few, and the digits are the same on every machine with or without a GPU
 TESTED = ("p", "excess", "95 % from", "to")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,7 @@ from markupsafe import Markup
 from PIL import Image
 
 import vlgauge
-from vlgauge.clip_score.vectors import ClipVectors
-from vlgauge.clip_score.vectors import token_texts
+from vlgauge.clip_score.vectors import ClipVectors, token_texts
 from vlgauge.media.frames import video_pictures
 from vlgauge.media.located import located
 from vlgauge.media.tables import read_rows
@@ -25,12 +23,7 @@ from vlgauge.media.videos import video_cell
 from vlgauge.results import mean_of_defined
 
 from .pages import fragment
-from .section import Say
-from .section import Section
-from .section import Table
-from .section import extreme_positions
-from .section import positions_by_kind
-from .section import shortened
+from .section import Say, Section, Table, extreme_positions, positions_by_kind, shortened
 
 DEVICE = "cpu"  # the numbers of a report do not depend on the machine's accelerator
 RIGHT = "right"

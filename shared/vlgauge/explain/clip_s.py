@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from .captioned_pictures import captioned_section
-from .section import Say
-from .section import Section
+from .section import Say, Section
 
 NAME = "clip_s"
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,8 @@ from vlgauge.statistics import bootstrap_interval
 
 from .pages import fragment
 from .part_plots import stacked_parts
-from .section import Say
-from .section import Section
-from .section import Table
-from .section import extreme_positions
-from .section import positions_by_kind
-from .section import shortened
-from .told_stories import TOLD
-from .told_stories import Told
-from .told_stories import picture_columns
-from .told_stories import told_stories
+from .section import Say, Section, Table, extreme_positions, positions_by_kind, shortened
+from .told_stories import TOLD, Told, picture_columns, told_stories
 
 NAME = "d_hm"
 METRICS = ("groovist", "rovist_c", "rovist_nr")

@@ -12,22 +12,20 @@ import vlgauge
 from vlgauge.encoders.sentences.model import sentence_encoder
 from vlgauge.statistics import partitions
 
-from .caption_plots import TOLERANCE
-from .caption_plots import caption_cloud
-from .caption_plots import null_histogram
-from .caption_sets import DEVICE
-from .caption_sets import extremes_table
-from .caption_sets import kind_table
-from .caption_sets import meaning
-from .caption_sets import read_caption_sets
-from .caption_sets import scored
-from .caption_sets import scored_by_kind
-from .caption_sets import scores_of_kinds
-from .caption_sets import shown_sets
+from .caption_plots import TOLERANCE, caption_cloud, null_histogram
+from .caption_sets import (
+    DEVICE,
+    extremes_table,
+    kind_table,
+    meaning,
+    read_caption_sets,
+    scored,
+    scored_by_kind,
+    scores_of_kinds,
+    shown_sets,
+)
 from .pages import fragment
-from .section import Say
-from .section import Section
-from .section import extreme_positions
+from .section import Say, Section, extreme_positions
 
 NAME = "frechet_bert"
 

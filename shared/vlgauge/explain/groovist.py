@@ -5,35 +5,21 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
-from PIL import Image
-from PIL import ImageDraw
-from PIL import ImageFont
+from PIL import Image, ImageDraw, ImageFont
 
 import vlgauge
 from vlgauge import scenes
 from vlgauge.results import mean_of_defined
 
-from .marked_words import LOWERED
-from .marked_words import RAISED
-from .marked_words import Mark
-from .marked_words import MarkedPiece
-from .marked_words import level
-from .marked_words import signed
+from .marked_words import LOWERED, RAISED, Mark, MarkedPiece, level, signed
 from .pages import fragment
-from .section import Say
-from .section import Section
-from .section import Table
-from .section import extreme_positions
-from .section import positions_by_kind
-from .section import shortened
+from .section import Say, Section, Table, extreme_positions, positions_by_kind, shortened
 from .told_stories import picture_columns
 
 NAME = "groovist"

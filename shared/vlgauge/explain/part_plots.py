@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from markupsafe import Markup
 
-from .plots import CANDIDATE
-from .plots import GREY
-from .plots import INK
-from .plots import REFERENCE
-from .plots import new_plot
-from .plots import plot_settings
-from .plots import svg
+from .plots import CANDIDATE, GREY, INK, REFERENCE, new_plot, plot_settings, svg
 
 # Three parts; hatches tell them apart where colours do not.
 LOOKS = ((REFERENCE, ""), (CANDIDATE, "////"), (GREY, ".."))

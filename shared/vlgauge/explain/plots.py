@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 

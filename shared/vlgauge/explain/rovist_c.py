@@ -10,14 +10,8 @@ import vlgauge
 from vlgauge.results import mean_of_defined
 
 from .pages import fragment
-from .section import Say
-from .section import Section
-from .section import Table
-from .section import extreme_positions
-from .section import positions_by_kind
-from .section import shortened
-from .told_stories import FOREIGN
-from .told_stories import told_stories
+from .section import Say, Section, Table, extreme_positions, positions_by_kind, shortened
+from .told_stories import FOREIGN, told_stories
 
 NAME = "rovist_c"
 N_OPEN = 2  # stories per kind that stand open; the others unfold

@@ -7,19 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import vlgauge
-from vlgauge.media.tables import read_rows
-from vlgauge.media.tables import take_column
+from vlgauge.media.tables import read_rows, take_column
 from vlgauge.results import mean_of_defined
 
 from .pages import fragment
-from .repeated_words import LEVELS
-from .repeated_words import marked_story
-from .section import Say
-from .section import Section
-from .section import Table
-from .section import extreme_positions
-from .section import positions_by_kind
-from .section import shortened
+from .repeated_words import LEVELS, marked_story
+from .section import Say, Section, Table, extreme_positions, positions_by_kind, shortened
 
 NAME = "rovist_nr"
 N_OPEN = 3  # stories per kind that stand open; the others unfold

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +14,9 @@ from vlgauge import scenes
 from vlgauge.results import mean_of_defined
 from vlgauge.text.noun_phrases import phrase_source
 
-from .groovist import N_STORIES
-from .groovist import SEED
-from .groovist import Example
-from .groovist import effect
-from .groovist import examples_of
-from .groovist import grounded_section
-from .groovist import marked_sentences
-from .groovist import with_boxes
-from .marked_words import Mark
-from .marked_words import level
-from .marked_words import signed
-from .section import Say
-from .section import Section
-from .section import Table
+from .groovist import N_STORIES, SEED, Example, effect, examples_of, grounded_section, marked_sentences, with_boxes
+from .marked_words import Mark, level, signed
+from .section import Say, Section, Table
 
 NAME = "rovist_vg"
 N_DRAWN = 40  # of which six have the same number of nouns

@@ -9,26 +9,29 @@ import numpy as np
 
 import vlgauge
 
-from .marked_words import LOWERED
-from .marked_words import RAISED
-from .marked_words import Mark
-from .marked_words import level
-from .marked_words import marked_caption
-from .marked_words import named_weights
-from .marked_words import ngram_weights
-from .marked_words import signed
-from .marked_words import weights_note
+from .marked_words import (
+    LOWERED,
+    RAISED,
+    Mark,
+    level,
+    marked_caption,
+    named_weights,
+    ngram_weights,
+    signed,
+    weights_note,
+)
 from .pages import fragment
-from .section import Say
-from .section import Section
-from .styled_captions import Floats
-from .styled_captions import StyledCaptions
-from .styled_captions import better_style
-from .styled_captions import extremes_table
-from .styled_captions import read_styled_captions
-from .styled_captions import scores_by_style
-from .styled_captions import shaded_means
-from .styled_captions import style_table
+from .section import Say, Section
+from .styled_captions import (
+    Floats,
+    StyledCaptions,
+    better_style,
+    extremes_table,
+    read_styled_captions,
+    scores_by_style,
+    shaded_means,
+    style_table,
+)
 
 NAME = "stylecider"
 STEPS = (0.0002, 0.001, 0.004)  # a word gets a mark, and a stronger one, if it adds so much

@@ -11,15 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.media.tables import read_rows
-from vlgauge.media.tables import take_column
+from vlgauge.media.tables import read_rows, take_column
 from vlgauge.results import mean_of_defined
 from vlgauge.style import StyleTable
 
-from .section import Table
-from .section import extreme_positions
-from .section import positions_by_kind
-from .section import shortened
+from .section import Table, extreme_positions, positions_by_kind, shortened
 
 HELD_OUT = 4  # the captions of every so manyth picture are held out
 _TIE = 1e-12

@@ -10,12 +10,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 
 from .caption_plots import SIZE
-from .plots import CANDIDATE
-from .plots import INK
-from .plots import REFERENCE
-from .plots import new_plot
-from .plots import plot_settings
-from .plots import svg
+from .plots import CANDIDATE, INK, REFERENCE, new_plot, plot_settings, svg
 
 Floats = npt.NDArray[np.float64]
 RANKS = ("shortest", "middle", "longest")

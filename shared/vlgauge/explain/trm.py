@@ -15,23 +15,20 @@ from vlgauge.distances.meteor_backends import open_meteor
 from vlgauge.statistics import partitions
 
 from .caption_plots import null_histogram
-from .caption_sets import TESTED
-from .caption_sets import CaptionSets
-from .caption_sets import extremes_table
-from .caption_sets import read_caption_sets
-from .caption_sets import scored
-from .caption_sets import scored_by_kind
-from .caption_sets import scores_of_kinds
-from .caption_sets import shown_sets
-from .caption_sets import tested
+from .caption_sets import (
+    TESTED,
+    CaptionSets,
+    extremes_table,
+    read_caption_sets,
+    scored,
+    scored_by_kind,
+    scores_of_kinds,
+    shown_sets,
+    tested,
+)
 from .pages import fragment
-from .section import Say
-from .section import Section
-from .section import Table
-from .section import extreme_positions
-from .triangle_plots import RANKS
-from .triangle_plots import SIDES
-from .triangle_plots import triangle_picture
+from .section import Say, Section, Table, extreme_positions
+from .triangle_plots import RANKS, SIDES, triangle_picture
 
 NAME = "trm"
 TIE_TOLERANCE = 1e-12  # the metric's own for METEOR

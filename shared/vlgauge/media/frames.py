@@ -5,26 +5,18 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
-from typing import Literal
-from typing import TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from PIL import Image
 
 from vlgauge.media.images import existing_file
-from vlgauge.media.pictures import ImagePicture
-from vlgauge.media.pictures import Picture
-from vlgauge.media.video_decoder import COMPLETE
-from vlgauge.media.video_decoder import ChosenFrames
-from vlgauge.media.video_decoder import Extent
-from vlgauge.media.video_decoder import VideoSource
+from vlgauge.media.pictures import ImagePicture, Picture
+from vlgauge.media.video_decoder import COMPLETE, ChosenFrames, Extent, VideoSource
 from vlgauge.media.videos import checked_segment
-from vlgauge.progress import Progress
-from vlgauge.progress import progress_bar
+from vlgauge.progress import Progress, progress_bar
 from vlgauge.remembered import Remembered
 
 FrameCount: TypeAlias = int | Literal["all"] | None

@@ -6,17 +6,13 @@ import io
 import os
 import re
 import stat
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from PIL import Image
-from PIL import ImageOps
-from PIL import UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from vlgauge.media.animations import note_animation
 

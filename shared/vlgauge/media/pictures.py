@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-from typing import Literal
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
 from PIL import Image
 
-from vlgauge.media.images import MAX_PIXELS
-from vlgauge.media.images import open_image
+from vlgauge.media.images import MAX_PIXELS, open_image
 from vlgauge.weights.files import sha256_of
 
 # What resizes pictures for every encoder, for signatures: other libraries give other pixels.

@@ -8,15 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from vlgauge.files import STDIN
-from vlgauge.files import Limits
-from vlgauge.files import csv_rows
-from vlgauge.files import decoded
-from vlgauge.files import first_repeated
-from vlgauge.files import limited
-from vlgauge.files import parquet_rows
-from vlgauge.files import parse_json
-from vlgauge.files import read_bytes
+from vlgauge.files import (
+    STDIN,
+    Limits,
+    csv_rows,
+    decoded,
+    first_repeated,
+    limited,
+    parquet_rows,
+    parse_json,
+    read_bytes,
+)
 
 Rows = list[dict[str, Any]]
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge.media.images import existing_file
-from vlgauge.media.images import image_cell
+from vlgauge.media.images import existing_file, image_cell
 
 _KEYS = ("path", "start", "end", "frames")
 

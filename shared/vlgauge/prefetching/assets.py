@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
 from vlgauge.catalog import metric_names
-from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.encoders.clip.architectures import architecture_of
-from vlgauge.encoders.clip.pac_s_heads import manual_step
-from vlgauge.encoders.clip.pac_s_heads import paper_adapter_path
+from vlgauge.encoders.clip.architectures import TABLE, architecture_of
+from vlgauge.encoders.clip.pac_s_heads import manual_step, paper_adapter_path
 from vlgauge.encoders.grounding.model import AUTHORS_FILE as GROUNDING_FILE
 from vlgauge.encoders.grounding.model import AUTHORS_IDF as GROUNDING_IDF
-from vlgauge.encoders.grounding.vit import VIT_NAME
-from vlgauge.encoders.grounding.vit import VIT_REVISION
-from vlgauge.encoders.pairs.models import AUTHORS_FILE
-from vlgauge.encoders.pairs.models import BASE
-from vlgauge.encoders.pairs.models import WHERE_COMMIT
-from vlgauge.encoders.sentences.model import MINILM
-from vlgauge.encoders.sentences.model import MINILM_REVISION
-from vlgauge.encoders.sentences.model import MINILM_SHA256
-from vlgauge.text.concreteness import PACKAGE
-from vlgauge.text.concreteness import PACKAGE_VERSION
-from vlgauge.text.concreteness import packaged_ratings
-from vlgauge.weights.detectors import DETECTORS
-from vlgauge.weights.detectors import fetch_published
-from vlgauge.weights.detectors import hub_file
-from vlgauge.weights.detectors import published_file
+from vlgauge.encoders.grounding.vit import VIT_NAME, VIT_REVISION
+from vlgauge.encoders.pairs.models import AUTHORS_FILE, BASE, WHERE_COMMIT
+from vlgauge.encoders.sentences.model import MINILM, MINILM_REVISION, MINILM_SHA256
+from vlgauge.text.concreteness import PACKAGE, PACKAGE_VERSION, packaged_ratings
+from vlgauge.weights.detectors import DETECTORS, fetch_published, hub_file, published_file
 
 _SETTINGS = ("*.json", "*.txt", "*.model")
 

@@ -7,13 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vlgauge.network import NetworkError
-from vlgauge.network import hub_listing
-from vlgauge.network import unreachable
+from vlgauge.network import NetworkError, hub_listing, unreachable
 from vlgauge.prefetching.assets import HubFiles
-from vlgauge.weights.files import WeightsNotFound
-from vlgauge.weights.files import hub_folder
-from vlgauge.weights.files import sha256_of
+from vlgauge.weights.files import WeightsNotFound, hub_folder, sha256_of
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 

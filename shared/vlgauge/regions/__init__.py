@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any
 
 from vlgauge.base.columns import listed
 from vlgauge.encoders.torch_use import DETECTOR_PACKAGES
-from vlgauge.regions.detectors import DETECTORS
-from vlgauge.regions.detectors import detector
-from vlgauge.regions.files import arranged
-from vlgauge.regions.files import read_authors_regions
-from vlgauge.regions.files import read_regions
-from vlgauge.regions.sources import FORMS
-from vlgauge.regions.sources import GIVEN
-from vlgauge.regions.sources import Cell
-from vlgauge.regions.sources import Region
-from vlgauge.regions.sources import RegionSource
-from vlgauge.regions.sources import given_regions
-from vlgauge.settings import nearest
-from vlgauge.settings import shown
+from vlgauge.regions.detectors import DETECTORS, detector
+from vlgauge.regions.files import arranged, read_authors_regions, read_regions
+from vlgauge.regions.sources import FORMS, GIVEN, Cell, Region, RegionSource, given_regions
+from vlgauge.settings import nearest, shown
 from vlgauge.signatures import named
 from vlgauge.weights.detectors import look_for_weights
 from vlgauge.weights.preflight import Preflight

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
@@ -14,10 +13,7 @@ from vlgauge.encoders.torch_use import refuse_forked
 from vlgauge.pool import pool
 from vlgauge.progress import with_size
 from vlgauge.weights import known_tensors
-from vlgauge.weights.detectors import DETECTORS
-from vlgauge.weights.detectors import check_torchvision
-from vlgauge.weights.detectors import find_weights
-from vlgauge.weights.detectors import read_state
+from vlgauge.weights.detectors import DETECTORS, check_torchvision, find_weights, read_state
 from vlgauge.weights.files import sha256_of
 from vlgauge.weights.reading import given_as
 
@@ -63,8 +59,7 @@ class TorchvisionDetector:
         """
         refuse_forked()
         import torch
-        from torchvision.transforms.functional import convert_image_dtype
-        from torchvision.transforms.functional import pil_to_tensor
+        from torchvision.transforms.functional import convert_image_dtype, pil_to_tensor
 
         pixels = convert_image_dtype(pil_to_tensor(image), torch.float32).to(self._device)
         with torch.no_grad():

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vlgauge.files import csv_rows
-from vlgauge.files import parse_json
-from vlgauge.files import read_text
+from vlgauge.files import csv_rows, parse_json, read_text
 
 AUTHORS_COLUMNS = ("image_name", "image_id", "bbox", "object", "score")
 

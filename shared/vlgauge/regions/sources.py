@@ -4,31 +4,17 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from typing import Any
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 from PIL import Image
 
 from vlgauge.base.columns import listed
-from vlgauge.media.images import image_cell
-from vlgauge.media.images import is_single_image
-from vlgauge.media.images import open_image
-from vlgauge.media.pictures import Box
-from vlgauge.media.pictures import CropPicture
-from vlgauge.media.pictures import ImagePicture
-from vlgauge.media.pictures import Picture
-from vlgauge.media.pictures import SharedImage
-from vlgauge.regions.boxes import checked_boxes
-from vlgauge.regions.boxes import checked_scores
-from vlgauge.regions.boxes import grid_boxes
-from vlgauge.regions.boxes import kept
-from vlgauge.regions.boxes import pixel_box
+from vlgauge.media.images import image_cell, is_single_image, open_image
+from vlgauge.media.pictures import Box, CropPicture, ImagePicture, Picture, SharedImage
+from vlgauge.regions.boxes import checked_boxes, checked_scores, grid_boxes, kept, pixel_box
 
 Cell = Mapping[str, Any]
 Detected = tuple[Any, Any]

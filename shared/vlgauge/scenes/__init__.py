@@ -21,30 +21,11 @@
 The splits share no content, picture by picture, also in stories and clips. Nothing here needs torch.
 """
 
-from vlgauge.scenes.clips import DIRECTIONS
-from vlgauge.scenes.clips import SceneClip
-from vlgauge.scenes.clips import clips
-from vlgauge.scenes.clips import moving
-from vlgauge.scenes.content import BACKGROUNDS
-from vlgauge.scenes.content import CHANGES
-from vlgauge.scenes.content import COLOURS
-from vlgauge.scenes.content import SHAPES
-from vlgauge.scenes.content import SIZES
-from vlgauge.scenes.content import SPLITS
-from vlgauge.scenes.content import Scene
-from vlgauge.scenes.content import Thing
-from vlgauge.scenes.content import changed
-from vlgauge.scenes.content import scenes
-from vlgauge.scenes.drawing import STYLES
-from vlgauge.scenes.drawing import Drawing
-from vlgauge.scenes.drawing import draw_scene
-from vlgauge.scenes.stories import SceneStory
-from vlgauge.scenes.stories import stories
-from vlgauge.scenes.wording import Claim
-from vlgauge.scenes.wording import Mention
-from vlgauge.scenes.wording import Statement
-from vlgauge.scenes.wording import captions
-from vlgauge.scenes.wording import statement
+from vlgauge.scenes.clips import DIRECTIONS, SceneClip, clips, moving
+from vlgauge.scenes.content import BACKGROUNDS, CHANGES, COLOURS, SHAPES, SIZES, SPLITS, Scene, Thing, changed, scenes
+from vlgauge.scenes.drawing import STYLES, Drawing, draw_scene
+from vlgauge.scenes.stories import SceneStory, stories
+from vlgauge.scenes.wording import Claim, Mention, Statement, captions, statement
 
 __all__ = [
     "BACKGROUNDS",

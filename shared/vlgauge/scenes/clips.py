@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from PIL import Image
 
-from vlgauge.scenes.content import Scene
-from vlgauge.scenes.content import Thing
-from vlgauge.scenes.content import changed
-from vlgauge.scenes.content import check_split
-from vlgauge.scenes.content import single_scenes
-from vlgauge.scenes.drawing import Drawing
-from vlgauge.scenes.drawing import background_shade
-from vlgauge.scenes.drawing import jitter_of
-from vlgauge.scenes.drawing import paint
-from vlgauge.scenes.drawing import placed_at
-from vlgauge.scenes.wording import Claim
-from vlgauge.scenes.wording import Mention
-from vlgauge.scenes.wording import Statement
-from vlgauge.scenes.wording import background_phrase
-from vlgauge.scenes.wording import distinct_texts
-from vlgauge.scenes.wording import noun_phrase
-from vlgauge.scenes.wording import pick
+from vlgauge.scenes.content import Scene, Thing, changed, check_split, single_scenes
+from vlgauge.scenes.drawing import Drawing, background_shade, jitter_of, paint, placed_at
+from vlgauge.scenes.wording import Claim, Mention, Statement, background_phrase, distinct_texts, noun_phrase, pick
 
 DIRECTIONS = {"right": (1, 0), "left": (-1, 0), "up": (0, -1), "down": (0, 1)}
 MOTION_WORDS = {

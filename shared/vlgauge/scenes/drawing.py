@@ -10,11 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from PIL import Image
-from PIL import ImageDraw
+from PIL import Image, ImageDraw
 
-from vlgauge.scenes.content import Scene
-from vlgauge.scenes.content import Thing
+from vlgauge.scenes.content import Scene, Thing
 
 STYLES = ("flat", "outlined")
 Box = tuple[int, int, int, int]

@@ -6,29 +6,16 @@ a set of its place ("then", "next", "later", "finally"), not all of them and not
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from PIL import Image
 
-from vlgauge.scenes.content import BACKGROUNDS
-from vlgauge.scenes.content import OPPOSITES
-from vlgauge.scenes.content import Scene
-from vlgauge.scenes.content import Thing
-from vlgauge.scenes.content import check_split
-from vlgauge.scenes.content import may_meet
-from vlgauge.scenes.content import things
-from vlgauge.scenes.drawing import Box
-from vlgauge.scenes.drawing import Drawing
-from vlgauge.scenes.drawing import draw_scene
+from vlgauge.scenes.content import BACKGROUNDS, OPPOSITES, Scene, Thing, check_split, may_meet, things
+from vlgauge.scenes.drawing import Box, Drawing, draw_scene
 from vlgauge.scenes.telling import tell
-from vlgauge.scenes.wording import Mention
-from vlgauge.scenes.wording import Statement
-from vlgauge.scenes.wording import noun_phrase
-from vlgauge.scenes.wording import pick
+from vlgauge.scenes.wording import Mention, Statement, noun_phrase, pick
 
 # What happens in the five pictures; the functions at the end say what each event may lead to.
 PLOTS = (

@@ -6,16 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vlgauge.scenes.content import OPPOSITES
-from vlgauge.scenes.content import Scene
-from vlgauge.scenes.content import Thing
-from vlgauge.scenes.wording import RELATION_WORDS
-from vlgauge.scenes.wording import Claim
-from vlgauge.scenes.wording import Mention
-from vlgauge.scenes.wording import Statement
-from vlgauge.scenes.wording import background_phrase
-from vlgauge.scenes.wording import noun_phrase
-from vlgauge.scenes.wording import pick
+from vlgauge.scenes.content import OPPOSITES, Scene, Thing
+from vlgauge.scenes.wording import RELATION_WORDS, Claim, Mention, Statement, background_phrase, noun_phrase, pick
 
 # At the front of a sentence, or at its end; by place in the story. The sets share no word, so that every pair of
 # neighbours can be put in order.

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import cycle
-from itertools import islice
-from itertools import permutations
+from itertools import cycle, islice, permutations
 
 import numpy as np
 
-from vlgauge.scenes.content import OPPOSITES
-from vlgauge.scenes.content import Scene
-from vlgauge.scenes.content import Thing
+from vlgauge.scenes.content import OPPOSITES, Scene, Thing
 
 SIZE_WORDS = {"small": ("small", "little", "tiny"), "large": ("large", "big", "huge")}
 SHAPE_WORDS = {

@@ -8,13 +8,11 @@ it. Pooled order everywhere: candidates first, then references.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from itertools import chain
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 import numpy.typing as npt

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vlgauge.base.components import COMPONENTS
-from vlgauge.base.components import component
-from vlgauge.files import csv_rows
-from vlgauge.files import read_json
-from vlgauge.files import read_text
+from vlgauge.base.components import COMPONENTS, component
+from vlgauge.files import csv_rows, read_json, read_text
 
 Scores = dict[str, float]
 Table = dict[str, Scores]

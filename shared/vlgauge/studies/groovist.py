@@ -8,17 +8,14 @@ fit in it, the setting `feature_cache` of groovist keeps them on the disk.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from vlgauge.signatures import parse_signature
-from vlgauge.statistics import PairedTest
-from vlgauge.statistics import paired_test
+from vlgauge.statistics import PairedTest, paired_test
 from vlgauge.text.story_idf import IdfTable
 
 N_RANDOM = 5

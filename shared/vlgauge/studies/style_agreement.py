@@ -10,19 +10,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
 from vlgauge.progress import Progress
-from vlgauge.style import CosineSums
-from vlgauge.style import StyleTable
-from vlgauge.style import cosine_sums
-from vlgauge.style import score_blocks
+from vlgauge.style import CosineSums, StyleTable, cosine_sums, score_blocks
 from vlgauge.style.counting import Ints
 from vlgauge.style.weights import Floats
 

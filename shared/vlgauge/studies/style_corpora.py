@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vlgauge.files import FilePath
-from vlgauge.files import decoded
-from vlgauge.files import read_bytes
-from vlgauge.files import read_json
-from vlgauge.files import read_text
-from vlgauge.files import read_unpacked
-from vlgauge.media.tables import read_rows
-from vlgauge.media.tables import take_column
+from vlgauge.files import FilePath, decoded, read_bytes, read_json, read_text, read_unpacked
+from vlgauge.media.tables import read_rows, take_column
 
 GOEMOTIONS_LABELS = (
     *("admiration", "amusement", "anger", "annoyance", "approval", "caring", "confusion", "curiosity", "desire"),

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 
 import numpy as np
 
 from vlgauge.progress import Progress
-from vlgauge.studies.style_agreement import Labelled
-from vlgauge.studies.style_agreement import StyleAgreement
-from vlgauge.studies.style_agreement import check_labelled
-from vlgauge.studies.style_agreement import style_agreement
+from vlgauge.studies.style_agreement import Labelled, StyleAgreement, check_labelled, style_agreement
 from vlgauge.style import StyleTable
 from vlgauge.style.fitting import checked_mask
 

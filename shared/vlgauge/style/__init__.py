@@ -1,17 +1,17 @@
 """Contrastive n-grams: which n-grams the captions of a style have and those of other styles have not."""
 
-from vlgauge.style.cosine_sums import CosineSums
-from vlgauge.style.cosine_sums import cosine_sums
+from vlgauge.style.cosine_sums import CosineSums, cosine_sums
 from vlgauge.style.counts import StyleTable
-from vlgauge.style.explaining import caption_explanations
-from vlgauge.style.explaining import reference_explanations
-from vlgauge.style.scoring import AUTHORS_SCALE
-from vlgauge.style.scoring import ORDER_RULES
-from vlgauge.style.scoring import blocks
-from vlgauge.style.scoring import length_penalties
-from vlgauge.style.scoring import score_blocks
-from vlgauge.style.scoring import weighted_ngrams
-from vlgauge.style.scoring import weighted_references
+from vlgauge.style.explaining import caption_explanations, reference_explanations
+from vlgauge.style.scoring import (
+    AUTHORS_SCALE,
+    ORDER_RULES,
+    blocks,
+    length_penalties,
+    score_blocks,
+    weighted_ngrams,
+    weighted_references,
+)
 from vlgauge.style.weights import VARIANTS
 
 __all__ = [

@@ -6,23 +6,17 @@ sum per reference length.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from vlgauge.progress import Progress
-from vlgauge.progress import progress_bar
+from vlgauge.progress import Progress, progress_bar
 from vlgauge.style.counting import Ints
-from vlgauge.style.counts import CaptionNgrams
-from vlgauge.style.counts import StyleTable
-from vlgauge.style.scoring import AUTHORS_SCALE
-from vlgauge.style.scoring import length_penalties
-from vlgauge.style.weights import Floats
-from vlgauge.style.weights import OrderCounts
-from vlgauge.style.weights import contrastive_weights
+from vlgauge.style.counts import CaptionNgrams, StyleTable
+from vlgauge.style.scoring import AUTHORS_SCALE, length_penalties
+from vlgauge.style.weights import Floats, OrderCounts, contrastive_weights
 
 _MAX_CELLS = 2**24
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -14,15 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vlgauge.progress import Progress
-from vlgauge.style.counting import Ints
-from vlgauge.style.counting import vocabulary_and_ngrams
+from vlgauge.style.counting import Ints, vocabulary_and_ngrams
 from vlgauge.style.known_captions import KnownCaptions
-from vlgauge.style.tokenizers import Tokens
-from vlgauge.style.tokenizers import tokenized
-from vlgauge.style.weights import Bools
-from vlgauge.style.weights import Floats
-from vlgauge.style.weights import OrderCounts
-from vlgauge.style.weights import places_among
+from vlgauge.style.tokenizers import Tokens, tokenized
+from vlgauge.style.weights import Bools, Floats, OrderCounts, places_among
 
 if TYPE_CHECKING:
     from vlgauge.style.explaining import NgramWeight
@@ -288,8 +281,7 @@ class StyleTable:
             captions: Strings.
             variant: "paper" or "authors".
         """
-        from vlgauge.style.scoring import checked_variant
-        from vlgauge.style.scoring import score_blocks
+        from vlgauge.style.scoring import checked_variant, score_blocks
 
         blocks = list(score_blocks(self, self.tokenize(captions), checked_variant(variant)))
         return np.concatenate(blocks) if blocks else np.zeros((0, len(self.styles)))

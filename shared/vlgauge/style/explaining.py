@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vlgauge.settings import whole_number
-from vlgauge.style.counting import MAX_ORDER
-from vlgauge.style.counting import Ints
+from vlgauge.style.counting import MAX_ORDER, Ints
 from vlgauge.style.counts import StyleTable
-from vlgauge.style.scoring import WeightedNgrams
-from vlgauge.style.scoring import checked_variant
-from vlgauge.style.scoring import shares
-from vlgauge.style.scoring import weighted_ngrams
+from vlgauge.style.scoring import WeightedNgrams, checked_variant, shares, weighted_ngrams
 from vlgauge.style.tokenizers import checked_text
-from vlgauge.style.weights import Bools
-from vlgauge.style.weights import Floats
+from vlgauge.style.weights import Bools, Floats
 
 
 class NgramWeight(NamedTuple):

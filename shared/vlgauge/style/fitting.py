@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from vlgauge.progress import Progress
-from vlgauge.progress import progress_bar
-from vlgauge.style.counting import MAX_ORDER
-from vlgauge.style.counting import vocabulary_and_ngrams
+from vlgauge.progress import Progress, progress_bar
+from vlgauge.style.counting import MAX_ORDER, vocabulary_and_ngrams
 from vlgauge.style.counts import StyleTable
 from vlgauge.style.known_captions import KnownCaptions
-from vlgauge.style.tokenizers import TOKENIZERS
-from vlgauge.style.tokenizers import Tokens
-from vlgauge.style.tokenizers import checked_text
-from vlgauge.style.tokenizers import tokenized
+from vlgauge.style.tokenizers import TOKENIZERS, Tokens, checked_text, tokenized
 from vlgauge.style.weights import OrderCounts
 
 MAX_STYLES = 2**16 - 1

@@ -16,9 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vlgauge.style.counting import Ints
-from vlgauge.style.weights import Bools
-from vlgauge.style.weights import Evidence
-from vlgauge.style.weights import OrderCounts
+from vlgauge.style.weights import Bools, Evidence, OrderCounts
 
 
 @dataclass(frozen=True, eq=False)

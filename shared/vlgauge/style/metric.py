@@ -6,19 +6,12 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from vlgauge.base.columns import Captions
-from vlgauge.base.columns import Text
+from vlgauge.base.columns import Captions, Text
 from vlgauge.base.metric import Metric
-from vlgauge.settings import one_of
-from vlgauge.settings import shown
-from vlgauge.settings import true_or_false
+from vlgauge.settings import one_of, shown, true_or_false
 from vlgauge.style.counting import MAX_ORDER
 from vlgauge.style.counts import StyleTable
-from vlgauge.style.table_sources import FORMS
-from vlgauge.style.table_sources import catalog
-from vlgauge.style.table_sources import checked_source
-from vlgauge.style.table_sources import named_table
-from vlgauge.style.table_sources import resolved
+from vlgauge.style.table_sources import FORMS, catalog, checked_source, named_table, resolved
 from vlgauge.style.weights import VARIANTS
 
 

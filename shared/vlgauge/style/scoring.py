@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from vlgauge.style.counting import MAX_ORDER
-from vlgauge.style.counting import Ints
-from vlgauge.style.counts import CaptionNgrams
-from vlgauge.style.counts import StyleTable
+from vlgauge.style.counting import MAX_ORDER, Ints
+from vlgauge.style.counts import CaptionNgrams, StyleTable
 from vlgauge.style.leave_one_out import RemovedCaptions
 from vlgauge.style.tokenizers import checked_text
-from vlgauge.style.weights import VARIANTS
-from vlgauge.style.weights import Bools
-from vlgauge.style.weights import Evidence
-from vlgauge.style.weights import Floats
-from vlgauge.style.weights import OrderCounts
-from vlgauge.style.weights import places_among_sorted
+from vlgauge.style.weights import VARIANTS, Bools, Evidence, Floats, OrderCounts, places_among_sorted
 
 ORDER_RULES = ("available", "four")
 

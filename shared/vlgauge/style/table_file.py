@@ -17,11 +17,7 @@ import pyarrow.parquet as pq
 import vlgauge
 from vlgauge.style.counting import MAX_ORDER
 from vlgauge.style.counts import StyleTable
-from vlgauge.style.table_rows import FORMAT
-from vlgauge.style.table_rows import Rows
-from vlgauge.style.table_rows import digest_of
-from vlgauge.style.table_rows import rows_of
-from vlgauge.style.table_rows import table_of
+from vlgauge.style.table_rows import FORMAT, Rows, digest_of, rows_of, table_of
 from vlgauge.style.tokenizers import TOKENIZERS
 from vlgauge.writing import replacing
 

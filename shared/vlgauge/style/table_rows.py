@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vlgauge.style.counting import MAX_ORDER
-from vlgauge.style.counting import Ints
+from vlgauge.style.counting import MAX_ORDER, Ints
 from vlgauge.style.counts import StyleTable
 from vlgauge.style.known_captions import KnownCaptions
-from vlgauge.style.weights import OrderCounts
-from vlgauge.style.weights import places_among_sorted
+from vlgauge.style.weights import OrderCounts, places_among_sorted
 
 FORMAT = 1
 _KEY_DIGITS = 16

@@ -13,14 +13,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from vlgauge.network import NetworkError
-from vlgauge.network import hub_file
-from vlgauge.network import hub_requests
-from vlgauge.network import unreachable
+from vlgauge.network import NetworkError, hub_file, hub_requests, unreachable
 from vlgauge.settings import shown
 from vlgauge.style.counts import StyleTable
-from vlgauge.style.table_file import load
-from vlgauge.style.table_file import save
+from vlgauge.style.table_file import load, save
 from vlgauge.weights.files import sha256_of
 
 CATALOG = Path(__file__).resolve().parents[1] / "data" / "style_tables.json"

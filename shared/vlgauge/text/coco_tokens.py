@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
-from vlgauge.text.treebank import part_clitics
-from vlgauge.text.treebank import part_colons_and_commas
-from vlgauge.text.treebank import part_final_apostrophes
-from vlgauge.text.treebank import part_final_period
-from vlgauge.text.treebank import part_fused_words
+from vlgauge.text.treebank import (
+    part_clitics,
+    part_colons_and_commas,
+    part_final_apostrophes,
+    part_final_period,
+    part_fused_words,
+)
 
 # Most captions: no mark but a period at the end, so that only fused words need a rule.
 _PLAIN = re.compile(r"[A-Za-z0-9\s]*\.?\s*")

@@ -8,16 +8,13 @@ import io
 import json
 import math
 import os
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from vlgauge.files import csv_rows
-from vlgauge.files import read_text
+from vlgauge.files import csv_rows, read_text
 from vlgauge.weights.files import SourcesMissing
 
 LEMMATIZERS = ("rules", "wordnet")

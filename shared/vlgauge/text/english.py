@@ -6,12 +6,10 @@ import hashlib
 import json
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vlgauge.pool import pool
-from vlgauge.weights.files import WeightsNotFound
-from vlgauge.weights.files import sha256_of
+from vlgauge.weights.files import WeightsNotFound, sha256_of
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from vlgauge.settings import shown
-from vlgauge.text.treebank import part_clitics
-from vlgauge.text.treebank import part_colons_and_commas
-from vlgauge.text.treebank import part_final_apostrophes
-from vlgauge.text.treebank import part_final_period
-from vlgauge.text.treebank import part_fused_words
+from vlgauge.text.treebank import (
+    part_clitics,
+    part_colons_and_commas,
+    part_final_apostrophes,
+    part_final_period,
+    part_fused_words,
+)
 
 SENTENCE_SPLITTERS = ("rules", "punkt")
 PLACEHOLDERS = ("released", "all", None)

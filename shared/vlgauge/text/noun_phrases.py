@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from vlgauge.pool import pool
-from vlgauge.progress import Progress
-from vlgauge.progress import progress_bar
+from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import shown
-from vlgauge.text.english import IDENTITY
-from vlgauge.text.english import NAME
-from vlgauge.text.english import VERSION
-from vlgauge.text.english import english_pipeline
-from vlgauge.text.english import found_folder
-from vlgauge.text.english import import_spacy
-from vlgauge.text.language import split_sentences
-from vlgauge.text.language import words
+from vlgauge.text.english import IDENTITY, NAME, VERSION, english_pipeline, found_folder, import_spacy
+from vlgauge.text.language import split_sentences, words
 from vlgauge.weights.files import WeightsNotFound
 from vlgauge.weights.preflight import Preflight
 

@@ -8,18 +8,14 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from vlgauge.files import read_json
 from vlgauge.settings import shown
-from vlgauge.text.language import split_sentences
-from vlgauge.text.language import story_sentences
-from vlgauge.text.language import words
+from vlgauge.text.language import split_sentences, story_sentences, words
 from vlgauge.weights.pickles import read_pickle
 from vlgauge.writing import write
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from vlgauge.text.word_vectors import UNKNOWN
-from vlgauge.text.word_vectors import WordVectorFile
+from vlgauge.text.word_vectors import UNKNOWN, WordVectorFile
 
 OOV = ("unk", "lower", "skip")
 

@@ -11,8 +11,7 @@ import json
 import os
 import uuid
 import zlib
-from collections.abc import Collection
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO

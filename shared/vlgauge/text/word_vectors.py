@@ -9,11 +9,7 @@ import codecs
 import itertools
 import threading
 import warnings
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Generator
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import closing
 from os import PathLike
 from pathlib import Path
@@ -21,17 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from vlgauge.encoders.clip.pac_s_heads import cache_folder
-from vlgauge.files import open_file
-from vlgauge.files import unpacked_lines
+from vlgauge.files import open_file, unpacked_lines
 from vlgauge.pool import pool
 from vlgauge.progress import progress_bar
-from vlgauge.text.word_vector_table import SUFFIX
-from vlgauge.text.word_vector_table import BrokenTable
-from vlgauge.text.word_vector_table import WordTable
-from vlgauge.text.word_vector_table import open_table
-from vlgauge.text.word_vector_table import write_table
-from vlgauge.weights.files import WeightsNotFound
-from vlgauge.weights.files import sha256_of
+from vlgauge.text.word_vector_table import SUFFIX, BrokenTable, WordTable, open_table, write_table
+from vlgauge.weights.files import WeightsNotFound, sha256_of
 
 UNKNOWN = "unk"
 LONGEST_LINE = 2**20  # bytes; a file without line breaks is no table

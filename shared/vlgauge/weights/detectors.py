@@ -5,24 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vlgauge.network import NetworkError
-from vlgauge.network import download
-from vlgauge.weights.files import WeightsNotFound
-from vlgauge.weights.files import hub_file_at
-from vlgauge.weights.files import hub_file_here
-from vlgauge.weights.files import sha256_of
-from vlgauge.weights.reading import given_as
-from vlgauge.weights.reading import is_safetensors
-from vlgauge.weights.reading import read_tensors
-from vlgauge.weights.reading import read_torch_object
-from vlgauge.weights.reading import state_dict_in
+from vlgauge.network import NetworkError, download
+from vlgauge.weights.files import WeightsNotFound, hub_file_at, hub_file_here, sha256_of
+from vlgauge.weights.reading import given_as, is_safetensors, read_tensors, read_torch_object, state_dict_in
 
 if TYPE_CHECKING:
     import torch

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from vlgauge import network
-from vlgauge.network import NetworkError
-from vlgauge.network import unreachable
+from vlgauge.network import NetworkError, unreachable
 from vlgauge.remembered import Remembered
 
 # The clock of a file system may stand still for a while, and other machines' clocks differ: a file that was written
@@ -113,8 +110,7 @@ def hub_file_here(
     Raises:
         WeightsNotFound: If it is not here, and the Hub cannot be asked.
     """
-    from huggingface_hub import constants
-    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub import constants, try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
     try:
@@ -162,8 +158,7 @@ def hub_folder_here(repository: str, revision: str | None, patterns: Sequence[st
     Raises:
         WeightsNotFound: If it is not here, and the Hub cannot be asked.
     """
-    from huggingface_hub.errors import HFValidationError
-    from huggingface_hub.errors import LocalEntryNotFoundError
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     # A folder that the list shows to be complete needs no network.
     listed = _is_listed(repository, revision)
@@ -198,8 +193,7 @@ def _is_listed(repository: str, revision: str | None) -> bool:
         from huggingface_hub import get_cached_repo_tree
     except ImportError:  # before version 2
         return False
-    from huggingface_hub.errors import CachedRepoTreeNotFoundError
-    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.errors import CachedRepoTreeNotFoundError, HFValidationError
 
     if revision is None:
         return False

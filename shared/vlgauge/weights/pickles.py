@@ -8,14 +8,12 @@ import pickletools
 import re
 import sys
 from pathlib import Path
-from typing import IO
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.files import MAX_DEPTH
-from vlgauge.files import read_bytes
+from vlgauge.files import MAX_DEPTH, read_bytes
 
 # Steps that a pickle may ask for: each of its bytes makes an object at most, but objects can be used more than once.
 _STEPS, _STEPS_PER_BYTE = 100_000, 16

@@ -9,19 +9,14 @@ import pickle
 import re
 import warnings
 import zipfile
-from collections.abc import Collection
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.files import first_repeated
-from vlgauge.files import open_file
+from vlgauge.files import first_repeated, open_file
 from vlgauge.weights import known_tensors
 from vlgauge.weights.files import sha256_of
 from vlgauge.weights.pickles import check_pickle

@@ -5,16 +5,16 @@ import re
 import pytest
 from tiny_clip import TINY
 
-from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE
-from vlgauge.encoders.clip.architectures import HALF
-from vlgauge.encoders.clip.architectures import HUB_FILE
-from vlgauge.encoders.clip.architectures import OPENAI_MEAN
-from vlgauge.encoders.clip.architectures import OPENAI_STD
-from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.encoders.clip.architectures import architecture_of
-from vlgauge.encoders.clip.model import build_model
-from vlgauge.encoders.clip.model import causal_mask
-from vlgauge.encoders.clip.model import empty_model
+from vlgauge.encoders.clip.architectures import (
+    CONVERTED_HUB_FILE,
+    HALF,
+    HUB_FILE,
+    OPENAI_MEAN,
+    OPENAI_STD,
+    TABLE,
+    architecture_of,
+)
+from vlgauge.encoders.clip.model import build_model, causal_mask, empty_model
 
 
 @pytest.mark.parametrize("name", TABLE)

@@ -4,17 +4,10 @@ import warnings
 
 import pytest
 import torch
-from safetensors.torch import load_file
-from safetensors.torch import save_file
-from tiny_clip import IMAGES
-from tiny_clip import TINY
-from tiny_clip import golden_arrays
-from tiny_clip import golden_json
-from tiny_clip import rand_clip
-from tiny_clip import tiny_state
+from safetensors.torch import load_file, save_file
+from tiny_clip import IMAGES, TINY, golden_arrays, golden_json, rand_clip, tiny_state
 
-from vlgauge.encoders.clip.checkpoints import clip_state
-from vlgauge.encoders.clip.checkpoints import read_tensors
+from vlgauge.encoders.clip.checkpoints import clip_state, read_tensors
 from vlgauge.encoders.clip.lora import merged_lora
 from vlgauge.encoders.clip.model import build_model
 from vlgauge.encoders.clip.tensor_names import expected_shapes
@@ -39,8 +32,7 @@ def seen():
     from open_clip.transform import image_transform
     from PIL import Image
 
-    from vlgauge.encoders.clip.architectures import OPENAI_MEAN
-    from vlgauge.encoders.clip.architectures import OPENAI_STD
+    from vlgauge.encoders.clip.architectures import OPENAI_MEAN, OPENAI_STD
 
     transform = image_transform(224, is_train=False, mean=OPENAI_MEAN, std=OPENAI_STD)
     pixels = [transform(Image.open(IMAGES / name)) for name in golden_json("inputs.json")["edge"]["images"]]
@@ -111,8 +103,7 @@ def test_the_state_scores_as_the_oracle_says(base, seen, shapes):
 
 
 def test_hugging_face_names(tmp_path, seen):
-    from transformers import CLIPConfig
-    from transformers import CLIPModel
+    from transformers import CLIPConfig, CLIPModel
 
     sizes = {"hidden_size": 64, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 1}
     text = {**sizes, "vocab_size": 49408, "eos_token_id": 49407, "hidden_act": "quick_gelu"}

@@ -6,18 +6,10 @@ import weakref
 
 import numpy as np
 import pytest
-from tiny_clip import IMAGES
-from tiny_clip import TINY
-from tiny_clip import TINY_CONFIG
-from tiny_clip import golden_arrays
-from tiny_clip import golden_json
-from tiny_clip import tiny_state
-from tiny_clip import write_tiny
+from tiny_clip import IMAGES, TINY, TINY_CONFIG, golden_arrays, golden_json, tiny_state, write_tiny
 
 from vlgauge.encoders import ImageTextEncoder
-from vlgauge.encoders.clip.architectures import HALF
-from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.encoders.clip.architectures import HALF, TABLE, ClipArchitecture
 from vlgauge.encoders.clip.checkpoints import clip_state
 from vlgauge.encoders.clip.encoder import ClipEncoder
 from vlgauge.encoders.clip.loading import clip_encoder
@@ -25,9 +17,7 @@ from vlgauge.encoders.clip.model import build_model
 from vlgauge.encoders.clip.towers import ClipTowers
 from vlgauge.encoders.features.memory import process_memory
 from vlgauge.media.images import image_cell
-from vlgauge.media.pictures import CropPicture
-from vlgauge.media.pictures import ImagePicture
-from vlgauge.media.pictures import SharedImage
+from vlgauge.media.pictures import CropPicture, ImagePicture, SharedImage
 from vlgauge.pool import pool
 
 PROMPT = "A photo depicts "

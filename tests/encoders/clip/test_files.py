@@ -6,15 +6,11 @@ import shutil
 import time
 
 import pytest
-from tiny_clip import TINY
-from tiny_clip import write_tiny
+from tiny_clip import TINY, write_tiny
 
 from vlgauge.encoders import WeightsNotFound
-from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE
-from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.encoders.clip.architectures import architecture_of
-from vlgauge.encoders.clip.loading import clip_encoder
-from vlgauge.encoders.clip.loading import clip_with_checkpoint
+from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, TABLE, architecture_of
+from vlgauge.encoders.clip.loading import clip_encoder, clip_with_checkpoint
 from vlgauge.encoders.clip.model import find_weights
 from vlgauge.network import NetworkError
 from vlgauge.weights.files import sha256_of

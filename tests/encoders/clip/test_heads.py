@@ -5,21 +5,12 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from safetensors.numpy import load_file
-from safetensors.numpy import save_file
-from tiny_clip import TINY
-from tiny_clip import golden_arrays
-from tiny_clip import golden_json
-from tiny_clip import rand_clip
-from tiny_clip import tiny_state
+from safetensors.numpy import load_file, save_file
+from tiny_clip import TINY, golden_arrays, golden_json, rand_clip, tiny_state
 
 from vlgauge.encoders.clip import checkpoints
 from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.encoders.clip.checkpoints import adapter_of
-from vlgauge.encoders.clip.checkpoints import heads_digest
-from vlgauge.encoders.clip.checkpoints import load_checkpoint
-from vlgauge.encoders.clip.checkpoints import read_adapter
-from vlgauge.encoders.clip.checkpoints import write_adapter
+from vlgauge.encoders.clip.checkpoints import adapter_of, heads_digest, load_checkpoint, read_adapter, write_adapter
 from vlgauge.encoders.clip.heads import FORMAT
 
 

@@ -2,21 +2,12 @@
 
 import numpy as np
 import pytest
-from tiny_clip import IMAGES
-from tiny_clip import TINY
-from tiny_clip import golden_json
-from tiny_clip import rand_clip
-from tiny_clip import tiny_state
-from tiny_clip import write_tiny
+from tiny_clip import IMAGES, TINY, golden_json, rand_clip, tiny_state, write_tiny
 
 from vlgauge.encoders import WeightsNotFound
-from vlgauge.encoders.clip import model
-from vlgauge.encoders.clip import toy
-from vlgauge.encoders.clip.heads import adapter_of
-from vlgauge.encoders.clip.heads import heads_digest
-from vlgauge.encoders.clip.heads import write_adapter
-from vlgauge.encoders.clip.loading import clip_encoder
-from vlgauge.encoders.clip.loading import clip_with_checkpoint
+from vlgauge.encoders.clip import model, toy
+from vlgauge.encoders.clip.heads import adapter_of, heads_digest, write_adapter
+from vlgauge.encoders.clip.loading import clip_encoder, clip_with_checkpoint
 from vlgauge.encoders.clip.pac_s_heads import paper_adapter_path
 from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import ImagePicture

@@ -5,8 +5,7 @@ from tiny_clip import TINY
 
 from vlgauge.encoders import WeightsNotFound
 from vlgauge.encoders.clip import checkpoints
-from vlgauge.encoders.clip.pac_s_heads import paper_adapter
-from vlgauge.encoders.clip.pac_s_heads import paper_adapter_path
+from vlgauge.encoders.clip.pac_s_heads import paper_adapter, paper_adapter_path
 
 
 @pytest.fixture(autouse=True)

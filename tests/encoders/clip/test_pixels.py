@@ -8,21 +8,19 @@ import time
 import numpy as np
 import pytest
 from PIL import Image
-from tiny_clip import IMAGES
-from tiny_clip import TINY
-from tiny_clip import golden_json
+from tiny_clip import IMAGES, TINY, golden_json
 
 from vlgauge.encoders.clip import pixels
-from vlgauge.encoders.clip.architectures import HALF
-from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.encoders.clip.architectures import ClipArchitecture
-from vlgauge.encoders.clip.pixels import BATCHES_AHEAD
-from vlgauge.encoders.clip.pixels import batched
-from vlgauge.encoders.clip.pixels import decoded_batches
-from vlgauge.encoders.clip.pixels import prepared
-from vlgauge.encoders.clip.pixels import preprocessing
-from vlgauge.encoders.clip.pixels import sorted_ids
-from vlgauge.encoders.clip.pixels import square
+from vlgauge.encoders.clip.architectures import HALF, TABLE, ClipArchitecture
+from vlgauge.encoders.clip.pixels import (
+    BATCHES_AHEAD,
+    batched,
+    decoded_batches,
+    prepared,
+    preprocessing,
+    sorted_ids,
+    square,
+)
 from vlgauge.encoders.clip.towers import ClipTowers
 from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import ImagePicture

@@ -3,17 +3,18 @@
 import numpy as np
 import pytest
 from released_tokens import released_ids
-from tiny_clip import golden_arrays
-from tiny_clip import golden_json
+from tiny_clip import golden_arrays, golden_json
 
-from vlgauge.encoders.clip.tokens import CONTEXT
-from vlgauge.encoders.clip.tokens import ClipTokens
-from vlgauge.encoders.clip.tokens import ForeignTokens
-from vlgauge.encoders.clip.tokens import buckets
-from vlgauge.encoders.clip.tokens import in_order
-from vlgauge.encoders.clip.tokens import n_seen
-from vlgauge.encoders.clip.tokens import padded
-from vlgauge.encoders.clip.tokens import spells_special
+from vlgauge.encoders.clip.tokens import (
+    CONTEXT,
+    ClipTokens,
+    ForeignTokens,
+    buckets,
+    in_order,
+    n_seen,
+    padded,
+    spells_special,
+)
 
 PROMPT = "A photo depicts "
 INPUTS = golden_json("inputs.json")

@@ -2,19 +2,14 @@
 
 import numpy as np
 import pytest
-from tiny_clip import IMAGES
-from tiny_clip import TINY
-from tiny_clip import TINY_CONFIG
-from tiny_clip import write_tiny
+from tiny_clip import IMAGES, TINY, TINY_CONFIG, write_tiny
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.encoders.clip.encoder import ClipEncoder
-from vlgauge.encoders.clip.heads import Adapter
-from vlgauge.encoders.clip.heads import adapter_of
+from vlgauge.encoders.clip.heads import Adapter, adapter_of
 from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.encoders.clip.model import empty_model
-from vlgauge.encoders.clip.towers import ClipTowers
-from vlgauge.encoders.clip.towers import HalvedBatches
+from vlgauge.encoders.clip.towers import ClipTowers, HalvedBatches
 from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import ImagePicture
 

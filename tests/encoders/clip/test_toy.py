@@ -89,8 +89,7 @@ def test_what_is_stored_is_what_was_trained_up_to_rounding():
 
 
 def test_the_record_has_every_required_figure():
-    from toy_clip.figures import REQUIRED
-    from toy_clip.figures import table
+    from toy_clip.figures import REQUIRED, table
 
     held_out = toy.toy_record()["held out"]
     assert [name for name in REQUIRED if held_out[name] < REQUIRED[name]] == []
@@ -99,8 +98,7 @@ def test_the_record_has_every_required_figure():
 
 
 def test_a_part_of_the_figures_comes_out_again(state):
-    from toy_clip.figures import REQUIRED
-    from toy_clip.figures import figures
+    from toy_clip.figures import REQUIRED, figures
 
     found = figures(state, n_scenes=96, n_stories=12, n_clips=12)
     held_out = toy.toy_record()["held out"]

@@ -8,16 +8,11 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from tiny_clip import IMAGES
-from tiny_clip import TINY
-from tiny_clip import golden_json
-from tiny_clip import rand_clip
-from tiny_clip import write_tiny
+from tiny_clip import IMAGES, TINY, golden_json, rand_clip, write_tiny
 
 from vlgauge.encoders import WeightsNotFound
-from vlgauge.encoders.clip import loading
+from vlgauge.encoders.clip import loading, toy
 from vlgauge.encoders.clip import model as clip_model
-from vlgauge.encoders.clip import toy
 from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.encoders.sentences.given import text_encoder
 from vlgauge.media.images import image_cell

@@ -7,17 +7,10 @@ import zlib
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
-from safetensors.numpy import save_file
-from small_stores import PREPROCESS
-from small_stores import assert_holds
-from small_stores import files_in
-from small_stores import key
-from small_stores import store_at
-from small_stores import vectors
+from safetensors.numpy import load_file, save_file
+from small_stores import PREPROCESS, assert_holds, files_in, key, store_at, vectors
 
-from vlgauge.encoders.features import disk
-from vlgauge.encoders.features import shards
+from vlgauge.encoders.features import disk, shards
 from vlgauge.encoders.features.disk import preprocess_id
 
 

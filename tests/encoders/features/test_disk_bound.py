@@ -9,15 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_stores import DIGEST
-from small_stores import assert_holds
-from small_stores import files_in
-from small_stores import key
-from small_stores import store_at
-from small_stores import vectors
+from small_stores import DIGEST, assert_holds, files_in, key, store_at, vectors
 
-from vlgauge.encoders.features import disk
-from vlgauge.encoders.features import shards
+from vlgauge.encoders.features import disk, shards
 from vlgauge.encoders.features.disk import DiskStore
 
 

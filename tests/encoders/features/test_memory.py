@@ -5,8 +5,7 @@ import threading
 import numpy as np
 
 from vlgauge.encoders.features import memory as features
-from vlgauge.encoders.features.memory import LayeredStore
-from vlgauge.encoders.features.memory import MemoryStore
+from vlgauge.encoders.features.memory import LayeredStore, MemoryStore
 
 
 class Disk:

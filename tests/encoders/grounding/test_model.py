@@ -8,25 +8,13 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from tiny_vit import TEXT_WIDTH
-from tiny_vit import WIDTH
-from tiny_vit import heads
-from tiny_vit import old_names
-from tiny_vit import tiny_vit
-from tiny_vit import write_authors
-from tiny_vit import write_ours
+from tiny_vit import TEXT_WIDTH, WIDTH, heads, old_names, tiny_vit, write_authors, write_ours
 
 from vlgauge.encoders import WeightsNotFound
-from vlgauge.encoders.grounding.model import Heads
-from vlgauge.encoders.grounding.model import embedded
-from vlgauge.encoders.grounding.model import grounding_model
-from vlgauge.encoders.grounding.vit import VisionEncoder
-from vlgauge.encoders.grounding.vit import build_vit
-from vlgauge.encoders.grounding.vit import vit_config
+from vlgauge.encoders.grounding.model import Heads, embedded, grounding_model
+from vlgauge.encoders.grounding.vit import VisionEncoder, build_vit, vit_config
 from vlgauge.media.images import image_cell
-from vlgauge.media.pictures import CropPicture
-from vlgauge.media.pictures import ImagePicture
-from vlgauge.media.pictures import SharedImage
+from vlgauge.media.pictures import CropPicture, ImagePicture, SharedImage
 from vlgauge.pool import pool
 
 GOLDEN = json.loads((folders.GOLDEN / "rovist_vg.json").read_text("utf-8"))

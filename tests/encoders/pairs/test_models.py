@@ -7,25 +7,19 @@ import threading
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
-from safetensors.torch import save_file
-from sentence_pair_models import PAIRS
-from sentence_pair_models import SIZES
-from sentence_pair_models import authors_model
-from sentence_pair_models import bert
-from sentence_pair_models import values_of
-from sentence_pair_models import written
-from tiny_rovist_c import CHECKPOINT
-from tiny_rovist_c import TINY
-from transformers import AlbertConfig
-from transformers import AutoTokenizer
-from transformers import DistilBertConfig
-from transformers import DistilBertForSequenceClassification
-from transformers import RobertaConfig
+from safetensors.torch import load_file, save_file
+from sentence_pair_models import PAIRS, SIZES, authors_model, bert, values_of, written
+from tiny_rovist_c import CHECKPOINT, TINY
+from transformers import (
+    AlbertConfig,
+    AutoTokenizer,
+    DistilBertConfig,
+    DistilBertForSequenceClassification,
+    RobertaConfig,
+)
 
 import vlgauge
-from vlgauge.encoders.pairs.classifier import class_probabilities
-from vlgauge.encoders.pairs.classifier import longest_input
+from vlgauge.encoders.pairs.classifier import class_probabilities, longest_input
 from vlgauge.encoders.pairs.loading import pair_scorer
 from vlgauge.pool import pool
 

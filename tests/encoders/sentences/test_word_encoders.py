@@ -5,8 +5,7 @@ import pytest
 
 import vlgauge
 from vlgauge.encoders.sentences.given import text_encoder
-from vlgauge.encoders.sentences.words import BagOfWords
-from vlgauge.encoders.sentences.words import WordVectors
+from vlgauge.encoders.sentences.words import BagOfWords, WordVectors
 
 VECTORS = "dog 1 0 2\nruns 0 4 0\ncat -1 0 0\ndog 9 9 9\n"
 

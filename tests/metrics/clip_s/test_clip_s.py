@@ -6,9 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from chosen_clip import ChosenAdapter
-from chosen_clip import ChosenClip
-from chosen_clip import grey
+from chosen_clip import ChosenAdapter, ChosenClip, grey
 
 import vlgauge
 from vlgauge.signatures import parse_signature

@@ -5,8 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from chosen_clip import ChosenClip
-from chosen_clip import grey
+from chosen_clip import ChosenClip, grey
 from tiny_clip import IMAGES
 
 import vlgauge

@@ -4,9 +4,7 @@ import math
 import re
 
 import pytest
-from chosen_clip import ChosenAdapter
-from chosen_clip import ChosenClip
-from chosen_clip import grey
+from chosen_clip import ChosenAdapter, ChosenClip, grey
 
 import vlgauge
 from vlgauge.encoders.clip.architectures import TABLE

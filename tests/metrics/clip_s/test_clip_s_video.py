@@ -5,19 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from tiny_clip import IMAGES
-from tiny_clip import TINY
-from tiny_clip import golden_arrays
-from tiny_clip import golden_json
-from tiny_clip import write_tiny
+from tiny_clip import IMAGES, TINY, golden_arrays, golden_json, write_tiny
 
 import vlgauge
 from vlgauge.clip_score.text_rows import text_rows
-from vlgauge.clip_score.token_idf import corpus_idf
-from vlgauge.clip_score.token_idf import resolved_idf
-from vlgauge.clip_score.vectors import ClipVectors
-from vlgauge.clip_score.vectors import token_ids
-from vlgauge.clip_score.vectors import too_long
+from vlgauge.clip_score.token_idf import corpus_idf, resolved_idf
+from vlgauge.clip_score.vectors import ClipVectors, token_ids, too_long
 from vlgauge.clip_score.video_rows import score_videos
 from vlgauge.encoders.clip.loading import clip_encoder
 

@@ -13,8 +13,7 @@ from folders import TESTS
 from scipy import linalg
 
 import vlgauge
-from vlgauge.statistics import partitions
-from vlgauge.statistics import permutation_pvalues
+from vlgauge.statistics import partitions, permutation_pvalues
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")  # tested in test_caption_set_corpora.py
 

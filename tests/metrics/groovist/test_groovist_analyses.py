@@ -4,9 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from groovist_parts import ORACLES
-from groovist_parts import analyses
-from groovist_parts import load
+from groovist_parts import ORACLES, analyses, load
 
 
 @pytest.mark.parametrize("case", ORACLES["analyses"]["cases"], ids=lambda case: case["name"])

@@ -6,13 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from groovist_parts import ORACLES
-from groovist_parts import evidence
-from groovist_parts import features_of
-from groovist_parts import formula
-from groovist_parts import load
-from groovist_parts import phrases
-from groovist_parts import scored
+from groovist_parts import ORACLES, evidence, features_of, formula, load, phrases, scored
 
 
 @pytest.mark.parametrize("case", ORACLES["concreteness_standin"])

@@ -6,9 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from groovist_parts import STANDIN
-from groovist_parts import load
-from groovist_parts import phrases
+from groovist_parts import STANDIN, load, phrases
 
 with open(STANDIN, encoding="utf-8-sig", newline="") as table:
     RATINGS = {row["Word"]: float(row["Conc.M"]) for row in csv.DictReader(table, delimiter=";")}

@@ -5,10 +5,7 @@ import json
 import folders
 import numpy as np
 import pytest
-from colour_stories import PHRASES
-from colour_stories import STORY
-from colour_stories import load
-from colour_stories import score
+from colour_stories import PHRASES, STORY, load, score
 from PIL import Image
 
 import vlgauge
@@ -20,8 +17,7 @@ pytestmark = pytest.mark.usefixtures("no_sockets")
 # -- a real CLIP of random weights ------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    from tiny_clip import TINY
-    from tiny_clip import write_tiny
+    from tiny_clip import TINY, write_tiny
 
     weights = write_tiny(tmp_path_factory.mktemp("clip"))
     return {"backbone": TINY, "weights": str(weights), "device": "cpu"}

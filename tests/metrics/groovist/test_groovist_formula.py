@@ -5,10 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from groovist_parts import evidence
-from groovist_parts import formula
-from groovist_parts import load
-from groovist_parts import phrases
+from groovist_parts import evidence, formula, load, phrases
 
 
 # -- by hand ----------------------------------------------------------------------------------------------------------

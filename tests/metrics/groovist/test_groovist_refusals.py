@@ -7,17 +7,7 @@ import warnings
 import colour_stories
 import numpy as np
 import pytest
-from colour_stories import BLUE
-from colour_stories import GREEN
-from colour_stories import IMAGES
-from colour_stories import PHRASES
-from colour_stories import RED
-from colour_stories import STORY
-from colour_stories import details
-from colour_stories import load
-from colour_stories import plain
-from colour_stories import score
-from colour_stories import usual
+from colour_stories import BLUE, GREEN, IMAGES, PHRASES, RED, STORY, details, load, plain, score, usual
 from fake_clip import FakeClip
 
 pytestmark = pytest.mark.usefixtures("no_sockets")

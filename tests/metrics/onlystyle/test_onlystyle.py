@@ -6,23 +6,21 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from style_definition import ASYMMETRIC
-from style_definition import CAPTIONS
-from style_definition import CORPORA
-from style_definition import GOLDEN
-from style_definition import GOLDEN_CORPORA
-from style_definition import TOY
-from style_definition import columns_of
-from style_definition import definition_of
-from style_definition import table_of
+from style_definition import (
+    ASYMMETRIC,
+    CAPTIONS,
+    CORPORA,
+    GOLDEN,
+    GOLDEN_CORPORA,
+    TOY,
+    columns_of,
+    definition_of,
+    table_of,
+)
 from style_scores import ONLYSTYLE as formulas
-from style_scores import VARIANTS
-from style_scores import all_scores
-from style_scores import own_scores
-from style_scores import without_warning
+from style_scores import VARIANTS, all_scores, own_scores, without_warning
 
 import vlgauge
 from vlgauge.style import StyleTable

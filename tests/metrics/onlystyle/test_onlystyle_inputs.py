@@ -1,8 +1,7 @@
 """What OnlyStyle does with captions, styles and settings that are odd or wrong."""
 
 import pytest
-from style_definition import GOLDEN_CORPORA
-from style_definition import columns_of
+from style_definition import GOLDEN_CORPORA, columns_of
 
 import vlgauge
 from vlgauge.style import StyleTable

@@ -12,18 +12,13 @@ import numpy as np
 import pytest
 from folders import METRICS
 from PIL import Image
-from tiny_clip import IMAGES
-from tiny_clip import TINY
-from tiny_clip import rand_clip
-from tiny_clip import write_tiny
+from tiny_clip import IMAGES, TINY, rand_clip, write_tiny
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.encoders.clip.heads import heads_digest
-from vlgauge.encoders.clip.heads import read_adapter
+from vlgauge.encoders.clip.heads import heads_digest, read_adapter
 from vlgauge.encoders.clip.loading import clip_encoder
-from vlgauge.encoders.clip.toy import toy_file
-from vlgauge.encoders.clip.toy import toy_record
+from vlgauge.encoders.clip.toy import toy_file, toy_record
 from vlgauge.pool import pool
 from vlgauge.signatures import parse_signature
 

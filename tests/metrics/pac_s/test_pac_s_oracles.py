@@ -5,13 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from tiny_clip import IMAGES
-from tiny_clip import PAC_S
-from tiny_clip import TINY
-from tiny_clip import TINY_CONFIG
-from tiny_clip import golden_json
-from tiny_clip import rand_clip
-from tiny_clip import write_tiny
+from tiny_clip import IMAGES, PAC_S, TINY, TINY_CONFIG, golden_json, rand_clip, write_tiny
 
 import vlgauge
 from vlgauge.encoders.clip.architectures import HALF

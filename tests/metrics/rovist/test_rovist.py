@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 import vlgauge
-from vlgauge import base
-from vlgauge import encoders
-from vlgauge import scenes
+from vlgauge import base, encoders, scenes
 from vlgauge.weights.preflight import Preflight
 
 GROUNDING = [1.5, math.nan, -2.0, 0.25]

@@ -5,10 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from tiny_rovist_c import CHECKPOINT
-from tiny_rovist_c import TINY
-from tiny_rovist_c import load
-from tiny_rovist_c import tiny
+from tiny_rovist_c import CHECKPOINT, TINY, load, tiny
 
 import vlgauge
 from vlgauge.encoders.pairs.loading import pair_scorer

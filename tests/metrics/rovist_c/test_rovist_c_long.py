@@ -5,10 +5,7 @@ from pathlib import Path
 
 import pytest
 from script_modules import script_module
-from tiny_rovist_c import CHECKPOINT
-from tiny_rovist_c import TINY
-from tiny_rovist_c import load
-from tiny_rovist_c import tiny
+from tiny_rovist_c import CHECKPOINT, TINY, load, tiny
 
 from vlgauge.encoders.pairs.loading import pair_scorer
 from vlgauge.pool import pool

@@ -6,14 +6,9 @@ import pickle
 
 import pytest
 import torch
-from safetensors.torch import load_file
-from safetensors.torch import save_file
-from sentence_pair_models import authors_model
-from sentence_pair_models import bert
-from sentence_pair_models import values_of
-from sentence_pair_models import written
-from tiny_rovist_c import CHECKPOINT
-from tiny_rovist_c import TINY
+from safetensors.torch import load_file, save_file
+from sentence_pair_models import authors_model, bert, values_of, written
+from tiny_rovist_c import CHECKPOINT, TINY
 
 import vlgauge
 from vlgauge.encoders import WeightsNotFound

@@ -16,12 +16,9 @@ from typing import Any
 
 import folders
 import pytest
-from folders import METRICS
-from folders import ROOT
+from folders import METRICS, ROOT
 
-from vlgauge.text.language import punkt_splitter
-from vlgauge.text.language import split_sentences
-from vlgauge.text.language import words
+from vlgauge.text.language import punkt_splitter, split_sentences, words
 
 SHARED = ROOT.parent / "shared"
 ORACLES = SHARED / "oracles" / "groovist_rovist" / "shared_only"

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from folders import TESTS
 from PIL import Image
-from tiny_vit import TEXT_WIDTH
-from tiny_vit import heads
-from tiny_vit import write_ours
+from tiny_vit import TEXT_WIDTH, heads, write_ours
 
 from vlgauge.encoders import WeightsNotFound
 from vlgauge.pool import pool

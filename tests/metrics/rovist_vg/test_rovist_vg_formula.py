@@ -11,8 +11,7 @@ import pytest
 from folders import METRICS
 
 from vlgauge.regions.features import unit_vectors
-from vlgauge.text.story_idf import fit_idf
-from vlgauge.text.story_idf import idf_table
+from vlgauge.text.story_idf import fit_idf, idf_table
 
 GOLDEN = json.loads((folders.GOLDEN / "rovist_vg.json").read_text("utf-8"))
 

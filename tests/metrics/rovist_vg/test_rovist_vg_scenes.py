@@ -4,15 +4,12 @@ import json
 import shutil
 
 import pytest
-from rovist_vg_scripts import command
-from rovist_vg_scripts import held_out
+from rovist_vg_scripts import command, held_out
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.encoders.grounding.model import EMBEDDED
-from vlgauge.encoders.grounding.model import grounding_model
-from vlgauge.text.story_idf import fit_idf
-from vlgauge.text.story_idf import idf_table
+from vlgauge.encoders.grounding.model import EMBEDDED, grounding_model
+from vlgauge.text.story_idf import fit_idf, idf_table
 from vlgauge.text.word_vectors import word_vector_file
 
 RECORD = json.loads((EMBEDDED / "training.json").read_text("utf-8"))

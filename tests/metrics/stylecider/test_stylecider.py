@@ -5,19 +5,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from style_definition import ASYMMETRIC
-from style_definition import CAPTIONS
-from style_definition import CORPORA
-from style_definition import EXAMPLES
-from style_definition import GOLDEN
-from style_definition import GOLDEN_CORPORA
-from style_definition import TOY
-from style_definition import columns_of
-from style_definition import definition_of
-from style_definition import table_of
+from style_definition import (
+    ASYMMETRIC,
+    CAPTIONS,
+    CORPORA,
+    EXAMPLES,
+    GOLDEN,
+    GOLDEN_CORPORA,
+    TOY,
+    columns_of,
+    definition_of,
+    table_of,
+)
 from style_scores import STYLECIDER as formulas
 from style_scores import VARIANTS
 from style_scores import cider_scores as scores_of

@@ -7,18 +7,19 @@ import random
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import settings
-from style_definition import ASYMMETRIC
-from style_definition import CORPORA
-from style_definition import EXAMPLES
-from style_definition import GOLDEN
-from style_definition import GOLDEN_CORPORA
-from style_definition import TOY
-from style_definition import columns_of
-from style_definition import definition_of
-from style_definition import goemotions
-from style_definition import table_of
+from hypothesis import given, settings
+from style_definition import (
+    ASYMMETRIC,
+    CORPORA,
+    EXAMPLES,
+    GOLDEN,
+    GOLDEN_CORPORA,
+    TOY,
+    columns_of,
+    definition_of,
+    goemotions,
+    table_of,
+)
 from style_scores import VARIANTS
 from style_scores import cider_scores as scores_of
 from style_scores import without_warning as quiet

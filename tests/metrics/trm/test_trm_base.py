@@ -12,8 +12,7 @@ from folders import TESTS
 import vlgauge
 from vlgauge.distances.cider import DocumentFrequency
 from vlgauge.distances.meteor import meteor_score
-from vlgauge.statistics import calibrated_harmonic_pvalue
-from vlgauge.statistics import harmonic_mean_pvalue
+from vlgauge.statistics import calibrated_harmonic_pvalue, harmonic_mean_pvalue
 
 SHARED = TESTS.parents[1] / "shared" / "oracles" / "coco_fakecap.json.gz"  # beside the checkout, not part of it
 DOGS = ["a dog runs on a grass", "a brown dog running", "a puppy at play", "the dog chases a ball"]

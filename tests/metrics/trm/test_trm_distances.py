@@ -7,15 +7,12 @@ import warnings
 
 import numpy as np
 import pytest
-from folders import GOLDEN
-from folders import TESTS
+from folders import GOLDEN, TESTS
 
 import vlgauge
 from vlgauge.caption_sets.vectors import CaptionVectors
-from vlgauge.distances.cider import DocumentFrequency
-from vlgauge.distances.cider import cider_d_distances
-from vlgauge.distances.meteor import meteor_distances
-from vlgauge.distances.meteor import meteor_score
+from vlgauge.distances.cider import DocumentFrequency, cider_d_distances
+from vlgauge.distances.meteor import meteor_distances, meteor_score
 from vlgauge.distances.rouge_and_bleu import bleu_4
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")  # tested in test_caption_set_corpora.py

@@ -25,9 +25,7 @@ def small():
 
 
 def test_codes_decide_the_truth_as_claims_do():
-    from toy_clip.codes import claim_row
-    from toy_clip.codes import scene_row
-    from toy_clip.codes import truth
+    from toy_clip.codes import claim_row, scene_row, truth
 
     rng = np.random.default_rng(0)
     # Few properties, so that many claims are true of many scenes.
@@ -43,10 +41,7 @@ def test_codes_decide_the_truth_as_claims_do():
 
 
 def test_of_a_crop_and_of_an_empty_cell_little_is_known():
-    from toy_clip.codes import claim_row
-    from toy_clip.codes import ground_row
-    from toy_clip.codes import scene_row
-    from toy_clip.codes import truth
+    from toy_clip.codes import claim_row, ground_row, scene_row, truth
 
     star = scenes.Scene((scenes.Thing("star", "red", "small"),), None, "black")
     seen = np.array([scene_row(star, sized=False), scene_row(star), ground_row("black")])
@@ -57,13 +52,7 @@ def test_of_a_crop_and_of_an_empty_cell_little_is_known():
 
 
 def test_targets_do_not_depend_on_the_order_of_naming():
-    from toy_clip.codes import IGNORED
-    from toy_clip.codes import N_VALUES
-    from toy_clip.codes import claim_row
-    from toy_clip.codes import ground_row
-    from toy_clip.codes import said_targets
-    from toy_clip.codes import scene_row
-    from toy_clip.codes import targets
+    from toy_clip.codes import IGNORED, N_VALUES, claim_row, ground_row, said_targets, scene_row, targets
 
     star, ring = scenes.Thing("star", "red", "small"), scenes.Thing("ring", "blue", "large")
     below = scenes.Scene((star, ring), "below", "black")
@@ -143,8 +132,7 @@ def test_a_batch_has_its_right_texts_on_the_diagonal(small):
 
 
 def test_texts_cut_short_have_the_features_of_whole_ones(state):
-    from toy_clip.training import new_model
-    from toy_clip.training import text_features
+    from toy_clip.training import new_model, text_features
 
     model = new_model(toy.TOY_MODEL["text_cfg"]["vocab_size"]).eval()
     model.load_state_dict(state)
@@ -170,8 +158,7 @@ def test_the_loss_is_that_of_its_definition():
 
 
 def test_the_reader_is_asked_only_for_what_is_said():
-    from toy_clip.codes import IGNORED
-    from toy_clip.codes import N_VALUES
+    from toy_clip.codes import IGNORED, N_VALUES
     from toy_clip.training import reading_loss
 
     rng = np.random.default_rng(0)

@@ -7,14 +7,10 @@ import zlib
 import numpy as np
 import protocol_files as made
 import pytest
-from scipy.io import loadmat
-from scipy.io import savemat
+from scipy.io import loadmat, savemat
 
 from vlgauge.files import limits
-from vlgauge.studies.protocols.matlab import members
-from vlgauge.studies.protocols.matlab import number_of
-from vlgauge.studies.protocols.matlab import read_matlab
-from vlgauge.studies.protocols.matlab import text_of
+from vlgauge.studies.protocols.matlab import members, number_of, read_matlab, text_of
 
 
 @pytest.fixture

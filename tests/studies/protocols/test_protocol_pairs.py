@@ -2,15 +2,9 @@
 
 import numpy as np
 import pytest
-from protocol_tasks import interleaved
-from protocol_tasks import pairs
-from protocol_tasks import plain_figures
+from protocol_tasks import interleaved, pairs, plain_figures
 
-from vlgauge.studies.protocols.pairs import RIGHT
-from vlgauge.studies.protocols.pairs import Ties
-from vlgauge.studies.protocols.pairs import block_means
-from vlgauge.studies.protocols.pairs import first_is_better
-from vlgauge.studies.protocols.pairs import pair_credits
+from vlgauge.studies.protocols.pairs import RIGHT, Ties, block_means, first_is_better, pair_credits
 
 
 def test_credits_by_hand():

@@ -10,8 +10,7 @@ import re
 import folders
 import pytest
 
-from vlgauge.studies.protocols import read_flickr8k_expert
-from vlgauge.studies.protocols import read_pascal50s
+from vlgauge.studies.protocols import read_flickr8k_expert, read_pascal50s
 
 GOLDEN = folders.GOLDEN / "pac_s"
 PUBLISHED = json.loads((GOLDEN / "protocol_published.json").read_text("utf-8"))

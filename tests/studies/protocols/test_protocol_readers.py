@@ -7,15 +7,17 @@ import numpy as np
 import protocol_files as made
 import pytest
 
-from vlgauge.studies.protocols import PROTOCOLS
-from vlgauge.studies.protocols import read_abstract50s
-from vlgauge.studies.protocols import read_composite
-from vlgauge.studies.protocols import read_corpus
-from vlgauge.studies.protocols import read_flickr8k_cf
-from vlgauge.studies.protocols import read_flickr8k_expert
-from vlgauge.studies.protocols import read_foil
-from vlgauge.studies.protocols import read_pascal50s
-from vlgauge.studies.protocols import read_vatex_eval
+from vlgauge.studies.protocols import (
+    PROTOCOLS,
+    read_abstract50s,
+    read_composite,
+    read_corpus,
+    read_flickr8k_cf,
+    read_flickr8k_expert,
+    read_foil,
+    read_pascal50s,
+    read_vatex_eval,
+)
 
 pytestmark = pytest.mark.usefixtures("no_sockets")
 

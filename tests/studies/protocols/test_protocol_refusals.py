@@ -9,11 +9,8 @@ import protocol_files as made
 import pytest
 from scipy.io import savemat
 
-from vlgauge.studies.protocols import PROTOCOLS
-from vlgauge.studies.protocols import read_corpus
-from vlgauge.studies.protocols import read_foil
-from vlgauge.studies.protocols.files import Folder
-from vlgauge.studies.protocols.files import texts
+from vlgauge.studies.protocols import PROTOCOLS, read_corpus, read_foil
+from vlgauge.studies.protocols.files import Folder, texts
 
 pytestmark = pytest.mark.usefixtures("no_sockets")
 

@@ -7,17 +7,10 @@ import math
 import numpy as np
 import pytest
 from folders import GOLDEN
-from protocol_tasks import interleaved
-from protocol_tasks import pairs
-from protocol_tasks import plain_figures
-from protocol_tasks import rated
-from protocol_tasks import values
+from protocol_tasks import interleaved, pairs, plain_figures, rated, values
 
-from vlgauge.studies.protocols import grouped_intervals
-from vlgauge.studies.protocols import kendall
-from vlgauge.studies.protocols import spearman
-from vlgauge.studies.protocols.pairs import RIGHT
-from vlgauge.studies.protocols.pairs import Ties
+from vlgauge.studies.protocols import grouped_intervals, kendall, spearman
+from vlgauge.studies.protocols.pairs import RIGHT, Ties
 from vlgauge.studies.protocols.ratings import annotator_figures
 
 ORACLE = json.loads((GOLDEN / "pac_s" / "protocol_synthetic.json").read_text("utf-8"))

@@ -8,24 +8,20 @@ import json
 import numpy as np
 import pytest
 import torch
-from micro_clip import FAST
-from micro_clip import MICRO_CONFIG
-from micro_clip import drawings  # noqa: F401  # a fixture
-from micro_clip import micro_backbone  # noqa: F401  # a fixture
-from micro_clip import train  # noqa: F401  # a fixture
-from micro_clip import untrained
-from micro_clip import weights  # noqa: F401  # a fixture
-from pac_s_scripts import command
-from pac_s_scripts import drawn
-from pac_s_scripts import evaluation
-from pac_s_scripts import losses
+from micro_clip import (
+    FAST,
+    MICRO_CONFIG,
+    drawings,  # noqa: F401  # a fixture
+    micro_backbone,  # noqa: F401  # a fixture
+    train,  # noqa: F401  # a fixture
+    untrained,
+    weights,  # noqa: F401  # a fixture
+)
+from pac_s_scripts import command, drawn, evaluation, losses
 
 from vlgauge.encoders.clip import architectures
-from vlgauge.encoders.clip.heads import heads_digest
-from vlgauge.encoders.clip.heads import read_adapter
-from vlgauge.encoders.clip.heads import safetensors_metadata
-from vlgauge.encoders.clip.loading import clip_encoder
-from vlgauge.encoders.clip.loading import clip_with_checkpoint
+from vlgauge.encoders.clip.heads import heads_digest, read_adapter, safetensors_metadata
+from vlgauge.encoders.clip.loading import clip_encoder, clip_with_checkpoint
 
 
 def log_of(path):

@@ -5,11 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from pac_s_scripts import batches
-from pac_s_scripts import heads
-from pac_s_scripts import losses
-from pac_s_scripts import material
-from pac_s_scripts import towers
+from pac_s_scripts import batches, heads, losses, material, towers
 from tiny_clip import golden_json
 
 

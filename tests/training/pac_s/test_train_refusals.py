@@ -5,10 +5,12 @@
 import json
 
 import pytest
-from micro_clip import drawings  # noqa: F401  # a fixture
-from micro_clip import micro_backbone  # noqa: F401  # a fixture
-from micro_clip import train  # noqa: F401  # a fixture
-from micro_clip import weights  # noqa: F401  # a fixture
+from micro_clip import (
+    drawings,  # noqa: F401  # a fixture
+    micro_backbone,  # noqa: F401  # a fixture
+    train,  # noqa: F401  # a fixture
+    weights,  # noqa: F401  # a fixture
+)
 from pac_s_scripts import rows
 
 from vlgauge.encoders.clip.heads import read_adapter

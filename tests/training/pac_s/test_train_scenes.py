@@ -1,9 +1,7 @@
 """Drawn rows and pairs of the training of PAC-S, and the accuracies on them."""
 
 import numpy as np
-from pac_s_scripts import drawn
-from pac_s_scripts import evaluation
-from pac_s_scripts import rows
+from pac_s_scripts import drawn, evaluation, rows
 
 
 def test_changed_scenes_stand_beside_each_scene():

@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 from PIL import Image
-from rovist_vg_scripts import command
-from rovist_vg_scripts import drawn
-from rovist_vg_scripts import function_words
-from rovist_vg_scripts import held_out
-from rovist_vg_scripts import pairs
+from rovist_vg_scripts import command, drawn, function_words, held_out, pairs
 
 from vlgauge import scenes
 

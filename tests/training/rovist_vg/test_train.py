@@ -7,14 +7,9 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from rovist_vg_scripts import command
-from rovist_vg_scripts import loop
-from rovist_vg_scripts import report
-from rovist_vg_scripts import saved
-from safetensors.torch import load_file
-from safetensors.torch import save_file
-from tiny_vit import old_names
-from tiny_vit import tiny_vit
+from rovist_vg_scripts import command, loop, report, saved
+from safetensors.torch import load_file, save_file
+from tiny_vit import old_names, tiny_vit
 
 from vlgauge.encoders.grounding.model import grounding_model
 from vlgauge.media.images import image_cell

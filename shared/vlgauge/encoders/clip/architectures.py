@@ -7,11 +7,9 @@ from here and never from the caller.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
-from typing import Literal
+from typing import Any, Literal
 
 Colour = tuple[float, float, float]
 

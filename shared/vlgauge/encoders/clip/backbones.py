@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE
-from vlgauge.encoders.clip.architectures import HUB_FILE
-from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, HUB_FILE, ClipArchitecture
 from vlgauge.lean_imports import lean_import
 
 _RESIZE = {"shortest": "crop", "squash": "squash"}

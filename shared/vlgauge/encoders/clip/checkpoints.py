@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -13,23 +12,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
-from vlgauge.encoders.clip.heads import FORMAT
-from vlgauge.encoders.clip.heads import Adapter
-from vlgauge.encoders.clip.heads import adapter_of
-from vlgauge.encoders.clip.heads import heads_digest
-from vlgauge.encoders.clip.heads import heads_of
-from vlgauge.encoders.clip.heads import is_head
-from vlgauge.encoders.clip.heads import read_adapter
-from vlgauge.encoders.clip.heads import safetensors_metadata
-from vlgauge.encoders.clip.heads import write_adapter
-from vlgauge.encoders.clip.lora import has_lora
-from vlgauge.encoders.clip.lora import merged_lora
-from vlgauge.encoders.clip.tensor_names import expected_shapes
-from vlgauge.encoders.clip.tensor_names import normalised
-from vlgauge.encoders.clip.tensor_names import refuse_other_tensors
+from vlgauge.encoders.clip.heads import (
+    FORMAT,
+    Adapter,
+    adapter_of,
+    heads_digest,
+    heads_of,
+    is_head,
+    read_adapter,
+    safetensors_metadata,
+    write_adapter,
+)
+from vlgauge.encoders.clip.lora import has_lora, merged_lora
+from vlgauge.encoders.clip.tensor_names import expected_shapes, normalised, refuse_other_tensors
 from vlgauge.weights.files import sha256_of
-from vlgauge.weights.reading import checked_file
-from vlgauge.weights.reading import read_tensors
+from vlgauge.weights.reading import checked_file, read_tensors
 
 if TYPE_CHECKING:
     import torch

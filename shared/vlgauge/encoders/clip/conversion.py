@@ -7,20 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
-from vlgauge.encoders.clip.checkpoints import clip_state
-from vlgauge.encoders.clip.checkpoints import differences
-from vlgauge.encoders.clip.checkpoints import refuse_base
-from vlgauge.encoders.clip.heads import FORMAT
-from vlgauge.encoders.clip.heads import Adapter
-from vlgauge.encoders.clip.heads import adapter_of
-from vlgauge.encoders.clip.heads import heads_digest
-from vlgauge.encoders.clip.heads import is_head
-from vlgauge.encoders.clip.heads import safetensors_metadata
-from vlgauge.encoders.clip.heads import write_adapter
+from vlgauge.encoders.clip.checkpoints import clip_state, differences, refuse_base
+from vlgauge.encoders.clip.heads import (
+    FORMAT,
+    Adapter,
+    adapter_of,
+    heads_digest,
+    is_head,
+    safetensors_metadata,
+    write_adapter,
+)
 from vlgauge.encoders.clip.lora import has_lora
 from vlgauge.weights.files import sha256_of
 from vlgauge.weights.reading import read_tensors

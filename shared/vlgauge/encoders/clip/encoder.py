@@ -7,38 +7,30 @@ import hashlib
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from vlgauge.encoders import TextHidden
 from vlgauge.encoders.clip.model import tokens_of
-from vlgauge.encoders.clip.pixels import PictureId
-from vlgauge.encoders.clip.pixels import batched
-from vlgauge.encoders.clip.pixels import decoded_batches
-from vlgauge.encoders.clip.pixels import distinct_pictures
-from vlgauge.encoders.clip.pixels import preprocessing
-from vlgauge.encoders.clip.pixels import skip_rest
-from vlgauge.encoders.clip.pixels import sorted_ids
-from vlgauge.encoders.clip.tokens import buckets
-from vlgauge.encoders.clip.tokens import in_order
-from vlgauge.encoders.clip.tokens import padded
-from vlgauge.encoders.clip.towers import ClipTowers
-from vlgauge.encoders.clip.towers import HalvedBatches
-from vlgauge.encoders.clip.toy import TOY_NAME
-from vlgauge.encoders.clip.toy import tell_of_pictures
-from vlgauge.encoders.features.memory import LayeredStore
-from vlgauge.encoders.features.memory import process_memory
+from vlgauge.encoders.clip.pixels import (
+    PictureId,
+    batched,
+    decoded_batches,
+    distinct_pictures,
+    preprocessing,
+    skip_rest,
+    sorted_ids,
+)
+from vlgauge.encoders.clip.tokens import buckets, in_order, padded
+from vlgauge.encoders.clip.towers import ClipTowers, HalvedBatches
+from vlgauge.encoders.clip.toy import TOY_NAME, tell_of_pictures
+from vlgauge.encoders.features.memory import LayeredStore, process_memory
 from vlgauge.encoders.torch_use import refuse_forked
-from vlgauge.progress import Progress
-from vlgauge.progress import progress_bar
-from vlgauge.settings import one_of
-from vlgauge.settings import whole_number
+from vlgauge.progress import Progress, progress_bar
+from vlgauge.settings import one_of, whole_number
 
 if TYPE_CHECKING:
     import torch
@@ -268,8 +260,7 @@ class ClipEncoder:
         settings = {**settings, "architecture": self.architecture, "config": dict(self.row.config or {})}
         disk = None
         if self._folder is not None:
-            from vlgauge.encoders.features.disk import DiskStore
-            from vlgauge.encoders.features.disk import preprocess_id
+            from vlgauge.encoders.features.disk import DiskStore, preprocess_id
 
             disk = DiskStore(
                 self._folder,

@@ -5,16 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.weights.reading import checked_file
-from vlgauge.weights.reading import is_safetensors
+from vlgauge.weights.reading import checked_file, is_safetensors
 from vlgauge.writing import replacing
 
 FORMAT = "vlgauge-clip-adapter-1"
@@ -123,8 +121,7 @@ def safetensors_metadata(path: str | PathLike[str]) -> dict[str, str]:
         ValueError: If the file begins like safetensors and is cut or altered.
         FileNotFoundError: If there is no such file.
     """
-    from safetensors import SafetensorError
-    from safetensors import safe_open
+    from safetensors import SafetensorError, safe_open
 
     file = checked_file(path)
     with file.open("rb") as stream:

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vlgauge.encoders.clip.architectures import ClipArchitecture
-from vlgauge.encoders.clip.architectures import architecture_of
+from vlgauge.encoders.clip.architectures import ClipArchitecture, architecture_of
 from vlgauge.encoders.clip.encoder import ClipEncoder
-from vlgauge.encoders.clip.model import build_model
-from vlgauge.encoders.clip.model import find_weights
-from vlgauge.encoders.clip.model import given_file
-from vlgauge.encoders.clip.model import look_for_weights
-from vlgauge.encoders.clip.model import read_state
-from vlgauge.encoders.clip.towers import DTYPES
-from vlgauge.encoders.clip.towers import ClipTowers
+from vlgauge.encoders.clip.model import build_model, find_weights, given_file, look_for_weights, read_state
+from vlgauge.encoders.clip.towers import DTYPES, ClipTowers
 from vlgauge.encoders.sentences.model import resolved_device
-from vlgauge.encoders.torch_use import CLIP_PACKAGES
-from vlgauge.encoders.torch_use import check_torch
+from vlgauge.encoders.torch_use import CLIP_PACKAGES, check_torch
 from vlgauge.pool import pool
 from vlgauge.progress import with_size
 from vlgauge.settings import one_of
 from vlgauge.signatures import local_name
-from vlgauge.weights.files import WeightsNotFound
-from vlgauge.weights.files import sha256_of
+from vlgauge.weights.files import WeightsNotFound, sha256_of
 from vlgauge.weights.preflight import Preflight
 
 if TYPE_CHECKING:
@@ -263,9 +254,7 @@ def _existing(checkpoint: str | os.PathLike[str]) -> Path:
 
 def _is_whole(checkpoint: Path | Adapter) -> bool:
     """Whether a checkpoint is a whole CLIP rather than an adapter."""
-    from vlgauge.encoders.clip.heads import FORMAT
-    from vlgauge.encoders.clip.heads import Adapter
-    from vlgauge.encoders.clip.heads import safetensors_metadata
+    from vlgauge.encoders.clip.heads import FORMAT, Adapter, safetensors_metadata
 
     return not isinstance(checkpoint, Adapter) and safetensors_metadata(checkpoint).get("format") != FORMAT
 
@@ -280,8 +269,7 @@ class _Head:
 
 def _loaded(checkpoint: Path | Adapter, row: ClipArchitecture, base: _Weights | None) -> _Head:
     """A checkpoint compared with its base, once per process."""
-    from vlgauge.encoders.clip.checkpoints import checked_adapter
-    from vlgauge.encoders.clip.checkpoints import load_checkpoint
+    from vlgauge.encoders.clip.checkpoints import checked_adapter, load_checkpoint
     from vlgauge.encoders.clip.heads import Adapter
 
     if isinstance(checkpoint, Adapter):

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE
-from vlgauge.encoders.clip.architectures import HUB_FILE
-from vlgauge.encoders.clip.architectures import ClipArchitecture
-from vlgauge.encoders.clip.tokens import CONTEXT
-from vlgauge.encoders.clip.tokens import ClipTokens
-from vlgauge.encoders.clip.tokens import ForeignTokens
+from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, HUB_FILE, ClipArchitecture
+from vlgauge.encoders.clip.tokens import CONTEXT, ClipTokens, ForeignTokens
 from vlgauge.lean_imports import lean_import
-from vlgauge.weights.files import WeightsNotFound
-from vlgauge.weights.files import hub_file_at
-from vlgauge.weights.files import hub_file_here
-from vlgauge.weights.files import sha256_of
+from vlgauge.weights.files import WeightsNotFound, hub_file_at, hub_file_here, sha256_of
 
 if TYPE_CHECKING:
     import torch
@@ -118,8 +107,7 @@ def read_state(path: Path, row: ClipArchitecture, *, setting: str = "weights") -
         row: The architecture.
         setting: What the file was given as, for messages.
     """
-    from vlgauge.encoders.clip.checkpoints import clip_state
-    from vlgauge.encoders.clip.checkpoints import read_tensors
+    from vlgauge.encoders.clip.checkpoints import clip_state, read_tensors
     from vlgauge.encoders.clip.tensor_names import refuse_other_tensors
     from vlgauge.weights.reading import given_as
 
@@ -144,8 +132,7 @@ def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:
         lean_import("open_clip")
         import torch
         from open_clip.factory import get_model_config
-        from open_clip.model import CLIP
-        from open_clip.model import CustomTextCLIP
+        from open_clip.model import CLIP, CustomTextCLIP
     except ImportError as error:
         raise ImportError(NEEDS_CLIP) from error
     except RuntimeError as error:
@@ -239,8 +226,7 @@ def tokens_of(row: ClipArchitecture, own_text: bool) -> ClipTokens | ForeignToke
     if own_text:
         return ClipTokens()
     lean_import("open_clip")
-    from open_clip.factory import get_model_config
-    from open_clip.factory import get_tokenizer
+    from open_clip.factory import get_model_config, get_tokenizer
 
     config = row.config or get_model_config(row.architecture) or {}
     context = config.get("text_cfg", {}).get("context_length", CONTEXT)

@@ -6,8 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from vlgauge.encoders.clip.architectures import ClipArchitecture
-from vlgauge.encoders.clip.architectures import architecture_of
+from vlgauge.encoders.clip.architectures import ClipArchitecture, architecture_of
 from vlgauge.weights.files import WeightsNotFound
 
 

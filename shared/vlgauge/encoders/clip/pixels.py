@@ -8,17 +8,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
-from concurrent.futures import Future
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from itertools import islice
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import TypeAlias
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from PIL import Image

@@ -11,12 +11,10 @@ import json
 import warnings
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
-from vlgauge.weights.files import WeightsNotFound
-from vlgauge.weights.files import sha256_of
+from vlgauge.weights.files import WeightsNotFound, sha256_of
 
 if TYPE_CHECKING:
     import torch

@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,18 +17,18 @@ from typing import Any
 import numpy as np
 
 import vlgauge
-from vlgauge.encoders.features.shard_index import index_of
-from vlgauge.encoders.features.shard_index import remove
-from vlgauge.encoders.features.shard_index import warn_once
-from vlgauge.encoders.features.shards import BrokenShard
-from vlgauge.encoders.features.shards import Entry
-from vlgauge.encoders.features.shards import as_keys
-from vlgauge.encoders.features.shards import bytes_of
-from vlgauge.encoders.features.shards import list_parts
-from vlgauge.encoders.features.shards import list_shards
-from vlgauge.encoders.features.shards import open_shard
-from vlgauge.encoders.features.shards import shard_bytes
-from vlgauge.encoders.features.shards import write_shard
+from vlgauge.encoders.features.shard_index import index_of, remove, warn_once
+from vlgauge.encoders.features.shards import (
+    BrokenShard,
+    Entry,
+    as_keys,
+    bytes_of,
+    list_parts,
+    list_shards,
+    open_shard,
+    shard_bytes,
+    write_shard,
+)
 
 LAYOUT = "v1"
 MAX_BYTES = 2 * 2**30

@@ -5,12 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import Any
-from typing import Protocol
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 

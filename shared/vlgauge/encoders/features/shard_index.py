@@ -6,21 +6,22 @@ import contextlib
 import os
 import threading
 import warnings
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from vlgauge.encoders.features.shards import BrokenShard
-from vlgauge.encoders.features.shards import Shard
-from vlgauge.encoders.features.shards import as_keys
-from vlgauge.encoders.features.shards import bytes_of
-from vlgauge.encoders.features.shards import list_shards
-from vlgauge.encoders.features.shards import open_shard
-from vlgauge.encoders.features.shards import shard_bytes
-from vlgauge.encoders.features.shards import write_shard
+from vlgauge.encoders.features.shards import (
+    BrokenShard,
+    Shard,
+    as_keys,
+    bytes_of,
+    list_shards,
+    open_shard,
+    shard_bytes,
+    write_shard,
+)
 
 _MAX_FOLDERS = 64
 

@@ -8,8 +8,7 @@ import re
 import time
 import uuid
 import zlib
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -7,27 +7,22 @@ A checkpoint of ours is a folder with ``model.safetensors`` and ``config.json``;
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from vlgauge.encoders.grounding.vit import VIT_NAME
 from vlgauge.encoders.sentences.model import resolved_device
-from vlgauge.encoders.torch_use import PAIR_PACKAGES
-from vlgauge.encoders.torch_use import check_torch
+from vlgauge.encoders.torch_use import PAIR_PACKAGES, check_torch
 from vlgauge.files import read_json
 from vlgauge.pool import pool
 from vlgauge.progress import Progress
 from vlgauge.signatures import local_name
-from vlgauge.weights.files import WeightsNotFound
-from vlgauge.weights.files import sha256_of
+from vlgauge.weights.files import WeightsNotFound, sha256_of
 from vlgauge.weights.preflight import Preflight
 
 if TYPE_CHECKING:
@@ -274,8 +269,7 @@ def _frozen_encoder(config: Mapping[str, Any], image: Mapping[str, Any], device:
 
 
 def _vit(image: Mapping[str, torch.Tensor], heads: Heads, device: str) -> ImageEncoder:
-    from vlgauge.encoders.grounding.vit import VisionEncoder
-    from vlgauge.encoders.grounding.vit import build_vit
+    from vlgauge.encoders.grounding.vit import VisionEncoder, build_vit
 
     vit = build_vit(image)
     pooled, taken = vit.config.pooler_output_size, heads.image_weight.shape[1]
@@ -288,8 +282,7 @@ def _vit(image: Mapping[str, torch.Tensor], heads: Heads, device: str) -> ImageE
 
 def _read_authors(file: Path, device: str) -> GroundingModel:
     """The authors' checkpoint: {epoch, model, valid_loss, train_loss}."""
-    from vlgauge.weights.reading import read_torch_object
-    from vlgauge.weights.reading import state_dict_in
+    from vlgauge.weights.reading import read_torch_object, state_dict_in
 
     content = read_torch_object(file)
     state = content.get("model") if isinstance(content, Mapping) else None

@@ -5,25 +5,23 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
-from vlgauge.encoders.clip.pixels import batched
-from vlgauge.encoders.clip.pixels import decoded_batches
-from vlgauge.encoders.clip.pixels import distinct_pictures
-from vlgauge.encoders.clip.pixels import preprocessing
-from vlgauge.encoders.clip.pixels import skip_rest
-from vlgauge.encoders.clip.pixels import sorted_ids
-from vlgauge.encoders.features.memory import LayeredStore
-from vlgauge.encoders.features.memory import process_memory
+from vlgauge.encoders.clip.pixels import (
+    batched,
+    decoded_batches,
+    distinct_pictures,
+    preprocessing,
+    skip_rest,
+    sorted_ids,
+)
+from vlgauge.encoders.features.memory import LayeredStore, process_memory
 from vlgauge.encoders.torch_use import refuse_forked
-from vlgauge.progress import Progress
-from vlgauge.progress import progress_bar
+from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import whole_number
 
 if TYPE_CHECKING:

@@ -13,11 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.encoders.features.memory import MemoryStore
-from vlgauge.encoders.pairs.models import PairModel
-from vlgauge.encoders.pairs.models import load_pair_model
+from vlgauge.encoders.pairs.models import PairModel, load_pair_model
 from vlgauge.encoders.torch_use import refuse_forked
-from vlgauge.progress import Progress
-from vlgauge.progress import progress_bar
+from vlgauge.progress import Progress, progress_bar
 
 Pair = tuple[str, str]
 Floats = npt.NDArray[np.float64]

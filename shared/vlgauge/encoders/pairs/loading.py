@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from collections.abc import Sequence
-from typing import Any
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from vlgauge.encoders.clip.toy import tell_of_stories
-from vlgauge.encoders.pairs.classifier import LoadedScorer
-from vlgauge.encoders.pairs.classifier import Pair
-from vlgauge.encoders.pairs.classifier import PairProbabilities
-from vlgauge.encoders.pairs.classifier import PairTooLong
-from vlgauge.encoders.pairs.models import EMBEDDED
-from vlgauge.encoders.pairs.models import find_pair_model
-from vlgauge.encoders.pairs.models import look_for_pair_model
+from vlgauge.encoders.pairs.classifier import LoadedScorer, Pair, PairProbabilities, PairTooLong
+from vlgauge.encoders.pairs.models import EMBEDDED, find_pair_model, look_for_pair_model
 from vlgauge.encoders.sentences.model import resolved_device
-from vlgauge.encoders.torch_use import PAIR_PACKAGES
-from vlgauge.encoders.torch_use import check_torch
+from vlgauge.encoders.torch_use import PAIR_PACKAGES, check_torch
 from vlgauge.pool import pool
-from vlgauge.progress import Progress
-from vlgauge.progress import progress_bar
+from vlgauge.progress import Progress, progress_bar
 from vlgauge.signatures import named
 from vlgauge.weights.preflight import Preflight
 

@@ -5,25 +5,17 @@ from __future__ import annotations
 import argparse
 import hashlib
 import re
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from vlgauge.files import read_json
 from vlgauge.signatures import local_name
 from vlgauge.weights import known_tensors
-from vlgauge.weights.files import SourcesMissing
-from vlgauge.weights.files import WeightsNotFound
-from vlgauge.weights.files import hub_folder
-from vlgauge.weights.files import hub_folder_here
-from vlgauge.weights.files import sha256_of
-from vlgauge.weights.reading import check_stored
-from vlgauge.weights.reading import read_torch_object
+from vlgauge.weights.files import SourcesMissing, WeightsNotFound, hub_folder, hub_folder_here, sha256_of
+from vlgauge.weights.reading import check_stored, read_torch_object
 
 EMBEDDED = Path(__file__).resolve().parents[2] / "data" / "sentence_order"
 EMBEDDED_NAME = "vlgauge-sentence-order"
@@ -253,8 +245,7 @@ def _of_folder(found: PairModel) -> Any:
 
 def _of_checkpoint(found: PairModel, path: Path) -> Any:
     """The classifier of RoViST's authors: ALBERT, a linear layer, and a dropout whose output they do not use."""
-    from transformers import AlbertConfig
-    from transformers import AlbertForSequenceClassification
+    from transformers import AlbertConfig, AlbertForSequenceClassification
 
     kind = read_json(found.folder / "config.json", "`base`").get("model_type")
     if kind != "albert":

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from vlgauge.encoders import TextEncoder
-from vlgauge.encoders.clip.tokens import SPELLED
-from vlgauge.encoders.clip.tokens import spells_special
+from vlgauge.encoders.clip.tokens import SPELLED, spells_special
 from vlgauge.encoders.sentences.model import sentence_encoder
-from vlgauge.encoders.sentences.words import BagOfWords
-from vlgauge.encoders.sentences.words import WordVectors
-from vlgauge.progress import Progress
-from vlgauge.progress import progress_bar
+from vlgauge.encoders.sentences.words import BagOfWords, WordVectors
+from vlgauge.progress import Progress, progress_bar
 from vlgauge.signatures import named
 
 
@@ -68,8 +64,7 @@ class ClipTexts:
     """
 
     def __init__(self, backbone: str, *, profile: str, device: str) -> None:
-        from vlgauge.encoders.clip.loading import clip_encoder
-        from vlgauge.encoders.clip.loading import weights_name
+        from vlgauge.encoders.clip.loading import clip_encoder, weights_name
 
         self._clip = clip_encoder(backbone, profile=profile, device=device)
         self.identity = f"clip:{weights_name(self._clip, given=False)}"

@@ -28,8 +28,7 @@ def load_sentence_model(folder: Path, pooling: str, device: str) -> Any:
         import torch
         import transformers
         from sentence_transformers import SentenceTransformer
-        from sentence_transformers.sentence_transformer.modules import Normalize
-        from sentence_transformers.sentence_transformer.modules import Pooling
+        from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
     except ImportError as error:
         raise ImportError('sentence encoders need more packages; run: pip install "vlgauge[mmd-bert]"') from error
 

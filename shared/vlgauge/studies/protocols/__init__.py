@@ -12,20 +12,13 @@ from vlgauge.studies.protocols.abstract50s import read_abstract50s
 from vlgauge.studies.protocols.activitynet_foil import read_activitynet_foil
 from vlgauge.studies.protocols.composite import read_composite
 from vlgauge.studies.protocols.corpora import read_corpus
-from vlgauge.studies.protocols.evaluation import Evaluation
-from vlgauge.studies.protocols.evaluation import Figure
-from vlgauge.studies.protocols.evaluation import Task
-from vlgauge.studies.protocols.flickr8k import read_flickr8k_cf
-from vlgauge.studies.protocols.flickr8k import read_flickr8k_expert
+from vlgauge.studies.protocols.evaluation import Evaluation, Figure, Task
+from vlgauge.studies.protocols.flickr8k import read_flickr8k_cf, read_flickr8k_expert
 from vlgauge.studies.protocols.foil import read_foil
 from vlgauge.studies.protocols.pairs import CaptionPairs
 from vlgauge.studies.protocols.pascal50s import read_pascal50s
-from vlgauge.studies.protocols.ratings import RatedCaptions
-from vlgauge.studies.protocols.ratings import kendall
-from vlgauge.studies.protocols.ratings import spearman
-from vlgauge.studies.protocols.scoring import Scores
-from vlgauge.studies.protocols.scoring import metric_scores
-from vlgauge.studies.protocols.scoring import read_scores
+from vlgauge.studies.protocols.ratings import RatedCaptions, kendall, spearman
+from vlgauge.studies.protocols.scoring import Scores, metric_scores, read_scores
 from vlgauge.studies.protocols.vatex_eval import read_vatex_eval
 
 PROTOCOLS: dict[str, Callable[..., Task]] = {

@@ -12,19 +12,10 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from vlgauge.studies.protocols.files import FilePath
-from vlgauge.studies.protocols.files import Folder
-from vlgauge.studies.protocols.files import named_files
-from vlgauge.studies.protocols.matlab import members
-from vlgauge.studies.protocols.matlab import read_matlab
-from vlgauge.studies.protocols.matlab import text_of
-from vlgauge.studies.protocols.pairs import CaptionPairs
-from vlgauge.studies.protocols.pairs import Ties
-from vlgauge.studies.protocols.voted import Draws
-from vlgauge.studies.protocols.voted import Rules
-from vlgauge.studies.protocols.voted import VotedPair
-from vlgauge.studies.protocols.voted import read_votes
-from vlgauge.studies.protocols.voted import voted_task
+from vlgauge.studies.protocols.files import FilePath, Folder, named_files
+from vlgauge.studies.protocols.matlab import members, read_matlab, text_of
+from vlgauge.studies.protocols.pairs import CaptionPairs, Ties
+from vlgauge.studies.protocols.voted import Draws, Rules, VotedPair, read_votes, voted_task
 
 VOTES_FILE, SENTENCES_FILE = "consensus_abstract.mat", "abstract50S.mat"
 

@@ -8,23 +8,14 @@ Read are the files of EMScore's folder: ``final_right_video_sentences.json`` and
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from vlgauge.studies.protocols.files import FilePath
-from vlgauge.studies.protocols.files import Folder
-from vlgauge.studies.protocols.files import columns_of
-from vlgauge.studies.protocols.files import entry
-from vlgauge.studies.protocols.files import named_files
-from vlgauge.studies.protocols.files import read_json
-from vlgauge.studies.protocols.files import texts
-from vlgauge.studies.protocols.files import tidy
-from vlgauge.studies.protocols.pairs import RIGHT
-from vlgauge.studies.protocols.pairs import CaptionPairs
+from vlgauge.studies.protocols.files import FilePath, Folder, columns_of, entry, named_files, read_json, texts, tidy
+from vlgauge.studies.protocols.pairs import RIGHT, CaptionPairs
 
 RIGHT_FILE, FOIL_FILE = "final_right_video_sentences.json", "final_foil_video_sentences.json"
 SEGMENTS_FILE, REFERENCES_FILE = "anet_entities_test_1.json", "anet_entities_test_2.json"

@@ -8,20 +8,13 @@ from __future__ import annotations
 import ast
 import json
 import math
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from vlgauge.media.tables import read_rows
-from vlgauge.studies.protocols.files import FilePath
-from vlgauge.studies.protocols.files import Folder
-from vlgauge.studies.protocols.files import columns_of
-from vlgauge.studies.protocols.files import entry
-from vlgauge.studies.protocols.files import one_file
-from vlgauge.studies.protocols.files import texts
-from vlgauge.studies.protocols.files import tidy
+from vlgauge.studies.protocols.files import FilePath, Folder, columns_of, entry, one_file, texts, tidy
 from vlgauge.studies.protocols.ratings import RatedCaptions
 
 ENDINGS = ("", ".jpg")

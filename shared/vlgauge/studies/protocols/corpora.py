@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from vlgauge.studies.protocols.files import FilePath
-from vlgauge.studies.protocols.files import read_json
+from vlgauge.studies.protocols.files import FilePath, read_json
 
 # Longer sentences of ActivityNet were left out of the published table.
 MAX_WORDS = 66

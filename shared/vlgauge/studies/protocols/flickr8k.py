@@ -6,21 +6,13 @@ Both are ``{id: {"image_path", "ground_truth": [texts], "human_judgement": [{"ca
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from vlgauge.studies.protocols.files import FilePath
-from vlgauge.studies.protocols.files import Folder
-from vlgauge.studies.protocols.files import columns_of
-from vlgauge.studies.protocols.files import entry
-from vlgauge.studies.protocols.files import one_file
-from vlgauge.studies.protocols.files import read_json
-from vlgauge.studies.protocols.files import texts
-from vlgauge.studies.protocols.files import tidy
+from vlgauge.studies.protocols.files import FilePath, Folder, columns_of, entry, one_file, read_json, texts, tidy
 from vlgauge.studies.protocols.ratings import RatedCaptions
 
 EXPERT_FILE, CF_FILE = "flickr8k.json", "crowdflower_flickr8k.json"

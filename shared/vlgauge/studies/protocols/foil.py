@@ -6,22 +6,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from vlgauge.studies.protocols.files import FilePath
-from vlgauge.studies.protocols.files import Folder
-from vlgauge.studies.protocols.files import columns_of
-from vlgauge.studies.protocols.files import entry
-from vlgauge.studies.protocols.files import named_files
-from vlgauge.studies.protocols.files import read_json
-from vlgauge.studies.protocols.files import tidy
-from vlgauge.studies.protocols.pairs import RIGHT
-from vlgauge.studies.protocols.pairs import CaptionPairs
+from vlgauge.studies.protocols.files import FilePath, Folder, columns_of, entry, named_files, read_json, tidy
+from vlgauge.studies.protocols.pairs import RIGHT, CaptionPairs
 
 FOIL_FILE, COCO_FILE = "foilv1.0_test_2017.json", "captions_val2014.json"
 

@@ -8,19 +8,13 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from vlgauge.files import first_repeated
-from vlgauge.files import read_bytes
-from vlgauge.files import refuse
-from vlgauge.files import unpacked_limit
+from vlgauge.files import first_repeated, read_bytes, refuse, unpacked_limit
 
 # What a number, a text or a cell takes in memory, at least.
 _BYTES_PER_VALUE = 32

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from typing import Any
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from vlgauge.progress import Progress
 from vlgauge.settings import one_of
-from vlgauge.statistics import RESAMPLES
-from vlgauge.statistics import bootstrap_interval
-from vlgauge.statistics import check_resampling
-from vlgauge.statistics import grouped_intervals
-from vlgauge.studies.protocols.evaluation import Evaluation
-from vlgauge.studies.protocols.evaluation import Figure
-from vlgauge.studies.protocols.evaluation import Floats
-from vlgauge.studies.protocols.evaluation import checked_scores
-from vlgauge.studies.protocols.evaluation import task_signature
+from vlgauge.statistics import RESAMPLES, bootstrap_interval, check_resampling, grouped_intervals
+from vlgauge.studies.protocols.evaluation import Evaluation, Figure, Floats, checked_scores, task_signature
 
 VOTE_TIES = ("half", "random")
 SCORE_TIES = ("wrong", "half", "second")

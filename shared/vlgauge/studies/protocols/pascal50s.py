@@ -10,23 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from vlgauge.studies.protocols.files import FilePath
-from vlgauge.studies.protocols.files import Folder
-from vlgauge.studies.protocols.files import entry
-from vlgauge.studies.protocols.files import named_files
-from vlgauge.studies.protocols.files import read_json
-from vlgauge.studies.protocols.files import texts
-from vlgauge.studies.protocols.matlab import members
-from vlgauge.studies.protocols.matlab import number_of
-from vlgauge.studies.protocols.matlab import read_matlab
-from vlgauge.studies.protocols.matlab import text_of
-from vlgauge.studies.protocols.pairs import CaptionPairs
-from vlgauge.studies.protocols.pairs import Ties
-from vlgauge.studies.protocols.voted import Draws
-from vlgauge.studies.protocols.voted import Rules
-from vlgauge.studies.protocols.voted import VotedPair
-from vlgauge.studies.protocols.voted import read_votes
-from vlgauge.studies.protocols.voted import voted_task
+from vlgauge.studies.protocols.files import FilePath, Folder, entry, named_files, read_json, texts
+from vlgauge.studies.protocols.matlab import members, number_of, read_matlab, text_of
+from vlgauge.studies.protocols.pairs import CaptionPairs, Ties
+from vlgauge.studies.protocols.voted import Draws, Rules, VotedPair, read_votes, voted_task
 
 PAIRS_FILE, VOTES_FILE = "pair_pascal.mat", "consensus_pascal.mat"
 KINDS = {1: "HC", 2: "HI", 3: "HM", 4: "MM"}

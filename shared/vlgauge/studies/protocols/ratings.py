@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from typing import Any
-from typing import ClassVar
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from vlgauge.progress import Progress
-from vlgauge.statistics import RESAMPLES
-from vlgauge.statistics import grouped_intervals
-from vlgauge.studies.protocols.evaluation import Evaluation
-from vlgauge.studies.protocols.evaluation import Figure
-from vlgauge.studies.protocols.evaluation import Floats
-from vlgauge.studies.protocols.evaluation import Ints
-from vlgauge.studies.protocols.evaluation import checked_scores
-from vlgauge.studies.protocols.evaluation import task_signature
+from vlgauge.statistics import RESAMPLES, grouped_intervals
+from vlgauge.studies.protocols.evaluation import Evaluation, Figure, Floats, Ints, checked_scores, task_signature
 
 
 def kendall(scores: Floats, ratings: Floats, variant: Literal["b", "c"]) -> float:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vlgauge.files import parse_json
-from vlgauge.files import read_text
+from vlgauge.files import parse_json, read_text
 from vlgauge.settings import one_of
 
 MISSING = ("error", "nan")

@@ -13,13 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge.studies.protocols.files import FilePath
-from vlgauge.studies.protocols.files import Folder
-from vlgauge.studies.protocols.files import columns_of
-from vlgauge.studies.protocols.files import named_files
-from vlgauge.studies.protocols.files import texts
-from vlgauge.studies.protocols.ratings import RatedCaptions
-from vlgauge.studies.protocols.ratings import annotator_figures
+from vlgauge.studies.protocols.files import FilePath, Folder, columns_of, named_files, texts
+from vlgauge.studies.protocols.ratings import RatedCaptions, annotator_figures
 from vlgauge.weights.pickles import read_pickle
 
 CAPTIONS_FILE, REFERENCES_FILE = "candidates_list.pkl", "gts_list.pkl"

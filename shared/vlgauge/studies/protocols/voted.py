@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -12,12 +11,8 @@ import numpy as np
 
 from vlgauge.settings import plain_number
 from vlgauge.studies.protocols.files import columns_of
-from vlgauge.studies.protocols.matlab import members
-from vlgauge.studies.protocols.matlab import number_of
-from vlgauge.studies.protocols.matlab import read_matlab
-from vlgauge.studies.protocols.matlab import text_of
-from vlgauge.studies.protocols.pairs import CaptionPairs
-from vlgauge.studies.protocols.pairs import Ties
+from vlgauge.studies.protocols.matlab import members, number_of, read_matlab, text_of
+from vlgauge.studies.protocols.pairs import CaptionPairs, Ties
 
 N_VOTES = 48
 

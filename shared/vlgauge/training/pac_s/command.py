@@ -16,39 +16,19 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from vlgauge.encoders.clip.heads import adapter_of
-from vlgauge.encoders.clip.heads import heads_digest
-from vlgauge.encoders.clip.heads import write_adapter
-from vlgauge.encoders.clip.loading import ClipEncoder
-from vlgauge.encoders.clip.loading import clip_encoder
-from vlgauge.encoders.clip.loading import clip_with_checkpoint
-from vlgauge.training.pac_s.batches import BatchOrder
-from vlgauge.training.pac_s.batches import epoch_batches
-from vlgauge.training.pac_s.evaluation import Comparison
-from vlgauge.training.pac_s.evaluation import comparisons
-from vlgauge.training.pac_s.evaluation import margins
-from vlgauge.training.pac_s.heads import HeadLearner
-from vlgauge.training.pac_s.heads import hidden_features
-from vlgauge.training.pac_s.loop import Schedule
-from vlgauge.training.pac_s.loop import Standing
-from vlgauge.training.pac_s.loop import Training
-from vlgauge.training.pac_s.material import MISSING
-from vlgauge.training.pac_s.material import Material
-from vlgauge.training.pac_s.material import material_of
-from vlgauge.training.pac_s.options import check_options
-from vlgauge.training.pac_s.options import checkpoint_of
-from vlgauge.training.pac_s.options import parser
-from vlgauge.training.pac_s.options import test_pairs
-from vlgauge.training.pac_s.options import training_rows
-from vlgauge.training.pac_s.record import comparison_line
-from vlgauge.training.pac_s.record import draw_losses
-from vlgauge.training.pac_s.record import write_card
-from vlgauge.training.pac_s.record import write_log
+from vlgauge.encoders.clip.heads import adapter_of, heads_digest, write_adapter
+from vlgauge.encoders.clip.loading import ClipEncoder, clip_encoder, clip_with_checkpoint
+from vlgauge.training.pac_s.batches import BatchOrder, epoch_batches
+from vlgauge.training.pac_s.evaluation import Comparison, comparisons, margins
+from vlgauge.training.pac_s.heads import HeadLearner, hidden_features
+from vlgauge.training.pac_s.loop import Schedule, Standing, Training
+from vlgauge.training.pac_s.material import MISSING, Material, material_of
+from vlgauge.training.pac_s.options import check_options, checkpoint_of, parser, test_pairs, training_rows
+from vlgauge.training.pac_s.record import comparison_line, draw_losses, write_card, write_log
 from vlgauge.training.pac_s.rows import Foil
 from vlgauge.training.pac_s.towers import TowerLearner
 from vlgauge.writing import replacing

@@ -8,14 +8,8 @@ from typing import Literal
 import numpy as np
 from PIL import Image
 
-from vlgauge.scenes import CHANGES
-from vlgauge.scenes import Scene
-from vlgauge.scenes import captions
-from vlgauge.scenes import changed
-from vlgauge.scenes import draw_scene
-from vlgauge.scenes import scenes
-from vlgauge.training.pac_s.rows import Foil
-from vlgauge.training.pac_s.rows import Row
+from vlgauge.scenes import CHANGES, Scene, captions, changed, draw_scene, scenes
+from vlgauge.training.pac_s.rows import Foil, Row
 
 # "object" changes shape and colour at once: easier than either.
 FOIL_KINDS = tuple(kind for kind in CHANGES if kind != "object")

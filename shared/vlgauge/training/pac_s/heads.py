@@ -11,12 +11,8 @@ import torch
 from vlgauge.encoders.clip.heads import heads_of
 from vlgauge.encoders.clip.loading import ClipEncoder
 from vlgauge.encoders.clip.pixels import decoded_batches
-from vlgauge.training.pac_s.losses import Generated
-from vlgauge.training.pac_s.losses import Losses
-from vlgauge.training.pac_s.losses import pac_s_losses
-from vlgauge.training.pac_s.material import MISSING
-from vlgauge.training.pac_s.material import Indices
-from vlgauge.training.pac_s.material import Material
+from vlgauge.training.pac_s.losses import Generated, Losses, pac_s_losses
+from vlgauge.training.pac_s.material import MISSING, Indices, Material
 
 POOL = "visual.attnpool."
 LOG_SCALE = "logit_scale"

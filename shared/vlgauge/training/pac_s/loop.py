@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
-from vlgauge.progress import Progress
-from vlgauge.progress import progress_bar
+from vlgauge.progress import Progress, progress_bar
 from vlgauge.training.pac_s.batches import BatchOrder
 from vlgauge.training.pac_s.losses import Losses
 from vlgauge.training.pac_s.material import Indices
@@ -191,8 +187,7 @@ class Training:
         Raises:
             ValueError: If it is of another training, or no checkpoint.
         """
-        from safetensors import SafetensorError
-        from safetensors import safe_open
+        from safetensors import SafetensorError, safe_open
 
         try:
             opened = safe_open(self._checkpoint, framework="pt")

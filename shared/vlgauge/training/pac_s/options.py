@@ -6,21 +6,13 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from vlgauge.training.options import add_overwrite
-from vlgauge.training.options import keep_finished
-from vlgauge.training.pac_s.drawn import scene_foils
-from vlgauge.training.pac_s.drawn import scene_rows
+from vlgauge.training.options import add_overwrite, keep_finished
+from vlgauge.training.pac_s.drawn import scene_foils, scene_rows
 from vlgauge.training.pac_s.evaluation import other_captions
 from vlgauge.training.pac_s.loop import Schedule
-from vlgauge.training.pac_s.losses import IMAGE_WEIGHT
-from vlgauge.training.pac_s.losses import TEXT_WEIGHT
-from vlgauge.training.pac_s.material import Material
-from vlgauge.training.pac_s.material import split_by_image
-from vlgauge.training.pac_s.rows import Columns
-from vlgauge.training.pac_s.rows import Foil
-from vlgauge.training.pac_s.rows import Row
-from vlgauge.training.pac_s.rows import read_foils
-from vlgauge.training.pac_s.rows import read_rows
+from vlgauge.training.pac_s.losses import IMAGE_WEIGHT, TEXT_WEIGHT
+from vlgauge.training.pac_s.material import Material, split_by_image
+from vlgauge.training.pac_s.rows import Columns, Foil, Row, read_foils, read_rows
 
 VALIDATION_SHARE = 0.05
 

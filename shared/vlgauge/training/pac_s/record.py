@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from vlgauge.training.pac_s.evaluation import Comparison
-from vlgauge.writing import replacing
-from vlgauge.writing import write
+from vlgauge.writing import replacing, write
 
 _CARD = """\
 # {title}

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vlgauge.media.images import image_cell
-from vlgauge.media.images import is_address
-from vlgauge.media.pictures import ImagePicture
-from vlgauge.media.pictures import Picture
+from vlgauge.media.images import image_cell, is_address
+from vlgauge.media.pictures import ImagePicture, Picture
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,10 @@ import torch
 
 from vlgauge.encoders.clip.loading import ClipEncoder
 from vlgauge.encoders.clip.pixels import decoded_batches
-from vlgauge.encoders.clip.tokens import ClipTokens
-from vlgauge.encoders.clip.tokens import padded
-from vlgauge.training.pac_s.heads import LOG_SCALE
-from vlgauge.training.pac_s.heads import Tensors
-from vlgauge.training.pac_s.heads import clamp_scale
-from vlgauge.training.pac_s.heads import losses_of
-from vlgauge.training.pac_s.heads import normalised_pixels
+from vlgauge.encoders.clip.tokens import ClipTokens, padded
+from vlgauge.training.pac_s.heads import LOG_SCALE, Tensors, clamp_scale, losses_of, normalised_pixels
 from vlgauge.training.pac_s.losses import Losses
-from vlgauge.training.pac_s.material import Indices
-from vlgauge.training.pac_s.material import Material
+from vlgauge.training.pac_s.material import Indices, Material
 
 # Weights that get an update, by the end of their name; the MLP too, unlike the released files, which never apply it.
 UPDATED = ("attn.in_proj_weight", "attn.out_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight", "visual.conv1.weight")

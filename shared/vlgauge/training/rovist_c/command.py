@@ -14,22 +14,14 @@ import argparse
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from vlgauge.encoders.pairs.classifier import longest_input
-from vlgauge.encoders.pairs.classifier import takes_segments
+from vlgauge.encoders.pairs.classifier import longest_input, takes_segments
 from vlgauge.encoders.sentences.model import resolved_device
-from vlgauge.training.options import add_run_options
-from vlgauge.training.options import exit_code
-from vlgauge.training.options import keep_finished
-from vlgauge.training.rovist_c import corpora
-from vlgauge.training.rovist_c import loop
-from vlgauge.training.rovist_c import models
-from vlgauge.training.rovist_c import pairs
-from vlgauge.training.rovist_c import report
+from vlgauge.training.options import add_run_options, exit_code, keep_finished
+from vlgauge.training.rovist_c import corpora, loop, models, pairs, report
 
 DEFAULTS = loop.Recipe()
 N_TEST_STORIES = 1_000

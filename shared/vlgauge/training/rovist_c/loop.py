@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.encoders.pairs.classifier import class_probabilities
-from vlgauge.progress import Progress
-from vlgauge.progress import progress_bar
-from vlgauge.writing import replacing
-from vlgauge.writing import write
+from vlgauge.progress import Progress, progress_bar
+from vlgauge.writing import replacing, write
 
-from .pairs import IN_ORDER
-from .pairs import Encoded
-from .pairs import batches
-from .pairs import by_length
+from .pairs import IN_ORDER, Encoded, batches, by_length
 
 STATE, RECORD = "state.safetensors", "state.json"
 SCORING_BATCH = 128

@@ -86,12 +86,7 @@ def fresh_model(sentences: Iterable[str]) -> tuple[Any, Any, str]:
 def fresh_tokenizer(sentences: Iterable[str]) -> Any:
     """Lower-cased byte pairs, with the pair encoding ``[CLS] A [SEP] B [SEP]`` and segments 0 and 1."""
     import tokenizers
-    from tokenizers import decoders
-    from tokenizers import models
-    from tokenizers import normalizers
-    from tokenizers import pre_tokenizers
-    from tokenizers import processors
-    from tokenizers import trainers
+    from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
     made = tokenizers.Tokenizer(models.BPE())

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vlgauge.writing import replacing
-from vlgauge.writing import write
+from vlgauge.writing import replacing, write
 
 from .loop import Progressed
 

@@ -17,8 +17,7 @@ import hashlib
 import json
 import shutil
 import sys
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,25 +26,17 @@ import numpy as np
 import torch
 
 from vlgauge.encoders.clip.toy import TOY_NAME
-from vlgauge.encoders.grounding.model import IDF
-from vlgauge.encoders.grounding.model import VECTORS
+from vlgauge.encoders.grounding.model import IDF, VECTORS
 from vlgauge.encoders.grounding.vit import VIT_NAME
 from vlgauge.encoders.sentences.model import resolved_device
 from vlgauge.scenes import stories
 from vlgauge.text.story_idf import fit_idf
-from vlgauge.text.word_lookup import mean_vectors
-from vlgauge.text.word_lookup import write_vectors
-from vlgauge.text.word_vectors import WordVectorFile
-from vlgauge.text.word_vectors import word_vector_file
-from vlgauge.training.options import add_run_options
-from vlgauge.training.options import exit_code
-from vlgauge.training.options import keep_finished
+from vlgauge.text.word_lookup import mean_vectors, write_vectors
+from vlgauge.text.word_vectors import WordVectorFile, word_vector_file
+from vlgauge.training.options import add_run_options, exit_code, keep_finished
 from vlgauge.training.rovist_c.loop import Progressed
 from vlgauge.training.rovist_c.report import draw
-from vlgauge.training.rovist_vg import drawn
-from vlgauge.training.rovist_vg import loop
-from vlgauge.training.rovist_vg import pairs
-from vlgauge.training.rovist_vg import report
+from vlgauge.training.rovist_vg import drawn, loop, pairs, report
 from vlgauge.training.rovist_vg.held_out import held_out
 
 SCENES_SEED = 11

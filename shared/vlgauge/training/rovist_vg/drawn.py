@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.media.pictures import Box
-from vlgauge.media.pictures import CropPicture
-from vlgauge.media.pictures import SharedImage
-from vlgauge.scenes import Mention
-from vlgauge.scenes import SceneStory
-from vlgauge.scenes import Thing
-from vlgauge.scenes import stories
-from vlgauge.scenes.wording import background_phrase
-from vlgauge.scenes.wording import mention_of
-from vlgauge.scenes.wording import noun_phrase
+from vlgauge.media.pictures import Box, CropPicture, SharedImage
+from vlgauge.scenes import Mention, SceneStory, Thing, stories
+from vlgauge.scenes.wording import background_phrase, mention_of, noun_phrase
 from vlgauge.text.word_vectors import UNKNOWN
 
 from .pairs import Pair

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import vlgauge
-from vlgauge.scenes import SceneStory
-from vlgauge.scenes import stories
-from vlgauge.scenes.wording import GROUND_WORDS
-from vlgauge.scenes.wording import SHAPE_WORDS
+from vlgauge.scenes import SceneStory, stories
+from vlgauge.scenes.wording import GROUND_WORDS, SHAPE_WORDS
 
 SEED = 5
 SHAPE_OF = {word: shape for shape, words in SHAPE_WORDS.items() for word in words}

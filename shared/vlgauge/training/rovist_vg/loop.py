@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
 from vlgauge.encoders.clip.pixels import decoded_batches
-from vlgauge.encoders.grounding.vit import VIT_NAME
-from vlgauge.encoders.grounding.vit import VIT_REVISION
-from vlgauge.encoders.grounding.vit import build_vit
-from vlgauge.encoders.grounding.vit import pixel_values
-from vlgauge.encoders.grounding.vit import vit_row
+from vlgauge.encoders.grounding.vit import VIT_NAME, VIT_REVISION, build_vit, pixel_values, vit_row
 from vlgauge.media.pictures import Picture
-from vlgauge.progress import Progress
-from vlgauge.progress import progress_bar
-from vlgauge.training.rovist_c.loop import Progressed
-from vlgauge.training.rovist_c.loop import Recipe
-from vlgauge.training.rovist_c.loop import resumed
-from vlgauge.training.rovist_c.loop import save_state
-from vlgauge.weights.files import WeightsNotFound
-from vlgauge.weights.files import hub_folder
+from vlgauge.progress import Progress, progress_bar
+from vlgauge.training.rovist_c.loop import Progressed, Recipe, resumed, save_state
+from vlgauge.weights.files import WeightsNotFound, hub_folder
 from vlgauge.weights.reading import read_tensors
 
 from .loss import symmetric_loss

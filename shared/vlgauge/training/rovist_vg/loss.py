@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import torch
-from torch.nn.functional import log_softmax
-from torch.nn.functional import softmax
+from torch.nn.functional import log_softmax, softmax
 
 
 def symmetric_loss(image: torch.Tensor, text: torch.Tensor) -> torch.Tensor:

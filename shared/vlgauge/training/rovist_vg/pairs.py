@@ -10,11 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from vlgauge.media.images import image_cell
-from vlgauge.media.pictures import Box
-from vlgauge.media.pictures import CropPicture
-from vlgauge.media.pictures import ImagePicture
-from vlgauge.media.pictures import Picture
-from vlgauge.media.pictures import SharedImage
+from vlgauge.media.pictures import Box, CropPicture, ImagePicture, Picture, SharedImage
 from vlgauge.regions.boxes import pixel_box
 from vlgauge.regions.sources import image_head
 

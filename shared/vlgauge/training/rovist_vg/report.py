@@ -7,11 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vlgauge.encoders.grounding.model import CONFIG
-from vlgauge.encoders.grounding.model import FORMAT
-from vlgauge.encoders.grounding.model import WEIGHTS
-from vlgauge.writing import replacing
-from vlgauge.writing import write
+from vlgauge.encoders.grounding.model import CONFIG, FORMAT, WEIGHTS
+from vlgauge.writing import replacing, write
 
 RECORD = "training.json"
 # What a finished training leaves under names that do not depend on its options.
