@@ -16,12 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from vlgauge.encoders.clip.pac_s_heads import cache_folder
 from vlgauge.files import open_file, unpacked_lines
 from vlgauge.pool import pool
 from vlgauge.progress import progress_bar
 from vlgauge.text.word_vector_table import SUFFIX, BrokenTable, WordTable, open_table, write_table
-from vlgauge.weights.files import WeightsNotFound, sha256_of
+from vlgauge.weights.files import WeightsNotFound, cache_folder, sha256_of
 
 UNKNOWN = "unk"
 LONGEST_LINE = 2**20  # bytes; a file without line breaks is no table
@@ -146,7 +145,7 @@ class WordVectorFile:
 
     @property
     def table_path(self) -> Path:
-        """Where the table of a large file is kept: in ``VLGAUGE_HOME``, else in ``~/.cache/vlgauge``."""
+        """Where the table of a large file is kept."""
         return cache_folder() / "word_vectors" / f"{self.path.name}-{self.sha256[:16]}{SUFFIX}"
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -44,6 +45,12 @@ class FileState(NamedTuple):
 
 
 _DIGESTS: Remembered[FileState, str] = Remembered(2**14)
+
+
+def cache_folder() -> Path:
+    """Folder of what this package keeps for a user: ``VLGAUGE_HOME``, else ``~/.cache/vlgauge``."""
+    chosen = os.environ.get("VLGAUGE_HOME")
+    return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "vlgauge"
 
 
 class WeightsNotFound(FileNotFoundError):

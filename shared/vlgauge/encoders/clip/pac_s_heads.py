@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture, architecture_of
-from vlgauge.weights.files import WeightsNotFound
+from vlgauge.weights.files import WeightsNotFound, cache_folder
 
 
 @dataclass(frozen=True)
@@ -35,12 +34,6 @@ RELEASES = {
     "ViT-B/32": Release("clip_ViT-B-32.pth", "1F-0Pma-vfJPAiDzeyl-iEdSXZIO1cDae", "about 605 MB"),
     "laion/ViT-L-14": Release("openClip_ViT-L-14.pth", "1G1DAGQf5fW2U3u7K3Dn-eCC6koMDyvsU", "about 1.6 GB"),
 }
-
-
-def cache_folder() -> Path:
-    """Folder of what this package keeps for a user: ``VLGAUGE_HOME``, else ``~/.cache/vlgauge``."""
-    chosen = os.environ.get("VLGAUGE_HOME")
-    return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "vlgauge"
 
 
 def paper_adapter_path(backbone: str | ClipArchitecture) -> Path:
