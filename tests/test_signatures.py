@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from folders import TESTS
+from folders import HELPERS
 from hypothesis import example, given
 from hypothesis import strategies as st
 from signature_cases import UNSIGNED, Files, apart, changes, here, rows_of
@@ -172,7 +172,7 @@ def test_equal_settings_give_one_signature_in_every_process_and_folder(tmp_path,
     monkeypatch.chdir(tmp_path / "one")
     ours = here()
     assert sorted(ours) == METRICS
-    path = f"import json, sys; sys.path.insert(0, {str(TESTS)!r})"
+    path = f"import json, sys; sys.path.insert(0, {str(HELPERS)!r})"
     code = f"{path}\nfrom signature_cases import here\nprint(json.dumps(here()))"
     theirs = run_python(code, cwd=tmp_path / "two", PYTHONHASHSEED="7", HF_HOME=str(tmp_path / "home"))
     assert json.loads(theirs.splitlines()[-1]) == ours

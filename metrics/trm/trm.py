@@ -17,9 +17,7 @@ from vlgauge import statistics  # From: "vlgauge[trm] @ git+https://github.com/v
 from vlgauge.distances import meteor_backends  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import shown  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.statistics import threads  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.text import (
-    coco_tokens as coco_text,  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-)
+from vlgauge.text import coco_tokens  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .aggregates import aggregated
 from .aggregates import mean_bleu_4
@@ -189,7 +187,7 @@ class Trm(base.CaptionVectorMetric):
         if self.distance != "precomputed" and distances is not None:
             raise ValueError("`distances` must be left out unless `distance` is 'precomputed', got some")
         examples: Sequence[Any] = given_matrices(distances, pooled) if self.distance == "precomputed" else pooled
-        tokens = lru_cache(2**16)(checked_tokenizer(self.tokenizer or coco_text.coco_tokens))
+        tokens = lru_cache(2**16)(checked_tokenizer(self.tokenizer or coco_tokens.coco_tokens))
         extreme = {"": "large", "separate": "large"} | ({"base": "small"} if self.mean_aggregate else {})
         with open_distances(
             self.distance,

@@ -15,7 +15,7 @@ from vlgauge.explain import groovist
 @pytest.fixture(scope="module")
 def shown():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("N_STORIES", 2)
+        patch.setattr(groovist, "N_STORIES", 2)
         return groovist.section(EXAMPLES, lambda step: None)
 
 

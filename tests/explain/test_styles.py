@@ -7,6 +7,7 @@ import pytest
 from folders import EXAMPLES
 
 from vlgauge import explain
+from vlgauge.explain import marked_words
 
 
 @pytest.fixture
@@ -72,7 +73,6 @@ ODD = [
 
 
 def test_pieces_are_the_caption_and_marks_are_on_their_words(corpus):
-    marked_words = explain.marked_words
     for caption in [*ODD, *corpus.captions]:
         tokens = corpus.table.tokenize([caption])[0]
         marks = [marked_words.Mark("raised", 1, token) for token in tokens]
@@ -84,7 +84,6 @@ def test_pieces_are_the_caption_and_marks_are_on_their_words(corpus):
 
 
 def test_unmarked_words_join_what_is_around_them():
-    marked_words = explain.marked_words
     mark = marked_words.Mark("lowered", 2, "")
     pieces = marked_words.marked_caption("So, a Dog.", ["so", "a", "dog"], [None, None, mark])
     assert [(piece.text, piece.mark) for piece in pieces] == [("So, a ", None), ("Dog", mark), (".", None)]
@@ -93,7 +92,7 @@ def test_unmarked_words_join_what_is_around_them():
 def test_ngrams_that_cover_a_word():
     tokens = ["a", "b", "a", "b", "c"]
     weights = {"b": 0.3, "a b": 0.2, "b c": 0.004, "b a b": -0.1, "c": 1.0, "a": 0.5}
-    covering, note = explain.marked_words.covering.marked_words.weights_note
+    covering, note = marked_words.covering, marked_words.weights_note
     assert covering(tokens, 1, weights) == ["b", "a b", "b a b"]
     assert covering(tokens, 3, weights) == ["b", "a b", "b c", "b a b"]
     assert note(tokens, 3, weights) == "weights: b +0.30, a b +0.20, b a b \N{MINUS SIGN}0.10"
@@ -102,8 +101,8 @@ def test_ngrams_that_cover_a_word():
 
 
 def test_number_of_distinct_ngrams():
-    assert explain.marked_words.n_distinct(["a", "b", "a", "b"]) == 2 + 2 + 2 + 1
-    assert explain.marked_words.n_distinct([]) == 0
+    assert marked_words.n_distinct(["a", "b", "a", "b"]) == 2 + 2 + 2 + 1
+    assert marked_words.n_distinct([]) == 0
 
 
 def test_words_marked_in_the_bundled_captions_add_up_to_the_score(corpus):

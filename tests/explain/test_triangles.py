@@ -58,8 +58,8 @@ def test_picture_is_of_what_the_metric_scores(monkeypatch, tmp_path):
     sets = trm.CaptionSets([{"id": "x", **captions}], ["x"], {"k": [0]})
     result = trm.scored(metric, sets.rows)
     drawn = {}
-    monkeypatch.setattr("triangle_picture", lambda name, shares: drawn.update(shares=shares))
-    monkeypatch.setattr("null_histogram", lambda name, q, statistic: drawn.update(q=q))
+    monkeypatch.setattr(trm, "triangle_picture", lambda name, shares: drawn.update(shares=shares))
+    monkeypatch.setattr(trm, "null_histogram", lambda name, q, statistic: drawn.update(q=q))
     explained = trm._explained(metric, sets, result, 0, "x")
     assert drawn["q"][0] == pytest.approx(result["trm_scores"][0], abs=1e-12)
     assert np.mean(drawn["q"] >= drawn["q"][0] - 1e-9) == result["trm_pvalues"][0] == dict(explained["facts"])["p"]

@@ -4,7 +4,8 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
 GOLDEN = TESTS / "golden"
-TOYS = TESTS / "helpers" / "toy_metrics"
+HELPERS = TESTS / "helpers"
+TOYS = HELPERS / "toy_metrics"
 ROOT = TESTS.parent
 EXAMPLES = ROOT / "examples"
 METRICS = ROOT / "metrics"

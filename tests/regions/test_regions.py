@@ -114,7 +114,7 @@ def test_function_is_a_detector():
         return np.array([[0, 0, 5, 5], [50, 50, 60, 60], [1, 1, 9, 9], [2, 2, 8, 8]]), [0.3, 0.99, 0.5, 0.05]
 
     source = regions.region_source(detector)
-    assert source.identity.startswith("custom(test_regions.")
+    assert source.identity.startswith(f"custom({__name__}.")
     (of_image,) = found(source, min_score=0.1)
     # Best first; the empty box and the doubtful one are left out.
     assert [(region.box, region.score) for region in of_image] == [((1, 1, 9, 9), 0.5), ((0, 0, 5, 5), 0.3)]

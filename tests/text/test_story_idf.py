@@ -94,7 +94,9 @@ def test_a_pickled_dictionary(tmp_path):
         (tmp_path / "idf.pkl").write_bytes(pickle.dumps(values, protocol))
         table = read_pickled(tmp_path / "idf.pkl")
         assert table == IdfTable(None, values)
-    with pytest.raises(ValueError, match=r"`idf` must be UTF-8 text.*`vlgauge\.idf\.read_pickled\(path\)` reads"):
+    with pytest.raises(
+        ValueError, match=r"`idf` must be UTF-8 text.*story_idf\.read_pickled\(path\)` reads"
+    ):
         idf_table(tmp_path / "idf.pkl")
 
 

@@ -172,7 +172,7 @@ print(hits, writes)
 
 
 def test_four_processes_at_once_one_killed_while_it_writes(tmp_path):
-    package = str(Path(disk.__file__).parents[2])
+    package = str(Path(disk.__file__).parents[3])
     environment = {**os.environ, "PYTHONPATH": package}
 
     def start(name, fate):

@@ -144,7 +144,7 @@ def test_word_vectors_of_another_width(checkpoint):
 
 
 def test_no_checkpoint(tmp_path):
-    with pytest.raises(WeightsNotFound, match=r"`checkpoint` is missing.*r2p_model_epoch2.*train_rovist_vg.*embedded"):
+    with pytest.raises(WeightsNotFound, match=r"`checkpoint` is missing.*r2p_model_epoch2.*train rovist_vg.*embedded"):
         grounding_model()
     with pytest.raises(WeightsNotFound, match=r"got '.*none', where 'none' is missing"):
         grounding_model(tmp_path / "none")

@@ -64,7 +64,7 @@ def test_functions_as_distance(batch):
     plain = load(pvalue="exact").compute(predictions=[[*DOGS, DOGS[0]]], references=[JETS])
     assert result["trm_scores"] == plain["trm_scores"]
     assert calls == ([[*DOGS, *JETS]] if batch else [(a, b) for a in DOGS + JETS for b in DOGS + JETS])
-    assert "|distance:custom(test_trm_distances.test_functions_as_distance.<locals>." in result["trm_signature"]
+    assert f"|distance:custom({__name__}.test_functions_as_distance.<locals>." in result["trm_signature"]
     assert result["trm_details"][0]["n_distinct"] == 8
     assert "n_empty" not in result["trm_details"][0]
 
