@@ -33,9 +33,9 @@ from vlgauge.encoders.clip.encoder import ClipEncoder
 from vlgauge.encoders.clip.model import build_model, empty_model
 from vlgauge.encoders.clip.towers import ClipTowers
 from vlgauge.encoders.features.memory import process_memory
-from vlgauge.encoders.sentences.model import resolved_device
 from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import ImagePicture
+from vlgauge.torch_use import resolved_device
 from vlgauge.weights import files
 
 Floats = npt.NDArray[np.float32]

@@ -109,12 +109,6 @@ def pickled_head(folder):
     (folder / "pytorch_model.bin").write_bytes(b"pickle")
 
 
-@pytest.mark.parametrize("device", ["cuda:99", "nowhere"])
-def test_an_unknown_device_is_refused(device):
-    with pytest.raises(ValueError, match=f"`device` must be 'auto' or a device of this machine, got '{device}'"):
-        model.resolved_device(device)
-
-
 def test_a_model_that_does_not_load_is_named(model_folder):
     with pytest.raises(ValueError, match=r"`encoder` must be a model that loads, got .*, which fails with:"):
         model.sentence_encoder(str(model_folder), device="cpu")

@@ -8,8 +8,8 @@ import pytest
 from safetensors.numpy import save_file
 
 import vlgauge
+from vlgauge import torch_use
 from vlgauge.cli import main
-from vlgauge.encoders import torch_use
 from vlgauge.encoders.grounding.model import FORMAT
 from vlgauge.text import noun_phrases
 from vlgauge.weights.detectors import DETECTORS, look_for_weights

@@ -13,6 +13,7 @@ from typing import Any
 import vlgauge
 from vlgauge.catalog import metrics_root
 from vlgauge.results import to_json, to_table
+from vlgauge.torch_use import resolved_device
 
 PACKAGES = (
     "evaluate",
@@ -69,8 +70,6 @@ def devices() -> dict[str, str]:
     found = {"cpu cores": str(os.cpu_count())}
     if find_spec("torch") is None:
         return found
-    from vlgauge.encoders.sentences.model import resolved_device
-
     auto = resolved_device("auto")
     found["device of encoders"] = auto
     if auto == "cuda":

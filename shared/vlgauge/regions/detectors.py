@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
-from vlgauge.encoders.torch_use import refuse_forked
 from vlgauge.pool import pool
 from vlgauge.progress import with_size
+from vlgauge.torch_use import refuse_forked, resolved_device
 from vlgauge.weights import known_tensors
 from vlgauge.weights.detectors import DETECTORS, check_torchvision, find_weights, read_state
 from vlgauge.weights.files import sha256_of
@@ -88,8 +88,6 @@ def detector(
     """
     refuse_forked()
     check_torchvision(name)
-    from vlgauge.encoders.sentences.model import resolved_device
-
     path = find_weights(name, weights, profile=profile)
     place = resolved_device(device)
     key = ("detector", name, sha256_of(path), place)

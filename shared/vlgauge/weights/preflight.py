@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from vlgauge.encoders.torch_use import missing_packages
+from vlgauge.torch_use import missing_packages
 from vlgauge.weights.files import SourcesMissing
 
 

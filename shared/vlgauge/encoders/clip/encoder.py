@@ -28,9 +28,9 @@ from vlgauge.encoders.clip.tokens import buckets, in_order, padded
 from vlgauge.encoders.clip.towers import ClipTowers, HalvedBatches
 from vlgauge.encoders.clip.toy import TOY_NAME, tell_of_pictures
 from vlgauge.encoders.features.memory import LayeredStore, process_memory
-from vlgauge.encoders.torch_use import refuse_forked
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import one_of, whole_number
+from vlgauge.torch_use import refuse_forked
 
 if TYPE_CHECKING:
     import torch

@@ -12,12 +12,11 @@ from vlgauge.encoders.clip.architectures import ClipArchitecture, architecture_o
 from vlgauge.encoders.clip.encoder import ClipEncoder
 from vlgauge.encoders.clip.model import build_model, find_weights, given_file, look_for_weights, read_state
 from vlgauge.encoders.clip.towers import DTYPES, ClipTowers
-from vlgauge.encoders.sentences.model import resolved_device
-from vlgauge.encoders.torch_use import CLIP_PACKAGES, check_torch
 from vlgauge.pool import pool
 from vlgauge.progress import with_size
 from vlgauge.settings import one_of
 from vlgauge.signatures import local_name
+from vlgauge.torch_use import CLIP_PACKAGES, check_torch, resolved_device
 from vlgauge.weights.files import WeightsNotFound, sha256_of
 from vlgauge.weights.preflight import Preflight
 
@@ -71,7 +70,7 @@ def clip_encoder(
         ValueError: If a setting is none of these, or the weights do not fit the architecture.
         WeightsNotFound: If the weights are not on this machine and cannot be fetched.
         ImportError: If a package is missing.
-        RuntimeError: If this process was forked after torch had run; see `vlgauge.encoders.torch_use`.
+        RuntimeError: If this process was forked after torch had run; see `vlgauge.torch_use`.
     """
     one_of("dtype", dtype, DTYPES)
     check_torch("CLIP", CLIP_PACKAGES, "clip")

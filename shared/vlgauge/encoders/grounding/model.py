@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.encoders.grounding.vit import VIT_NAME
-from vlgauge.encoders.sentences.model import resolved_device
-from vlgauge.encoders.torch_use import PAIR_PACKAGES, check_torch
 from vlgauge.files import read_json
 from vlgauge.pool import pool
 from vlgauge.progress import Progress
 from vlgauge.signatures import local_name
+from vlgauge.torch_use import PAIR_PACKAGES, check_torch, resolved_device
 from vlgauge.weights.files import WeightsNotFound, sha256_of
 from vlgauge.weights.preflight import Preflight
 
@@ -159,7 +158,7 @@ def grounding_model(
         WeightsNotFound: If there is none; untrained heads never score.
         ValueError: If it holds something else.
         ImportError: If a package is missing.
-        RuntimeError: If this process was forked after torch had run; see `vlgauge.encoders.torch_use`.
+        RuntimeError: If this process was forked after torch had run; see `vlgauge.torch_use`.
     """
     check_torch("rovist_vg", PAIR_PACKAGES, "rovist-vg")
     path = checkpoint_path(checkpoint, profile)

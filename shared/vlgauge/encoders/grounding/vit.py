@@ -20,9 +20,9 @@ from vlgauge.encoders.clip.pixels import (
     sorted_ids,
 )
 from vlgauge.encoders.features.memory import LayeredStore, process_memory
-from vlgauge.encoders.torch_use import refuse_forked
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import whole_number
+from vlgauge.torch_use import refuse_forked
 
 if TYPE_CHECKING:
     import torch

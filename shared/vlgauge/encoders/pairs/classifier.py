@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from vlgauge.encoders.features.memory import MemoryStore
 from vlgauge.encoders.pairs.models import PairModel, load_pair_model
-from vlgauge.encoders.torch_use import refuse_forked
 from vlgauge.progress import Progress, progress_bar
+from vlgauge.torch_use import refuse_forked
 
 Pair = tuple[str, str]
 Floats = npt.NDArray[np.float64]

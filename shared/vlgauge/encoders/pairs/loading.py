@@ -11,11 +11,10 @@ import numpy as np
 from vlgauge.encoders.clip.toy import tell_of_stories
 from vlgauge.encoders.pairs.classifier import LoadedScorer, Pair, PairProbabilities, PairTooLong
 from vlgauge.encoders.pairs.models import EMBEDDED, find_pair_model, look_for_pair_model
-from vlgauge.encoders.sentences.model import resolved_device
-from vlgauge.encoders.torch_use import PAIR_PACKAGES, check_torch
 from vlgauge.pool import pool
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.signatures import named
+from vlgauge.torch_use import PAIR_PACKAGES, check_torch, resolved_device
 from vlgauge.weights.preflight import Preflight
 
 __all__ = ["GivenScorer", "PairProbabilities", "PairScorer", "PairTooLong", "look_for_scorer", "pair_scorer"]
@@ -66,7 +65,7 @@ def pair_scorer(model: Any = None, base: Any = None, *, profile: str = "paper", 
 
     Raises:
         ImportError: If a package is missing.
-        RuntimeError: If this process was forked after torch had run; see `vlgauge.encoders.torch_use`.
+        RuntimeError: If this process was forked after torch had run; see `vlgauge.torch_use`.
 
     Warns:
         UserWarning: If this is the toy model of the embedded profile, at its first use in the process.

@@ -14,11 +14,11 @@ import numpy as np
 
 from vlgauge.encoders.features.memory import MemoryStore
 from vlgauge.encoders.sentences.loading import load_sentence_model
-from vlgauge.encoders.torch_use import SENTENCE_PACKAGES, check_torch, note_use, refuse_forked
 from vlgauge.files import read_json
 from vlgauge.pool import pool
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.signatures import local_name
+from vlgauge.torch_use import SENTENCE_PACKAGES, check_torch, refuse_forked, resolved_device
 from vlgauge.weights.files import WeightsNotFound, hub_folder, sha256_of
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -131,22 +131,6 @@ def _joint_digest(paths: Sequence[Path]) -> str:
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-def resolved_device(device: str) -> str:
-    """``"auto"`` is the first of cuda, mps, cpu that is there; anything else stays."""
-    import torch
-
-    note_use()
-    if device != "auto":
-        try:
-            torch.empty(0, device=device)
-        except (RuntimeError, AssertionError, TypeError) as error:
-            raise ValueError(f"`device` must be 'auto' or a device of this machine, got {device!r}") from error
-        return device
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
-
-
 def sentence_encoder(
     name: str = MINILM, *, profile: str = "paper", pooling: str = "model", device: str = "auto"
 ) -> SentenceEncoder:
@@ -161,7 +145,7 @@ def sentence_encoder(
 
     Raises:
         ImportError: If a package is missing.
-        RuntimeError: If this process was forked after torch had run; see `vlgauge.encoders.torch_use`.
+        RuntimeError: If this process was forked after torch had run; see `vlgauge.torch_use`.
     """
     check_torch("a sentence encoder", SENTENCE_PACKAGES, "mmd-bert")
     model = find_sentence_model(name, profile)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.encoders.pairs.classifier import longest_input, takes_segments
-from vlgauge.encoders.sentences.model import resolved_device
+from vlgauge.torch_use import resolved_device
 from vlgauge.training.options import add_run_options, exit_code, keep_finished
 from vlgauge.training.rovist_c import corpora, loop, models, pairs, report
 

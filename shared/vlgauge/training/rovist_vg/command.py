@@ -28,11 +28,11 @@ import torch
 from vlgauge.encoders.clip.toy import TOY_NAME
 from vlgauge.encoders.grounding.model import IDF, VECTORS
 from vlgauge.encoders.grounding.vit import VIT_NAME
-from vlgauge.encoders.sentences.model import resolved_device
 from vlgauge.scenes import stories
 from vlgauge.text.story_idf import fit_idf
 from vlgauge.text.word_lookup import mean_vectors, write_vectors
 from vlgauge.text.word_vectors import WordVectorFile, word_vector_file
+from vlgauge.torch_use import resolved_device
 from vlgauge.training.options import add_run_options, exit_code, keep_finished
 from vlgauge.training.rovist_c.loop import Progressed
 from vlgauge.training.rovist_c.report import draw

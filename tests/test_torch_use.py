@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import vlgauge
-from vlgauge import regions
-from vlgauge.encoders import torch_use
+from vlgauge import regions, torch_use
 from vlgauge.encoders.clip import loading
 from vlgauge.encoders.grounding import model, vit
 from vlgauge.encoders.pairs import loading as pair
@@ -84,6 +83,13 @@ def test_all_packages_that_are_missing_are_named(monkeypatch):
     )
     with pytest.raises(ImportError, match=told):
         loading.clip_encoder()
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "nowhere"])
+def test_an_unknown_device_is_refused(device):
+    pytest.importorskip("torch")
+    with pytest.raises(ValueError, match=f"`device` must be 'auto' or a device of this machine, got '{device}'"):
+        torch_use.resolved_device(device)
 
 
 # -- after a fork -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What is made sure of before torch is used: that its packages are there, and that it can still run in this process."""
+"""What is made sure of before torch is used: its packages, that it can still run in this process, and the device."""
 
 from __future__ import annotations
 
@@ -16,14 +16,9 @@ _ran = False
 _forked = False
 
 
-def without(packages: Sequence[str]) -> list[str]:
-    """Those of the packages that are not installed; looks, imports nothing."""
-    return [name for name in dict.fromkeys(packages) if find_spec(name) is None]
-
-
 def missing_packages(user: str, packages: Sequence[str], extra: str) -> str:
-    """What to say of packages that are not installed; empty if all are."""
-    missing = without(packages)
+    """What to say of packages that are not installed; empty if all are. Looks, imports nothing."""
+    missing = [name for name in dict.fromkeys(packages) if find_spec(name) is None]
     return f'{user} needs {", ".join(missing)}, not installed here; run: pip install "vlgauge[{extra}]"' * bool(missing)
 
 
@@ -53,10 +48,26 @@ def refuse_forked() -> None:
         )
 
 
-def note_use() -> None:
-    """Remember that torch is about to run here, for processes that will be forked from this one."""
+def resolved_device(device: str) -> str:
+    """The device of a setting, on which torch is about to run: of ``"auto"`` the first of cuda, mps, cpu that is there.
+
+    Raises:
+        ValueError: If it is no device of this machine.
+    """
+    import torch
+
+    # Remembered for processes that will be forked from this one.
     global _ran
     _ran = True
+    if device != "auto":
+        try:
+            torch.empty(0, device=device)
+        except (RuntimeError, AssertionError, TypeError) as error:
+            raise ValueError(f"`device` must be 'auto' or a device of this machine, got {device!r}") from error
+        return device
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def _after_fork() -> None:
