@@ -86,7 +86,7 @@ def test_units_and_pairs(seed, policy):
 
     units = [(row, part) for row, text in enumerate(predictions) for part in cut(text)]
     texts = rows.pieces.texts
-    found = [(row, texts[unit]) for row, unit in zip(rows.unit_rows.tolist(), rows.units, strict=True)]
+    found = [(row, texts[unit]) for row, unit in zip(rows.row_of_unit.tolist(), rows.units, strict=True)]
     assert found == units
     wanted = [
         (unit, number, part)

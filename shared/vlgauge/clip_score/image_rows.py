@@ -83,25 +83,25 @@ def score_images(
     pictures, picture_of = distinct_images(images)
     seen, unreadable = vectors.images(pictures, on_error)
     read = vectors.texts(rows.pieces.texts, prompt)
-    cosines = pair_cosines(read, seen, (rows.units, picture_of[rows.unit_rows]))
+    cosines = pair_cosines(read, seen, (rows.units, picture_of[rows.row_of_unit]))
     p = clip_scores(cosines, w)
     alike = pair_cosines(read, read, (rows.units[rows.pairs[0]], rows.pairs[1]))
     s, best = group_maxima(alike, rows.pairs[0], len(rows.units))
     # A caption that was split is like nothing if none of its sentences is like anything.
-    unlike = group_means((p == 0) & ((np.maximum(s, 0) if clamp else s) == 0), rows.unit_rows, n) == 1
-    with_references = group_means(reference_scores(p, s, clamp=clamp), rows.unit_rows, n)
+    unlike = group_means((p == 0) & ((np.maximum(s, 0) if clamp else s) == 0), rows.row_of_unit, n) == 1
+    with_references = group_means(reference_scores(p, s, clamp=clamp), rows.row_of_unit, n)
     details: list[dict[str, Any]] = [
         {"cosine": cosine, "truncated": flag, "special": special}
         for cosine, flag, special in zip(
-            group_means(cosines, rows.unit_rows, n).tolist(), rows.truncated, rows.special, strict=True
+            group_means(cosines, rows.row_of_unit, n).tolist(), rows.truncated, rows.special, strict=True
         )
     ]
     if rows.has_references:
         numbers = best_references(rows, s, best)
-        for row, (number, mean) in enumerate(zip(numbers, group_means(s, rows.unit_rows, n).tolist(), strict=True)):
+        for row, (number, mean) in enumerate(zip(numbers, group_means(s, rows.row_of_unit, n).tolist(), strict=True)):
             details[row] |= {"best_reference": number, "reference_cosine": mean}
     return Scored(
-        scores=group_means(p, rows.unit_rows, n),
+        scores=group_means(p, rows.row_of_unit, n),
         reference_scores=with_references if rows.has_references else None,
         details=details,
         n_unreadable=int(np.count_nonzero(unreadable[picture_of])),
@@ -117,6 +117,6 @@ def best_references(rows: TextRows, values: Floats, best: Positions) -> list[int
         values: shape ``(n_units,)``, the largest value over the pairs of each unit.
         best: shape ``(n_units,)``, the pair that has it, -1 for none.
     """
-    _, units = group_maxima(values, rows.unit_rows, rows.n_rows)
+    _, units = group_maxima(values, rows.row_of_unit, rows.n_rows)
     chosen = [best[unit] if unit >= 0 else -1 for unit in units]
     return [int(rows.pair_references[pair]) if pair >= 0 else None for pair in chosen]

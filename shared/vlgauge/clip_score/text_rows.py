@@ -24,7 +24,7 @@ class TextRows:
         n_rows: n.
         has_references: Whether any row has references, be it an empty list.
         units: shape ``(n_units,)``, position in ``pieces.texts``.
-        unit_rows: shape ``(n_units,)``, row of each unit, ascending.
+        row_of_unit: shape ``(n_units,)``, row of each unit, ascending.
         pairs: unit and position in ``pieces.texts`` of each pair, shape ``(n_pairs,)`` each, units ascending.
         pair_references: shape ``(n_pairs,)``, number of the reference within its row.
         n_blank: Number of texts without any word.
@@ -35,7 +35,7 @@ class TextRows:
     n_rows: int
     has_references: bool
     units: Positions
-    unit_rows: Positions
+    row_of_unit: Positions
     pairs: tuple[Positions, Positions]
     pair_references: Positions
     n_blank: int
@@ -55,7 +55,7 @@ class TextRows:
     def referenced(self) -> npt.NDArray[np.bool_]:
         """Which rows have at least one reference, shape ``(n_rows,)``."""
         found = np.zeros(self.n_rows, dtype=bool)
-        found[self.unit_rows[self.pairs[0]]] = True
+        found[self.row_of_unit[self.pairs[0]]] = True
         return found
 
     @property
@@ -108,7 +108,7 @@ def text_rows(
         n_rows=n,
         has_references=any(row is not None for row in references),
         units=pieces.index[:cut],
-        unit_rows=pieces.owner[:cut],
+        row_of_unit=pieces.owner[:cut],
         pairs=(unit_of_pair, pieces.index[cut:][piece_of_pair]),
         pair_references=(reference - starts[row_of[reference]])[piece_of_pair] if len(reference) else reference,
         n_blank=sum(not text.strip() for text in texts),

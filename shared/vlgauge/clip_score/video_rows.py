@@ -45,18 +45,18 @@ def score_videos(
     """
     texts, ids = text_bags(vectors, rows.pieces.texts, idf)
     frames, video_of, unreadable = video_bags(vectors, videos, on_error, width=texts.rows.shape[1])
-    found = matches(texts, frames, (rows.units, video_of[rows.unit_rows]), batch=batch)
+    found = matches(texts, frames, (rows.units, video_of[rows.row_of_unit]), batch=batch)
     notes = _video_details(found, rows, texts, frames, video_of, ids, videos) if details else []
     references = None
     if rows.has_references:
         pairs = (rows.units[rows.pairs[0]], rows.pairs[1])
         alike = matches(texts, texts, pairs, batch=batch)
         x, best = reference_terms(alike, rows.pairs[0], len(rows.units), joint=joint)
-        references = group_means((found.full + x) / 2, rows.unit_rows, rows.n_rows)
+        references = group_means((found.full + x) / 2, rows.row_of_unit, rows.n_rows)
         if details:
             _add_reference_details(notes, alike, rows, best)
     return Scored(
-        scores=group_means(found.full, rows.unit_rows, rows.n_rows),
+        scores=group_means(found.full, rows.row_of_unit, rows.n_rows),
         reference_scores=references,
         details=notes,
         n_unreadable=unreadable,
@@ -134,7 +134,7 @@ def _video_details(
         {"frames": _frame_numbers(video), "truncated": flag, "special": special, "tokens": []}
         for video, flag, special in zip(videos, rows.truncated, rows.special, strict=True)
     ]
-    for unit, row in zip(rows.units.tolist(), rows.unit_rows.tolist(), strict=True):
+    for unit, row in zip(rows.units.tolist(), rows.row_of_unit.tolist(), strict=True):
         bag = video_of[row]
         if frames.sizes[bag]:
             places = texts.places(np.array([unit]), texts.sizes[unit])[0]
@@ -145,7 +145,7 @@ def _video_details(
                 {"token": text, "weight": weight, "frame": notes[row]["frames"][frame], "cosine": cosine}
                 for text, weight, frame, cosine in zip(token_texts(ids[unit]), weights, *nearest, strict=True)
             ]
-    return [means | note for means, note in zip(_mean_parts(found, rows.unit_rows, rows.n_rows), notes, strict=True)]
+    return [means | note for means, note in zip(_mean_parts(found, rows.row_of_unit, rows.n_rows), notes, strict=True)]
 
 
 def _mean_parts(found: Matches, groups: Positions, n_groups: int, prefix: str = "") -> list[dict[str, float]]:
@@ -159,7 +159,7 @@ def _add_reference_details(notes: list[dict[str, Any]], alike: Matches, rows: Te
     maxima = Matches(*(group_maxima(getattr(alike, part), rows.pairs[0], n_units)[0] for part in _PARTS))
     full: Floats = np.append(alike.full, np.nan)[best]
     numbers = best_references(rows, full, best)
-    parts = _mean_parts(maxima, rows.unit_rows, rows.n_rows, "reference_")
+    parts = _mean_parts(maxima, rows.row_of_unit, rows.n_rows, "reference_")
     for note, number, part in zip(notes, numbers, parts, strict=True):
         note |= {"best_reference": number, **part}
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vlgauge.style.counting import Ints
-from vlgauge.style.weights import Bools, Evidence, OrderCounts
+from vlgauge.style.weights import Bools, OrderCounts, PairStatistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class RemovedCaptions:
         inside = removed[examples]
         return cls(counts, styles, removed, np.sort(examples[inside] * width + df[inside]), width)
 
-    def applied(self, evidence: Evidence, examples: Ints, own: Bools) -> Evidence:
+    def applied(self, evidence: PairStatistics, examples: Ints, own: Bools) -> PairStatistics:
         """The evidence that is left.
 
         Args:
@@ -67,7 +67,9 @@ class RemovedCaptions:
         vanished = self._count(example, np.ones_like(left))
         at_most = self.counts.at_most(style, left) + self._count(example, left + 1) - vanished
         ecdf = np.where(left > 0, at_most / np.maximum(self.counts.sizes[style] - vanished, 1), 0.0)
-        changed = Evidence(evidence.df.copy(), evidence.ecdf.copy(), evidence.total.copy(), evidence.occurrences.copy())
+        changed = PairStatistics(
+            evidence.df.copy(), evidence.ecdf.copy(), evidence.total.copy(), evidence.occurrences.copy()
+        )
         changed.df[places] = left
         changed.ecdf[places] = ecdf
         changed.total[places] += ecdf - evidence.ecdf[places]

@@ -12,7 +12,7 @@ from vlgauge.style.counting import MAX_ORDER, Ints
 from vlgauge.style.counts import CaptionNgrams, StyleTable
 from vlgauge.style.leave_one_out import RemovedCaptions
 from vlgauge.style.tokenizers import checked_text
-from vlgauge.style.weights import VARIANTS, Bools, Evidence, Floats, OrderCounts, places_among_sorted
+from vlgauge.style.weights import VARIANTS, Bools, Floats, OrderCounts, PairStatistics, places_among_sorted
 
 ORDER_RULES = ("available", "four")
 
@@ -53,7 +53,7 @@ class WeightedNgrams:
     """
 
     grams: CaptionNgrams
-    evidence: Evidence
+    evidence: PairStatistics
     weights: Floats
     removal: RemovedCaptions | None
 

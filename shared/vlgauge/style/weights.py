@@ -27,7 +27,7 @@ _ZERO = 1e-13
 
 
 @dataclass(frozen=True)
-class Evidence:
+class PairStatistics:
     """What a table knows of some (n-gram, style) pairs; arrays of one shape.
 
     Attributes:
@@ -171,11 +171,11 @@ class OrderCounts:
         """
         return places_among(self._pairs, ngrams * self.n_styles + styles)  # negative for n-gram -1, so not there
 
-    def evidence(self, ngrams: Ints, styles: Ints) -> Evidence:
+    def evidence(self, ngrams: Ints, styles: Ints) -> PairStatistics:
         """What is known of each (n-gram, style); shapes ``(m,)``."""
         places = self.find(ngrams, styles)
         found, known = places >= 0, ngrams >= 0
-        return Evidence(
+        return PairStatistics(
             df=_taken(self.df, places, found).astype(np.int64),
             ecdf=_taken(self.ecdf, places, found),
             total=_taken(self.totals, ngrams, known),
