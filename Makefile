@@ -36,8 +36,8 @@ format: .venv/.installed-test  ## mend lint and formatting
 	.venv/bin/python -m ruff check --fix
 	.venv/bin/python -m ruff format
 
-bench: .venv/.installed-test  ## run every scripts/bench/*.py
-	@for script in scripts/bench/*.py; do echo "$$script"; .venv/bin/python "$$script" || exit 1; done
+bench: .venv/.installed-test  ## run every benchmark of scripts/bench
+	@for script in $$(grep -l __main__ scripts/bench/*.py); do echo "$$script"; .venv/bin/python "$$script" || exit 1; done
 
 clean:  ## remove caches and build products; .venv stays
 	rm -rf build dist *.egg-info .coverage .coverage.* htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -3,7 +3,7 @@
 Both sides of a row run in this process, one after the other, on one thread and the same data; where the plain side
 would take minutes it does some of the partitions, and its time is scaled up. Ratios are of CPU time, the corpus of wall
 time. Exits with status 1 when a value or a p-value differs by more than 1e-9. METEOR alone: meteor.py; MMD:
-mmd_bert.py; the table of power in the cards: --power.
+mmd_bert.py.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import runpy
 import sys
 import time
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when numpy is imported
@@ -23,7 +26,6 @@ os.environ.setdefault("HF_EVALUATE_OFFLINE", "1")
 
 import numpy as np
 import numpy.typing as npt
-from distribution_power import formulas, print_corpora, print_power
 from distribution_reference import cider_d as cider_d_of_pair
 from distribution_reference import counted_q, frechet_by_singular_values, frechet_distance, sampled_trm
 from meteor import generated_captions
@@ -35,6 +37,7 @@ from vlgauge.statistics import partitions, permutation_pvalues
 Floats = npt.NDArray[np.float64]
 T = TypeVar("T")
 
+METRICS = Path(__file__).resolve().parents[2] / "metrics"
 TOLERANCE = 1e-9
 WIDTH = 384
 TRM_SIZES = {"trm-5v5": (5, 5), "trm-10v5": (10, 5), "trm-7v10": (7, 10), "trm-10v10": (10, 10)}
@@ -53,6 +56,11 @@ class Measured:
     difference: float
     target: float
     note: str = ""
+
+
+def formulas(metric: str, file: str) -> SimpleNamespace:
+    """A metric's own file, which is in no package."""
+    return SimpleNamespace(**runpy.run_path(str(METRICS / metric / f"{file}.py")))
 
 
 def timed(function: Callable[[], T]) -> tuple[float, T]:
@@ -92,7 +100,7 @@ def trm_row(name: str, smoke: bool) -> Measured:
 
 def frechet_row(name: str, smoke: bool) -> Measured:
     """Exact p of unit vectors; the plain form takes the root of a matrix for each partition."""
-    frechet, ways = formulas("frechet_bert"), partitions(5, 5).candidates
+    frechet, ways = formulas("frechet_bert", "frechet_bert"), partitions(5, 5).candidates
     n_fast, n_plain = (5, 1) if smoke else (400, 40)
     vectors = np.random.default_rng(0).normal(size=(n_fast, 10, WIDTH))
     vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
@@ -195,17 +203,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"rows to run, by default all: {', '.join(ROWS)}")
     parser.add_argument("--smoke", action="store_true", help="little data, to see that it runs")
-    parser.add_argument("--power", action="store_true", help="print the tables of size and power instead (40 minutes)")
-    parser.add_argument("--runs", type=int, metavar="N", help="sets per cell of the table of power")
     options = parser.parse_args(arguments)
     for name in options.rows:
         if name not in ROWS:
             parser.error(f"ROW must be one of {', '.join(ROWS)}, got {name}")
-    if options.power:
-        print_power(options.runs if options.runs or not options.smoke else 20)
-        print()
-        print_corpora(0.001 if options.runs or options.smoke else 1.0)
-        return 0
     print(f"{'row':<14} {'plain':>12} {'fast':>12} {'ratio':>9}  target")
     wrong = False
     for name in options.rows or ROWS:

@@ -8,13 +8,13 @@ value or a p-value differs by more than 1e-9.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import itertools
 import os
+import runpy
 import sys
 import time
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when numpy is imported
 
@@ -29,15 +29,9 @@ CHUNK = 1024  # examples at a time: 1024 x 252 statistics are 2 MB
 TOLERANCE = 1e-9
 
 
-def load_formulas() -> ModuleType:
+def load_formulas() -> SimpleNamespace:
     """The metric's own file, which is in no package."""
-    path = Path(__file__).resolve().parents[2] / "metrics" / "mmd_bert" / "mmd_bert.py"
-    spec = importlib.util.spec_from_file_location("mmd_bert_formulas", path)
-    if spec is None or spec.loader is None:
-        raise FileNotFoundError(f"`{path}` must be the file of the metric, got none")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[2] / "metrics" / "mmd_bert" / "mmd_bert.py")))
 
 
 def reference_mmd(candidates: Floats, references: Floats) -> float:
@@ -62,7 +56,7 @@ def reference_test(pooled: Floats, n: int) -> tuple[float, float]:
     return observed, as_large / len(splits)
 
 
-def exact_tests(formulas: ModuleType, vectors: npt.NDArray[np.float32], n: int) -> tuple[Floats, Floats]:
+def exact_tests(formulas: SimpleNamespace, vectors: npt.NDArray[np.float32], n: int) -> tuple[Floats, Floats]:
     """Null distributions, shape ``(S, P)``, and exact p-values, shape ``(S,)``, by the functions of the metric."""
     candidates = partitions(n, vectors.shape[1] - n, pvalue="exact").candidates
     nulls = []

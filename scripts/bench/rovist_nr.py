@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import math
 import random
 import re
+import runpy
 import statistics
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 from vlgauge.text.language import split_sentences, words
 
 Scorer = Callable[[list[str]], list[float]]
+
+# In no package.
+METRIC = Path(__file__).resolve().parents[2] / "metrics" / "rovist_nr" / "rovist_nr.py"
 
 FUNCTION_WORDS = (
     "the a to and of in was we it he she they had were for on with at his her our my i that this all so very there up "
@@ -89,21 +91,9 @@ def plain_scores(stories: list[str], n: int = 4) -> list[float]:
     return scores
 
 
-def load_formula() -> ModuleType:
-    """The metric file, imported from its folder."""
-    path = Path(__file__).resolve().parents[2] / "metrics" / "rovist_nr" / "rovist_nr.py"
-    spec = importlib.util.spec_from_file_location("rovist_nr_formula", path)
-    if spec is None or spec.loader is None:
-        raise FileNotFoundError(f"`{path}` must be the metric file, and is not there")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def our_scorer() -> Scorer:
     """Split, words and score of this package."""
-    non_redundancy = load_formula().non_redundancy
+    non_redundancy = runpy.run_path(str(METRIC))["non_redundancy"]
     return lambda stories: [
         non_redundancy([words(sentence) for sentence in split_sentences(story)]).score for story in stories
     ]

@@ -12,7 +12,7 @@ IMAGES = 100
 
 @pytest.fixture(scope="module")
 def power():
-    return script_module("bench/distribution_power.py")
+    return script_module("studies/distribution_power.py")
 
 
 @pytest.fixture(scope="module")

@@ -30,20 +30,3 @@ def test_unknown_rows_are_refused(bench, capsys):
     with pytest.raises(SystemExit):
         bench.main(["trm-9v9"])
     assert "ROW must be one of trm-5v5, trm-10v5," in capsys.readouterr().err
-
-
-def test_the_tables_of_size_and_power(bench, capsys):
-    assert bench.main(["--power", "--runs", "4"]) == 0
-    of_sets, of_corpora = (table.splitlines() for table in capsys.readouterr().out.split("\n\n"))
-    assert of_sets[0].startswith("| candidates differ by | 5v5 Q / separate Q / MMD / Frechet / base |")
-    first = ["| nothing (size)", "| location, +0.6 in every coordinate"]
-    assert [line.split(" | ")[0] for line in of_sets[2:4]] == first
-    assert len(of_sets) == 8
-    assert of_sets[4].split(" | ")[2].startswith("1 1 1 1")  # mode collapse at 10 v 5
-    assert of_corpora[0] == "| corpora of 100 images | 5v5 Q / separate Q / MMD / Frechet / base | 10v5 Q / " + (
-        "separate Q / MMD / Frechet / base |"
-    )
-    assert len(of_corpora) == 9
-    power, expected = of_corpora[3], of_corpora[8]
-    assert power.startswith("| corpus p: 10 images differ by +1 (power) | ")
-    assert expected.startswith("| expected mean ln p, no image differs | -.9")
