@@ -35,8 +35,8 @@ Args:
     references: list of caption sets written by people, one list of strings per example.
     embeddings: optional vectors instead of an encoder: a mapping from caption to vector, or a pair of lists of arrays
         of shape (n_captions, d).
-    return_details: whether to add the part of the means, distinct captions, partitions and null deviation of each
-        example.
+    return_details: whether to add the part of the means, distinct captions, partitions, null deviation and
+        distribution of each example, and its captions in the plane in which they vary most.
 
 Returns:
     frechet_bert: mean of the scores, at least 0, lower is better; above 0 for equal distributions, the more so the

@@ -36,7 +36,8 @@ Args:
     references: list of caption sets written by people, one list of strings per example.
     embeddings: optional vectors instead of an encoder: a mapping from caption to vector, or a pair of lists of arrays
         of shape (n_captions, d).
-    return_details: whether to add bandwidth, distinct captions, partitions and null deviation of each example.
+    return_details: whether to add bandwidth, distinct captions, partitions, null deviation and distribution of each
+        example, and its captions in the plane in which they vary most.
 
 Returns:
     mmd_bert: mean of the scores, lower is better; 0 on average for equal distributions, may be negative.

@@ -60,8 +60,8 @@ Args:
     references: list of caption sets written by people, one list of strings per example.
     distances: with the setting distance="precomputed", one array of shape (n + m, n + m) per example: entry [a, b] is
         the distance from a to b, the n candidates before the m references.
-    return_details: whether to add the counts of triangles, captions without tokens, distinct captions, partitions and
-        null deviations of each example.
+    return_details: whether to add the counts of triangles, captions without tokens, distinct captions, partitions, null
+        deviations and the columns of the null distribution of each example.
 
 Returns:
     trm: mean of the scores Q, in [0, 4/3], lower is better; not 0 for identical sets: read p-value and excess first.

@@ -12,7 +12,15 @@ import numpy.typing as npt
 from vlgauge import statistics
 from vlgauge.base.columns import Captions
 from vlgauge.base.metric import Metric
-from vlgauge.caption_sets.corpus_statistic import CorpusStatistic, Details, GroupScores, GroupStatistics, joined
+from vlgauge.caption_sets.corpus_statistic import (
+    CorpusStatistic,
+    Details,
+    GroupScores,
+    GroupStatistics,
+    Statistic,
+    joined,
+)
+from vlgauge.caption_sets.details import null_histogram, principal_plane
 from vlgauge.caption_sets.vectors import CaptionVectors, encoded_captions, given_captions, groups_of_equal_sizes
 from vlgauge.encoders.sentences.given import checked_encoder, pools, text_encoder
 from vlgauge.encoders.sentences.model import MINILM, POOLINGS
@@ -164,8 +172,10 @@ class CaptionSetMetric(Metric):
                 found, notes = score_group(chunk, n, ways)
                 for name, statistic in found.items():
                     tested[name].add(chunk, statistic)
-                for row, note in zip(chunk, notes, strict=True):
+                for index, (row, note) in enumerate(zip(chunk, notes, strict=True)):
                     details[row] = note | self._test_details(tested, ways, row)
+                    if return_details and "" in found:
+                        details[row] |= _null_details(found[""], index)
         extra = {key: value for name, one in tested.items() for key, value in one.keys(name, self.pvalue).items()}
         if return_details:
             extra["details"] = details
@@ -199,6 +209,14 @@ class CaptionSetMetric(Metric):
             return {}
         stds = {joined(name, "null_std"): float(one.test.null_stds[row]) for name, one in tested.items()}
         return {"n_partitions": ways.count, "exact": ways.exact, **stds}
+
+
+def _null_details(found: Statistic, index: int) -> dict[str, Any]:
+    """The columns of the null distribution of one example; nothing without a test."""
+    if found.null is None:
+        return {}
+    tolerance = np.broadcast_to(found.tolerance, len(found.scores))[index]
+    return {"null": null_histogram(found.null[index], float(tolerance))}
 
 
 class CaptionVectorMetric(CaptionSetMetric):
@@ -251,8 +269,11 @@ class CaptionVectorMetric(CaptionSetMetric):
 
         def scored(rows: list[int], n: int, ways: statistics.Partitions | None) -> GroupScores:
             found, details = score_group(vectors.stack(rows), n, ways)
-            distinct = [len(set(vectors.positions[row].tolist())) for row in rows]
-            return found, [note | {"n_distinct": k} for note, k in zip(details, distinct, strict=True)]
+            for note, row in zip(details, rows, strict=True):
+                note["n_distinct"] = len(set(vectors.positions[row].tolist()))
+                if return_details:
+                    note["plane"] = principal_plane(vectors.stack([row])[0])
+            return found, details
 
         return self.score_sets(
             predictions,

@@ -221,7 +221,10 @@ def test_details_and_undefined_examples(metric):
     assert first == {
         **{"squared_mean_distance": pytest.approx((2.0 - 0.5) ** 2 + (4 / 3) ** 2), "n_distinct": 4},
         **{"n_partitions": 10, "exact": True, "null_std": first["null_std"]},
+        **{"null": first["null"], "plane": first["plane"]},
     }
+    assert sum(first["null"]["counts"]) == 10
+    assert len(first["plane"]["points"]) == 5
     assert first["null_std"] > 0
     assert result["frechet_bert_details"][1:] == [{}, {}]
 

@@ -91,7 +91,7 @@ def test_details(mmd_bert):
         predictions=[["a", "a"], ["a"]], references=[["c", "d"], ["b"]], embeddings=VECTORS, return_details=True
     )
     first, undefined = result["mmd_bert_details"]
-    assert set(first) == {"bandwidth", "n_distinct", "n_partitions", "exact", "null_std"}
+    assert set(first) == {"bandwidth", "n_distinct", "n_partitions", "exact", "null_std", "null", "plane"}
     assert (first["n_distinct"], first["n_partitions"], first["exact"]) == (3, 6, True)
     assert undefined == {}
 
