@@ -3,6 +3,23 @@
 import pytest
 from folders import EXAMPLES
 
+# The libraries take seconds to import, so one process does it, and each case starts from a copy of it.
+APART = """
+import os, traceback
+{ready}
+for case in {cases!r}:
+    child = os.fork()
+    if not child:
+        try:
+            exec(case)
+            sys.stdout.flush()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, case
+"""
+
 
 def test_score_of_a_picture_imports_neither_other_towers_nor_compilers(run_python, tmp_path):
     pytest.importorskip("open_clip")
@@ -33,19 +50,13 @@ print(evaluate.evaluation_suite.__name__)
     assert run_python(code, cwd=tmp_path) == "evaluate.evaluation_suite\n"
 
 
-@pytest.mark.parametrize("touch", ["evaluator.__name__", "evaluator('none')", "isinstance(0, Evaluator)"])
-def test_a_stand_in_forwards_whatever_is_asked_of_it(run_python, tmp_path, touch):
-    code = f"""
-from vlgauge.lean_imports import lean_import
-lean_import("evaluate")
-from evaluate import Evaluator, evaluator
-try:
-    print({touch})
-except KeyError as error:
-    print("Unknown task" in str(error))
-"""
-    printed = {"evaluator.__name__": "evaluator\n", "evaluator('none')": "True\n"}.get(touch, "False\n")
-    assert run_python(code, cwd=tmp_path) == printed
+def test_a_stand_in_forwards_whatever_is_asked_of_it(run_python, tmp_path):
+    ready = "from vlgauge.lean_imports import lean_import\nlean_import('evaluate')\n"
+    ready += "from evaluate import Evaluator, evaluator"
+    unknown = "try:\n    evaluator('none')\nexcept KeyError as error:\n    print('Unknown task' in str(error))"
+    cases = ["print(evaluator.__name__)", unknown, "print(isinstance(0, Evaluator))"]
+    printed = run_python(APART.format(ready=ready, cases=cases), cwd=tmp_path)
+    assert printed.splitlines() == ["evaluator", "True", "False"]
 
 
 def test_towers_of_timm_come_when_they_are_built(run_python, tmp_path):
@@ -87,37 +98,31 @@ except ImportError as error:
     assert run_python(code, cwd=tmp_path) == "[] True\n"
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
+def test_evaluators_look_as_if_they_had_been_there(run_python, tmp_path):
+    ready = "from vlgauge.lean_imports import lean_import\nevaluate = lean_import('evaluate')\n"
+    ready += "assert not [name for name in sys.modules if name.startswith('evaluate.evaluat')]"
+    cases = [
         "from evaluate.evaluator.base import Evaluator; assert evaluate.Evaluator is Evaluator",
         "import evaluate.evaluator; assert type(evaluate.evaluator).__name__ == 'function'",
         "from evaluate import Evaluator; assert isinstance(Evaluator, type) and int in (Evaluator | int).__args__",
         "assert type(vars(evaluate)['evaluator']).__name__ == 'function'",
         "evaluate.evaluator = 5; from evaluate.evaluator.base import Evaluator; assert evaluate.evaluator == 5",
-    ],
-)
-def test_evaluators_look_as_if_they_had_been_there(run_python, tmp_path, code):
-    ready = "from vlgauge.lean_imports import lean_import\nevaluate = lean_import('evaluate')\n"
-    ready += "assert not [name for name in sys.modules if name.startswith('evaluate.evaluat')]\n"
-    assert run_python(f"{ready}{code}\nprint('whole')", cwd=tmp_path) == "whole\n"
+    ]
+    run_python(APART.format(ready=ready, cases=cases), cwd=tmp_path)
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
+def test_compilers_and_towers_look_as_if_they_had_been_there(run_python, tmp_path):
+    pytest.importorskip("open_clip")
+    ready = "from vlgauge.lean_imports import lean_import\nopen_clip = lean_import('open_clip')\n"
+    ready += "assert not [name for name in sys.modules if name.startswith('torch._dynamo')]"
+    cases = [
         "import torch; assert torch.compile(torch.nn.Linear(2, 1), backend='eager')(torch.ones(3, 2)).shape == (3, 1)",
         "import torch._dynamo.config",
         "import open_clip.hf_model; assert open_clip.factory.CoCa is open_clip.CoCa is open_clip.coca_model.CoCa",
         "from unittest import mock\nwith mock.patch('open_clip.timm_model.TimmModel', 5): pass\n"
         "assert open_clip.model.TimmModel is open_clip.timm_model.TimmModel != 5",
-    ],
-)
-def test_compilers_and_towers_look_as_if_they_had_been_there(run_python, tmp_path, code):
-    pytest.importorskip("open_clip")
-    ready = "from vlgauge.lean_imports import lean_import\nopen_clip = lean_import('open_clip')\n"
-    ready += "assert not [name for name in sys.modules if name.startswith('torch._dynamo')]\n"
-    assert run_python(f"{ready}{code}\nprint('whole')", cwd=tmp_path).splitlines()[-1] == "whole"
+    ]
+    run_python(APART.format(ready=ready, cases=cases), cwd=tmp_path)
 
 
 def test_beside_another_thread_a_library_is_imported_whole(run_python, tmp_path):
