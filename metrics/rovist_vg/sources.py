@@ -84,7 +84,7 @@ def refuse_without_idf() -> NoReturn:
     raise SourcesMissing(
         "`idf` is missing: give a fitted JSON file, a mapping, or the list of the stories of a corpus (Wang et al., "
         f"2022, Eq. 1), or idf=None for weights of 1; the authors' pickle is at {AUTHORS_IDF}, and "
-        "`vlgauge.text.story_idf.read_pickled(path)` reads it"
+        "`vlgauge idf OUT --pickle FILE` converts it"
     )
 
 

@@ -1,13 +1,11 @@
 """Idf tables: fitted, given, read from files of ours and from a pickle that may be hostile."""
 
 import collections
-import json
 import math
 import os
 import pickle
 
 import pytest
-from script_modules import script_module
 
 from vlgauge.text.story_idf import IdfTable, fit_idf, idf_table, read_pickled
 
@@ -84,7 +82,9 @@ def test_broken_files(tmp_path, content, message):
 
 
 def test_no_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"`idf` must name an existing JSON file, got '.*none\.json'; .*fit"):
+    with pytest.raises(
+        FileNotFoundError, match=r"`idf` must name an existing JSON file, .*none\.json'; `vlgauge idf OUT"
+    ):
         idf_table(tmp_path / "none.json")
 
 
@@ -94,9 +94,7 @@ def test_a_pickled_dictionary(tmp_path):
         (tmp_path / "idf.pkl").write_bytes(pickle.dumps(values, protocol))
         table = read_pickled(tmp_path / "idf.pkl")
         assert table == IdfTable(None, values)
-    with pytest.raises(
-        ValueError, match=r"`idf` must be UTF-8 text.*story_idf\.read_pickled\(path\)` reads"
-    ):
+    with pytest.raises(ValueError, match=r"`idf` must be UTF-8 text.*`vlgauge idf OUT --pickle FILE` converts"):
         idf_table(tmp_path / "idf.pkl")
 
 
@@ -124,26 +122,3 @@ def test_pickles_of_something_else(tmp_path, monkeypatch, content, message):
     with pytest.raises(ValueError, match=message):
         read_pickled(tmp_path / "idf.pkl")
     assert not (tmp_path / "made-by-a-pickle").exists()
-
-
-@pytest.fixture
-def script():
-    return script_module("make/fit_idf.py")
-
-
-def test_the_script(script, tmp_path, capsys):
-    corpus, out = tmp_path / "corpus.jsonl", tmp_path / "idf.json"
-    corpus.write_text("".join(json.dumps({"story": story}) + "\n" for story in STORIES))
-    assert script.main([str(out), "--stories", str(corpus)]) == 0
-    assert idf_table(out) == fit_idf(STORIES)
-    assert capsys.readouterr().out.endswith(f"words of 3 stories: {out}\n")
-    assert script.main([str(out), "--stories", str(corpus), "--lowercase"]) == 0
-    assert idf_table(out) == fit_idf(STORIES, lowercase=True)
-    (tmp_path / "idf.pkl").write_bytes(pickle.dumps({"dog": 2.0}))
-    assert script.main([str(out), "--pickle", str(tmp_path / "idf.pkl")]) == 0
-    assert idf_table(out).value("dog") == 2.0
-    capsys.readouterr()
-    assert script.main([str(out), "--stories", str(corpus), "--column", "text"]) == 2
-    assert capsys.readouterr().err.startswith("fit_idf: error: FILE must have the column 'text'")
-    assert script.main([str(out), "--pickle", str(corpus)]) == 2
-    assert "must be a whole pickle" in capsys.readouterr().err

@@ -42,6 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
         convert,
         distance,
         grounding,
+        idf,
         info,
         listing,
         prefetch,
@@ -54,7 +55,10 @@ def build_parser() -> argparse.ArgumentParser:
     parser = OneLineParser(prog="vlgauge", description="Metrics for generated captions and visual stories.")
     parser.add_argument("--version", action="version", version=f"vlgauge {vlgauge.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (listing, score, sensitivity, style, grounding, distance, protocol, prefetch, convert, cache, info):
+    for command in (
+        *(listing, score, sensitivity, style, grounding, distance, protocol),
+        *(prefetch, convert, idf, cache, info),
+    ):
         command.add_parser(commands)
     return parser
 

@@ -101,9 +101,9 @@ _ROVIST_VG = (
     ),
     ByHand(
         "idf of RoViST-VG",
-        f"fetch the authors' pickle yourself from {GROUNDING_IDF}, read it by "
-        "vlgauge.text.story_idf.read_pickled(FILE), and pass the table as `idf`; or fit one on a corpus of yours, "
-        "or idf=None for weights of 1",
+        f"fetch the authors' pickle yourself from {GROUNDING_IDF}, convert it by "
+        "vlgauge idf OUT --pickle FILE, and pass OUT as `idf`; or fit one on a corpus of yours by vlgauge idf OUT "
+        "--stories FILE, or pass idf=None for weights of 1",
     ),
 )
 

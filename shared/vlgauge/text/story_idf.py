@@ -100,7 +100,7 @@ def idf_table(source: Any, *, lowercase: bool = False) -> IdfTable:
 
     Args:
         source: A table, a JSON file ``{"N", "df", "lowercase"}`` or ``{word: idf}``, such a mapping, or the stories of
-            the corpus. For a pickle see `read_pickled`.
+            the corpus; not a pickle, see `read_pickled`.
         lowercase: Whether words of a corpus that differ only in case are the same; a table says so itself.
 
     Raises:
@@ -124,13 +124,12 @@ def idf_table(source: Any, *, lowercase: bool = False) -> IdfTable:
 def _json_object(file: Path) -> dict[str, Any]:
     if not file.is_file():
         raise FileNotFoundError(
-            f"`idf` must name an existing JSON file, got {str(file)!r}; "
-            "`vlgauge.text.story_idf.fit_idf(stories).save(path)` writes one"
+            f"`idf` must name an existing JSON file, got {str(file)!r}; `vlgauge idf OUT --stories FILE` writes one"
         )
     try:
         content = read_json(file, "`idf`")
     except ValueError as error:
-        hint = "; `vlgauge.text.story_idf.read_pickled(path)` reads a pickle" if file.suffix in PICKLES else ""
+        hint = "; `vlgauge idf OUT --pickle FILE` converts a pickle" if file.suffix in PICKLES else ""
         raise ValueError(f"{error}{hint}") from None
     if not isinstance(content, dict):
         raise ValueError(f"`idf` must be a file with a JSON object, got a {type(content).__name__}")

@@ -1,0 +1,72 @@
+"""`vlgauge idf`: a table of idf weights from stories, or from the authors' pickle."""
+
+import json
+import pickle
+
+import pytest
+
+from vlgauge.cli import main
+from vlgauge.text.story_idf import fit_idf, idf_table
+
+STORIES = [["The dog ran home.", "It was night."], "The Dog slept.", ["A cat sat."]]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps({"story": story, "name": "x"}) + "\n" for story in STORIES))
+    return path
+
+
+@pytest.fixture
+def pickled(tmp_path):
+    path = tmp_path / "idf.pkl"
+    path.write_bytes(pickle.dumps({"dog": 2.0}))
+    return path
+
+
+def idf(*arguments):
+    return main(["idf", *map(str, arguments)])
+
+
+def test_words_of_stories_are_counted(corpus, tmp_path, capsys):
+    out = tmp_path / "idf.json"
+    assert idf(out, "--stories", corpus) == 0
+    assert idf_table(out) == fit_idf(STORIES)
+    assert capsys.readouterr().out == f"{len(fit_idf(STORIES).df)} words of 3 stories: {out}\n"
+    assert idf(out, "--stories", corpus, "--lowercase") == 0
+    assert idf_table(out) == fit_idf(STORIES, lowercase=True)
+    corpus.rename(tmp_path / "corpus")
+    assert idf(out, "--stories", tmp_path / "corpus", "--column", "name", "--input-format", "jsonl") == 0
+    assert idf_table(out) == fit_idf(["x"] * 3)
+
+
+def test_the_pickle_is_converted(pickled, tmp_path, capsys):
+    out = tmp_path / "idf.json"
+    assert idf(out, "--pickle", pickled) == 0
+    assert idf_table(out).value("dog") == 2.0
+    assert capsys.readouterr().out == f"1 words of an unknown number of stories: {out}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["idf.json", "--stories", "corpus.jsonl", "--column", "text"], "FILE must have the column 'text'"),
+        (["idf.json", "--stories", "corpus.jsonl", "--max-rows", "2"], "FILE must have at most 2 rows"),
+        (["idf.json", "--pickle", "corpus.jsonl"], "`corpus.jsonl` must be a whole pickle"),
+        (["idf.txt", "--pickle", "idf.pkl"], "OUT must end in .json, got 'idf.txt'"),
+        (["idf.pkl", "--pickle", "idf.pkl"], "OUT must be another file than FILE, got 'idf.pkl' for both"),
+        (["no/idf.json", "--pickle", "idf.pkl"], "OUT must be a file in an existing folder, got 'no/idf.json'"),
+        *(
+            (["idf.json", "--pickle", "idf.pkl", *words], "--column, --input-format and --lowercase must come with")
+            for words in (["--lowercase"], ["--column", "text"], ["--input-format", "csv"])
+        ),
+    ],
+)
+def test_errors_are_one_line_and_nothing_is_written(corpus, pickled, tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert idf(*arguments) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"vlgauge idf: error: {message}")
+    assert {path.name for path in tmp_path.iterdir()} == {"corpus.jsonl", "idf.pkl"}
