@@ -84,3 +84,19 @@ def progress_bar(total: int, description: str, progress: Progress = None) -> Ite
     delay = DELAY_SECONDS if progress is None else 0.0
     with tqdm(total=total, desc=description, disable=disable, delay=delay, leave=False) as bar:
         yield bar.update
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Context without the bars and remarks of the library transformers; our own messages say what is wrong."""
+    from transformers.utils import logging
+
+    bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

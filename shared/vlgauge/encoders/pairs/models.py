@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from vlgauge.files import read_json
+from vlgauge.progress import quiet_transformers
 from vlgauge.signatures import local_name
 from vlgauge.weights import known_tensors
 from vlgauge.weights.files import SourcesMissing, WeightsNotFound, hub_folder, hub_folder_here, sha256_of
@@ -187,7 +187,7 @@ def load_pair_model(found: PairModel) -> tuple[Any, Any]:
             'classifiers of sentence pairs need more packages; run: pip install "vlgauge[rovist-c]"'
         ) from error
 
-    with quiet_transformers(transformers), torch.random.fork_rng(devices=[]):
+    with quiet_transformers(), torch.random.fork_rng(devices=[]):
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(
                 str(found.folder), local_files_only=True, trust_remote_code=False
@@ -203,21 +203,6 @@ def load_pair_model(found: PairModel) -> tuple[Any, Any]:
     if tokenizer.pad_token_id is None:
         raise ValueError(f"`model` must have a tokenizer with a padding token, got none in {found.name!r}")
     return tokenizer, classifier.float().eval()
-
-
-@contextmanager
-def quiet_transformers(transformers: Any) -> Iterator[None]:
-    """Context without the bars and remarks of the library; our own messages say what is wrong."""
-    logging = transformers.utils.logging
-    bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
 
 
 def _of_folder(found: PairModel) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge.encoders.pairs.models import quiet_transformers
+from vlgauge.progress import quiet_transformers
 from vlgauge.weights import known_tensors
 
 
@@ -26,13 +26,12 @@ def load_sentence_model(folder: Path, pooling: str, device: str) -> Any:
     """
     try:
         import torch
-        import transformers
         from sentence_transformers import SentenceTransformer
         from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
     except ImportError as error:
         raise ImportError('sentence encoders need more packages; run: pip install "vlgauge[mmd-bert]"') from error
 
-    with quiet_transformers(transformers), torch.random.fork_rng(devices=[]):
+    with quiet_transformers(), torch.random.fork_rng(devices=[]):
         try:
             model = SentenceTransformer(
                 str(folder), device=device, local_files_only=True, model_kwargs={"use_safetensors": True}

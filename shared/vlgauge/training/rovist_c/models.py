@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from vlgauge.encoders.pairs.models import quiet_transformers
+from vlgauge.progress import quiet_transformers
 from vlgauge.weights.files import hub_folder
 
 from .pairs import LABELS
@@ -45,7 +45,7 @@ def base_model(name: str) -> tuple[Any, Any, str]:
         repository, _, revision = name.partition("@")
         folder = hub_folder(repository, revision or None, _FILES, "or pass a folder as --base, or --fresh")
         loaded = f"{repository}@{folder.name}"
-    with quiet_transformers(transformers):
+    with quiet_transformers():
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
         model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
             str(folder),
