@@ -28,7 +28,8 @@ from PIL import Image
 from torch.utils.data import DataLoader
 
 import vlgauge
-from vlgauge.encoders.clip.architectures import ClipArchitecture, architecture_of
+from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.encoders.clip.backbones import architecture_of
 from vlgauge.encoders.clip.encoder import ClipEncoder
 from vlgauge.encoders.clip.model import build_model, empty_model
 from vlgauge.encoders.clip.towers import ClipTowers

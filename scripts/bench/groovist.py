@@ -76,7 +76,7 @@ def time_encoder(n_stories: int, backbone: str = "ViT-B/32") -> dict[str, float]
     import torch
     from safetensors.torch import save_file
 
-    from vlgauge.encoders.clip.architectures import architecture_of
+    from vlgauge.encoders.clip.backbones import architecture_of
     from vlgauge.encoders.clip.loading import clip_encoder
 
     rng = np.random.default_rng(0)

@@ -14,10 +14,8 @@ from tiny_rovist_c import CHECKPOINT
 from tiny_rovist_c import TINY as TINY_PAIR
 from tiny_vit import old_names, tiny_vit, write_authors, write_ours
 
-from vlgauge.encoders.clip.checkpoints import checked_adapter, clip_state
+from vlgauge.encoders.clip.checkpoints import checked_adapter, clip_state, read_state
 from vlgauge.encoders.clip.heads import adapter_of, heads_digest, heads_of, read_adapter, write_adapter
-from vlgauge.encoders.clip.model import read_state
-from vlgauge.encoders.clip.tensor_names import expected_shapes
 from vlgauge.encoders.grounding.model import grounding_model
 from vlgauge.encoders.grounding.vit import build_vit
 from vlgauge.encoders.pairs.loading import pair_scorer
@@ -53,14 +51,9 @@ def unnamed(found, told=lambda name: name):
 
 
 # -- CLIP -------------------------------------------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def shapes():
-    return expected_shapes(TINY)
-
-
-def test_clip(shapes):
+def test_clip():
     state = tiny_state()
-    found = refusals(state, lambda tensors: clip_state(tensors, TINY, source="x", shapes=shapes))
+    found = refusals(state, lambda tensors: clip_state(tensors, TINY, source="x"))
     assert (accepted(found), unnamed(found)) == ([], [])
 
 
@@ -77,29 +70,29 @@ def test_clip_from_a_file(tmp_path):
             load({other: value for other, value in state.items() if other != name})
 
 
-def test_clip_by_the_names_of_hugging_face(shapes):
+def test_clip_by_the_names_of_hugging_face():
     from transformers import CLIPConfig, CLIPModel
 
     sizes = {"hidden_size": 64, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 1}
     vision = {**sizes, "hidden_size": 128, "intermediate_size": 512, "num_attention_heads": 2, "patch_size": 32}
     config = CLIPConfig(text_config={**sizes, "vocab_size": 49408}, vision_config=vision, projection_dim=32)
     state = {name: tensor.detach() for name, tensor in CLIPModel(config).state_dict().items()}
-    found = refusals(state, lambda tensors: clip_state(tensors, TINY, source="x", shapes=shapes))
+    found = refusals(state, lambda tensors: clip_state(tensors, TINY, source="x"))
     assert accepted(found) == []
     assert EXTRA in found[EXTRA]
 
 
-def test_low_rank_updates(shapes):
+def test_low_rank_updates():
     lora = rand_clip().to_torch(rand_clip().make_lora("tiny"))
     base = tiny_state()
-    found = refusals(lora, lambda tensors: clip_state({**base, **tensors}, TINY, source="x", shapes=shapes))
+    found = refusals(lora, lambda tensors: clip_state({**base, **tensors}, TINY, source="x"))
     assert accepted(found) == []
     pairs = sorted({name[:-1] for name in lora})
     left = []
     for pair in pairs:
         rest = {name: value for name, value in lora.items() if name[:-1] != pair}
         try:
-            clip_state({**base, **rest}, TINY, source="x", shapes=shapes)
+            clip_state({**base, **rest}, TINY, source="x")
             left.append(pair)
         except ValueError as error:
             assert "must have a LoRA update of each layer, lacks that of" in str(error)  # noqa: PT017

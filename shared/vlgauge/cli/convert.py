@@ -30,9 +30,10 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare, write, and tell what differs."""
-    from vlgauge.encoders.clip.architectures import architecture_of
+    from vlgauge.encoders.clip.backbones import architecture_of
+    from vlgauge.encoders.clip.checkpoints import read_state
     from vlgauge.encoders.clip.conversion import convert
-    from vlgauge.encoders.clip.model import given_file, read_state
+    from vlgauge.encoders.clip.model import given_file
     from vlgauge.weights.files import sha256_of
 
     row = architecture_of(options.backbone)

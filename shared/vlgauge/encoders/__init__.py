@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from vlgauge.media.pictures import Picture
 from vlgauge.pool import EncoderPool, pool
 from vlgauge.progress import Progress
 from vlgauge.weights.files import WeightsNotFound
-
-if TYPE_CHECKING:
-    # pictures imports a module of this package.
-    from vlgauge.media.pictures import Picture
 
 __all__ = ["EncoderPool", "ImageTextEncoder", "TextEncoder", "TextHidden", "WeightsNotFound", "pool"]
 

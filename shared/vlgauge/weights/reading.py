@@ -15,7 +15,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.encoders.clip.architectures import TABLE
 from vlgauge.files import first_repeated, open_file
 from vlgauge.weights import known_tensors
 from vlgauge.weights.files import sha256_of
@@ -36,13 +35,13 @@ _ADVICE = "save its tensors alone, torch.save({'state_dict': model.state_dict()}
 _TORCH_REASON = re.compile(r"WeightsUnpickler error: (.*?)(?: Check the documentation|$)")
 
 
-def read_tensors(path: str | PathLike[str], *, archives: Collection[str] | None = None) -> dict[str, torch.Tensor]:
+def read_tensors(path: str | PathLike[str], *, archives: Collection[str] = ()) -> dict[str, torch.Tensor]:
     """The tensors of a weight file by the names that they have there.
 
     Args:
         path: Safetensors; a file of ``torch.save`` with a state dict, bare or under ``"state_dict"``; or one of
             OpenAI's TorchScript archives.
-        archives: SHA-256 of the archives that may be opened; None for those of the table of architectures.
+        archives: SHA-256 of the TorchScript archives that may be opened, since that can run what is in them.
 
     Raises:
         ValueError: If the file is anything else: code in a pickle, an unknown archive, a web page, cut short.
@@ -55,7 +54,7 @@ def read_tensors(path: str | PathLike[str], *, archives: Collection[str] | None 
     if is_safetensors(start):
         return _read_safetensors(file)
     if _is_torchscript(file):
-        return _read_archive(file, openai_archives() if archives is None else archives)
+        return _read_archive(file, archives)
     return state_dict_in(read_torch_object(file), file)
 
 
@@ -141,11 +140,6 @@ def given_as(setting: str) -> Iterator[None]:
         yield
     except ValueError as error:
         raise ValueError(str(error).replace("`checkpoint`", f"`{setting}`", 1)) from error
-
-
-def openai_archives() -> frozenset[str]:
-    """SHA-256 of OpenAI's published archives."""
-    return frozenset(row.openai_sha256 for row in TABLE.values() if row.openai_sha256)
 
 
 def is_safetensors(start: bytes) -> bool:

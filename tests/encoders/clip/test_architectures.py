@@ -1,20 +1,11 @@
-"""The table of CLIP backbones: every row builds with its widths, and nothing in a built model is random."""
+"""The table of CLIP backbones: every row builds with its widths."""
 
 import re
 
 import pytest
-from tiny_clip import TINY
 
-from vlgauge.encoders.clip.architectures import (
-    CONVERTED_HUB_FILE,
-    HALF,
-    HUB_FILE,
-    OPENAI_MEAN,
-    OPENAI_STD,
-    TABLE,
-    architecture_of,
-)
-from vlgauge.encoders.clip.model import build_model, causal_mask, empty_model
+from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, HALF, HUB_FILE, OPENAI_MEAN, OPENAI_STD, TABLE
+from vlgauge.encoders.clip.model import empty_model
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -52,54 +43,3 @@ def test_the_table_is_complete():
         assert row.size == (288 if name == "RN50x4" else 224)
         colours = (HALF, HALF) if name == "laion/ViT-L-14" else (OPENAI_MEAN, OPENAI_STD)
         assert (row.mean, row.std) == colours
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("ViT-B-32", "must be one of 'ViT-B/32', .* got 'ViT-B-32'; did you mean 'ViT-B/32'"),
-        ("ViT-B-32:openai", "must have the activation of its weights, .* use 'ViT-B-32-quickgelu:openai'"),
-        ("ViT-B-16:mine", "must be 'ViT-B-16:TAG' with one of the tags openai, .* got 'ViT-B-16:mine'"),
-        ("nothing:openai", "must be an architecture that open_clip has weights for, got 'nothing'"),
-        ("coca_ViT-B-32:laion2b_s13b_b90k", "must be a CLIP with plain preprocessing"),
-    ],
-)
-def test_unknown_backbones(name, message):
-    with pytest.raises(ValueError, match=f"`backbone` {message}"):
-        architecture_of(name)
-
-
-def test_any_other_backbone_takes_its_settings_from_its_tag():
-    row = architecture_of("ViT-H-14-378-quickgelu:dfn5b")
-    assert (row.resize, row.size, row.image_width, row.text_width, row.embed_width) == ("squash", 378, 1280, 1024, 1024)
-    row = architecture_of("ViT-L-14:laion2b_s32b_b82k")
-    assert (row.mean, row.std, row.repository) == (HALF, HALF, TABLE["laion/ViT-L-14"].repository)
-    assert architecture_of("RN50-quickgelu:yfcc15m").resnet
-
-
-def test_the_mask_is_built_again():
-    import torch
-
-    row = TINY
-    wanted = empty_model(row, "cpu").attn_mask
-    assert torch.equal(causal_mask(77), wanted)
-    state = empty_model(row, "cpu").state_dict()
-    built = build_model(row, state)
-    assert torch.equal(built.attn_mask, wanted)
-    assert "attn_mask" not in built.state_dict()
-
-
-def test_a_missing_tensor_is_never_random():
-    state = dict(empty_model(TINY, "cpu").state_dict())
-    del state["visual.proj"]
-    with pytest.raises(RuntimeError, match=r"Missing key.*visual\.proj"):
-        build_model(TINY, state)
-
-
-def test_building_draws_no_random_number():
-    import torch
-
-    state = empty_model(TINY, "cpu").state_dict()
-    before = torch.random.get_rng_state()
-    build_model(TINY, state)
-    assert torch.equal(before, torch.random.get_rng_state())

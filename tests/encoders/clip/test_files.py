@@ -9,7 +9,8 @@ import pytest
 from tiny_clip import TINY, write_tiny
 
 from vlgauge.encoders import WeightsNotFound
-from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, TABLE, architecture_of
+from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, TABLE
+from vlgauge.encoders.clip.backbones import architecture_of
 from vlgauge.encoders.clip.loading import clip_encoder, clip_with_checkpoint
 from vlgauge.encoders.clip.model import find_weights
 from vlgauge.network import NetworkError

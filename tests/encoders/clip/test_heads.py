@@ -10,8 +10,8 @@ from tiny_clip import TINY, golden_arrays, golden_json, rand_clip, tiny_state
 
 from vlgauge.encoders.clip import checkpoints
 from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.encoders.clip.checkpoints import adapter_of, heads_digest, load_checkpoint, read_adapter, write_adapter
-from vlgauge.encoders.clip.heads import FORMAT
+from vlgauge.encoders.clip.checkpoints import load_checkpoint
+from vlgauge.encoders.clip.heads import FORMAT, adapter_of, heads_digest, read_adapter, write_adapter
 
 
 @pytest.fixture(scope="module")

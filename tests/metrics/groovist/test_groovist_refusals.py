@@ -57,7 +57,7 @@ def test_published_theta_needs_the_published_encoder():
 @pytest.mark.filterwarnings("ignore:the theta of AESOP was made with the regions of its authors")
 def test_published_theta(monkeypatch):
     from vlgauge.encoders.clip import loading
-    from vlgauge.encoders.clip.architectures import architecture_of
+    from vlgauge.encoders.clip.backbones import architecture_of
 
     encoder = FakeClip("ViT-B-32-quickgelu@00000000")
     encoder.row, encoder.digest = architecture_of("ViT-B/32"), "0" * 64

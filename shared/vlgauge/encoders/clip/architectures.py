@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, Literal
 
 Colour = tuple[float, float, float]
@@ -148,29 +147,5 @@ _ROWS = (
     ),
 )
 TABLE: dict[str, ClipArchitecture] = {row.name: row for row in _ROWS}
-
-
-def architecture_of(backbone: str | ClipArchitecture) -> ClipArchitecture:
-    """The row of a backbone.
-
-    Args:
-        backbone: A name of the table such as ``"ViT-B/32"``; an architecture and a tag of open_clip such as
-            ``"ViT-B-16:laion2b_s34b_b88k"``; or a row of the caller's own.
-
-    Raises:
-        ValueError: If there is no such backbone.
-    """
-    if isinstance(backbone, ClipArchitecture):
-        return backbone
-    if backbone in TABLE:
-        return TABLE[backbone]
-    if ":" in str(backbone):
-        from vlgauge.encoders.clip.backbones import open_clip_architecture
-
-        return open_clip_architecture(backbone)
-    close = get_close_matches(str(backbone), TABLE, n=1, cutoff=0.5)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise ValueError(
-        f"`backbone` must be one of {', '.join(map(repr, TABLE))}, or open_clip's 'ARCHITECTURE:TAG', got {backbone!r}"
-        f"{hint}"
-    )
+# SHA-256 of the archives with a program that OpenAI published; no other is opened.
+OPENAI_ARCHIVES = frozenset(row.openai_sha256 for row in TABLE.values() if row.openai_sha256)

@@ -1,16 +1,41 @@
-"""Backbones that are not in the table: any architecture of open_clip with a tag of published weights.
+"""Which backbone a name stands for: a row of the table, or any architecture of open_clip with a tag of its weights.
 
 The tag is asked for even with a file of one's own, because it alone knows mean, standard deviation and activation.
 """
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Any
 
-from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, HUB_FILE, ClipArchitecture
+from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, HUB_FILE, TABLE, ClipArchitecture
 from vlgauge.lean_imports import lean_import
 
 _RESIZE = {"shortest": "crop", "squash": "squash"}
+
+
+def architecture_of(backbone: str | ClipArchitecture) -> ClipArchitecture:
+    """The row of a backbone.
+
+    Args:
+        backbone: A name of the table such as ``"ViT-B/32"``; an architecture and a tag of open_clip such as
+            ``"ViT-B-16:laion2b_s34b_b88k"``; or a row of the caller's own.
+
+    Raises:
+        ValueError: If there is no such backbone.
+    """
+    if isinstance(backbone, ClipArchitecture):
+        return backbone
+    if backbone in TABLE:
+        return TABLE[backbone]
+    if ":" in str(backbone):
+        return open_clip_architecture(backbone)
+    close = get_close_matches(str(backbone), TABLE, n=1, cutoff=0.5)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise ValueError(
+        f"`backbone` must be one of {', '.join(map(repr, TABLE))}, or open_clip's 'ARCHITECTURE:TAG', got {backbone!r}"
+        f"{hint}"
+    )
 
 
 def open_clip_architecture(name: str) -> ClipArchitecture:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.encoders.clip.architectures import OPENAI_ARCHIVES, ClipArchitecture
 from vlgauge.encoders.clip.heads import (
     FORMAT,
     Adapter,
@@ -21,29 +22,15 @@ from vlgauge.encoders.clip.heads import (
     is_head,
     read_adapter,
     safetensors_metadata,
-    write_adapter,
 )
 from vlgauge.encoders.clip.lora import has_lora, merged_lora
-from vlgauge.encoders.clip.tensor_names import expected_shapes, normalised, refuse_other_tensors
+from vlgauge.encoders.clip.model import expected_shapes
+from vlgauge.encoders.clip.tensor_names import normalised, refuse_other_tensors
 from vlgauge.weights.files import sha256_of
-from vlgauge.weights.reading import checked_file, read_tensors
+from vlgauge.weights.reading import checked_file, given_as, read_tensors
 
 if TYPE_CHECKING:
     import torch
-
-__all__ = [
-    "Adapter",
-    "Checkpoint",
-    "adapter_of",
-    "checked_adapter",
-    "clip_state",
-    "differences",
-    "heads_digest",
-    "load_checkpoint",
-    "read_adapter",
-    "read_tensors",
-    "write_adapter",
-]
 
 State = dict[str, "torch.Tensor"]
 
@@ -78,13 +65,25 @@ class Checkpoint:
     verified: bool = True
 
 
-def clip_state(
-    tensors: Mapping[str, torch.Tensor],
-    row: ClipArchitecture,
-    *,
-    source: str,
-    shapes: Mapping[str, Sequence[int]] | None = None,
-) -> State:
+def read_state(path: Path, row: ClipArchitecture, *, setting: str = "weights") -> State:
+    """Tensors of a file of weights by open_clip's names; see `clip_state` for what is refused.
+
+    Args:
+        path: File.
+        row: The architecture.
+        setting: What the file was given as, for messages.
+    """
+    shapes = expected_shapes(row)
+    with given_as(setting):
+        tensors = read_tensors(path, archives=OPENAI_ARCHIVES)
+        if any(name.startswith("text.") for name in shapes):
+            # The names of another text tower are open_clip's own; there are no others.
+            refuse_other_tensors(tensors, shapes, row.architecture, str(path))
+            return tensors
+        return clip_state(tensors, row, source=str(path))
+
+
+def clip_state(tensors: Mapping[str, torch.Tensor], row: ClipArchitecture, *, source: str) -> State:
     """The tensors of a file as the state dict of an architecture.
 
     Args:
@@ -92,7 +91,6 @@ def clip_state(
             the prefix ``module.``, with or without the low-rank updates of PAC-S++.
         row: The architecture.
         source: File, for messages.
-        shapes: Names and shapes of the model's tensors; None for those of `row`.
 
     Returns:
         State dict in open_clip's names, complete, finite; floats as float32, low-rank updates merged.
@@ -100,7 +98,7 @@ def clip_state(
     Raises:
         ValueError: If tensors are missing, not known, of another shape, or not finite; lists them.
     """
-    wanted = expected_shapes(row) if shapes is None else shapes
+    wanted = expected_shapes(row)
     plain = normalised(tensors, wanted)
     if has_lora(plain):
         plain = merged_lora(plain, source=source)
@@ -142,7 +140,7 @@ def load_checkpoint(
         adapter = checked_adapter(read_adapter(path), row, base_state, source=source)
         return Checkpoint(adapter, None, adapter.digest, digest)
     _refuse_other_architecture(metadata.get("architecture"), row, source)
-    tensors = read_tensors(path)
+    tensors = read_tensors(path, archives=OPENAI_ARCHIVES)
     state = clip_state(tensors, row, source=source)
     if base_state is None:
         verified = _compared_with_known(state, has_lora(tensors), row, source)

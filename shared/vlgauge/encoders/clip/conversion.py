@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.encoders.clip.architectures import OPENAI_ARCHIVES, ClipArchitecture
 from vlgauge.encoders.clip.checkpoints import clip_state, differences, refuse_base
 from vlgauge.encoders.clip.heads import (
     FORMAT,
@@ -93,7 +93,7 @@ def convert(
     source = os.fspath(path)
     if safetensors_metadata(path).get("format") == FORMAT:
         raise ValueError(f"`checkpoint` must be a whole CLIP, got an adapter, which needs no conversion: {source!r}")
-    tensors = read_tensors(path)
+    tensors = read_tensors(path, archives=OPENAI_ARCHIVES)
     state = clip_state(tensors, row, source=source)
     refuse_base(state, base_state, row, source)
     found = differences(state, base_state)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from vlgauge.encoders import TextHidden
+from vlgauge.encoders.clip.heads import Adapter
 from vlgauge.encoders.clip.model import tokens_of
 from vlgauge.encoders.clip.pixels import (
     PictureId,
@@ -27,16 +28,15 @@ from vlgauge.encoders.clip.pixels import (
 from vlgauge.encoders.clip.tokens import buckets, in_order, padded
 from vlgauge.encoders.clip.towers import ClipTowers, HalvedBatches
 from vlgauge.encoders.clip.toy import TOY_NAME, tell_of_pictures
+from vlgauge.encoders.features.disk import DiskStore, preprocess_id
 from vlgauge.encoders.features.memory import LayeredStore, process_memory
+from vlgauge.media.pictures import Picture
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import one_of, whole_number
 from vlgauge.torch_use import refuse_forked
 
 if TYPE_CHECKING:
     import torch
-
-    from vlgauge.encoders.clip.heads import Adapter
-    from vlgauge.media.pictures import Picture
 
 
 class ClipEncoder:
@@ -260,8 +260,6 @@ class ClipEncoder:
         settings = {**settings, "architecture": self.architecture, "config": dict(self.row.config or {})}
         disk = None
         if self._folder is not None:
-            from vlgauge.encoders.features.disk import DiskStore, preprocess_id
-
             disk = DiskStore(
                 self._folder,
                 weights_digest=self.digest,

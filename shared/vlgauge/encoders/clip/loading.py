@@ -8,9 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vlgauge.encoders.clip.architectures import ClipArchitecture, architecture_of
+from vlgauge.encoders.clip import toy
+from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.encoders.clip.backbones import architecture_of
+from vlgauge.encoders.clip.checkpoints import checked_adapter, load_checkpoint, read_state
 from vlgauge.encoders.clip.encoder import ClipEncoder
-from vlgauge.encoders.clip.model import build_model, find_weights, given_file, look_for_weights, read_state
+from vlgauge.encoders.clip.heads import FORMAT, Adapter, safetensors_metadata
+from vlgauge.encoders.clip.model import build_model, find_weights, given_file, look_for_weights
+from vlgauge.encoders.clip.pac_s_heads import paper_adapter
 from vlgauge.encoders.clip.towers import DTYPES, ClipTowers
 from vlgauge.pool import pool
 from vlgauge.progress import with_size
@@ -22,8 +27,6 @@ from vlgauge.weights.preflight import Preflight
 
 if TYPE_CHECKING:
     import torch
-
-    from vlgauge.encoders.clip.heads import Adapter
 
 __all__ = ["DEFAULT", "ClipEncoder", "clip_encoder", "clip_with_checkpoint", "weights_name"]
 
@@ -112,8 +115,6 @@ def clip_with_checkpoint(
     one_of("kind", kind, KINDS)
     one_of("dtype", dtype, DTYPES)
     check_torch("CLIP", CLIP_PACKAGES, "clip")
-    from vlgauge.encoders.clip.heads import Adapter
-
     if checkpoint is None and kind == "clip_s":
         return clip_encoder(
             backbone, weights=weights, profile=profile, device=device, dtype=dtype, feature_cache=feature_cache
@@ -148,13 +149,11 @@ def weights_name(encoder: ClipEncoder, *, given: bool) -> str:
         given: Whether they come from a file that the user named; it has the name of the published weights if it is a
             copy of them.
     """
-    from vlgauge.encoders.clip.toy import TOY_NAME
-
     row, digest = encoder.row, encoder.digest
     if given and digest not in (row.sha256, row.openai_sha256):
         return local_name(digest)
-    if row.name == TOY_NAME:
-        return f"{TOY_NAME}@{digest[:8]}"
+    if row.name == toy.TOY_NAME:
+        return f"{toy.TOY_NAME}@{digest[:8]}"
     return f"{row.repository}@{row.revision[:8] if row.revision else f'sha256-{digest[:12]}'}"
 
 
@@ -200,8 +199,6 @@ def _pooled(weights: _Weights, device: str, dtype: str, feature_cache: str | Pat
 
 
 def _row(backbone: str | ClipArchitecture | None, profile: str) -> ClipArchitecture:
-    from vlgauge.encoders.clip import toy
-
     name = backbone.name if isinstance(backbone, ClipArchitecture) else backbone
     one_of("profile", profile, PROFILES)
     if profile == "embedded":
@@ -224,8 +221,6 @@ def _resolved(backbone: str | ClipArchitecture | None, weights: str | Path | Non
         return _Weights(row, sha256_of(path), lambda: read_state(path, row), what=with_size(f"CLIP {row.name}", path))
     if weights is not None:
         raise ValueError(f"`weights` must be left out under the embedded profile, got {str(weights)!r}")
-    from vlgauge.encoders.clip import toy
-
     file = toy.toy_file()
     if not file.is_file():
         raise WeightsNotFound(f"the toy CLIP is not at {str(file)!r}; install vlgauge again")
@@ -234,10 +229,7 @@ def _resolved(backbone: str | ClipArchitecture | None, weights: str | Path | Non
 
 def _default_checkpoint(row: ClipArchitecture, profile: str) -> Path:
     """The weights of PAC-S for which the user need not ask; there is no fallback to plain CLIP."""
-    from vlgauge.encoders.clip.pac_s_heads import paper_adapter
-    from vlgauge.encoders.clip.toy import toy_file
-
-    return toy_file("toy_pac_s.safetensors") if profile == "embedded" else paper_adapter(row)
+    return toy.toy_file("toy_pac_s.safetensors") if profile == "embedded" else paper_adapter(row)
 
 
 def _check_path(name: str, value: object) -> None:
@@ -253,8 +245,6 @@ def _existing(checkpoint: str | os.PathLike[str]) -> Path:
 
 def _is_whole(checkpoint: Path | Adapter) -> bool:
     """Whether a checkpoint is a whole CLIP rather than an adapter."""
-    from vlgauge.encoders.clip.heads import FORMAT, Adapter, safetensors_metadata
-
     return not isinstance(checkpoint, Adapter) and safetensors_metadata(checkpoint).get("format") != FORMAT
 
 
@@ -268,9 +258,6 @@ class _Head:
 
 def _loaded(checkpoint: Path | Adapter, row: ClipArchitecture, base: _Weights | None) -> _Head:
     """A checkpoint compared with its base, once per process."""
-    from vlgauge.encoders.clip.checkpoints import checked_adapter, load_checkpoint
-    from vlgauge.encoders.clip.heads import Adapter
-
     if isinstance(checkpoint, Adapter):
         state = base.read() if base else {}
         return _Head(checked_adapter(checkpoint, row, state, source="the given adapter"), True)

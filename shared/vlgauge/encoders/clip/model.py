@@ -1,4 +1,4 @@
-"""CLIP from a file: where it is, how it is read, and the module that is built of it."""
+"""The files of a CLIP: where they are, and the module that is built of their tensors."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,29 +100,6 @@ def given_file(path: str | os.PathLike[str], setting: str) -> Path:
     return file
 
 
-def read_state(path: Path, row: ClipArchitecture, *, setting: str = "weights") -> dict[str, torch.Tensor]:
-    """Tensors of a file of weights by open_clip's names; see `vlgauge.encoders.clip.checkpoints` for what is refused.
-
-    Args:
-        path: File.
-        row: The architecture.
-        setting: What the file was given as, for messages.
-    """
-    from vlgauge.encoders.clip.checkpoints import clip_state, read_tensors
-    from vlgauge.encoders.clip.tensor_names import refuse_other_tensors
-    from vlgauge.weights.reading import given_as
-
-    model = empty_model(row)
-    shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    with given_as(setting):
-        tensors = read_tensors(path)
-        if hasattr(model, "text"):
-            # The names of another text tower are open_clip's own; there are no others.
-            refuse_other_tensors(tensors, shapes, row.architecture, str(path))
-            return tensors
-        return clip_state(tensors, row, source=str(path), shapes=shapes)
-
-
 def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:
     """The module of an architecture, by default on torch's meta device, which holds shapes and no numbers.
 
@@ -148,6 +126,12 @@ def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:
     with _without_numbers() if device == "meta" else torch.device(device), _configuration_there(row):
         model: torch.nn.Module = (CustomTextCLIP if custom else CLIP)(**config)
     return model
+
+
+@cache
+def expected_shapes(row: ClipArchitecture) -> Mapping[str, tuple[int, ...]]:
+    """Names and shapes of the tensors of an architecture, as open_clip has them."""
+    return {name: tuple(tensor.shape) for name, tensor in empty_model(row).state_dict().items()}
 
 
 @contextmanager

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from vlgauge.encoders.clip.architectures import ClipArchitecture, architecture_of
+from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.encoders.clip.backbones import architecture_of
 from vlgauge.weights.files import WeightsNotFound, cache_folder
 
 

@@ -12,14 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from PIL import Image
 
-if TYPE_CHECKING:
-    from vlgauge.encoders.clip.architectures import ClipArchitecture
-    from vlgauge.media.pictures import Picture
+from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.media.pictures import Picture
 
 BATCHES_AHEAD = 2
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.weights import known_tensors
 
 if TYPE_CHECKING:
@@ -87,13 +86,6 @@ def _hf_name(name: str) -> str:
         if layer and layer[2] in _HF_PARTS:
             return f"{prefix}transformer.resblocks.{layer[1]}.{_HF_PARTS[layer[2]]}.{layer[3]}"
     return name
-
-
-def expected_shapes(row: ClipArchitecture) -> dict[str, tuple[int, ...]]:
-    """Names and shapes of the tensors of an architecture, as open_clip has them."""
-    from vlgauge.encoders.clip.model import empty_model
-
-    return {name: tuple(tensor.shape) for name, tensor in empty_model(row).state_dict().items()}
 
 
 def refuse_other_tensors(

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vlgauge.encoders.clip.architectures import ClipArchitecture
+
 if TYPE_CHECKING:
     import torch
-
-    from vlgauge.encoders.clip.architectures import ClipArchitecture
 
 DTYPES = ("float32", "bfloat16", "float16")
 

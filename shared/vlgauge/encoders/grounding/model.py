@@ -15,19 +15,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.encoders.grounding.vit import VIT_NAME
+from vlgauge.encoders.clip.loading import clip_encoder, look_for_clip
+from vlgauge.encoders.clip.toy import TOY_NAME
+from vlgauge.encoders.grounding.vit import VIT_NAME, VisionEncoder, build_vit
 from vlgauge.files import read_json
+from vlgauge.media.pictures import Picture
 from vlgauge.pool import pool
 from vlgauge.progress import Progress
 from vlgauge.signatures import local_name
 from vlgauge.torch_use import PAIR_PACKAGES, check_torch, resolved_device
 from vlgauge.weights.files import WeightsNotFound, sha256_of
 from vlgauge.weights.preflight import Preflight
+from vlgauge.weights.reading import read_tensors, read_torch_object, state_dict_in
 
 if TYPE_CHECKING:
     import torch
-
-    from vlgauge.media.pictures import Picture
 
 Floats = npt.NDArray[np.float64]
 
@@ -173,9 +175,6 @@ def grounding_model(
 
 def look_for_model(preflight: Preflight, checkpoint: str | os.PathLike[str] | None, profile: str) -> None:
     """Have a preflight look for what `grounding_model` needs."""
-    from vlgauge.encoders.clip.loading import look_for_clip
-    from vlgauge.encoders.clip.toy import TOY_NAME
-
     preflight.need(PAIR_PACKAGES)
     preflight.look(lambda: checkpoint_path(checkpoint, profile))
     folder = EMBEDDED if checkpoint is None else Path(checkpoint).expanduser()
@@ -212,8 +211,6 @@ def checkpoint_path(checkpoint: str | os.PathLike[str] | None, profile: str) -> 
 
 
 def _read_folder(folder: Path, device: str) -> GroundingModel:
-    from vlgauge.weights.reading import read_tensors
-
     config = read_config(folder / CONFIG)
     tensors = read_tensors(folder / WEIGHTS)
     heads = _heads(tensors, HEADS, folder)
@@ -250,9 +247,6 @@ def read_config(path: Path) -> dict[str, Any]:
 
 def _frozen_encoder(config: Mapping[str, Any], image: Mapping[str, Any], device: str) -> ImageEncoder:
     """The CLIP whose vectors before the projection the image head was trained on."""
-    from vlgauge.encoders.clip.loading import clip_encoder
-    from vlgauge.encoders.clip.toy import TOY_NAME
-
     if image:
         raise ValueError(f"`checkpoint` must hold the two heads only, got {next(iter(image))!r} beside them")
     name = config["image_encoder"]
@@ -268,8 +262,6 @@ def _frozen_encoder(config: Mapping[str, Any], image: Mapping[str, Any], device:
 
 
 def _vit(image: Mapping[str, torch.Tensor], heads: Heads, device: str) -> ImageEncoder:
-    from vlgauge.encoders.grounding.vit import VisionEncoder, build_vit
-
     vit = build_vit(image)
     pooled, taken = vit.config.pooler_output_size, heads.image_weight.shape[1]
     if pooled != taken:
@@ -281,8 +273,6 @@ def _vit(image: Mapping[str, torch.Tensor], heads: Heads, device: str) -> ImageE
 
 def _read_authors(file: Path, device: str) -> GroundingModel:
     """The authors' checkpoint: {epoch, model, valid_loss, train_loss}."""
-    from vlgauge.weights.reading import read_torch_object, state_dict_in
-
     content = read_torch_object(file)
     state = content.get("model") if isinstance(content, Mapping) else None
     if isinstance(state, Mapping):

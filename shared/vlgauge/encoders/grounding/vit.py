@@ -20,14 +20,13 @@ from vlgauge.encoders.clip.pixels import (
     sorted_ids,
 )
 from vlgauge.encoders.features.memory import LayeredStore, process_memory
+from vlgauge.media.pictures import Picture
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import whole_number
 from vlgauge.torch_use import refuse_forked
 
 if TYPE_CHECKING:
     import torch
-
-    from vlgauge.media.pictures import Picture
 
 VIT_NAME = "google/vit-base-patch16-224-in21k"
 VIT_REVISION = "b4569560a39a0f1af58e3ddaf17facf20ab919b0"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.encoders import TextEncoder
+from vlgauge.encoders.clip.loading import clip_encoder, weights_name
 from vlgauge.encoders.clip.tokens import SPELLED, spells_special
 from vlgauge.encoders.sentences.model import sentence_encoder
 from vlgauge.encoders.sentences.words import BagOfWords, WordVectors
@@ -64,8 +65,6 @@ class ClipTexts:
     """
 
     def __init__(self, backbone: str, *, profile: str, device: str) -> None:
-        from vlgauge.encoders.clip.loading import clip_encoder, weights_name
-
         self._clip = clip_encoder(backbone, profile=profile, device=device)
         self.identity = f"clip:{weights_name(self._clip, given=False)}"
 
