@@ -6,12 +6,13 @@ import stat
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from folders import EXAMPLES
 
 from vlgauge.cli import main
-from vlgauge.writing import checked_target, replacing, write
+from vlgauge.writing import PART, Unwritable, checked_target, parts_of, replacing, write
 
 # Files of this process may have 4,096 bytes, as on a disk that is nearly full.
 SMALL_DISK = """
@@ -67,6 +68,28 @@ def test_a_replaced_file_keeps_its_mode(tmp_path):
     write(tmp_path / "old", b"new")
     assert (tmp_path / "old").read_bytes() == b"new"
     assert stat.S_IMODE((tmp_path / "old").stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o000])
+def test_a_private_file_is_never_open_to_others(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        with replacing(tmp_path / "new", mode=0o600) as part:
+            assert stat.S_IMODE(part.stat().st_mode) == 0o600
+            part.write_text("mine")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o600
+
+
+def test_what_is_being_written_is_told_apart_by_target(tmp_path):
+    long = "x" * 60
+    with replacing(tmp_path / f"{long}1") as one, replacing(tmp_path / f"{long}2") as other:
+        assert [Path(entry.path) for entry in parts_of(tmp_path / f"{long}1")] == [one]
+        assert [Path(entry.path) for entry in parts_of(tmp_path / f"{long}2")] == [other]
+        assert PART.fullmatch(one.name)
+        one.touch()
+    assert parts_of(tmp_path / f"{long}1") == parts_of(tmp_path / "no" / "folder") == []
 
 
 def test_what_fails_in_between_leaves_the_old_file(tmp_path):
@@ -187,7 +210,7 @@ def test_what_can_be_no_target_is_refused(tmp_path, make, message):
     make(tmp_path)
     before = left(tmp_path)
     for act in (lambda: checked_target(tmp_path / "out"), lambda: write(tmp_path / "out", "x")):
-        with pytest.raises(ValueError, match=rf"^{message}"):
+        with pytest.raises(Unwritable, match=rf"^{message}"):
             act()
     assert left(tmp_path) == before
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
 import secrets
@@ -13,9 +14,11 @@ from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 
-_PART = ".part"
+PART = re.compile(r"\..*\.[0-9a-f]{8}\.[0-9a-f]{16}\.part", re.DOTALL)
+"""Names of files that are being written, or were when their process died."""
+
 # Older ones are left of processes that were killed.
-_STALE_SECONDS = 24 * 60 * 60
+STALE_SECONDS = 24 * 60 * 60
 # What the disk says, and not the caller's own files.
 _DISK = {
     getattr(errno, name)
@@ -25,6 +28,10 @@ _DISK = {
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 # Libraries in Rust and C++ tell the number in words.
 _NUMBER = re.compile(r"os error (\d+)|errno (\d+)", re.IGNORECASE)
+
+
+class Unwritable(ValueError):
+    """A path at which no file can be written."""
 
 
 def checked_target(
@@ -42,25 +49,25 @@ def checked_target(
         source_name: How messages call these.
 
     Raises:
-        ValueError: If no file can be written there.
+        Unwritable: If no file can be written there.
     """
     shown = os.fspath(path)
     if "\0" in shown:
-        raise ValueError(f"{name} must be the path of a file, got a zero byte in {shown!r}")
+        raise Unwritable(f"{name} must be the path of a file, got a zero byte in {shown!r}")
     target = Path(os.path.realpath(path))
     if target.is_symlink():
-        raise ValueError(
+        raise Unwritable(
             f"{name} must be a file in an existing folder, got a link that leads back to itself: {shown!r}"
         )
     for source in sources:
         if target == Path(os.path.realpath(source)) or _is_same(target, source):
-            raise ValueError(f"{name} must be another file than {source_name}, got {shown!r} for both")
+            raise Unwritable(f"{name} must be another file than {source_name}, got {shown!r} for both")
     if not target.parent.is_dir() or target.is_dir() or not target.name:
-        raise ValueError(f"{name} must be a file in an existing folder, got {shown!r}")
+        raise Unwritable(f"{name} must be a file in an existing folder, got {shown!r}")
     if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-        raise ValueError(f"{name} must be a regular file, got a pipe or a device: {shown!r}")
+        raise Unwritable(f"{name} must be a regular file, got a pipe or a device: {shown!r}")
     if not os.access(target.parent, os.W_OK | os.X_OK) or (target.exists() and not os.access(target, os.W_OK)):
-        raise ValueError(f"{name} must be a file that may be written, got {shown!r}")
+        raise Unwritable(f"{name} must be a file that may be written, got {shown!r}")
     return target
 
 
@@ -73,24 +80,27 @@ def _is_same(target: Path, source: str | PathLike[str]) -> bool:
 
 
 @contextmanager
-def replacing(path: str | PathLike[str], name: str = "`path`") -> Iterator[Path]:
+def replacing(path: str | PathLike[str], name: str = "`path`", *, mode: int | None = None) -> Iterator[Path]:
     """A new file beside the target, which takes its place when the block ends, and goes if that fails.
 
     Args:
         path: The target; what a link leads to is replaced, not the link.
         name: How messages call it.
+        mode: Who may read and write the file, such as ``0o600``, also while it is written; None for who might before,
+            or the umask for a new one.
 
     Raises:
-        ValueError: If no file can be written there.
+        Unwritable: If no file can be written there.
         OSError: If the disk is full or fails; the message names the target, and what stood there stays.
     """
     target = checked_target(path, name)
     _remove_stale(target)
-    part = target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}{_PART}")
+    part = target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}.part")
     try:
         # The name cannot be foreseen, and must not exist: nobody can lay a link there.
-        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-        mode = stat.S_IMODE((target if target.exists() else part).stat().st_mode)
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode))
+        if mode is None:
+            mode = stat.S_IMODE((target if target.exists() else part).stat().st_mode)
         yield part
         # safetensors makes files that nobody but their owner can read.
         part.chmod(mode)
@@ -107,26 +117,32 @@ def replacing(path: str | PathLike[str], name: str = "`path`") -> Iterator[Path]
         part.unlink(missing_ok=True)
 
 
-def write(path: str | PathLike[str], content: str | bytes, name: str = "`path`") -> None:
+def write(path: str | PathLike[str], content: str | bytes, name: str = "`path`", *, mode: int | None = None) -> None:
     """Write a file, text as UTF-8; see `replacing`."""
-    with replacing(path, name) as part:
+    with replacing(path, name, mode=mode) as part:
         part.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
 
 
+def parts_of(path: str | PathLike[str]) -> list[os.DirEntry[str]]:
+    """What is being written to take the place of a file, or was when its process died; none if there is no folder."""
+    target = Path(os.path.realpath(path))
+    prefix = _prefix(target)
+    with suppress(OSError), os.scandir(target.parent) as entries:
+        return [entry for entry in entries if entry.name.startswith(prefix) and PART.fullmatch(entry.name)]
+    return []
+
+
 def _prefix(target: Path) -> str:
-    """Begin of the names of new files for a target, short enough to have something behind it."""
-    return f".{target.name[:40]}."
+    """Begin of the names of new files for a target and for no other one, short enough to have something behind it."""
+    return f".{target.name[:40]}.{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}."
 
 
 def _remove_stale(target: Path) -> None:
     """Remove what killed processes left behind of the same target."""
-    prefix = _prefix(target)
-    with suppress(OSError), os.scandir(target.parent) as entries:
-        for entry in entries:
-            if entry.name.startswith(prefix) and entry.name.endswith(_PART):
-                with suppress(OSError):
-                    if time.time() - entry.stat(follow_symlinks=False).st_mtime > _STALE_SECONDS:
-                        os.unlink(entry.path)
+    for entry in parts_of(target):
+        with suppress(OSError):
+            if time.time() - entry.stat(follow_symlinks=False).st_mtime > STALE_SECONDS:
+                os.unlink(entry.path)
 
 
 def _disk_error(error: Exception, part: Path) -> int | None:

@@ -3,13 +3,16 @@
 import multiprocessing
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import folders
 import numpy as np
 import pytest
 from distributed_worker import serve
+from filelock import FileLock
 
 from vlgauge.base import rounds
+from vlgauge.writing import replacing
 
 TOYS = str(folders.TOYS)
 
@@ -264,6 +267,30 @@ def test_runs_of_one_name_one_after_the_other_leave_nothing(load_toy, rows_folde
             found = list(pool.map(lambda metric: metric.compute(**stories(2)), pair(load_toy, rows_folder)))
         assert found[0]["story_toy_scores"] == [2, 2]
         assert files_below(rows_folder) == []
+
+
+def test_a_process_that_writes_when_the_first_gives_up_leaves_nothing(tmp_path, monkeypatch):
+    first, own = (rounds.row_file(str(tmp_path), "e", 2, rank) for rank in (0, 1))
+    for path in (first, f"{first}.round", own):
+        (tmp_path / path).touch()
+
+    def give_up(descriptor):
+        rounds.remove(first)
+        rounds.remove(own)
+
+    monkeypatch.setattr("os.fsync", give_up)
+    rounds.publish(own, first, 3)
+    assert files_below(tmp_path) == []
+
+
+def test_what_a_dead_process_left_half_written_is_swept(tmp_path):
+    dead, living = (rounds.row_file(str(tmp_path), "a" * 60, 2, rank) for rank in (0, 1))
+    for path in (dead, living):
+        (tmp_path / path).touch()
+    with FileLock(rounds.lock_file(living)), replacing(f"{living}.rows") as kept, replacing(f"{dead}.rows") as left:
+        rounds.sweep(str(tmp_path), "a" * 60)
+        assert (kept.exists(), left.exists(), Path(dead).exists()) == (True, False, False)
+        left.touch()
 
 
 def test_two_runs_of_one_name_at_once_are_refused_or_whole_and_leave_nothing(load_toy, rows_folder):

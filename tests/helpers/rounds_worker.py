@@ -43,13 +43,13 @@ def die_at(metric, point):
     if point == "meeting":
         rounds.meet = die
     elif point == "answering":
-        whole = rounds._write
+        whole = rounds._tell
         # Another process finds its answer, and never hears of this one again.
-        rounds._write = lambda path, value: (whole(path, value), die())
+        rounds._tell = lambda path, value: (whole(path, value), die())
     elif point == "scoring":
         metric._compute = die
     elif point == "publishing":
-        rounds.os.replace = lambda source, target: die() if target.endswith(".rows") else os.rename(source, target)
+        os.replace = lambda source, target: die() if target.suffix == ".rows" else os.rename(source, target)
     elif point == "published":
         whole_publish = rounds.publish
         rounds.publish = lambda *arguments: (whole_publish(*arguments), die())

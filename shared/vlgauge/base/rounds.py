@@ -23,9 +23,11 @@ from typing import Any
 import pyarrow as pa
 from filelock import FileLock, Timeout
 
+from vlgauge.writing import parts_of, write
+
 _NAME = re.compile(r"(?P<round>.+)-[0-9a-f]{32}-(?P<world>\d+)-(?P<rank>\d+)\.arrow")
-_ROUND, _ROWS, _LOCK, _PART = ".round", ".rows", ".lock", ".part"
-_BESIDE = re.compile(r"(\.(round|rows)(\.part)?|\.lock)$")
+_ROUND, _ROWS, _LOCK = ".round", ".rows", ".lock"
+_BESIDE = re.compile(r"\.(round|rows|lock)$")
 _PAUSE = 0.01
 
 _EXPERIMENT = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -87,7 +89,7 @@ def _gathered(own: str, end: float, timeout: float) -> list[str]:
         others = [path for path, rank in _of_round(own) if rank != 0]
         if others != seen:
             seen = others
-            _write(own + _ROUND, {"files": [os.path.basename(path) for path in seen], "final": False})
+            _tell(own + _ROUND, {"files": [os.path.basename(path) for path in seen], "final": False})
         came = [path for path in seen if _read(path + _ROUND) == os.path.basename(own)]
         ranks = sorted(map(_rank, came))
         if len(set(ranks)) < len(ranks):
@@ -98,7 +100,7 @@ def _gathered(own: str, end: float, timeout: float) -> list[str]:
             )
         if len(came) == _world(own) - 1:
             party = [own, *sorted(came, key=_rank)]
-            _write(own + _ROUND, {"files": [os.path.basename(path) for path in party], "final": True})
+            _tell(own + _ROUND, {"files": [os.path.basename(path) for path in party], "final": True})
             return party
         if time.monotonic() > end:
             raise ValueError(_absent(own, sorted(set(range(1, _world(own))) - set(ranks)), timeout))
@@ -117,7 +119,7 @@ def _joined(own: str, end: float, timeout: float) -> str:
             if list_["final"]:
                 return first
             if answered != first:
-                _write(own + _ROUND, os.path.basename(first))
+                _tell(own + _ROUND, os.path.basename(first))
                 answered = first
         if time.monotonic() > end:
             raise ValueError(_absent(own, [0], timeout))
@@ -134,7 +136,8 @@ def _absent(own: str, ranks: Sequence[int], timeout: float) -> str:
 
 def publish(own: str, first: str, n_rows: int) -> None:
     """Say that all rows of this process are written; where the first process has given up, remove them."""
-    _write(own + _ROWS, n_rows)
+    with suppress(FileNotFoundError):  # removed while it was being written, by the first process
+        _tell(own + _ROWS, n_rows)
     if not os.path.exists(first + _ROUND):
         remove(own)
 
@@ -191,10 +194,12 @@ def _table(path: str, n_rows: int) -> pa.Table:
 
 def remove(path: str) -> None:
     """Remove the rows of a process and what it told the others; the lock is its owner's."""
-    # First what others look at: where it is gone, a process that is late removes its own.
-    for beside in (_ROUND, _ROWS, _ROUND + _PART, _ROWS + _PART, ""):
+    # First what others look at: where it is gone, a process that is late removes its own. Last the rows, whose name a
+    # sweep needs to find what is half-written beside them.
+    told = (path + _ROUND, path + _ROWS)
+    for file in (*told, *(part.path for beside in told for part in parts_of(beside)), path):
         with suppress(FileNotFoundError):
-            os.unlink(path + beside)
+            os.unlink(file)
 
 
 def sweep(folder: str, experiment: str) -> None:
@@ -262,11 +267,9 @@ def _processes(ranks: Sequence[int]) -> str:
     return f"process{'es' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"
 
 
-def _write(path: str, value: Any) -> None:
-    """Write a value so that it is seen whole or not at all."""
-    with open(path + _PART, "w", encoding="utf-8") as stream:
-        json.dump(value, stream)
-    os.replace(path + _PART, path)
+def _tell(path: str, value: Any) -> None:
+    """Write a value for the other processes."""
+    write(path, json.dumps(value))
 
 
 def _read(path: str) -> Any:
