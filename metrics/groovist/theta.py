@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from dataclasses import dataclass
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from typing import NoReturn
 
 from vlgauge.encoders.clip.toy import TOY_NAME
+from vlgauge.files import DATA
 from vlgauge.files import read_json
 from vlgauge.regions import GIVEN
 from vlgauge.settings import finite_number
@@ -117,8 +117,8 @@ def scenes_theta(regions: str, variant: str) -> FittedTheta:
 
     Fitted with the variant "released"; for "paper" on the scale of the cosine, as with the published ones.
     """
-    folder = files("vlgauge").joinpath("data", "groovist")
-    records = [_fitted(record) for record in json.loads(folder.joinpath("theta_scenes.json").read_text("utf-8"))]
+    content = (DATA / "groovist" / "theta_scenes.json").read_text("utf-8")
+    records = [_fitted(record) for record in json.loads(content)]
     known = {record.regions: record for record in records if record is not None}
     found = known.get(regions) or next(iter(known.values()))
     return found if variant == found.variant else replace(found, theta=found.theta / SCALE, variant=variant)

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 FilePath: TypeAlias = str | PathLike[str]
 Item = TypeVar("Item")
+
+# What comes with the package.
+DATA = Path(__file__).resolve().parent / "data"
 
 MAX_DEPTH = 64
 STDIN = "-"

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+PROFILES = ("paper", "embedded")
 LONGEST_SHOWN = 120  # characters of a value in a message
 
 # Keywords of evaluate.load that the host library understands by itself (evaluate 0.4.6).

@@ -18,7 +18,7 @@ from vlgauge.base.host import HostedMetric, lock_of
 from vlgauge.media.animations import one_warning_for_animations
 from vlgauge.progress import Progress, checked_progress, progress_chosen
 from vlgauge.results import result_record
-from vlgauge.settings import nearest, one_of, refuse_unknown_settings, setting_names, true_or_false
+from vlgauge.settings import PROFILES, nearest, one_of, refuse_unknown_settings, setting_names, true_or_false
 from vlgauge.signatures import format_signature
 
 REPOSITORY = "https://github.com/vlgauge/vlgauge"
@@ -28,7 +28,6 @@ REPOSITORY = "https://github.com/vlgauge/vlgauge"
 PROJECT_COLUMNS = ("predictions", "references", "images", "videos", "styles")
 _SINGULAR = {name.removesuffix("s"): name for name in PROJECT_COLUMNS}
 
-PROFILES = ("paper", "embedded")
 
 # Settings that change how a number is computed or what comes with it, but not the number; `Metric.unsigned` adds those
 # that only one metric has. All others are in its signature.

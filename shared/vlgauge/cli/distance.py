@@ -18,6 +18,7 @@ from vlgauge.lean_imports import lean_import
 from vlgauge.media.located import located
 from vlgauge.media.tables import READERS, add_limits, read_rows
 from vlgauge.results import to_json, to_table
+from vlgauge.settings import PROFILES
 
 if TYPE_CHECKING:
     from vlgauge.studies.component_tables import PairedRows, Table
@@ -63,7 +64,7 @@ def add_parser(commands: Any) -> None:
         parser.add_argument(f"--{column}", metavar="COLUMN", help=f"column of the {column}, with --score")
     words = "a setting for --score, such as groovist.theta=0.6; rovist_c has context=prefix unless told otherwise"
     parser.add_argument("--set", action="append", default=[], metavar="METRIC.NAME=VALUE", help=words)
-    parser.add_argument("--profile", choices=("paper", "embedded"), help="of the metrics, with --score")
+    parser.add_argument("--profile", choices=PROFILES, help="of the metrics, with --score")
     parser.add_argument("--resamples", type=int, default=10_000, metavar="N", help="of the interval (default: 10000)")
     parser.add_argument("--seed", type=int, default=0, help="of the interval (default: 0)")
     parser.add_argument("--format", choices=("table", "json"), help="of what is printed (default: table)")

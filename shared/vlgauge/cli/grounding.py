@@ -14,6 +14,7 @@ from vlgauge.media.located import located
 from vlgauge.media.tables import READERS, Rows, add_limits, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import plain, to_table
+from vlgauge.settings import PROFILES
 from vlgauge.writing import checked_target
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _add(experiments: Any, name: str, words: str) -> argparse.ArgumentParser:
     words = "column of the phrases of each story; else they are extracted"
     parser.add_argument("--noun-phrases", metavar="COLUMN", help=words)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of groovist")
-    parser.add_argument("--profile", choices=("paper", "embedded"), help="published weights, or what is shipped")
+    parser.add_argument("--profile", choices=PROFILES, help="published weights, or what is shipped")
     parser.add_argument("--seed", type=int, default=0, help="of random choices (default: 0)")
     parser.add_argument("--output", metavar="FILE", help="write all numbers as JSON to this file")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")

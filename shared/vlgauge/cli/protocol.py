@@ -15,6 +15,7 @@ from vlgauge.cli.scoring import load_metrics, metric_list, settings_by_metric
 from vlgauge.lean_imports import lean_import
 from vlgauge.media.tables import add_limits
 from vlgauge.results import plain, to_json, to_table
+from vlgauge.settings import PROFILES
 
 if TYPE_CHECKING:
     from vlgauge.studies.protocols import Evaluation, Figure, Scores, Task
@@ -41,7 +42,7 @@ def add_parser(commands: Any) -> None:
     add_limits(parser)
     parser.add_argument("--metric", metavar="METRIC", help="a metric that scores the rows; see `vlgauge list`")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the metric")
-    parser.add_argument("--profile", choices=("paper", "embedded"), help="published weights, or what is shipped")
+    parser.add_argument("--profile", choices=PROFILES, help="published weights, or what is shipped")
     parser.add_argument("--idf", metavar="FILE", help="corpus of word weights: VATEX's or ActivityNet's train captions")
     parser.add_argument("--scores", metavar="FILE", help="scores in the order of the rows, in place of --metric")
     parser.add_argument("--write-rows", metavar="FILE", help="write the rows as JSONL, to score them elsewhere")

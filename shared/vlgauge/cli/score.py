@@ -11,6 +11,7 @@ from vlgauge.cli.scoring import COLUMNS, compute_all, load_metrics, metric_list,
 from vlgauge.media.located import located
 from vlgauge.media.tables import READERS, Rows, add_limits, read_rows, take_column
 from vlgauge.results import INTERVAL, to_json, to_table
+from vlgauge.settings import PROFILES
 
 TEXT_WIDTH = 60
 
@@ -45,7 +46,7 @@ def add_parser(commands: Any) -> None:
     words = "a setting, of every metric that has it; METRIC.NAME=VALUE for one of several"
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=words)
     parser.add_argument("--config", metavar="NAME", help="configuration, for metrics that have several")
-    parser.add_argument("--profile", choices=("paper", "embedded"), help="published weights, or what is shipped")
+    parser.add_argument("--profile", choices=PROFILES, help="published weights, or what is shipped")
     parser.add_argument("--details", action="store_true", help="also say how each score came about (JSON)")
     parser.add_argument("--format", choices=("table", "json"), help="of what is printed (default: table)")
     parser.add_argument("--output", metavar="FILE", help=f"write the result, as {', '.join(RESULT_ENDINGS)}")

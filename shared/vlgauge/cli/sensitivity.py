@@ -17,7 +17,7 @@ from vlgauge.cli.scoring import refuse_settings_of_python, setting
 from vlgauge.media.tables import READERS, add_limits, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import to_table
-from vlgauge.settings import setting_names
+from vlgauge.settings import PROFILES, setting_names
 from vlgauge.writing import replacing
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--sizes", metavar="K,K,...", help="numbers of candidates (default: 1 to the largest there is)")
     parser.add_argument("--no-human", action="store_true", help="leave out people's captions against people's")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of every metric")
-    parser.add_argument("--profile", choices=("paper", "embedded"), help="published weights, or what is shipped")
+    parser.add_argument("--profile", choices=PROFILES, help="published weights, or what is shipped")
     parser.add_argument("--output", metavar="FILE", help="write the rows as JSON to this file")
     parser.add_argument("--plot", metavar="FILE", help=f"draw mean ln p over the candidates ({', '.join(PICTURES)})")
     parser.add_argument("--seed", type=int, default=0, help="of the split of people's captions (default: 0)")

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.clip_score.formula import Positions
+from vlgauge.encoders.clip.tokens import CONTEXT
 
 POLICIES = ("truncate", "error", "split")
-CONTEXT = 77
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 

@@ -13,10 +13,9 @@ from vlgauge.base.columns import Text
 from vlgauge.base.metric import Metric
 from vlgauge.base.video_columns import OneImage, Videos
 from vlgauge.clip_score.image_rows import Scored, score_images
-from vlgauge.clip_score.long_text import CONTEXT, POLICIES
+from vlgauge.clip_score.long_text import POLICIES
 from vlgauge.clip_score.settings import (
     CONFIGS,
-    DTYPES,
     checked_config,
     checked_frames,
     checked_variant,
@@ -27,7 +26,9 @@ from vlgauge.clip_score.text_rows import TextRows, text_rows
 from vlgauge.clip_score.token_idf import resolved_idf
 from vlgauge.clip_score.vectors import ClipVectors, too_long
 from vlgauge.clip_score.video_rows import score_videos
-from vlgauge.encoders.clip.tokens import SPELLED
+from vlgauge.encoders.clip.loading import clip_with_checkpoint, look_for_clip, weights_name
+from vlgauge.encoders.clip.tokens import CONTEXT, SPELLED
+from vlgauge.encoders.clip.towers import DTYPES
 from vlgauge.media.frames import DEFAULT_FRAMES, video_pictures
 from vlgauge.media.pictures import PREPROCESSING
 from vlgauge.results import result_record
@@ -148,8 +149,6 @@ class ClipScoreMetric(Metric):
 
     def look_for_sources(self) -> Preflight:
         """What every call needs; nothing is loaded or fetched."""
-        from vlgauge.encoders.clip.loading import look_for_clip
-
         preflight = Preflight(self.name, self.needs[0])
         sources: dict[str, Any] = {"weights": self.weights, "checkpoint": self.checkpoint, "kind": self.name}
         look_for_clip(preflight, self.backbone, profile=self.profile, **sources)
@@ -157,8 +156,6 @@ class ClipScoreMetric(Metric):
 
     def encoder_and_adapter(self) -> tuple[Any, Any]:
         """The encoder of the settings from the pool, and the projections that take the place of its own, if any."""
-        from vlgauge.encoders.clip.loading import clip_with_checkpoint
-
         self.look_for_sources().end()
         return clip_with_checkpoint(
             self.backbone,
@@ -231,8 +228,6 @@ class ClipScoreMetric(Metric):
 
     def _made_with(self, encoder: Any, adapter: Any, more: Mapping[str, Any]) -> dict[str, Any]:
         """What the numbers depend on, in the order of the signature."""
-        from vlgauge.encoders.clip.loading import weights_name
-
         # A checkpoint that is no adapter is a whole CLIP in place of the backbone's weights.
         given = self.weights is not None or (self.checkpoint is not None and adapter is None)
         proj = "own" if adapter is None else adapter.digest[:8]

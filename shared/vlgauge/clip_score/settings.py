@@ -11,7 +11,6 @@ from vlgauge.settings import finite_number, one_of, shown
 
 CONFIGS = ("image", "video")
 VARIANTS = {"image": ("released", "paper"), "video": ("released", "paper", "emscore")}
-DTYPES = ("float32", "bfloat16", "float16")
 
 
 def checked_config(config: Any) -> str:

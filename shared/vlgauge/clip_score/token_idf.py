@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from vlgauge.clip_score.formula import Floats
-from vlgauge.clip_score.long_text import CONTEXT
 from vlgauge.clip_score.vectors import Ids, token_ids
+from vlgauge.encoders.clip.tokens import CONTEXT, END
 from vlgauge.files import read_json, read_text
 from vlgauge.writing import write
 
 FORMAT = "vlgauge-idf-1"
 N_TOKENS = 49408
-END = 49407
 PADDING = 0
 OWN_ROWS = ("references", "candidates", "auto")
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from vlgauge.clip_score.formula import Positions, Vectors, unit_rows
-from vlgauge.clip_score.long_text import CONTEXT
 from vlgauge.encoders import ImageTextEncoder
+from vlgauge.encoders.clip.tokens import CONTEXT, ClipTokens, byte_pairs, n_seen
 from vlgauge.media.pictures import Picture
 from vlgauge.progress import Progress
-
-if TYPE_CHECKING:
-    from vlgauge.encoders.clip.tokens import ClipTokens
 
 Ids = npt.NDArray[np.integer]
 
@@ -62,8 +59,6 @@ class ClipVectors:
 
         They end with the first end token of their text, as those of EMScore do.
         """
-        from vlgauge.encoders.clip.tokens import n_seen
-
         hidden = self.encoder.text_hidden(texts, tokens=True, batch_size=self.batch_size, progress=self.progress)
         assert hidden.tokens is not None  # asked for
         sizes = np.array([n_seen(ids) for ids in hidden.ids], dtype=np.intp)
@@ -88,8 +83,6 @@ def too_long(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
 
 def token_texts(ids: Ids) -> list[str]:
     """Each token as text, such as ``["<|startoftext|>", "a", "dog", "<|endoftext|>"]``."""
-    from vlgauge.encoders.clip.tokens import byte_pairs
-
     return [byte_pairs().decode([token]).strip() for token in ids.tolist()]
 
 
@@ -100,6 +93,4 @@ def _surely_fits(text: str) -> bool:
 
 @cache
 def _tokens() -> ClipTokens:
-    from vlgauge.encoders.clip.tokens import ClipTokens
-
     return ClipTokens()

@@ -10,7 +10,8 @@ from __future__ import annotations
 import lzma
 from bisect import bisect_left
 from functools import lru_cache
-from importlib.resources import files
+
+from vlgauge.files import DATA
 
 _PARTS = ("noun", "verb", "adj", "adv")
 
@@ -75,5 +76,5 @@ def _exceptions() -> dict[tuple[str, str], list[str]]:
 
 
 def _lines(name: str) -> list[str]:
-    packed = files("vlgauge").joinpath("data", name).read_bytes()
+    packed = (DATA / name).read_bytes()
     return lzma.decompress(packed).decode("ascii").splitlines()

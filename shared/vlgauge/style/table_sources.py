@@ -13,13 +13,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from vlgauge.files import DATA
 from vlgauge.network import NetworkError, hub_file, hub_requests, unreachable
 from vlgauge.settings import shown
 from vlgauge.style.counts import StyleTable
 from vlgauge.style.table_file import load, save
 from vlgauge.weights.files import sha256_of
 
-CATALOG = Path(__file__).resolve().parents[1] / "data" / "style_tables.json"
+CATALOG = DATA / "style_tables.json"
 
 _HUB_ID = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w.-]+))?", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")

@@ -19,7 +19,7 @@ from vlgauge.encoders.clip.pac_s_heads import paper_adapter
 from vlgauge.encoders.clip.towers import DTYPES, ClipTowers
 from vlgauge.pool import pool
 from vlgauge.progress import with_size
-from vlgauge.settings import one_of
+from vlgauge.settings import PROFILES, one_of
 from vlgauge.signatures import local_name
 from vlgauge.torch_use import CLIP_PACKAGES, check_torch, resolved_device
 from vlgauge.weights.files import WeightsNotFound, sha256_of
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT", "ClipEncoder", "clip_encoder", "clip_with_checkpoint", "weights_name"]
 
 DEFAULT = "ViT-B/32"
-PROFILES = ("paper", "embedded")
 KINDS = ("pac_s", "clip_s")
 
 

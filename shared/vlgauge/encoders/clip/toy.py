@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import warnings
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.files import DATA
 from vlgauge.weights.files import WeightsNotFound, sha256_of
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _tell_once(text: str) -> None:
 
 def toy_file(name: str = "toy_clip.safetensors") -> Path:
     """Path of a file that belongs to the toy CLIP."""
-    return Path(str(files("vlgauge").joinpath("data", "toy_clip", name)))
+    return DATA / "toy_clip" / name
 
 
 def toy_record() -> dict[str, Any]:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from vlgauge.encoders.clip.loading import clip_encoder, look_for_clip
 from vlgauge.encoders.clip.toy import TOY_NAME
 from vlgauge.encoders.grounding.vit import VIT_NAME, VisionEncoder, build_vit
-from vlgauge.files import read_json
+from vlgauge.files import DATA, read_json
 from vlgauge.media.pictures import Picture
 from vlgauge.pool import pool
 from vlgauge.progress import Progress
@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 FORMAT = "vlgauge-grounding-1"
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 HEADS = ("image_head.weight", "image_head.bias", "text_head.weight", "text_head.bias")
-EMBEDDED = Path(__file__).resolve().parents[2] / "data" / "grounding"
+EMBEDDED = DATA / "grounding"
 EMBEDDED_NAME = "vlgauge-grounding"
 VECTORS, IDF = "vectors.txt", "idf.json"
 AUTHORS_FILE = "https://drive.google.com/file/d/10eudslypWf7p8DoA_vPrR8J-_niFyrR8/view"

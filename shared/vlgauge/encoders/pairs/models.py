@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vlgauge.files import read_json
+from vlgauge.files import DATA, read_json
 from vlgauge.progress import quiet_transformers
 from vlgauge.signatures import local_name
 from vlgauge.weights import known_tensors
 from vlgauge.weights.files import SourcesMissing, WeightsNotFound, hub_folder, hub_folder_here, sha256_of
 from vlgauge.weights.reading import check_stored, read_torch_object
 
-EMBEDDED = Path(__file__).resolve().parents[2] / "data" / "sentence_order"
+EMBEDDED = DATA / "sentence_order"
 EMBEDDED_NAME = "vlgauge-sentence-order"
 AUTHORS_FILE = "https://drive.google.com/file/d/1-ATRk6AQyKGNDZHkqrKkpjiY6jfbK9NS/view"
 

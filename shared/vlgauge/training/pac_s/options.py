@@ -6,6 +6,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
+from vlgauge.settings import PROFILES
 from vlgauge.training.options import add_overwrite, keep_finished
 from vlgauge.training.pac_s.drawn import scene_foils, scene_rows
 from vlgauge.training.pac_s.evaluation import other_captions
@@ -35,7 +36,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     base = p.add_argument_group("base")
     base.add_argument("--backbone", help="such as ViT-B/32 (default), RN50, laion/ViT-L-14")
     base.add_argument("--weights", type=Path, metavar="FILE", help="weights of the backbone (default: from the Hub)")
-    base.add_argument("--profile", choices=("paper", "embedded"), default="paper", help="embedded: the toy CLIP")
+    base.add_argument("--profile", choices=PROFILES, default="paper", help="embedded: the toy CLIP")
     base.add_argument("--device", default="auto")
     base.add_argument("--feature-cache", type=Path, metavar="DIR", help="keep the features of the backbone")
     base.add_argument("--encode-batch-size", type=int, default=64, metavar="N")
