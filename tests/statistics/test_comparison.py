@@ -1,10 +1,11 @@
+import itertools
 import math
 
 import numpy as np
 import pytest
 import scipy.stats
 
-from vlgauge.statistics import bootstrap_interval, paired_test
+from vlgauge.statistics import bootstrap_interval, bootstrap_intervals, holm, paired_test, paired_tests
 
 RNG = np.random.default_rng(3)
 SCORES = RNG.normal(0.3, 1.0, size=40)
@@ -107,6 +108,72 @@ def test_items_undefined_in_either_system_are_dropped_and_counted():
     assert math.isnan(empty.difference)
 
 
+def test_an_interval_is_that_of_the_means_of_samples_drawn_one_by_one():
+    scores, groups = [3.0, math.nan, 1.0, 4.0, 1.5], ["x", "x", "y", "z", "y"]
+    drawn = np.random.default_rng(4).integers(0, 3, size=(50, 3))
+    members = {0: [3.0], 1: [1.0, 1.5], 2: [4.0]}  # of x, y and z
+    means = [np.mean([score for group in sample for score in members[group]]) for sample in drawn.tolist()]
+    ours = bootstrap_interval(scores, resamples=50, seed=4, level=0.8, groups=groups)
+    assert (ours.low, ours.high) == pytest.approx(np.quantile(means, [0.1, 0.9]), rel=1e-12)
+
+
+def test_constant_scores_of_no_short_binary_form_have_width_zero():
+    assert bootstrap_interval([0.1] * 37).low == bootstrap_interval([0.1] * 37).high == 0.1
+
+
+def test_several_lists_have_the_intervals_and_tests_of_each_alone():
+    columns = RNG.normal(size=(4, 25))
+    columns[1, 3] = columns[3, :24] = math.nan
+    alone = [bootstrap_interval(column, resamples=300, groups=np.arange(25) // 2) for column in columns]
+    for one, other in zip(bootstrap_intervals(columns, resamples=300, groups=np.arange(25) // 2), alone, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-12)
+    assert alone[3] is None
+    pairs = list(itertools.combinations(columns, 2))
+    together = paired_tests(pairs, resamples=300, seed=2)
+    for one, (a, b) in zip(together, pairs, strict=True):
+        single = paired_test(a, b, resamples=300, seed=2)
+        assert (one.pvalue, one.n_items, one.n_dropped, one.exact) == (
+            *(single.pvalue, single.n_items, single.n_dropped, single.exact),
+        )
+        assert one.difference == pytest.approx(single.difference, rel=1e-12)
+
+
+def test_groups_change_their_signs_together():
+    a, b = RNG.normal(size=9), RNG.normal(0.3, 1.0, size=9)
+    a[4] = math.nan
+    groups = list("aabbbccdd")
+    sums = [sum(a[i] - b[i] for i in range(9) if groups[i] == one and i != 4) for one in "abcd"]
+    turned = [
+        abs(sum(s * d for s, d in zip(signs, sums, strict=True))) for signs in itertools.product((1, -1), repeat=4)
+    ]
+    expected = np.mean([value >= abs(sum(sums)) * (1 - 1e-12) for value in turned])
+    test = paired_test(a, b, groups=groups)
+    assert (test.pvalue, test.n_items, test.n_dropped, test.exact) == (expected, 8, 1, True)
+    assert test.difference == pytest.approx(sum(sums) / 8)
+    assert paired_test(a, b, groups=range(9)) == paired_test(a, b)
+
+
+def test_holm_worked_by_hand():
+    # Sorted .01, .02, .03, .04 times 4, 3, 2, 1, never below the one before.
+    assert holm([0.03, 0.01, 0.04, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([0.02, math.nan, 0.03])[::2] == pytest.approx([0.04, 0.04])
+    assert math.isnan(holm([0.02, math.nan, 0.03])[1])
+    assert holm([]) == []
+
+
+def test_holm_rejects_as_the_stepwise_procedure_does():
+    for pvalues in np.random.default_rng(6).uniform(0, 0.1, size=(200, 5)).tolist():
+        rejected = set()
+        for step, index in enumerate(sorted(range(5), key=pvalues.__getitem__)):
+            if pvalues[index] > 0.05 / (5 - step):
+                break
+            rejected.add(index)
+        assert {index for index, value in enumerate(holm(pvalues)) if value <= 0.05} == rejected
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -114,6 +181,8 @@ def test_items_undefined_in_either_system_are_dropped_and_counted():
         (lambda: bootstrap_interval([1.0, 2.0], resamples=0), "`resamples` must be at least 1, got 0"),
         (lambda: bootstrap_interval([1.0, 2.0], groups=[1]), "`groups` must have one label per score, got 1 and 2"),
         (lambda: bootstrap_interval([[1.0, 2.0]] * 3), r"`scores` must be one list of numbers, got shape \(3, 2\)"),
+        (lambda: paired_test([1.0], [2.0], groups=[1, 2]), "`groups` must have one label per score, got 2 and 1"),
+        (lambda: holm([0.5, 1.5]), "`pvalues` must lie between 0 and 1, got 1.5"),
         (lambda: paired_test([[1.0]], [[2.0]]), r"`a` must be one list of numbers, got shape \(1, 1\); pass"),
         (lambda: paired_test([1.0], [1.0, 2.0]), r"`a` and `b` must be two lists of equal length, got shapes \(1,\)"),
         (

@@ -1,6 +1,14 @@
 """Permutation tests, p-values over a corpus, intervals, and the comparison of systems."""
 
-from vlgauge.statistics.comparison import Interval, PairedTest, bootstrap_interval, paired_test
+from vlgauge.statistics.comparison import (
+    Interval,
+    PairedTest,
+    bootstrap_interval,
+    bootstrap_intervals,
+    holm,
+    paired_test,
+    paired_tests,
+)
 from vlgauge.statistics.permutation import (
     PVALUE_MODES,
     SIGNS,
@@ -27,14 +35,17 @@ __all__ = [
     "Partitions",
     "SetTest",
     "bootstrap_interval",
+    "bootstrap_intervals",
     "calibrated_harmonic_pvalue",
     "check_partition_count",
     "check_resampling",
     "expected_log_pvalues",
     "grouped_intervals",
     "harmonic_mean_pvalue",
+    "holm",
     "mean_log_pvalue",
     "paired_test",
+    "paired_tests",
     "partitions",
     "permutation_pvalues",
 ]
