@@ -5,7 +5,7 @@ from typing import Any
 
 import evaluate
 
-from vlgauge import base  # From: "vlgauge[clip-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import clip_score  # From: "vlgauge[clip-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://arxiv.org/abs/2104.08718", "https://arxiv.org/abs/2111.08919")
 
@@ -54,7 +54,7 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class ClipS(base.ClipScoreMetric):
+class ClipS(clip_score.ClipScoreMetric):
     """2.5 max(c, 0) of the cosine c of caption and image (Hessel et al., 2021); for videos EMScore."""
 
     measures = "How well does a caption fit its image or video, by CLIP?"

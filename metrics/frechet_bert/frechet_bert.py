@@ -6,7 +6,7 @@ import evaluate
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge import base  # From: "vlgauge[frechet-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import caption_sets  # From: "vlgauge[frechet-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import statistics  # From: "vlgauge[frechet-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://aclanthology.org/2024.lrec-main.453", "https://arxiv.org/abs/1706.08500")
@@ -175,7 +175,7 @@ def tie_tolerances(gram: Floats) -> Floats:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class FrechetBert(base.CaptionVectorMetric):
+class FrechetBert(caption_sets.CaptionVectorMetric):
     """Squared Frechet distance of two caption sets, with permutation p-values."""
 
     measures = "Do the sampled captions have the mean and the spread of people's captions?"
@@ -198,12 +198,12 @@ class FrechetBert(base.CaptionVectorMetric):
 
     def _score_group(
         self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None
-    ) -> tuple[base.Statistic, list[dict[str, Any]]]:
+    ) -> tuple[caption_sets.Statistic, list[dict[str, Any]]]:
         """Scores and null distributions of examples with n candidates each."""
         gram = gram_matrices(vectors)
         details = [{"squared_mean_distance": part} for part in squared_mean_distances(gram, n).tolist()]
         if ways is None:
             identity = np.arange(gram.shape[1])[None] < n
-            return base.Statistic(frechet_distances(gram, identity)[:, 0]), details
+            return caption_sets.Statistic(frechet_distances(gram, identity)[:, 0]), details
         null = frechet_distances(gram, ways.candidates)
-        return base.Statistic(null[:, 0], null, tolerance=tie_tolerances(gram)), details
+        return caption_sets.Statistic(null[:, 0], null, tolerance=tie_tolerances(gram)), details

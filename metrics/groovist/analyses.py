@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.base.columns import listed
 from vlgauge.regions.sources import per_story
+from vlgauge.settings import listed
 from vlgauge.settings import shown
 
 Floats = npt.NDArray[np.float64]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any
 
-from vlgauge.base import valid_unicode
 from vlgauge.encoders import ImageTextEncoder
 from vlgauge.media.pictures import PREPROCESSING
 from vlgauge.regions import GIVEN
@@ -19,6 +18,7 @@ from vlgauge.regions import look_for_regions
 from vlgauge.regions import region_source
 from vlgauge.settings import finite_number
 from vlgauge.settings import shown
+from vlgauge.settings import valid_unicode
 from vlgauge.text.concreteness import UNKNOWN_WEIGHT
 from vlgauge.text.concreteness import PhraseWeights
 from vlgauge.text.concreteness import concreteness_table

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge import base  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import caption_sets  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import statistics  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import shown  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
@@ -203,7 +204,7 @@ def _shift_and_weight(estimator: str, n: int, m: int) -> tuple[int, float]:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class MmdBert(base.CaptionVectorMetric):
+class MmdBert(caption_sets.CaptionVectorMetric):
     """Squared maximum mean discrepancy of two caption sets, with permutation p-values."""
 
     measures = "Could the sampled captions come from the distribution of people's captions?"
@@ -232,11 +233,11 @@ class MmdBert(base.CaptionVectorMetric):
 
     def _score_group(
         self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None
-    ) -> tuple[base.Statistic, list[dict[str, Any]]]:
+    ) -> tuple[caption_sets.Statistic, list[dict[str, Any]]]:
         """Scores, null distributions and bandwidths of examples with n candidates each."""
         squared = squared_distances(vectors)
         widths = bandwidths(squared, self.bandwidth)
         kernel = gaussian_kernel(squared, widths)
         null = None if ways is None else null_distribution(kernel, ways.candidates, self.estimator)
-        found = base.Statistic(squared_mmd(kernel, n, self.estimator), null)
+        found = caption_sets.Statistic(squared_mmd(kernel, n, self.estimator), null)
         return found, [{"bandwidth": width} for width in widths.tolist()]

@@ -121,7 +121,7 @@ def best_styles(matrix: Floats, names: Sequence[str], k: int) -> list[list[list[
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class Onlystyle(base.StyleMetric):
+class Onlystyle(style.StyleMetric):
     """Mean contrastive weight of the n-grams of a caption; needs no model."""
 
     measures = "Does the caption sound like the style?"

@@ -5,7 +5,7 @@ from typing import Any
 
 import evaluate
 
-from vlgauge import base  # From: "vlgauge[pac-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import clip_score  # From: "vlgauge[pac-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://arxiv.org/abs/2303.12112", "https://arxiv.org/abs/2410.07336", "https://arxiv.org/abs/2111.08919")
 
@@ -55,7 +55,7 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class PacS(base.ClipScoreMetric):
+class PacS(clip_score.ClipScoreMetric):
     """CLIP-S with the projections of positive-augmented contrastive learning, and w = 2 (Eqs. 1, 4 and 6)."""
 
     measures = "How well does a caption fit its image or video, by a CLIP trained to tell?"

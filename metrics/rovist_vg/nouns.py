@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.base import valid_unicode
 from vlgauge.regions import GIVEN
+from vlgauge.settings import valid_unicode
 from vlgauge.text.language import replace_placeholders
 from vlgauge.text.noun_phrases import given_phrases
 from vlgauge.text.noun_phrases import phrase_source

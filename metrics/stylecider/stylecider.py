@@ -111,14 +111,14 @@ def mean_over_references(scores: Floats, of: Ints, n_examples: int) -> Floats:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class Stylecider(base.StyleMetric):
+class Stylecider(ngrams.StyleMetric):
     """Cosine of contrastive n-gram vectors, averaged over orders and references; needs no model."""
 
     measures = "Does the caption share the style-bearing n-grams of its references?"
     score_range = "[0, 1]; authors [0, 10]"
     higher_is_better = True
 
-    columns = (*base.StyleMetric.columns[:2], base.References("references"))
+    columns = (*ngrams.StyleMetric.columns[:2], base.References("references"))
 
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge import base  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import caption_sets  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import statistics  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import meteor_backends  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import shown  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -109,7 +110,7 @@ def checked_tolerance(tie_tol: Any) -> float | None:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class Trm(base.CaptionVectorMetric):
+class Trm(caption_sets.CaptionVectorMetric):
     """Triangle-rank metric of two caption sets, with permutation p-values."""
 
     measures = "Do sampled captions differ from people's as people's differ among themselves?"
@@ -221,7 +222,7 @@ class Trm(base.CaptionVectorMetric):
         tokens: Tokenizer,
         n: int,
         ways: statistics.Partitions | None,
-    ) -> tuple[dict[str, base.Statistic], list[dict[str, Any]]]:
+    ) -> tuple[dict[str, caption_sets.Statistic], list[dict[str, Any]]]:
         """The statistics of examples with n candidates each, and their details."""
         candidates = np.arange(distances.shape[1])[None] < n if ways is None else ways.candidates
         texts = [[tokens(caption) for caption in pooled] for pooled in captions] if self._reads_tokens() else []
@@ -238,7 +239,7 @@ class Trm(base.CaptionVectorMetric):
                 tests = triangle_tests(order, candidates, self.ties)
             for name, q, pvalues in zip(("", "separate"), tests.q, tests.pvalues, strict=True):
                 q[undefined] = np.nan
-                found[name] = base.Statistic(q[:, 0], None if ways is None else q, pvalues)
+                found[name] = caption_sets.Statistic(q[:, 0], None if ways is None else q, pvalues)
             for row in np.flatnonzero(~undefined).tolist():
                 names = ("counts_lone_candidate", "counts_lone_reference")
                 details[row] |= zip(names, tests.counts[row].tolist(), strict=True)
@@ -246,13 +247,15 @@ class Trm(base.CaptionVectorMetric):
             found["base"] = self._base(distances, texts, n, None if ways is None else candidates)
         return found, details
 
-    def _base(self, distances: Floats, texts: list[list[Tokens]], n: int, candidates: Bools | None) -> base.Statistic:
+    def _base(
+        self, distances: Floats, texts: list[list[Tokens]], n: int, candidates: Bools | None
+    ) -> caption_sets.Statistic:
         """The mean over the candidates of the plain score, and its null distribution."""
         if self.distance == "bleu_4":
-            return base.Statistic(mean_bleu_4(texts, n))
+            return caption_sets.Statistic(mean_bleu_4(texts, n))
         identity = np.arange(distances.shape[1])[None] < n
         values = aggregated(str(self.distance), distances, texts, identity if candidates is None else candidates)
-        return base.Statistic(values[:, 0], None if candidates is None else values)
+        return caption_sets.Statistic(values[:, 0], None if candidates is None else values)
 
     def _warn_of_ties(self, order: npt.NDArray[np.signedinteger], distances: Floats) -> None:
         """Say that the user's own distances are too close for `tie_tol`: Q is 0 then, as of a perfect model."""

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.base import Statistic
+from vlgauge.caption_sets import Statistic
 from vlgauge.caption_sets.corpus_statistic import CorpusStatistic
 from vlgauge.statistics import TOLERANCE, Partitions, SetTest, calibrated_harmonic_pvalue, partitions
 

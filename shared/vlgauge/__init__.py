@@ -6,10 +6,13 @@ import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from vlgauge.catalog import metric_folder
+from vlgauge.lean_imports import lean_import
+from vlgauge.progress import announce, progress_chosen
+from vlgauge.version import __version__
+
 if TYPE_CHECKING:
     from vlgauge.base import Metric
-
-__version__ = "0.1.0"
 
 __all__ = ["__version__", "load"]
 
@@ -29,10 +32,6 @@ def load(name: str, config_name: str | None = None, **settings: Any) -> Metric:
         ValueError: If no metric has this name, or a setting has a wrong value.
         TypeError: If a setting is unknown.
     """
-    from vlgauge.catalog import metric_folder
-    from vlgauge.lean_imports import lean_import
-    from vlgauge.progress import announce, progress_chosen
-
     folder = metric_folder(name)
     if "evaluate" not in sys.modules:
         with progress_chosen(settings["progress"]) if "progress" in settings else nullcontext():

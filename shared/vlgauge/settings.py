@@ -1,4 +1,4 @@
-"""Checks of the keywords that a user passes, with messages that name what would be right."""
+"""Checks of what a user passes, keywords and rows, with messages that name what would be right."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import inspect
 import math
 import operator
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 PROFILES = ("paper", "embedded")
@@ -117,6 +117,61 @@ def true_or_false(name: str, value: Any) -> bool:
     if not isinstance(truth, bool):
         raise ValueError(f"`{name}` must be True or False, got {shown(value)}")
     return truth
+
+
+def listed(value: Any) -> list[Any] | None:
+    """Items of a list, tuple, one-dimensional array or Series; None for anything else (a string, a mapping, ...)."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, tuple):
+        return list(value)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.ndarray):
+        return list(value) if value.ndim == 1 else None
+    if hasattr(value, "to_list") and hasattr(value, "iloc") and not hasattr(value, "columns"):
+        return list(value.to_list())
+    return None
+
+
+def rows_of(name: str, value: Any) -> list[Any]:
+    """Rows of a whole column given as list, tuple, array, Series, `datasets` column or generator.
+
+    Raises:
+        ValueError: If it is a single text, a mapping, a table, without order, or not iterable.
+    """
+    single = isinstance(value, (str, bytes, Mapping, set, frozenset)) or hasattr(value, "columns")
+    if single or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
+        raise ValueError(
+            f"`{name}` must be a list with one row per example, got {type(value).__name__}; wrap a single row: [row]"
+        )
+    return list(value)
+
+
+def plain_text(value: Any, place: str, expected: str) -> str:
+    """The value as plain `str`.
+
+    Raises:
+        ValueError: If it is no string.
+    """
+    if not isinstance(value, str):
+        raise ValueError(f"`{place}` must be {expected}, got {type(value).__name__}")
+    return str(value)
+
+
+def valid_unicode(text: str, place: str) -> str:
+    """The text, if UTF-8 can hold it.
+
+    Raises:
+        ValueError: If it has a lone surrogate, half of a broken character pair.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"`{place}` must be valid Unicode, got the lone surrogate U+{ord(text[error.start]):04X} at position "
+            f"{error.start}; replace it: text.encode('utf-8', 'replace').decode()"
+        ) from None
+    return text
 
 
 def setting_names(cls: type) -> list[str]:

@@ -8,7 +8,7 @@ import evaluate
 import numpy as np
 import pytest
 
-from vlgauge import base, catalog
+from vlgauge import base, caption_sets, catalog
 from vlgauge.settings import setting_names
 
 STORIES = {"predictions": [["One two.", "Three four."], ["Five.", "Five."], [""]]}
@@ -16,7 +16,7 @@ SETS = {"predictions": [["a dog", "a cat"], ["x", "y"]], "references": [["a dog"
 PICTURES = {"predictions": ["a", "b"], "images": [np.zeros((2, 3), np.uint8)] * 2, "references": [["c"], ["d", "e"]]}
 TOYS_BY_BASE = {
     base.StoryMetric: "story_toy",
-    base.CaptionSetMetric: "set_toy",
+    caption_sets.CaptionSetMetric: "set_toy",
     base.ImageMetric: "image_toy",
 }
 ROWS = {"story_toy": STORIES, "set_toy": SETS, "image_toy": PICTURES}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import vlgauge
-from vlgauge import base
+from vlgauge import base, caption_sets
 from vlgauge.settings import nearest, setting_names
 from vlgauge.signatures import named
 
@@ -104,7 +104,7 @@ def test_script_that_needs_a_newer_package_says_how_to_get_it():
 
 
 @pytest.mark.parametrize(
-    "family", [base.Metric, base.StoryMetric, base.CaptionSetMetric, base.StoryImageMetric, base.ImageMetric]
+    "family", [base.Metric, base.StoryMetric, caption_sets.CaptionSetMetric, base.StoryImageMetric, base.ImageMetric]
 )
 def test_bases_are_abstract(family):
     with pytest.raises(TypeError, match="abstract"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vlgauge import base
+from vlgauge import caption_sets
 from vlgauge.caption_sets.corpus_statistic import CorpusStatistic
 
 NULL = np.array([[1.0, 0.0, 2.0, 3.0], [4.0, 4.0, 4.0, 4.0]])
@@ -11,7 +11,7 @@ NULL = np.array([[1.0, 0.0, 2.0, 3.0], [4.0, 4.0, 4.0, 4.0]])
 
 def statistic(extreme):
     found = CorpusStatistic(3, extreme, draws=999, seed=0)
-    found.add([2, 0], base.Statistic(NULL[:, 0], NULL))
+    found.add([2, 0], caption_sets.Statistic(NULL[:, 0], NULL))
     return found.keys("base", "exact")
 
 
@@ -35,18 +35,18 @@ def test_small_values_speak_against_the_null_hypothesis():
 
 def test_given_pvalues_are_kept():
     found = CorpusStatistic(1, "large", draws=9, seed=0)
-    found.add([0], base.Statistic(NULL[:1, 0], NULL[:1], pvalues=np.array([0.25])))
+    found.add([0], caption_sets.Statistic(NULL[:1, 0], NULL[:1], pvalues=np.array([0.25])))
     assert found.keys("", "exact")["pvalues"] == [0.25]
 
 
 def test_statistics_without_a_test_have_scores_only():
     found = CorpusStatistic(2, "large", draws=9, seed=0)
-    found.add([1], base.Statistic(np.ones(1)))
+    found.add([1], caption_sets.Statistic(np.ones(1)))
     assert set(found.keys("base", None)) == {"base", "base_scores"}
     assert found.keys("", None) == {}
 
 
 def test_examples_are_asked_for_by_their_sizes():
     sets = [["a"] * 2, ["a"] * 3, ["a"], ["a"] * 2, ["a"] * 3]
-    assert base.CaptionSetMetric.scoring_order(sets, sets) == [0, 3, 1, 4]
-    assert base.CaptionSetMetric.scoring_order(sets, sets, minimum=1) == [0, 3, 1, 4, 2]
+    assert caption_sets.CaptionSetMetric.scoring_order(sets, sets) == [0, 3, 1, 4]
+    assert caption_sets.CaptionSetMetric.scoring_order(sets, sets, minimum=1) == [0, 3, 1, 4, 2]

@@ -20,13 +20,18 @@ from folders import TOYS
 from packaging.version import Version
 
 import vlgauge
-from vlgauge import base, catalog
+from vlgauge import base, caption_sets, catalog, clip_score, style
 from vlgauge.base.metric import REPOSITORY
 from vlgauge.catalog import MetricFacts
 from vlgauge.settings import setting_names
 
 TOY = TOYS / "story_toy"
-FAMILIES = [found for found in vars(base).values() if inspect.isclass(found) and "columns" in vars(found)]
+FAMILIES = [
+    found
+    for room in (base, caption_sets, clip_score, style)
+    for found in vars(room).values()
+    if inspect.isclass(found) and "columns" in vars(found)
+]
 SETS = {
     "predictions": [["a dog runs", "a dog ran", "the dog runs"], ["a cat", "one cat", "cats"], ["x"]],
     "references": [["a dog runs", "two dogs", "dogs run fast"], ["a plane", "one jet", "a red plane"], ["y", "z"]],

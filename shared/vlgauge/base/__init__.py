@@ -1,24 +1,23 @@
-"""What a metric script imports: the abstract bases, the columns, and the checks of settings.
+"""What a metric script imports: abstract bases, columns, and the checks of settings; each family has a room of its own.
 
 Scripts write ``from vlgauge import base`` and name the base as ``base.StoryMetric``: the host takes the first
 concrete metric class in the namespace of a script, so none of ours may stand there by name.
 """
+# ruff: noqa: E402
 
-from vlgauge.base.columns import Captions, Column, Images, Story, Text, valid_unicode
+from vlgauge.lean_imports import lean_import
+
+# Before anything below asks for the host: its evaluators, which no score needs, would bring transformers and torch.
+lean_import("evaluate")
+
+from vlgauge.base.columns import Captions, Column, Images, References, Story, Text
 from vlgauge.base.components import ComponentMetric, Components
 from vlgauge.base.metric import ImageMetric, Metric, StoryImageMetric, StoryMetric
-from vlgauge.caption_sets.corpus_statistic import Statistic
-from vlgauge.caption_sets.metric import CaptionSetMetric, CaptionVectorMetric
-from vlgauge.clip_score.metric import ClipScoreMetric
 from vlgauge.progress import progress_bar
-from vlgauge.settings import finite_number, one_of, plain_number, true_or_false, whole_number
-from vlgauge.style.metric import References, StyleMetric
+from vlgauge.settings import finite_number, one_of, plain_number, true_or_false, valid_unicode, whole_number
 
 __all__ = [
-    "CaptionSetMetric",
-    "CaptionVectorMetric",
     "Captions",
-    "ClipScoreMetric",
     "Column",
     "ComponentMetric",
     "Components",
@@ -26,11 +25,9 @@ __all__ = [
     "Images",
     "Metric",
     "References",
-    "Statistic",
     "Story",
     "StoryImageMetric",
     "StoryMetric",
-    "StyleMetric",
     "Text",
     "finite_number",
     "one_of",

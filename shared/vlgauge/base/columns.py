@@ -8,69 +8,15 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import datasets
-import numpy as np
 import pyarrow as pa
 
 from vlgauge.media.images import image_cell, is_single_image
-
-
-def listed(value: Any) -> list[Any] | None:
-    """Items of a list, tuple, one-dimensional array or Series; None for anything else (a string, a mapping, ...)."""
-    if isinstance(value, list):
-        return value
-    if isinstance(value, tuple):
-        return list(value)
-    if isinstance(value, np.ndarray):
-        return list(value) if value.ndim == 1 else None
-    if hasattr(value, "to_list") and hasattr(value, "iloc") and not hasattr(value, "columns"):
-        return list(value.to_list())
-    return None
-
-
-def rows_of(name: str, value: Any) -> list[Any]:
-    """Rows of a whole column given as list, tuple, array, Series, `datasets` column or generator.
-
-    Raises:
-        ValueError: If it is a single text, a mapping, a table, without order, or not iterable.
-    """
-    single = isinstance(value, (str, bytes, Mapping, set, frozenset)) or hasattr(value, "columns")
-    if single or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
-        raise ValueError(
-            f"`{name}` must be a list with one row per example, got {type(value).__name__}; wrap a single row: [row]"
-        )
-    return list(value)
-
-
-def plain_text(value: Any, place: str, expected: str) -> str:
-    """The value as plain `str`.
-
-    Raises:
-        ValueError: If it is no string.
-    """
-    if not isinstance(value, str):
-        raise ValueError(f"`{place}` must be {expected}, got {type(value).__name__}")
-    return str(value)
-
-
-def valid_unicode(text: str, place: str) -> str:
-    """The text, if UTF-8 can hold it.
-
-    Raises:
-        ValueError: If it has a lone surrogate, half of a broken character pair.
-    """
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"`{place}` must be valid Unicode, got the lone surrogate U+{ord(text[error.start]):04X} at position "
-            f"{error.start}; replace it: text.encode('utf-8', 'replace').decode()"
-        ) from None
-    return text
+from vlgauge.settings import listed, plain_text, valid_unicode
 
 
 @dataclass(frozen=True)
@@ -158,6 +104,14 @@ class Captions(Column):
             raise ValueError(f"`{place}` must be a list of captions, got {type(row).__name__}{hint}")
         texts = (plain_text(text, f"{place}[{i}]", "a caption (str)") for i, text in enumerate(captions))
         return [valid_unicode(text, f"{place}[{i}]") for i, text in enumerate(texts)]
+
+
+class References(Captions):
+    """One reference, or a list of them; may be empty."""
+
+    def store(self, row: Any, place: str) -> list[str] | None:
+        """The references as a plain list."""
+        return super().store([row] if isinstance(row, str) else row, place)
 
 
 class Text(Column):

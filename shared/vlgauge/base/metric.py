@@ -12,14 +12,22 @@ import evaluate
 from datasets import Features
 from packaging.version import Version
 
-import vlgauge
-from vlgauge.base.columns import Captions, Column, Images, Story, Text, rows_of
+from vlgauge.base.columns import Captions, Column, Images, Story, Text
 from vlgauge.base.host import HostedMetric, lock_of
 from vlgauge.media.animations import one_warning_for_animations
 from vlgauge.progress import Progress, checked_progress, progress_chosen
 from vlgauge.results import result_record
-from vlgauge.settings import PROFILES, nearest, one_of, refuse_unknown_settings, setting_names, true_or_false
+from vlgauge.settings import (
+    PROFILES,
+    nearest,
+    one_of,
+    refuse_unknown_settings,
+    rows_of,
+    setting_names,
+    true_or_false,
+)
 from vlgauge.signatures import format_signature
+from vlgauge.version import __version__
 
 REPOSITORY = "https://github.com/vlgauge/vlgauge"
 
@@ -195,7 +203,7 @@ class Metric(HostedMetric, ABC):
             **made_with: What only a call knows, such as the digest of an encoder; None takes out a setting that the
                 call did not read.
         """
-        fields = {"v": vlgauge.__version__, "profile": self.profile}
+        fields = {"v": __version__, "profile": self.profile}
         fields |= ({"config": self.config_name} if self.configs else {}) | self.signature_fields() | made_with
         unread = {name for name, value in made_with.items() if value is None}
         ordered = dict.fromkeys(name for name in (*_FIRST_FIELDS, *fields) if name in fields and name not in unread)
@@ -207,7 +215,7 @@ class Metric(HostedMetric, ABC):
         return {name: getattr(self, name) for name in setting_names(type(self)) if name not in left_out}
 
     def _check_version(self, name: str) -> None:
-        installed, required = Version(vlgauge.__version__), Version(self.requires)
+        installed, required = Version(__version__), Version(self.requires)
         if installed < required:
             extra = name.replace("_", "-")
             raise ImportError(

@@ -7,8 +7,9 @@ from typing import Any
 import datasets
 import pyarrow as pa
 
-from vlgauge.base.columns import Column, Images, LazyRows, listed
+from vlgauge.base.columns import Column, Images, LazyRows
 from vlgauge.media.videos import video_cell
+from vlgauge.settings import listed
 
 
 class OneImage(Images):

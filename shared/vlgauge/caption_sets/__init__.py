@@ -1,1 +1,6 @@
 """Metrics of two sets of captions."""
+
+from vlgauge.caption_sets.corpus_statistic import Statistic
+from vlgauge.caption_sets.metric import CaptionSetMetric, CaptionVectorMetric
+
+__all__ = ["CaptionSetMetric", "CaptionVectorMetric", "Statistic"]

@@ -1,1 +1,5 @@
 """The arithmetic of CLIP-S and PAC-S: scores of images and of videos, word weights, long captions."""
+
+from vlgauge.clip_score.metric import ClipScoreMetric
+
+__all__ = ["ClipScoreMetric"]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from vlgauge.base.columns import Text
+from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
 from vlgauge.base.video_columns import OneImage, Videos
 from vlgauge.clip_score.image_rows import Scored, score_images
@@ -33,7 +33,6 @@ from vlgauge.media.frames import DEFAULT_FRAMES, video_pictures
 from vlgauge.media.pictures import PREPROCESSING
 from vlgauge.results import result_record
 from vlgauge.settings import one_of, true_or_false, whole_number
-from vlgauge.style.metric import References
 from vlgauge.weights.preflight import Preflight
 
 PROMPT = "A photo depicts "

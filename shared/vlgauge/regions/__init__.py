@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any
 
-from vlgauge.base.columns import listed
 from vlgauge.regions.detectors import DETECTORS, detector
 from vlgauge.regions.files import arranged, read_authors_regions, read_regions
 from vlgauge.regions.sources import FORMS, GIVEN, Cell, Region, RegionSource, given_regions
-from vlgauge.settings import nearest, shown
+from vlgauge.settings import listed, nearest, shown
 from vlgauge.signatures import named
 from vlgauge.torch_use import DETECTOR_PACKAGES
 from vlgauge.weights.detectors import look_for_weights

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 from PIL import Image
 
-from vlgauge.base.columns import listed
 from vlgauge.media.images import image_cell, is_single_image, open_image
 from vlgauge.media.pictures import Box, CropPicture, ImagePicture, Picture, SharedImage
 from vlgauge.regions.boxes import checked_boxes, checked_scores, grid_boxes, kept, pixel_box
+from vlgauge.settings import listed
 
 Cell = Mapping[str, Any]
 Detected = tuple[Any, Any]

@@ -3,6 +3,7 @@
 from vlgauge.style.cosine_sums import CosineSums, cosine_sums
 from vlgauge.style.counts import StyleTable
 from vlgauge.style.explaining import caption_explanations, reference_explanations
+from vlgauge.style.metric import StyleMetric
 from vlgauge.style.scoring import (
     AUTHORS_SCALE,
     ORDER_RULES,
@@ -19,6 +20,7 @@ __all__ = [
     "ORDER_RULES",
     "VARIANTS",
     "CosineSums",
+    "StyleMetric",
     "StyleTable",
     "blocks",
     "caption_explanations",

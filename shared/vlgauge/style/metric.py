@@ -6,21 +6,13 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from vlgauge.base.columns import Captions, Text
+from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
 from vlgauge.settings import one_of, shown, true_or_false
 from vlgauge.style.counting import MAX_ORDER
 from vlgauge.style.counts import StyleTable
 from vlgauge.style.table_sources import FORMS, catalog, checked_source, named_table, resolved
 from vlgauge.style.weights import VARIANTS
-
-
-class References(Captions):
-    """One reference, or a list of them; may be empty."""
-
-    def store(self, row: Any, place: str) -> list[str] | None:
-        """The references as a plain list."""
-        return super().store([row] if isinstance(row, str) else row, place)
 
 
 class StyleMetric(Metric):

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-import vlgauge
 from vlgauge.style.counting import MAX_ORDER
 from vlgauge.style.counts import StyleTable
 from vlgauge.style.table_rows import FORMAT, Rows, digest_of, rows_of, table_of
 from vlgauge.style.tokenizers import TOKENIZERS
+from vlgauge.version import __version__
 from vlgauge.writing import replacing
 
 _METADATA = b"vlgauge.style_table"
@@ -51,7 +51,7 @@ def save(table: StyleTable, path: str | PathLike[str]) -> None:
         "name": table.name,
         "source": table.source,
         "licence": table.licence,
-        "written_by": f"vlgauge {vlgauge.__version__}",
+        "written_by": f"vlgauge {__version__}",
         "sha256": sha256,
     }
     parts = [_arrow(order, part) for order, part in enumerate(rows)]

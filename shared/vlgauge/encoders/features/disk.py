@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-import vlgauge
 from vlgauge.encoders.features.shard_index import index_of, remove, warn_once
 from vlgauge.encoders.features.shards import (
     BrokenShard,
@@ -29,6 +28,7 @@ from vlgauge.encoders.features.shards import (
     shard_bytes,
     write_shard,
 )
+from vlgauge.version import __version__
 
 LAYOUT = "v1"
 MAX_BYTES = 2 * 2**30
@@ -122,7 +122,7 @@ class DiskStore:
             )
 
     def _about(self) -> dict[str, str]:
-        return {**self._metadata, "vlgauge": vlgauge.__version__}
+        return {**self._metadata, "vlgauge": __version__}
 
     def _make_folder(self) -> None:
         # `mkdir(parents=True)` gives its mode to the last folder only.

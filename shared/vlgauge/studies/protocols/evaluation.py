@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-import vlgauge
 from vlgauge.progress import Progress
 from vlgauge.signatures import format_signature
 from vlgauge.statistics import RESAMPLES
+from vlgauge.version import __version__
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -91,7 +91,7 @@ class Task(Protocol):
 
 def task_signature(name: str, rules: Mapping[str, Any]) -> str:
     """What the figures depend on besides the scores, such as ``foil|v:0.1.0|references:4|...``."""
-    return format_signature(name, {"v": vlgauge.__version__, **rules})
+    return format_signature(name, {"v": __version__, **rules})
 
 
 def checked_scores(scores: Sequence[float], n_rows: int) -> Floats:

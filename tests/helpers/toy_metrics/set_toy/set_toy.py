@@ -5,7 +5,7 @@ from typing import Any
 
 import evaluate
 
-from vlgauge import base
+from vlgauge import caption_sets
 
 _DESCRIPTION = "Jaccard similarity (or overlap) of two sets of captions; two empty sets are undefined."
 
@@ -17,7 +17,7 @@ Args:
 """
 
 
-class SetToy(base.CaptionSetMetric):
+class SetToy(caption_sets.CaptionSetMetric):
     """Compares sets."""
 
     measures = "How many captions do two sets have in common?"
