@@ -4,8 +4,9 @@ import hashlib
 
 import numpy as np
 
-from vlgauge.encoders.features import shards
+from vlgauge.encoders.features import disk
 from vlgauge.encoders.features.disk import DiskStore, preprocess_id
+from vlgauge.writing import PART
 
 DIGEST = "ab" * 32
 PREPROCESS = preprocess_id({"size": 224})
@@ -25,7 +26,11 @@ def store_at(root, **changed):
 
 
 def files_in(store):
-    return [entry.path for entry in shards.list_shards(store.folder)]
+    return list(disk.files_in([store.folder], disk.SHARD))
+
+
+def parts_in(store):
+    return list(disk.files_in([store.folder], PART))
 
 
 def assert_holds(store, numbers):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
-from small_stores import assert_holds, files_in, key, store_at, vectors
+from small_stores import assert_holds, files_in, key, parts_in, store_at, vectors
 
-from vlgauge.encoders.features import shard_index, shards
+from vlgauge.encoders.features import disk
 
 WARNING = r"1 of 4 vectors in .* were altered after they were written; they are computed again"
 
@@ -17,12 +17,12 @@ WARNING = r"1 of 4 vectors in .* were altered after they were written; they are 
 @pytest.fixture(autouse=True)
 def new_process(monkeypatch):
     """Nothing was warned of, and no shard opened, before a test."""
-    monkeypatch.setattr(shard_index, "_warned", set())
-    shard_index.index_of.cache_clear()
+    monkeypatch.setattr(disk, "_warned", set())
+    disk._opened.cache_clear()
 
 
 def as_in_a_new_process(store, root):
-    shard_index.index_of.cache_clear()
+    disk._opened.cache_clear()
     return store_at(root)
 
 
@@ -140,16 +140,19 @@ def test_altered_vectors_in_a_folder_that_cannot_be_written_are_not_used(tmp_pat
     assert len(files_in(store)) == 1
 
 
-def test_altered_shards_are_not_merged(tmp_path):
+def test_altered_vectors_are_not_merged(tmp_path):
     store = store_at(tmp_path)
     store.put(vectors(range(4)))
     altered(files_in(store)[0], turn_a_number)
-    for number in range(100, 100 + 64):
+    for number in range(100, 163):
         store.put(vectors([number]))
-    with pytest.warns(UserWarning, match=WARNING):
+    with pytest.warns(UserWarning, match=WARNING) as caught:
+        store.put(vectors([163]))
+    assert (len(caught), len(files_in(store))) == (1, 1)
+    for _ in range(2):
         assert sorted(store.get([key(number) for number in range(4)])) == sorted(key(number) for number in (0, 1, 3))
     assert_holds(store, range(100, 164))
-    assert shards.list_parts(store.folder) == []
+    assert parts_in(store) == []
 
 
 def test_scores_do_not_move(tmp_path):

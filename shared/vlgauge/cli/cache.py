@@ -29,17 +29,16 @@ def add_parser(commands: Any) -> None:
 
 def run_info(options: argparse.Namespace) -> int:
     """Print one line per encoder and side."""
-    from vlgauge.encoders.features.disk import store_folders
-    from vlgauge.encoders.features.shards import list_shards
+    from vlgauge.encoders.features.disk import SHARD, files_in, store_folders
 
     root = chosen_folder(options.folder)
     rows, total = [], 0
     for folder in store_folders(root):
-        shards = list_shards(folder)
-        n_bytes = sum(shard.n_bytes for shard in shards)
+        shards = files_in([folder], SHARD).values()
+        n_bytes = sum(shard.st_size for shard in shards)
         total += n_bytes
         if shards:
-            used = datetime.fromtimestamp(max(shard.used for shard in shards) / 1e9, tz=UTC)
+            used = datetime.fromtimestamp(max(shard.st_mtime for shard in shards), tz=UTC)
             rows.append(
                 [folder.parent.name, folder.name, len(shards), f"{n_bytes / 2**20:.1f}", f"{used:%Y-%m-%d %H:%M}"]
             )

@@ -1,37 +1,37 @@
-"""Vectors on disk: what is kept, and what becomes of files that are broken, foreign or gone."""
+"""Vectors on disk: what is kept, how much, what becomes of broken and foreign files, several processes at once."""
 
 import os
+import signal
+import subprocess
+import sys
 import time
 import warnings
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
-from small_stores import PREPROCESS, assert_holds, files_in, key, store_at, vectors
+from small_stores import DIGEST, PREPROCESS, assert_holds, files_in, key, parts_in, store_at, vectors
 
-from vlgauge.encoders.features import disk, shards
-from vlgauge.encoders.features.disk import preprocess_id
+from vlgauge.encoders.features import disk
+from vlgauge.encoders.features.disk import DiskStore, preprocess_id
+from vlgauge.encoders.features.shards import Shard
 
 
 # -- what is kept -----------------------------------------------------------------------------------------------------
-def test_what_one_store_puts_another_gets(tmp_path):
+def test_what_one_store_puts_another_gets_also_one_opened_before(tmp_path):
+    reader = store_at(tmp_path)
+    assert reader.get([key(0)]) == reader.get([]) == {}
     store_at(tmp_path).put(vectors(range(5)))
     store_at(tmp_path).put(vectors(range(5, 8)))
-    other = store_at(tmp_path)
-    assert_holds(other, [6, 0, 3])
-    assert other.get([key(99)]) == {}
-    assert sorted(other.get([key(1), key(99), key(1)])) == [key(1)]
-    assert other.get([]) == {}
-    value = other.get([key(2)])[key(2)]
+    for store in (reader, store_at(tmp_path)):
+        assert_holds(store, [6, 0, 3])
+        assert store.get([key(99)]) == {}
+        assert sorted(store.get([key(1), key(99), key(1)])) == [key(1)]
+    value = reader.get([key(2)])[key(2)]
     assert (value.dtype, value.flags.owndata) == (np.float32, True)
-
-
-def test_a_store_sees_what_is_written_after_it_was_opened(tmp_path):
-    reader, writer = store_at(tmp_path), store_at(tmp_path)
-    assert reader.get([key(0)]) == {}
-    writer.put(vectors([0]))
-    assert_holds(reader, [0])
 
 
 def test_absent_keys_are_told_without_reading(tmp_path, monkeypatch):
@@ -40,7 +40,7 @@ def test_absent_keys_are_told_without_reading(tmp_path, monkeypatch):
     assert store.absent(keys) == keys
     store.put(vectors([1, 2]))
     store.put(vectors([3]))
-    monkeypatch.setattr(shards.Shard, "read", None)
+    monkeypatch.setattr(Shard, "read", None)
     assert store.absent(keys) == [key(5)]
     assert store.absent([]) == []
 
@@ -106,31 +106,14 @@ def test_vectors_that_are_not_finite_are_not_kept(tmp_path):
 
 def test_wrong_keys_and_widths_are_refused(tmp_path):
     store = store_at(tmp_path)
-    with pytest.raises(ValueError, match="`keys` must be digests of 32 bytes"):
-        store.get([b"short"])
-    with pytest.raises(ValueError, match="`keys` must be digests of 32 bytes"):
-        store.put({b"short": np.ones(2)})
+    for act in (lambda: store.get([b"short"]), lambda: store.put({b"short": np.ones(2)})):
+        with pytest.raises(ValueError, match="`keys` must be digests of 32 bytes"):
+            act()
     with pytest.raises(ValueError, match="`vectors` must all be of one width"):
         store.put({key(0): np.ones(2), key(1): np.ones(3)})
 
 
 # -- files that are broken, foreign or gone ---------------------------------------------------------------------------
-def cut(path):
-    path.write_bytes(path.read_bytes()[:-5])
-
-
-def cut_in_header(path):
-    path.write_bytes(path.read_bytes()[:20])
-
-
-def empty(path):
-    path.write_bytes(b"")
-
-
-def foreign(path):
-    save_file({"weight": np.ones(3, np.float32)}, path)
-
-
 def of_another_schema(path):
     save_file(load_file(path), path, metadata={**metadata_of(path), "schema": "vlgauge-features-0"})
 
@@ -141,15 +124,31 @@ def of_another_type(path):
 
 
 def metadata_of(path):
-    from safetensors import safe_open
-
     with safe_open(path, framework="numpy") as opened:
         return opened.metadata()
 
 
-def check_broken(store, damage):
+DAMAGES = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-5]),
+    "cut in the header": lambda path: path.write_bytes(path.read_bytes()[:20]),
+    "empty": lambda path: path.write_bytes(b""),
+    "foreign": lambda path: save_file({"weight": np.ones(3, np.float32)}, path),
+    "of another schema": of_another_schema,
+    "of another type": of_another_type,
+}
+
+
+@pytest.mark.parametrize(
+    ("damage", "opened"),
+    [*((name, False) for name in DAMAGES), ("cut", True), ("cut in the header", True), ("empty", True)],
+)
+def test_a_broken_shard_is_a_miss_and_goes_with_one_warning(tmp_path, damage, opened):
+    store = store_at(tmp_path)
+    store.put(vectors([0, 1]))
+    if opened:
+        assert_holds(store, [0])
     (path,) = files_in(store)
-    damage(path)
+    DAMAGES[damage](path)
     store.put(vectors([2]))
     with pytest.warns(UserWarning, match="it was removed, and what it held is computed again") as caught:
         assert list(store.get([key(0), key(2)])) == [key(2)]
@@ -160,52 +159,24 @@ def check_broken(store, damage):
     assert_holds(store, [0, 2])
 
 
-@pytest.mark.parametrize("damage", [cut, cut_in_header, empty, foreign, of_another_schema, of_another_type])
-def test_a_broken_shard_is_a_miss_and_goes_with_one_warning(tmp_path, damage):
-    store = store_at(tmp_path)
-    store.put(vectors([0, 1]))
-    check_broken(store, damage)
-
-
-@pytest.mark.parametrize("damage", [cut, cut_in_header, empty])
-def test_a_shard_that_breaks_after_it_was_read_is_a_miss(tmp_path, damage):
-    store = store_at(tmp_path)
-    store.put(vectors([0, 1]))
-    assert_holds(store, [0])
-    check_broken(store, damage)
-
-
-def test_a_shard_that_vanishes_is_a_miss(tmp_path):
+@pytest.mark.parametrize("comes_back", [False, True], ids=["vanishes", "is merged into another one"])
+def test_a_shard_that_goes_while_it_is_looked_up(tmp_path, monkeypatch, comes_back):
     store = store_at(tmp_path)
     store.put(vectors([0]))
     assert_holds(store, [0])
-    files_in(store)[0].unlink()
-    assert store.get([key(0)]) == {}
-
-
-def test_a_shard_that_vanishes_while_it_is_looked_up_is_a_miss(tmp_path, monkeypatch):
-    store = store_at(tmp_path)
-    store.put(vectors([0]))
-    assert_holds(store, [0])
-    whole = shards.Shard.read
-    monkeypatch.setattr(shards.Shard, "read", lambda shard, places: shard.path.unlink() or whole(shard, places))
-    assert store.get([key(0)]) == {}
-
-
-def test_a_shard_that_another_process_merges_meanwhile_is_found_again(tmp_path, monkeypatch):
-    store = store_at(tmp_path)
-    store.put(vectors([0]))
     (old,) = files_in(store)
-    whole = shards.Shard.read
+    whole = Shard.read
 
-    def merged_before(shard, places):
+    def gone_before(shard, index):
         if shard.path == old and old.exists():
-            store.put(vectors([0, 1]))
+            if comes_back:
+                store.put(vectors([0, 1]))
             old.unlink()
-        return whole(shard, places)
+        return whole(shard, index)
 
-    monkeypatch.setattr(shards.Shard, "read", merged_before)
-    assert_holds(store, [0])
+    monkeypatch.setattr(Shard, "read", gone_before)
+    assert sorted(store.get([key(0)])) == [key(0)] * comes_back
+    assert sorted(store.get([key(0)])) == [key(0)] * comes_back
 
 
 def test_files_of_others_stay(tmp_path):
@@ -220,3 +191,177 @@ def test_files_of_others_stay(tmp_path):
     assert disk.clear(tmp_path) > 0
     assert all(path.read_text() == "mine" for path in strangers)
     assert files_in(store) == []
+
+
+# -- the bound --------------------------------------------------------------------------------------------------------
+def make_older(path, seconds):
+    os.utime(path, (time.time() - seconds, time.time() - seconds))
+
+
+def test_the_shards_that_were_unused_longest_go(tmp_path):
+    store = store_at(tmp_path)
+    for number in range(10):
+        store.put(vectors([number]))
+    paths = files_in(store)
+    size = paths[0].stat().st_size
+    for age, path in enumerate(reversed(paths)):
+        make_older(path, 100 * (age + 1))
+    assert_holds(store, [0])  # a hit makes it young
+    store.max_bytes = 10 * size
+    store_at(tmp_path, side="text")  # does nothing by itself
+    store.put(vectors([10]))
+    # At most nine tenths of the bound remain: 1 and 2 go, and no more.
+    assert_holds(store, [0, *range(3, 11)])
+    assert store.get([key(1), key(2)]) == {}
+    assert sum(path.stat().st_size for path in files_in(store)) <= 9 * size
+
+
+def test_the_bound_is_on_all_stores_together(tmp_path):
+    images, texts = store_at(tmp_path), store_at(tmp_path, side="text")
+    images.put(vectors(range(100)))
+    make_older(files_in(images)[0], 10)
+    texts.max_bytes = files_in(images)[0].stat().st_size + 100
+    texts.put(vectors(range(100)))
+    assert (len(files_in(images)), len(files_in(texts))) == (0, 1)
+
+
+def test_what_is_larger_than_the_bound_is_not_kept(tmp_path):
+    store = store_at(tmp_path, max_bytes=2000)
+    store.put(vectors([0]))
+    with pytest.warns(
+        UserWarning, match=r"features of 5\d\d\d bytes are over the bound of 2000, and are not"
+    ) as caught:
+        store.put(vectors(range(100)))
+    store.put(vectors(range(100)))
+    assert len(caught) == 1
+    assert_holds(store, [0])
+
+
+def test_many_small_shards_of_one_width_are_merged(tmp_path, monkeypatch):
+    store, reader = store_at(tmp_path), store_at(tmp_path)
+    store.put(vectors([1000], width=3))
+    store.put(vectors(range(100, 110)))
+    assert_holds(reader, [100])
+    sizes = [path.stat().st_size for path in files_in(store)]
+    monkeypatch.setattr(disk, "_SMALL_BYTES", max(sizes))  # the second is not small
+    for number in range(63):
+        store.put(vectors([number, number + 1]))
+    assert len(files_in(store)) == 65
+    store.put(vectors([64]))
+    assert len(files_in(store)) == 3
+    for one in (store, reader):
+        assert_holds(one, [*range(65), *range(100, 110)])
+        assert one.get([key(1000)])[key(1000)].tolist() == [1000, 1001, 1002]
+
+
+def test_parts_of_dead_processes_go_after_a_day(tmp_path):
+    store = store_at(tmp_path)
+    store.put(vectors([0]))
+    old, young = (store.folder / f".1-2-{letter * 32}.{letter * 8}.{letter * 16}.part" for letter in "ab")
+    for path in (old, young):
+        path.write_bytes(b"half a sh")
+    make_older(old, 25 * 3600)
+    store.put(vectors([1]))
+    assert parts_in(store) == [young]
+    assert_holds(store, [0, 1])
+
+
+# -- disks that cannot be written -------------------------------------------------------------------------------------
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_folder_is_read(tmp_path):
+    store_at(tmp_path).put(vectors([0]))
+    store = store_at(tmp_path)
+    store.folder.chmod(0o500)
+    try:
+        assert_holds(store, [0])
+        with pytest.warns(UserWarning, match="features cannot be kept"):
+            store.put(vectors([1]))
+    finally:
+        store.folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("number", [28, 30])  # disk full, read-only file system
+def test_a_disk_that_takes_nothing_costs_one_warning(tmp_path, monkeypatch, number):
+    def refuse(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    store = store_at(tmp_path)
+    store.put(vectors([0]))
+    monkeypatch.setattr(os, "fsync", refuse)
+    monkeypatch.setattr(os, "utime", refuse)
+    with pytest.warns(UserWarning, match="features cannot be kept in .*, scoring goes on without") as caught:
+        store.put(vectors([1]))
+    store.put(vectors([2]))
+    assert len(caught) == 1
+    assert_holds(store, [0])
+    assert [path.suffix for path in store.folder.iterdir()] == [".safetensors"]
+
+
+@pytest.mark.parametrize("name", ["features", "features/v1/clip-abababababababab"])
+def test_a_file_where_the_folder_should_be_costs_one_warning(tmp_path, name):
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text("x")
+    store = store_at(tmp_path / "features")
+    assert store.get([key(0)]) == {}
+    with pytest.warns(UserWarning, match="features cannot be kept"):
+        store.put(vectors([0]))
+
+
+# -- several processes ------------------------------------------------------------------------------------------------
+WORKER = """
+import os, sys, hashlib, random, time, warnings
+import numpy as np
+from vlgauge.encoders.features.disk import DiskStore
+
+root, name, seconds, dies = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4] == "dies"
+warnings.simplefilter("error")
+store = DiskStore(root, weights_digest="ab" * 32, side="image", preprocess_id="p", dtype="float32", max_bytes=60_000)
+choose = random.Random(name)
+key = lambda number: hashlib.sha256(str(number).encode()).digest()
+if dies:
+    def die(descriptor):
+        print("writing", flush=True)
+        time.sleep(60)
+    os.fsync = die
+end = time.monotonic() + seconds
+hits = writes = 0
+while time.monotonic() < end or writes < 20:
+    numbers = choose.sample(range(200), 12)
+    found = store.get([key(number) for number in numbers])
+    for number in numbers:
+        if key(number) in found:
+            assert (found[key(number)] == np.arange(64, dtype=np.float32) + number).all(), number
+    hits += len(found)
+    new = {key(number): np.arange(64, dtype=np.float32) + number for number in numbers if key(number) not in found}
+    store.put(new)
+    writes += bool(new)
+print(hits, writes)
+"""
+
+
+def test_four_processes_at_once_one_killed_while_it_writes(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(Path(disk.__file__).parents[3])}
+
+    def start(name, fate):
+        command = [sys.executable, "-c", WORKER, str(tmp_path), str(name), "1.0", fate]
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    victim = start(0, "dies")
+    workers = [start(name, "lives") for name in (1, 2, 3)]
+    assert victim.stdout.readline() == "writing\n"
+    victim.send_signal(signal.SIGKILL)
+    victim.communicate()
+    for worker in workers:
+        out, err = worker.communicate(timeout=60)
+        assert worker.returncode == 0, err
+        hits, writes = map(int, out.split())
+        assert hits > 0
+        assert writes >= 20
+    store = DiskStore(tmp_path, weights_digest=DIGEST, side="image", preprocess_id="p", dtype="float32")
+    assert len(parts_in(store)) == 1  # the victim's
+    sizes = [path.stat().st_size for path in files_in(store)]
+    assert 0 < sum(sizes) <= 60_000 + 3 * max(sizes)
+    found = store.get([key(number) for number in range(200)])
+    for number in range(200):
+        if key(number) in found:
+            np.testing.assert_array_equal(found[key(number)], np.arange(64, dtype=np.float32) + number)

@@ -6,29 +6,25 @@ that compute the same vector both store it, and both are right.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
+import re
+import threading
 import time
-from collections.abc import Mapping, Sequence
+import uuid
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from vlgauge.encoders.features.shard_index import index_of, remove, warn_once
-from vlgauge.encoders.features.shards import (
-    BrokenShard,
-    Entry,
-    as_keys,
-    bytes_of,
-    list_parts,
-    list_shards,
-    open_shard,
-    shard_bytes,
-    write_shard,
-)
-from vlgauge.version import __version__
+from vlgauge.encoders.features.shards import BrokenShard, Shard, as_keys, bytes_of, shard_bytes
+from vlgauge.writing import PART, STALE_SECONDS, Unwritable, write
 
 LAYOUT = "v1"
 MAX_BYTES = 2 * 2**30
@@ -37,7 +33,12 @@ MAX_BYTES = 2 * 2**30
 _FILLED = 0.9
 _SMALL_BYTES = 2**20
 _MAX_SMALL = 64
-_STALE_NS = 24 * 3600 * 10**9
+_MAX_FOLDERS = 64
+
+# Only files of this name, and such that are being written, are read, counted or removed; others are somebody else's.
+SHARD = re.compile(r"\d+-\d+-[0-9a-f]{32}\.safetensors")
+
+_warned: set[tuple[Path, str]] = set()
 
 
 def preprocess_id(settings: Mapping[str, Any]) -> str:
@@ -47,7 +48,7 @@ def preprocess_id(settings: Mapping[str, Any]) -> str:
 
 
 class DiskStore:
-    """Vectors of one side of one encoder in a folder.
+    """Vectors of one side of one encoder in a folder; safe in threads and processes.
 
     Args:
         root: Folder of all stores; made, for this user only, at the first write.
@@ -75,7 +76,7 @@ class DiskStore:
         self.max_bytes = max_bytes
         about = {"family": family, "weights_sha256": weights_digest, "side": side, "preprocessing": preprocess_id}
         self._metadata = {**about, "dtype": dtype}
-        self._index = index_of(self.folder, tuple(self._metadata.items()))
+        self._opened = _opened(self.folder, tuple(self._metadata.items()))
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
         """The vectors of those keys that are known, float32.
@@ -86,7 +87,13 @@ class DiskStore:
         Raises:
             ValueError: If a key is of another length.
         """
-        return self._index.get(keys)
+        found: dict[bytes, np.ndarray] = {}
+        with self._opened.lock:
+            # A second look finds what other processes have written, or merged, since the first.
+            for _ in range(2):
+                if missing := [key for key in dict.fromkeys(keys) if key not in found]:
+                    self._look_up(missing, found)
+        return found
 
     def absent(self, keys: Sequence[bytes]) -> list[bytes]:
         """Those keys that are not known; no vector is read.
@@ -94,7 +101,12 @@ class DiskStore:
         Raises:
             ValueError: If a key is of another length.
         """
-        return self._index.absent(keys)
+        wanted = as_keys(keys)
+        there = np.zeros(len(keys), bool)
+        with self._opened.lock:
+            for shard in self._shards():
+                there[shard.find(wanted)[0]] = True
+        return [key for key, known in zip(keys, there, strict=True) if not known]
 
     def put(self, vectors: Mapping[bytes, np.ndarray]) -> None:
         """Keep vectors, in one shard; those that are not finite are left out.
@@ -110,84 +122,174 @@ class DiskStore:
             raise ValueError("`vectors` must all be of one width, got several")
         if not finite:
             return
-        try:
-            self._make_folder()
-            content = shard_bytes(finite, self._about())
+        with self._writing():
+            # `mkdir(parents=True)` gives its mode to the last folder only.
+            for folder in (*reversed(self.folder.parents), self.folder):
+                if not folder.exists():
+                    folder.mkdir(mode=0o700, exist_ok=True)
+            content = shard_bytes(finite, self._metadata)
             if self._make_room(len(content)):
-                write_shard(self.folder, content)
-                self._merge()
+                self._write(content)
+                if sum(file.st_size < _SMALL_BYTES for file in files_in([self.folder], SHARD).values()) > _MAX_SMALL:
+                    self._merge()
+
+    def _shards(self) -> list[Shard]:
+        """The shards of the folder, of which new ones are opened and those that are gone forgotten."""
+        known = self._opened.shards
+        try:
+            there = files_in([self.folder], SHARD)
         except OSError as error:
-            warn_once(
-                self.folder, "write", f"features cannot be kept in {self.folder}, scoring goes on without: {error}"
-            )
+            self._warn("read", f"features cannot be read from {self.folder}, scoring goes on without: {error}")
+            return list(known.values())
+        for path in known.keys() - there.keys():
+            del known[path]
+        for path in sorted(there.keys() - known.keys()):
+            with self._reading(path):
+                known[path] = Shard.opened(path, self._metadata)
+        return list(known.values())
 
-    def _about(self) -> dict[str, str]:
-        return {**self._metadata, "vlgauge": __version__}
+    def _look_up(self, keys: list[bytes], found: dict[bytes, np.ndarray]) -> None:
+        """Add the vectors that are whole."""
+        wanted = as_keys(keys)
+        is_missing = np.ones(len(keys), bool)
+        for shard in self._shards():
+            (left,) = np.nonzero(is_missing)
+            hits, index = shard.find(wanted[left])
+            if not len(hits):
+                continue
+            with self._reading(shard.path):
+                values, whole = shard.read(index)
+                if whole.all():
+                    with contextlib.suppress(OSError):  # read-only: it keeps its age
+                        os.utime(shard.path)
+                else:
+                    self._rewrite([shard])
+                good = left[hits[whole]]
+                found.update((keys[row], value.copy()) for row, value in zip(good, values[whole], strict=True))
+                is_missing[good] = False
 
-    def _make_folder(self) -> None:
-        # `mkdir(parents=True)` gives its mode to the last folder only.
-        for folder in (*reversed(self.folder.parents), self.folder):
-            if not folder.exists():
-                folder.mkdir(mode=0o700, exist_ok=True)
+    def _merge(self) -> None:
+        """Make one shard of many small ones; those of another width than the newest stay."""
+        with self._opened.lock:
+            small = [shard for shard in self._shards() if shard.n_bytes < _SMALL_BYTES]
+            self._rewrite([shard for shard in small if shard.width == small[-1].width])
+
+    def _rewrite(self, shards: Sequence[Shard]) -> None:
+        """Make one shard of what is whole in several, or in one that was altered."""
+        kept: dict[bytes, np.ndarray] = {}
+        read = []
+        for shard in shards:
+            with self._reading(shard.path):
+                values, whole = shard.read()
+                kept.update(zip(bytes_of(shard.keys[whole]), values[whole], strict=True))
+                read.append(shard.path)
+                if not whole.all():
+                    n_altered = f"{(~whole).sum()} of {len(whole)} vectors in {shard.path}"
+                    self._warn("altered", f"{n_altered} were altered after they were written; they are computed again")
+        with self._writing():
+            if kept:
+                self._write(shard_bytes(kept, self._metadata))
+            remove(read)
+
+    def _write(self, content: bytes) -> None:
+        name = f"{time.time_ns()}-{os.getpid()}-{uuid.uuid4().hex}.safetensors"
+        write(self.folder / name, content, "a shard", mode=0o600)
 
     def _make_room(self, n_bytes: int) -> bool:
         """Remove parts of dead processes and, if the bound would be passed, the oldest shards; False if in vain."""
         if n_bytes > self.max_bytes:
-            warn_once(
-                self.folder,
-                "bound",
-                f"features of {n_bytes} bytes are over the bound of {self.max_bytes}, and are not kept",
-            )
+            self._warn("bound", f"features of {n_bytes} bytes are over the bound of {self.max_bytes}, and are not kept")
             return False
-        now = time.time_ns()
-        remove(entry.path for entry in all_entries(self.root, list_parts) if now - entry.used > _STALE_NS)
-        shards = sorted(all_entries(self.root, list_shards), key=lambda entry: entry.used)
-        total = sum(entry.n_bytes for entry in shards) + n_bytes
+        folders = store_folders(self.root)
+        stale = time.time() - STALE_SECONDS
+        remove(path for path, part in files_in(folders, PART).items() if part.st_mtime < stale)
+        shards = files_in(folders, SHARD)
+        total = sum(shard.st_size for shard in shards.values()) + n_bytes
         if total > self.max_bytes:
-            for entry in shards:
+            for path, shard in sorted(shards.items(), key=lambda file: file[1].st_mtime_ns):
                 if total <= _FILLED * self.max_bytes:
                     break
-                remove([entry.path])
-                total -= entry.n_bytes
+                remove([path])
+                total -= shard.st_size
         return True
 
-    def _merge(self) -> None:
-        """Make one shard of many small ones."""
-        small = [entry.path for entry in list_shards(self.folder) if entry.n_bytes < _SMALL_BYTES]
-        if len(small) <= _MAX_SMALL:
-            return
-        merged: dict[bytes, np.ndarray] = {}
-        read = []
-        for path in small:
-            try:
-                shard = open_shard(path, self._metadata)
-                values, whole = shard.read(np.arange(len(shard.keys)))
-            except (BrokenShard, OSError):
-                continue  # the next reader tells
-            width = next(iter(merged.values())).shape if merged else values.shape[1:]
-            if whole.all() and values.shape[1:] == width:  # of altered ones the next reader tells
-                merged.update(zip(bytes_of(shard.keys), values, strict=True))
-                read.append(path)
-        if len(read) > 1:
-            write_shard(self.folder, shard_bytes(merged, self._about()))
-            remove(read)
+    @contextlib.contextmanager
+    def _reading(self, path: Path) -> Iterator[None]:
+        """A shard that is broken goes; one that is gone, or not ours to read, is no longer known."""
+        try:
+            yield
+        except BrokenShard as error:
+            self._opened.shards.pop(path, None)
+            remove([path])
+            self._warn("broken", f"{path} {error}; it was removed, and what it held is computed again")
+        except OSError:
+            self._opened.shards.pop(path, None)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Nothing is kept on a disk that takes nothing."""
+        try:
+            yield
+        except (OSError, Unwritable) as error:
+            self._warn("write", f"features cannot be kept in {self.folder}, scoring goes on without: {error}")
+
+    def _warn(self, kind: str, message: str) -> None:
+        """Warn of something about the folder, once per process."""
+        if (self.folder, kind) not in _warned:
+            _warned.add((self.folder, kind))
+            warnings.warn(message, stacklevel=4)
 
 
-def all_entries(root: Path, listing: Any) -> list[Entry]:
-    """What a listing finds in every store below a folder."""
-    return [entry for folder in store_folders(root) for entry in listing(folder)]
+class _Opened:
+    """The shards of a folder that this process has opened, and who may look at them."""
+
+    def __init__(self) -> None:
+        self.shards: dict[Path, Shard] = {}
+        self.lock = threading.RLock()
 
 
+@lru_cache(maxsize=_MAX_FOLDERS)
+def _opened(folder: Path, metadata: tuple[tuple[str, str], ...]) -> _Opened:
+    """What every store of this process shares that has the same folder."""
+    return _Opened()
+
+
+if hasattr(os, "register_at_fork"):
+    # A child may have got a lock that nobody will release.
+    os.register_at_fork(after_in_child=_opened.cache_clear)
+
+
+# -- All stores below a folder ----------------------------------------------------------------------------------------
 def store_folders(root: Path) -> list[Path]:
     """The folders of all stores below a folder."""
     return sorted(folder for folder in (root / LAYOUT).glob("*/*") if folder.is_dir())
 
 
+def files_in(folders: Iterable[Path], names: re.Pattern[str]) -> dict[Path, os.stat_result]:
+    """Files of such names in folders, by name, and so by age; none where there is no folder."""
+    found = {}
+    for folder in folders:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as files:
+            for file in files:
+                if names.fullmatch(file.name):
+                    with contextlib.suppress(FileNotFoundError):  # gone since it was listed
+                        found[Path(file.path)] = file.stat(follow_symlinks=False)
+    return dict(sorted(found.items()))
+
+
+def remove(paths: Iterable[Path]) -> None:
+    """Remove files as far as they are there and may be removed."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
 def clear(root: Path) -> int:
     """Remove every store below a folder, and nothing else; bytes that were freed."""
-    entries = all_entries(root, list_shards) + all_entries(root, list_parts)
-    remove(entry.path for entry in entries)
-    for folder in (*store_folders(root), *(root / LAYOUT).glob("*"), root / LAYOUT):
+    folders = store_folders(root)
+    found = files_in(folders, SHARD) | files_in(folders, PART)
+    remove(found)
+    for folder in (*folders, *(root / LAYOUT).glob("*"), root / LAYOUT):
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
-    return sum(entry.n_bytes for entry in entries)
+    return sum(file.st_size for file in found.values())
