@@ -7,8 +7,6 @@ import pytest
 
 from vlgauge.clip_score.long_text import pieces_of, sentences
 from vlgauge.clip_score.text_rows import paired, text_rows
-from vlgauge.clip_score.vectors import token_ids, token_texts, too_long
-from vlgauge.encoders.clip.tokens import ClipTokens
 
 
 def over_ten(texts):
@@ -102,25 +100,3 @@ def test_units_and_pairs(seed, policy):
 def test_place_of_a_long_reference():
     with pytest.raises(ValueError, match=re.escape("`references[2][1]`")):
         text_rows(["a"] * 3, [["b"], None, ["c", "a very long text"]], over_ten, "error")
-
-
-# -- tokens -----------------------------------------------------------------------------------------------------------
-WORDS = ["dog", "supercalifragilistic", "a-b", "!?", "3.14", "'s", "&amp;", "&lt;b&gt;", "…", "犬", "ﬁ", "é", "🐕"]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_look_at_the_characters_never_misses_a_long_text(seed):
-    rng = np.random.default_rng(seed)
-    texts = [" ".join(rng.choice(WORDS[: rng.integers(1, 14)], size=rng.integers(0, 60))) for _ in range(60)]
-    texts += ["a" * n for n in (74, 75, 76, 77)] + ["a " * n for n in (74, 75, 76, 77)]
-    texts += ["x&" * 30, "\x1b[0m" * 20, "犬" * 30]
-    cut = ClipTokens()(texts)[1]
-    assert np.array_equal(too_long(texts), cut)
-    assert 5 < cut.sum() < len(texts) - 5
-    # 77 tokens with start and end fit.
-    assert too_long(["a " * 75, "a " * 76]).tolist() == [False, True]
-
-
-def test_tokens_as_text():
-    (ids,) = token_ids(["A dog's café"])
-    assert token_texts(ids) == ["<|startoftext|>", "a", "dog", "'s", "café", "<|endoftext|>"]

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from vlgauge.clip_score.token_idf import Idf, checked_idf, corpus_idf, fit_idf, read_idf, resolved_idf
-from vlgauge.clip_score.vectors import token_ids
-from vlgauge.encoders.clip.tokens import END
+from vlgauge.encoders.clip.tokens import END, token_ids
 
 START = 49406
 SENTENCES = ["a dog runs", "a cat", "a cat and a cat"]

@@ -5,9 +5,9 @@ from collections import Counter
 
 import numpy as np
 
-from vlgauge.clip_score.vectors import token_ids, too_long
 from vlgauge.encoders import TextHidden
 from vlgauge.encoders.clip.architectures import TABLE
+from vlgauge.encoders.clip.tokens import token_ids, too_long
 
 
 def grey(value, size=(4, 4)):

@@ -24,10 +24,10 @@ from vlgauge.clip_score.settings import (
 )
 from vlgauge.clip_score.text_rows import TextRows, text_rows
 from vlgauge.clip_score.token_idf import resolved_idf
-from vlgauge.clip_score.vectors import ClipVectors, too_long
+from vlgauge.clip_score.vectors import ClipVectors
 from vlgauge.clip_score.video_rows import score_videos
 from vlgauge.encoders.clip.loading import clip_with_checkpoint, look_for_clip, weights_name
-from vlgauge.encoders.clip.tokens import CONTEXT, SPELLED
+from vlgauge.encoders.clip.tokens import CONTEXT, SPELLED, too_long
 from vlgauge.encoders.clip.towers import DTYPES
 from vlgauge.media.frames import DEFAULT_FRAMES, video_pictures
 from vlgauge.media.pictures import PREPROCESSING

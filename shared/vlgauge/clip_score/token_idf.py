@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.clip_score.formula import Floats
-from vlgauge.clip_score.vectors import Ids, token_ids
-from vlgauge.encoders.clip.tokens import CONTEXT, END
+from vlgauge.encoders.clip.tokens import CONTEXT, END, Ids, token_ids
 from vlgauge.files import read_json, read_text
 from vlgauge.writing import write
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -12,11 +11,9 @@ import numpy.typing as npt
 
 from vlgauge.clip_score.formula import Positions, Vectors, unit_rows
 from vlgauge.encoders import ImageTextEncoder
-from vlgauge.encoders.clip.tokens import CONTEXT, ClipTokens, byte_pairs, n_seen
+from vlgauge.encoders.clip.tokens import Ids, n_seen
 from vlgauge.media.pictures import Picture
 from vlgauge.progress import Progress
-
-Ids = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True)
@@ -65,32 +62,3 @@ class ClipVectors:
         seen = [vectors[:size] for vectors, size in zip(hidden.tokens, sizes, strict=True)]
         rows = self.encoder.project(np.concatenate(seen), "text", self.adapter)
         return unit_rows(rows), sizes, [ids[:size] for ids, size in zip(hidden.ids, sizes, strict=True)]
-
-
-def token_ids(texts: Sequence[str]) -> list[Ids]:
-    """Ids of the tokens of texts, start and end token included, at most `CONTEXT` each."""
-    return list(_tokens()(texts)[0])
-
-
-def too_long(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Which texts have more than `CONTEXT` tokens, start and end token included."""
-    long = np.zeros(len(texts), dtype=bool)
-    doubtful = [place for place, text in enumerate(texts) if not _surely_fits(text)]
-    if doubtful:
-        long[doubtful] = _tokens()([texts[place] for place in doubtful])[1]
-    return long
-
-
-def token_texts(ids: Ids) -> list[str]:
-    """Each token as text, such as ``["<|startoftext|>", "a", "dog", "<|endoftext|>"]``."""
-    return [byte_pairs().decode([token]).strip() for token in ids.tolist()]
-
-
-def _surely_fits(text: str) -> bool:
-    """Whether a look is enough: ASCII without entities is not longer when cleaned, and no token is a space."""
-    return text.isascii() and "&" not in text and len("".join(text.split())) <= CONTEXT - 2
-
-
-@cache
-def _tokens() -> ClipTokens:
-    return ClipTokens()

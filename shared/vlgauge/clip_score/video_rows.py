@@ -12,7 +12,8 @@ from vlgauge.clip_score.formula import Floats, Positions, group_maxima, group_me
 from vlgauge.clip_score.image_rows import Scored, best_references
 from vlgauge.clip_score.text_rows import TextRows
 from vlgauge.clip_score.token_idf import Idf
-from vlgauge.clip_score.vectors import ClipVectors, Ids, token_texts
+from vlgauge.clip_score.vectors import ClipVectors
+from vlgauge.encoders.clip.tokens import Ids, token_texts
 from vlgauge.media.pictures import Picture
 
 Videos = Sequence[Sequence[Picture] | None]

@@ -15,7 +15,8 @@ from markupsafe import Markup
 from PIL import Image
 
 import vlgauge
-from vlgauge.clip_score.vectors import ClipVectors, token_texts
+from vlgauge.clip_score.vectors import ClipVectors
+from vlgauge.encoders.clip.tokens import token_texts
 from vlgauge.media.frames import video_pictures
 from vlgauge.media.located import located
 from vlgauge.media.tables import read_rows

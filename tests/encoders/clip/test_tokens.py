@@ -14,6 +14,9 @@ from vlgauge.encoders.clip.tokens import (
     n_seen,
     padded,
     spells_special,
+    token_ids,
+    token_texts,
+    too_long,
 )
 
 PROMPT = "A photo depicts "
@@ -169,3 +172,25 @@ def test_foreign_ids_are_padded_and_cutting_is_noticed():
     assert [row.tolist() for row in ids] == [[11, 12, 1, 1], [11, 11, 11, 11], [11, 11, 11, 11], [1, 1, 1, 1]]
     assert truncated.tolist() == [False, False, True, False]
     assert tokens([])[0] == []
+
+
+# -- long texts -----------------------------------------------------------------------------------------------------
+WORDS = ["dog", "supercalifragilistic", "a-b", "!?", "3.14", "'s", "&amp;", "&lt;b&gt;", "…", "犬", "ﬁ", "é", "🐕"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_look_at_the_characters_never_misses_a_long_text(seed):
+    rng = np.random.default_rng(seed)
+    texts = [" ".join(rng.choice(WORDS[: rng.integers(1, 14)], size=rng.integers(0, 60))) for _ in range(60)]
+    texts += ["a" * n for n in (74, 75, 76, 77)] + ["a " * n for n in (74, 75, 76, 77)]
+    texts += ["x&" * 30, "\x1b[0m" * 20, "犬" * 30]
+    cut = ClipTokens()(texts)[1]
+    assert np.array_equal(too_long(texts), cut)
+    assert 5 < cut.sum() < len(texts) - 5
+    # 77 tokens with start and end fit.
+    assert too_long(["a " * 75, "a " * 76]).tolist() == [False, True]
+
+
+def test_tokens_as_text():
+    (ids,) = token_ids(["A dog's café"])
+    assert token_texts(ids) == ["<|startoftext|>", "a", "dog", "'s", "café", "<|endoftext|>"]

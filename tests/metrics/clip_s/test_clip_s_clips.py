@@ -10,7 +10,7 @@ from tiny_clip import IMAGES
 
 import vlgauge
 from vlgauge.clip_score.token_idf import corpus_idf
-from vlgauge.clip_score.vectors import token_ids
+from vlgauge.encoders.clip.tokens import token_ids
 
 CLIP = IMAGES / "syn_clip.mp4"
 EAST, NORTH, WEST = [1, 0, 0], [0, 1, 0], [-1, 0, 0]

@@ -10,9 +10,10 @@ from tiny_clip import IMAGES, TINY, golden_arrays, golden_json, write_tiny
 import vlgauge
 from vlgauge.clip_score.text_rows import text_rows
 from vlgauge.clip_score.token_idf import corpus_idf, resolved_idf
-from vlgauge.clip_score.vectors import ClipVectors, token_ids, too_long
+from vlgauge.clip_score.vectors import ClipVectors
 from vlgauge.clip_score.video_rows import score_videos
 from vlgauge.encoders.clip.loading import clip_encoder
+from vlgauge.encoders.clip.tokens import token_ids, too_long
 
 CONFIGS = [(0, 0.8), (3, 0.3)]
 RUNS = [

@@ -7,8 +7,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from vlgauge.lean_imports import lean_import
+
+Ids = npt.NDArray[np.integer]
 
 CONTEXT = 77
 START, END = 49406, 49407
@@ -66,6 +69,29 @@ def byte_pairs() -> Any:
     tokenizer.pat = regex.compile("|".join(map(regex.escape, SPELLINGS)) + words, regex.IGNORECASE)
     tokenizer.cache = {spelling: spelling for spelling in SPELLINGS}
     return tokenizer
+
+
+def token_ids(texts: Sequence[str]) -> list[Ids]:
+    """Ids of the tokens of texts, start and end token included, at most `CONTEXT` each."""
+    return list(ClipTokens()(texts)[0])
+
+
+def too_long(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Which texts have more than `CONTEXT` tokens, start and end token included, shape ``(n_texts,)``."""
+    long = np.array([not _surely_fits(text) for text in texts], dtype=bool)
+    if long.any():
+        long[long] = ClipTokens()([text for text, doubtful in zip(texts, long, strict=True) if doubtful])[1]
+    return long
+
+
+def _surely_fits(text: str) -> bool:
+    """Whether a look is enough: ASCII without entities is not longer when cleaned, and no token is a space."""
+    return text.isascii() and "&" not in text and len("".join(text.split())) <= CONTEXT - 2
+
+
+def token_texts(ids: Ids) -> list[str]:
+    """Each token as text, such as ``["<|startoftext|>", "a", "dog", "<|endoftext|>"]``."""
+    return [byte_pairs().decode([token]).strip() for token in ids.tolist()]
 
 
 def n_seen(ids: np.ndarray) -> int:
