@@ -215,9 +215,19 @@ def cider_d(texts: Sequence[Sequence[str]], df: DocumentFrequency) -> Floats:
         # A text without weight has no common n-gram either: its products are 0, whatever they are divided by.
         norms[norms == 0.0] = 1.0
         similarity += _clipped_products(part) / (norms[:, None] * norms)
-    n_bigrams = np.array([max(len(tokens) - 1, 0) for tokens in texts])
-    penalty = np.exp(-((n_bigrams[:, None] - n_bigrams) ** 2) / (2 * SIGMA**2))
-    return SCALE * penalty * similarity / len(ORDERS)
+    lengths = np.array([len(tokens) for tokens in texts], np.int64)
+    return SCALE * length_penalties(lengths[:, None], lengths) * similarity / len(ORDERS)
+
+
+def length_penalties(hypotheses: npt.NDArray[np.int64], references: npt.NDArray[np.int64]) -> Floats:
+    """exp(-(l_h - l_r)^2 / (2 sigma^2)), l being the number of bigrams, max(tokens - 1, 0).
+
+    Args:
+        hypotheses: numbers of tokens.
+        references: numbers of tokens, of a shape that broadcasts with it.
+    """
+    difference = np.maximum(hypotheses - 1, 0) - np.maximum(references - 1, 0)
+    return np.exp(-(difference**2) / (2 * SIGMA**2))
 
 
 def _clipped_products(vectors: Floats) -> Floats:
