@@ -20,7 +20,7 @@ from vlgauge.distances import meteor_backends
 from vlgauge.pool import pool
 from vlgauge.settings import setting_names
 from vlgauge.signatures import format_signature, local_name, named, parse_signature
-from vlgauge.style import metric as styles
+from vlgauge.style import StyleTable
 from vlgauge.text import concreteness
 
 METRICS = sorted(catalog.metric_names())
@@ -77,8 +77,8 @@ def files(tmp_path_factory):
 def sources(monkeypatch, files):
     """In the place of what is large or not installed, something whose name follows from the settings."""
     table = {revision * 40: files.table("a dog", caption) for revision, caption in (("1", "a cat"), ("2", "the sea"))}
-    real = styles.resolved
-    monkeypatch.setattr(styles, "resolved", lambda source, revision=None: table.get(revision) or real(source))
+    real = StyleTable.load
+    monkeypatch.setattr(StyleTable, "load", lambda source, revision=None: table.get(revision) or real(source))
     monkeypatch.setattr(regions, "detector", lambda name, weights, **_: Detector(f"{name}@{weights}"))
     monkeypatch.setattr(concreteness, "wordnet_lemmas", lambda: lambda word: [word])
     monkeypatch.setattr(meteor_backends, "nltk_meteor", lambda: ("meteor-2007+nltk3.9+wn3.0", apart))

@@ -62,37 +62,6 @@ MAX_CELLS = 20_000_000
 _TIE = 1e-12
 
 
-def order_scores(weights: Floats, captions: Ints, sizes: Ints) -> Floats:
-    """OnlyStyle_n(c, p): mean of CNG_p over the set M_n of n-grams of a caption (Li and Harrison, 2022, Eq. 6).
-
-    Args:
-        weights: shape ``(m,)``, CNG_p(t) of every caption c and distinct n-gram t of it; 0 for one never seen.
-        captions: shape ``(m,)``, place of c.
-        sizes: shape ``(n_captions,)``, |M_n|.
-
-    Returns:
-        shape ``(n_captions,)``, 0 where M_n is empty.
-    """
-    sums = np.bincount(captions, weights, len(sizes)).astype(np.float64)
-    return sums / np.maximum(sizes, 1)
-
-
-def onlystyle_scores(scores: Floats, sizes: Ints, orders: str = "available") -> Floats:
-    """OnlyStyle(c, p): mean of OnlyStyle_n over the orders n = 1..4 (Li and Harrison, 2022, Eq. 5).
-
-    Args:
-        scores: shape ``(4, n_captions)``, OnlyStyle_n.
-        sizes: shape ``(4, n_captions)``, |M_n|.
-        orders: "available", mean over the orders that a caption has n-grams of, so that one word can reach the bounds
-            of the paper; or "four", always a quarter of the sum, as printed.
-
-    Returns:
-        shape ``(n_captions,)``, 0 for a caption without words.
-    """
-    divisor = np.maximum(np.count_nonzero(sizes, axis=0), 1) if orders == "available" else len(scores)
-    return np.asarray(scores.sum(axis=0) / divisor)
-
-
 def style_ranks(matrix: Floats, targets: Ints) -> Ints:
     """1 + number of styles that score higher than the target, shape ``(n_captions,)``.
 
@@ -164,9 +133,7 @@ class Onlystyle(style.StyleMetric):
             for part in style.blocks(len(captions)):
                 texts, own = captions[part], targets[part]
                 orders = style.weighted_ngrams(table, texts, own, self.variant, exclude_self=self.exclude_self)
-                means = [order_scores(order.weights, order.grams.captions, order.grams.sizes) for order in orders]
-                sizes = np.stack([order.grams.sizes for order in orders])
-                scores += onlystyle_scores(np.stack(means), sizes, self.orders).tolist()
+                scores += style.own_scores(orders, self.orders).tolist()
                 known += len(set(orders[0].known_captions().tolist()))
                 if return_details:
                     details += style.caption_explanations(texts, orders, self.orders)

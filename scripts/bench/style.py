@@ -12,7 +12,6 @@ import argparse
 import importlib.util
 import math
 import os
-import runpy
 import statistics
 import sys
 import tempfile
@@ -22,17 +21,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when numpy is imported
 
 import numpy as np
 
-from vlgauge import style as ngrams
+from vlgauge import style
 from vlgauge.style import StyleTable
 
-ROOT = Path(__file__).resolve().parents[2]
 MAX_ORDER = 4
 TOLERANCE = 1e-12
 
@@ -73,9 +70,9 @@ class PlainTable:
     def __init__(self, captions: Sequence[Sequence[str]], styles: Sequence[str]) -> None:
         self.styles = sorted(set(styles))
         self.df: list[dict[str, Counter[Ngram]]] = [{s: Counter() for s in self.styles} for _ in range(MAX_ORDER)]
-        for tokens, style in zip(captions, styles, strict=True):
+        for tokens, name in zip(captions, styles, strict=True):
             for n in range(1, MAX_ORDER + 1):
-                self.df[n - 1][style].update(plain_ngrams(tokens, n))
+                self.df[n - 1][name].update(plain_ngrams(tokens, n))
         self.sorted_df = [{s: sorted(counts.values()) for s, counts in by_style.items()} for by_style in self.df]
 
     def ecdf(self, ngram: Ngram, style: str) -> float:
@@ -111,20 +108,10 @@ class PlainTable:
 
 
 # -- Ours -------------------------------------------------------------------------------------------------------------
-def formulas(name: str) -> SimpleNamespace:
-    """The file of a metric, which is in no package."""
-    return SimpleNamespace(**runpy.run_path(str(ROOT / "metrics" / name / f"{name}.py")))
-
-
-ONLYSTYLE, STYLECIDER = formulas("onlystyle"), formulas("stylecider")
-
-
 def own_scores(table: StyleTable, captions: list[list[str]], styles: Sequence[str], exclude_self: bool = False) -> Any:
     """OnlyStyle in the own style, shape ``(n_captions,)``."""
     ids = table.style_ids(styles)
-    weighted = ngrams.weighted_ngrams(table, captions, ids, "paper", exclude_self=exclude_self)
-    means = [ONLYSTYLE.order_scores(order.weights, order.grams.captions, order.grams.sizes) for order in weighted]
-    return ONLYSTYLE.onlystyle_scores(np.stack(means), np.stack([order.grams.sizes for order in weighted]))
+    return style.own_scores(style.weighted_ngrams(table, captions, ids, "paper", exclude_self=exclude_self))
 
 
 def cider_scores(
@@ -132,14 +119,13 @@ def cider_scores(
 ) -> Any:
     """StyleCIDEr, shape ``(n_captions,)``."""
     ids = table.style_ids(styles)
-    of = np.repeat(np.arange(len(references)), [len(row) for row in references])
-    own = ngrams.weighted_ngrams(table, captions, ids, "paper")
-    theirs = ngrams.weighted_references(table, [r for row in references for r in row], of, own, ids, "paper")
-    cosines = [
-        STYLECIDER.ngram_cosines((a.weights, a.grams.captions), (b.weights, b.grams.captions), shared, of)
-        for a, (b, shared) in zip(own, theirs, strict=True)
-    ]
-    return STYLECIDER.mean_over_references(STYLECIDER.reference_scores(np.stack(cosines)), of, len(captions))
+    of = np.repeat(np.arange(len(references)), style.lengths_of(references))
+    flat = [reference for row in references for reference in row]
+    own = style.weighted_ngrams(table, captions, ids, "paper")
+    theirs = style.weighted_references(table, flat, of, own, ids, "paper")
+    cosines = style.reference_cosines(own, theirs, of)
+    parts = style.reference_scores(cosines, "paper", style.lengths_of(captions)[of], style.lengths_of(flat))
+    return style.mean_over_references(parts, of, len(captions))
 
 
 # -- Measuring --------------------------------------------------------------------------------------------------------

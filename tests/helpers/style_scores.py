@@ -1,7 +1,8 @@
-"""OnlyStyle and StyleCIDEr of captions given by tokens, by the formulas in the files of the two metrics."""
+"""OnlyStyle and StyleCIDEr of captions given by tokens, as the two metrics compute them."""
 
-import importlib.util
+import runpy
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 from folders import METRICS
@@ -9,25 +10,13 @@ from folders import METRICS
 from vlgauge import style
 
 VARIANTS = ("paper", "authors")
-
-
-def formulas_of(name):
-    """The file of a metric, loaded by its path, since its folder is no package."""
-    spec = importlib.util.spec_from_file_location(f"{name}_formulas", METRICS / name / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-ONLYSTYLE, STYLECIDER = formulas_of("onlystyle"), formulas_of("stylecider")
+ONLYSTYLE = SimpleNamespace(**runpy.run_path(str(METRICS / "onlystyle" / "onlystyle.py")))
 
 
 def own_scores(table, captions, styles, variant="paper", orders="available", *, exclude_self=False):
     """OnlyStyle in the own style."""
     ids = table.style_ids(styles)
-    weighted = style.weighted_ngrams(table, captions, ids, variant, exclude_self=exclude_self)
-    means = [ONLYSTYLE.order_scores(order.weights, order.grams.captions, order.grams.sizes) for order in weighted]
-    return ONLYSTYLE.onlystyle_scores(np.stack(means), np.stack([order.grams.sizes for order in weighted]), orders)
+    return style.own_scores(style.weighted_ngrams(table, captions, ids, variant, exclude_self=exclude_self), orders)
 
 
 def all_scores(table, captions, variant="paper", **options):
@@ -39,20 +28,13 @@ def cider_scores(table, examples, variant="paper", *, exclude_self=False):
     """StyleCIDEr of (tokens, list of references, style)."""
     captions, references, styles = zip(*examples, strict=True)
     ids = table.style_ids(styles)
-    of = np.repeat(np.arange(len(captions)), [len(row) for row in references])
+    of = np.repeat(np.arange(len(captions)), style.lengths_of(references))
     flat = [reference for row in references for reference in row]
     own = style.weighted_ngrams(table, captions, ids, variant, exclude_self=exclude_self)
     theirs = style.weighted_references(table, flat, of, own, ids, variant)
-    cosines = [
-        STYLECIDER.ngram_cosines((a.weights, a.grams.captions), (b.weights, b.grams.captions), shared, of)
-        for a, (b, shared) in zip(own, theirs, strict=True)
-    ]
-    penalties = None
-    if variant == "authors":
-        lengths, others = (np.array([len(row) for row in rows], int) for rows in (captions, flat))
-        penalties = style.length_penalties(lengths[of], others)
-    parts = STYLECIDER.reference_scores(np.stack(cosines), penalties)
-    return STYLECIDER.mean_over_references(parts, of, len(captions))
+    cosines = style.reference_cosines(own, theirs, of)
+    parts = style.reference_scores(cosines, variant, style.lengths_of(captions)[of], style.lengths_of(flat))
+    return style.mean_over_references(parts, of, len(captions))
 
 
 def without_warning(metric, **columns):

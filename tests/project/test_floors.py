@@ -31,7 +31,7 @@ HOMES = {
 LATE = """
     cli/__init__ cli/cache cli/convert cli/distance cli/grounding cli/idf cli/prefetch cli/protocol cli/scoring
     cli/sensitivity cli/style cli/train media/located regions/detectors
-    style/counts training/rovist_c/corpora training/rovist_vg/command
+    training/rovist_c/corpora training/rovist_vg/command
 """
 LATE_FILES = {"metrics/groovist/sources.py", *(f"shared/vlgauge/{path}.py" for path in LATE.split())}
 

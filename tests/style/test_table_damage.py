@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from style_definition import GOLDEN, columns_of
 
-from vlgauge.style import StyleTable, table_file, table_rows
+from vlgauge.style import StyleTable, table_file
 
 KEY = b"vlgauge.style_table"
 
@@ -36,7 +36,7 @@ def rewritten(path, change_header=None, change_columns=None, seal=False):
         header = change_header(header)
     if seal:
         rows = table_file._rows_by_order(content)
-        header["sha256"] = table_rows.digest_of(header["tokenizer"], header["styles"], header["captions"], rows)
+        header["sha256"] = table_file.digest_of(header["tokenizer"], header["styles"], header["captions"], rows)
     pq.write_table(content.replace_schema_metadata({KEY: json.dumps(header)}), path)
     return path
 
@@ -47,7 +47,7 @@ def test_every_cut_is_found(saved):
     for length in range(0, len(data), 13):
         saved.write_bytes(data[:length])
         with pytest.raises(ValueError, match=r"`table` must be a whole Parquet file, got '.*toy.parquet'"):
-            table_file.load(saved)
+            table_file.load(StyleTable, saved)
 
 
 def test_no_changed_byte_changes_a_count(toy, saved):
@@ -58,7 +58,7 @@ def test_no_changed_byte_changes_a_count(toy, saved):
         changed[i] ^= 1 << (i % 8)
         saved.write_bytes(changed)
         try:
-            table = table_file.load(saved)
+            table = table_file.load(StyleTable, saved)
         except ValueError as error:
             seen[str(error).split(" must be ")[0]] += 1
         else:
@@ -100,13 +100,16 @@ def count_changed(content):
 )
 def test_changed_header_is_refused(saved, header, message):
     with pytest.raises(ValueError, match=message):
-        table_file.load(rewritten(saved, header))
+        table_file.load(StyleTable, rewritten(saved, header))
 
 
 def test_changed_count_is_refused(saved):
     with pytest.raises(ValueError, match=r"`table` must be as it was written, but .* was altered: its checksum"):
-        table_file.load(rewritten(saved, change_columns=count_changed))
-    assert table_file.load(rewritten(saved, change_columns=count_changed, seal=True)).cng("sun is calm") is not None
+        table_file.load(StyleTable, rewritten(saved, change_columns=count_changed))
+    assert (
+        table_file.load(StyleTable, rewritten(saved, change_columns=count_changed, seal=True)).cng("sun is calm")
+        is not None
+    )
 
 
 def put(column, row, value):
@@ -155,7 +158,7 @@ def test_sealed_nonsense_is_refused(saved, change, message):
     except ValueError:
         rewritten(path, change_columns=change)  # it cannot even be sealed
     with pytest.raises(ValueError, match=f"was altered: {message}"):
-        table_file.load(path)
+        table_file.load(StyleTable, path)
 
 
 def test_other_files_are_refused(tmp_path):
@@ -177,7 +180,7 @@ def test_other_files_are_refused(tmp_path):
 def test_header_that_is_nested_too_deeply_is_refused(saved):
     pq.write_table(pq.read_table(saved).replace_schema_metadata({KEY: "[" * 200_000}), saved)
     with pytest.raises(ValueError, match="is not: maximum recursion depth exceeded"):
-        table_file.load(saved)
+        table_file.load(StyleTable, saved)
 
 
 @pytest.mark.parametrize("column", ["ngram", "styles"])
@@ -192,16 +195,16 @@ def test_small_file_that_would_fill_the_memory_is_refused(saved, column, monkeyp
     pq.write_table(pa.Table.from_pydict(cells, schema=content.schema), saved, compression="zstd")
     assert saved.stat().st_size < 10_000
     with pytest.raises(ValueError, match=r"toy.parquet' unpacks to far more than one of its \d+ bytes can"):
-        table_file.load(saved)
+        table_file.load(StyleTable, saved)
 
 
 def test_more_captions_than_a_file_can_hold_are_refused(saved):
     with pytest.raises(ValueError, match=r"unpacks to far more than one of its \d+ bytes can"):
-        table_file.load(rewritten(saved, lambda h: h | {"captions": [2, 2, 2**32 - 1]}))
+        table_file.load(StyleTable, rewritten(saved, lambda h: h | {"captions": [2, 2, 2**32 - 1]}))
 
 
 def test_other_columns_are_refused(saved):
     content = pq.read_table(saved)
     pq.write_table(content.drop_columns(["df"]), saved)
     with pytest.raises(ValueError, match="is not: it has other columns"):
-        table_file.load(saved)
+        table_file.load(StyleTable, saved)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from style_definition import GOLDEN
 
 from vlgauge.style import StyleTable
-from vlgauge.style.known_captions import caption_keys
+from vlgauge.style.counts import caption_keys
 from vlgauge.style.tokenizers import TOKENIZERS, tokenized, words_1
 
 

@@ -10,7 +10,7 @@ from style_definition import CAPTIONS, CORPORA, GOLDEN, ORDERS, TOY, columns_of,
 
 from vlgauge.style import StyleTable
 from vlgauge.style.counting import _check_room, vocabulary_and_ngrams
-from vlgauge.style.weights import contrastive_weights, places_among
+from vlgauge.style.weights import contrastive_weights, rows_among
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +57,8 @@ def test_counts_and_weights_equal_the_definition(rows):
                 assert known.weights(len(table.styles), variant) == pytest.approx(expected, abs=1e-12)
 
 
-def test_places_among_nothing():
-    assert places_among(np.array([], np.int64), np.array([3, 1])).tolist() == [-1, -1]
+def test_rows_among_nothing():
+    assert rows_among(np.array([], np.int64), np.array([3, 1])).tolist() == [-1, -1]
 
 
 def test_orders_without_any_ngram():

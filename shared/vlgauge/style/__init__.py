@@ -1,22 +1,23 @@
 """Contrastive n-grams: which n-grams the captions of a style have and those of other styles have not."""
 
-from vlgauge.style.cosine_sums import CosineSums, cosine_sums
-from vlgauge.style.counts import StyleTable
+from vlgauge.style.counting import lengths_of
 from vlgauge.style.explaining import caption_explanations, reference_explanations
-from vlgauge.style.metric import StyleMetric
-from vlgauge.style.scoring import (
-    AUTHORS_SCALE,
+from vlgauge.style.formula import (
     ORDER_RULES,
-    blocks,
-    length_penalties,
+    CosineSums,
+    cosine_sums,
+    mean_over_references,
+    own_scores,
+    reference_cosines,
+    reference_scores,
     score_blocks,
-    weighted_ngrams,
-    weighted_references,
 )
+from vlgauge.style.metric import StyleMetric
+from vlgauge.style.scoring import blocks, weighted_ngrams, weighted_references
+from vlgauge.style.table import StyleTable
 from vlgauge.style.weights import VARIANTS
 
 __all__ = [
-    "AUTHORS_SCALE",
     "ORDER_RULES",
     "VARIANTS",
     "CosineSums",
@@ -25,8 +26,12 @@ __all__ = [
     "blocks",
     "caption_explanations",
     "cosine_sums",
-    "length_penalties",
+    "lengths_of",
+    "mean_over_references",
+    "own_scores",
+    "reference_cosines",
     "reference_explanations",
+    "reference_scores",
     "score_blocks",
     "weighted_ngrams",
     "weighted_references",

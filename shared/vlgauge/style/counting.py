@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain
 
@@ -18,7 +18,7 @@ MAX_ORDER = 4
 class NgramSets:
     """The distinct n-grams of one order, in each caption.
 
-    The id of an n-gram is its place among all of its order, sorted by token sequence in code-point order. So ids
+    The id of an n-gram is its position among all of its order, sorted by token sequence in code-point order. So ids
     depend on the captions as a set only, and ids of two vocabularies are in the same order.
 
     Attributes:
@@ -38,12 +38,17 @@ def vocabulary_and_ngrams(captions: Sequence[Sequence[str]]) -> tuple[list[str],
     Args:
         captions: Tokens of each caption.
     """
-    lengths = np.fromiter(map(len, captions), np.int64, len(captions))
-    place: dict[str, int] = dict.fromkeys(chain.from_iterable(captions), 0)
-    tokens = sorted(place)
-    place.update(zip(tokens, range(len(tokens)), strict=True))
-    ids = np.fromiter(map(place.__getitem__, chain.from_iterable(captions)), np.int64, int(lengths.sum()))
+    lengths = lengths_of(captions)
+    id_of: dict[str, int] = dict.fromkeys(chain.from_iterable(captions), 0)
+    tokens = sorted(id_of)
+    id_of.update(zip(tokens, range(len(tokens)), strict=True))
+    ids = np.fromiter(map(id_of.__getitem__, chain.from_iterable(captions)), np.int64, int(lengths.sum()))
     return tokens, _ngram_sets(ids, lengths, len(tokens))
+
+
+def lengths_of(rows: Sequence[Sized]) -> Ints:
+    """How many entries each row has, such as the tokens of each caption, shape ``(n_rows,)``."""
+    return np.fromiter(map(len, rows), np.int64, len(rows))
 
 
 def _ngram_sets(ids: Ints, lengths: Ints, vocabulary: int) -> Iterator[NgramSets]:
@@ -65,14 +70,14 @@ def _ngram_sets(ids: Ints, lengths: Ints, vocabulary: int) -> Iterator[NgramSets
 
 
 def _factorized(keys: Ints) -> tuple[Ints, Ints]:
-    """The distinct values, ascending, and the place of each value among them."""
+    """The distinct values, ascending, and the position of each value among them."""
     # np.unique takes a hundred times longer on millions of distinct values.
     order = np.argsort(keys)
     ascending = keys[order]
     first = _first_of_run(ascending)
-    places = np.empty(len(keys), np.int64)
-    places[order] = np.cumsum(first) - 1
-    return ascending[first], places
+    positions = np.empty(len(keys), np.int64)
+    positions[order] = np.cumsum(first) - 1
+    return ascending[first], positions
 
 
 def sorted_distinct(values: Ints) -> Ints:

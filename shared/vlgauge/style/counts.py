@@ -1,24 +1,59 @@
-"""The style table: how many captions of each style contain each n-gram."""
+"""How many captions of each style contain each n-gram, and which captions they were: integers and look-ups."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from vlgauge.progress import Progress
 from vlgauge.style.counting import Ints, vocabulary_and_ngrams
-from vlgauge.style.known_captions import KnownCaptions
 from vlgauge.style.tokenizers import Tokens, tokenized
-from vlgauge.style.weights import Bools, Floats, OrderCounts, places_among
+from vlgauge.style.weights import Bools, OrderCounts, rows_among, rows_among_sorted
 
-if TYPE_CHECKING:
-    from vlgauge.style.explaining import NgramWeight
+_KEY_BYTES = 8
+
+
+def caption_keys(captions: Sequence[Sequence[str]]) -> npt.NDArray[np.uint64]:
+    """64-bit BLAKE2b of the tokens of each caption, joined by spaces; shape ``(n_captions,)``."""
+    digests = (hashlib.blake2b(" ".join(tokens).encode(), digest_size=_KEY_BYTES).digest() for tokens in captions)
+    # Big-endian, so that the order of the numbers is that of the hexadecimal digits in the file.
+    return np.frombuffer(b"".join(digests), dtype=f">u{_KEY_BYTES}").astype(np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownCaptions:
+    """How many copies of each caption every style has; captions without tokens are left out.
+
+    Attributes:
+        keys: shape ``(n,)``, ascending.
+        copies: pairs (caption, style) and the number of copies, as if captions were n-grams.
+    """
+
+    keys: npt.NDArray[np.uint64]
+    copies: OrderCounts
+
+    @classmethod
+    def counted(cls, captions: Sequence[Sequence[str]], styles: Ints, n_styles: int) -> KnownCaptions:
+        """Copies of the given captions.
+
+        Args:
+            captions: Tokens of each caption.
+            styles: shape ``(n_captions,)``.
+            n_styles: |S|.
+        """
+        filled = [i for i, tokens in enumerate(captions) if tokens]
+        keys, rows = np.unique(caption_keys([captions[i] for i in filled]), return_inverse=True)
+        return cls(keys, OrderCounts.counted(np.arange(len(keys)), rows, styles[filled], n_styles))
+
+    def find(self, captions: Sequence[Sequence[str]]) -> Ints:
+        """Row of each caption among the known ones, -1 for an unknown or empty one: the key of no tokens is in none."""
+        return rows_among_sorted(self.keys, caption_keys(captions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +72,8 @@ class CaptionNgrams:
 
 
 @dataclass(frozen=True, eq=False)
-class StyleTable:
-    """Document frequencies of all 1- to 4-grams in captions with style labels; made by `fit` or `load`.
-
-    It holds integers only; every weight is derived from them in float64.
+class StyleCounts:
+    """Document frequencies of all 1- to 4-grams in captions with style labels; integers only.
 
     Attributes:
         tokenizer: Name of the tokenizer, a key of `TOKENIZERS`.
@@ -64,95 +97,6 @@ class StyleTable:
     source: str | None = None
     licence: str | None = None
 
-    # -- From captions, files and the Hub -----------------------------------------------------------------------------
-    @classmethod
-    def fit(
-        cls,
-        captions: Iterable[str] | Iterable[Sequence[str]],
-        styles: Iterable[str],
-        *,
-        tokenizer: str | None = None,
-        held_out: Iterable[bool] | None = None,
-        name: str | None = None,
-        source: str | None = None,
-        licence: str | None = None,
-        progress: Progress = False,
-    ) -> StyleTable:
-        """Count the n-grams of captions whose style is known.
-
-        Args:
-            captions: Strings, or lists of tokens.
-            styles: Style of each caption.
-            tokenizer: "words-1" (default for strings) or "whitespace" (the only one for lists of tokens).
-            held_out: Captions to leave out of every count.
-            name: What to call the table.
-            source: Where the captions are from.
-            licence: Licence of the captions.
-            progress: As in `progress_bar`.
-
-        Raises:
-            ValueError: If lengths differ, no caption is left, a caption or style is not a string, a style is empty,
-                there are fewer than 2 styles, or an entry of `held_out` is neither true nor false.
-        """
-        from vlgauge.style.fitting import fitted
-
-        about = {"name": name, "source": source, "licence": licence}
-        return fitted(captions, styles, tokenizer=tokenizer, held_out=held_out, progress=progress, **about)
-
-    @classmethod
-    def load(cls, source: StyleTable | str | PathLike[str], revision: str | None = None) -> StyleTable:
-        """A table from a file, or from a data set on the Hub.
-
-        Args:
-            source: Path, or ``"owner/name"`` or ``"owner/name:config"`` of a data set.
-            revision: Commit, tag or branch of the data set.
-
-        Raises:
-            ValueError: If it is no style table, of another version, altered, or unpacks to far more than its size.
-            OSError: If it cannot be read or fetched.
-        """
-        from vlgauge.style.table_sources import resolved
-
-        return resolved(source, revision)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the table to one Parquet file, which any program can read; it discloses every n-gram of the captions.
-
-        Args:
-            path: File, replaced only once the new one is complete.
-        """
-        from vlgauge.style.table_file import save
-
-        save(self, path)
-
-    def push(self, dataset: str, *, private: bool = False, message: str | None = None) -> str:
-        """Upload the table as a file of a Hub data set, which is made if it is not there.
-
-        Args:
-            dataset: ``"owner/name"`` or ``"owner/name:config"``.
-            private: Whether a data set made for it is private.
-            message: Of the commit.
-
-        Returns:
-            The commit, a `revision` for `load`.
-        """
-        from vlgauge.style.table_sources import push
-
-        return push(self, dataset, private=private, message=message)
-
-    # -- Facts --------------------------------------------------------------------------------------------------------
-    @property
-    def captions_per_style(self) -> dict[str, int]:
-        """Number of captions by style."""
-        return dict(zip(self.styles, self.captions, strict=True))
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """First 12 hexadecimal digits of the SHA-256 over everything that is counted."""
-        from vlgauge.style.table_rows import digest
-
-        return digest(self)[:12]
-
     @cached_property
     def _token_ids(self) -> Mapping[str, int]:
         return {token: i for i, token in enumerate(self.tokens)}
@@ -161,18 +105,12 @@ class StyleTable:
     def _style_ids(self) -> Mapping[str, int]:
         return {style: i for i, style in enumerate(self.styles)}
 
-    def __repr__(self) -> str:
-        called = f"{self.name}: " if self.name else ""
-        n_ngrams = sum(len(counts.keys) for counts in self.orders)
-        return f"<StyleTable {called}{len(self.styles)} styles, {sum(self.captions)} captions, {n_ngrams} n-grams>"
-
-    # -- Looking up ---------------------------------------------------------------------------------------------------
     def tokenize(self, texts: Sequence[str], name: str = "captions") -> list[Tokens]:
         """Tokens of each text, by the tokenizer of the table; ``name`` is what an error calls the texts."""
         return tokenized(texts, self.tokenizer, name)
 
     def style_ids(self, styles: Sequence[str], name: str = "styles") -> Ints:
-        """Place of each style.
+        """Row of each style in `styles`.
 
         Raises:
             ValueError: If styles are not in the table; the message names them all, or five, and what is near.
@@ -187,30 +125,30 @@ class StyleTable:
         return np.fromiter((self._style_ids[style] for style in styles), np.int64, len(styles))
 
     def style_id(self, style: str) -> int:
-        """Place of a style; ValueError as in `style_ids`."""
+        """Row of a style; ValueError as in `style_ids`."""
         if style not in self._style_ids:
             raise ValueError(self._unknown_style("style", style))
         return self._style_ids[style]
 
-    def _unknown_style(self, place: str, style: str) -> str:
-        folded = {name.casefold(): name for name in self.styles}
+    def _unknown_style(self, name: str, style: str) -> str:
+        folded = {known.casefold(): known for known in self.styles}
         near = [folded[match] for match in difflib.get_close_matches(str(style).casefold(), folded, n=3, cutoff=0.6)]
         kind = "near matches" if near else "they are" if len(self.styles) <= 10 else "the first are"
         names = ", ".join(map(repr, near or self.styles[:10]))
-        return f"`{place}` is {style!r}, not one of the table's {len(self.styles)} styles; {kind}: {names}"
+        return f"`{name}` is {style!r}, not one of the table's {len(self.styles)} styles; {kind}: {names}"
 
     def ngrams(self, captions: Sequence[Sequence[str]]) -> list[CaptionNgrams]:
         """The distinct n-grams of the orders 1 to 4 in captions given by their tokens."""
         tokens, ngrams = vocabulary_and_ngrams(captions)
         last = np.fromiter((self._token_ids.get(token, -1) for token in tokens), np.int64, len(tokens))
-        places, found = last, []
+        ids, found = last, []
         for n, (sets, counts) in enumerate(zip(ngrams, self.orders, strict=True), 1):
             if n > 1:
-                prefix, token = places[sets.keys // len(tokens)], last[sets.keys % len(tokens)]
+                prefix, token = ids[sets.keys // len(tokens)], last[sets.keys % len(tokens)]
                 wanted = np.where((prefix >= 0) & (token >= 0), prefix * len(self.tokens) + token, -1)
-                places = places_among(counts.keys, wanted)
+                ids = rows_among(counts.keys, wanted)
             sizes = np.bincount(sets.captions, minlength=len(captions))
-            found.append(CaptionNgrams(sets.captions, places[sets.ngrams], sizes))
+            found.append(CaptionNgrams(sets.captions, ids[sets.ngrams], sizes))
         return found
 
     def copies(self, captions: Sequence[Sequence[str]], styles: Ints) -> Ints:
@@ -221,67 +159,5 @@ class StyleTable:
         """Which captions, given by their tokens, the table was fitted on, in any style; none without tokens."""
         return self.known.find(captions) >= 0
 
-    # -- Weights ------------------------------------------------------------------------------------------------------
-    def cng(self, ngram: str, style: str | None = None, variant: str = "paper") -> float | dict[str, float]:
-        """The contrastive n-gram score of an n-gram in a style, or in all styles by name.
 
-        Args:
-            ngram: One to four tokens, such as ``"i love"``.
-            style: Name of a style.
-            variant: "paper" or "authors"; see `contrastive_weights`.
-
-        Raises:
-            ValueError: If it is not one to four tokens, or the style or variant is unknown.
-        """
-        from vlgauge.style.scoring import ngram_weights
-
-        if style is not None:
-            return ngram_weights(self, ngram, np.array([self.style_id(style)]), variant)[0]
-        weights = ngram_weights(self, ngram, np.arange(len(self.styles)), variant)
-        return dict(zip(self.styles, weights, strict=True))
-
-    def top_ngrams(
-        self, style: str, order: int = 1, k: int = 20, variant: str = "paper", min_df: int = 1
-    ) -> list[NgramWeight]:
-        """The n-grams of a style that weigh most; equal ones in code-point order.
-
-        Args:
-            style: Name of a style.
-            order: 1 to 4.
-            k: How many.
-            variant: "paper" or "authors".
-            min_df: Smallest number of captions of the style that an n-gram is in.
-
-        Raises:
-            ValueError: If the style, order or variant is unknown, or `k` below 1.
-        """
-        from vlgauge.style.explaining import top_ngrams
-
-        return top_ngrams(self, style, order, k, variant, min_df)
-
-    def explain(self, caption: str, style: str, variant: str = "paper") -> list[NgramWeight]:
-        """The distinct n-grams of a caption with what each weighs in a style, by order, then by place in the caption.
-
-        Args:
-            caption: A string.
-            style: Name of a style.
-            variant: "paper" or "authors".
-
-        Raises:
-            ValueError: If the style or variant is unknown.
-        """
-        from vlgauge.style.explaining import explain
-
-        return explain(self, caption, style, variant)
-
-    def score_matrix(self, captions: Sequence[str], variant: str = "paper") -> Floats:
-        """OnlyStyle of each caption in every style, shape ``(n_captions, |S|)``, columns in the order of `styles`.
-
-        Args:
-            captions: Strings.
-            variant: "paper" or "authors".
-        """
-        from vlgauge.style.scoring import checked_variant, score_blocks
-
-        blocks = list(score_blocks(self, self.tokenize(captions), checked_variant(variant)))
-        return np.concatenate(blocks) if blocks else np.zeros((0, len(self.styles)))
+Table = TypeVar("Table", bound=StyleCounts)

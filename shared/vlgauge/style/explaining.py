@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vlgauge.settings import whole_number
+from vlgauge.settings import one_of, whole_number
 from vlgauge.style.counting import MAX_ORDER, Ints
-from vlgauge.style.counts import StyleTable
-from vlgauge.style.scoring import WeightedNgrams, checked_variant, shares, weighted_ngrams
+from vlgauge.style.counts import StyleCounts
+from vlgauge.style.formula import order_scores, shares
+from vlgauge.style.scoring import WeightedNgrams, weighted_ngrams
 from vlgauge.style.tokenizers import checked_text
-from vlgauge.style.weights import Bools, Floats
+from vlgauge.style.weights import VARIANTS, Bools, Floats
 
 
 class NgramWeight(NamedTuple):
@@ -32,7 +33,7 @@ class PlacedNgram:
     """A distinct n-gram of a caption.
 
     Attributes:
-        starts: Places in the caption where it begins.
+        starts: Positions in the caption where it begins.
         weight: What the table knows of it.
     """
 
@@ -41,11 +42,11 @@ class PlacedNgram:
 
 
 def placed_ngrams(tokens: Sequence[str], row: int, weighted: Sequence[WeightedNgrams]) -> list[PlacedNgram]:
-    """The distinct n-grams of a caption, by order, then by first place.
+    """The distinct n-grams of a caption, by order, then by first position.
 
     Args:
         tokens: Tokens of the caption.
-        row: Its place among the captions that were weighed.
+        row: Its row among the captions that were weighed.
         weighted: Their n-grams, by order.
     """
     found = []
@@ -56,15 +57,15 @@ def placed_ngrams(tokens: Sequence[str], row: int, weighted: Sequence[WeightedNg
         first = int(np.searchsorted(order.grams.captions, row))
         # Ids are in code-point order of the token sequences, so the entries of a caption are its sorted n-grams.
         entries = {ngram: first + i for i, ngram in enumerate(sorted(starts))}
-        for ngram, places in starts.items():
+        for ngram, positions in starts.items():
             entry = entries[ngram]
             df, occurrences = int(order.evidence.df[entry]), int(order.evidence.occurrences[entry])
             weight = NgramWeight(" ".join(ngram), n, df, occurrences, float(order.weights[entry]))
-            found.append(PlacedNgram(places, weight))
+            found.append(PlacedNgram(positions, weight))
     return found
 
 
-def explain(table: StyleTable, caption: str, style: str, variant: str) -> list[NgramWeight]:
+def explain(table: StyleCounts, caption: str, style: str, variant: str) -> list[NgramWeight]:
     """The n-grams of a caption; see `StyleTable.explain`."""
     tokens = table.tokenize([checked_text(caption, "caption")])
     weighted = weighted_ngrams(table, tokens, np.array([table.style_id(style)]), variant)
@@ -79,7 +80,7 @@ def caption_explanations(
     Args:
         captions: Tokens of each caption.
         weighted: Their n-grams, by order.
-        orders: "available" or "four", as in `shares`.
+        orders: "available" or "four", as in `onlystyle_scores`.
 
     Yields:
         ``tokens``; ``words``, what each token adds; ``orders``, the mean weight of each order, None without n-grams;
@@ -87,7 +88,9 @@ def caption_explanations(
         many no style has. An n-gram's share is parted evenly among its words. The shares of the n-grams add up to the
         score, and so do those of the words.
     """
-    per_gram = shares([order.grams.sizes for order in weighted], orders)
+    sizes = np.stack([order.grams.sizes for order in weighted])
+    means = order_scores(np.stack([order.sums() for order in weighted]), sizes)
+    per_gram = shares(sizes, orders)
     for row, tokens in enumerate(captions):
         placed = placed_ngrams(tokens, row, weighted)
         parts = [gram.weight.cng * float(per_gram[gram.weight.order - 1, row]) for gram in placed]
@@ -95,16 +98,11 @@ def caption_explanations(
         yield {
             "tokens": list(tokens),
             "words": word_shares(len(tokens), zip(placed, parts, strict=True)),
-            "orders": [_mean_weight(placed, n) for n in range(1, MAX_ORDER + 1)],
+            "orders": [float(mean) if size else None for mean, size in zip(means[:, row], sizes[:, row], strict=True)],
             "raised": [{**gram.weight._asdict(), "share": part} for gram, part in ordered if part > 0],
             "lowered": [{**gram.weight._asdict(), "share": part} for gram, part in ordered if part < 0],
             "unseen": sum(not gram.weight.occurrences for gram in placed),
         }
-
-
-def _mean_weight(placed: Sequence[PlacedNgram], order: int) -> float | None:
-    weights = [gram.weight.cng for gram in placed if gram.weight.order == order]
-    return math.fsum(weights) / len(weights) if weights else None
 
 
 def word_shares(n_words: int, parts: Iterable[tuple[PlacedNgram, float]]) -> list[float]:
@@ -190,16 +188,16 @@ def _weighty_only_in(grams: Sequence[PlacedNgram], others: Sequence[PlacedNgram]
     return [{**weight._asdict(), "side": side} for weight in sorted(only, key=lambda weight: -abs(weight.cng))]
 
 
-def top_ngrams(table: StyleTable, style: str, order: int, k: int, variant: str, min_df: int) -> list[NgramWeight]:
+def top_ngrams(table: StyleCounts, style: str, order: int, k: int, variant: str, min_df: int) -> list[NgramWeight]:
     """The n-grams of a style that weigh most; see `StyleTable.top_ngrams`."""
-    checked_variant(variant)
+    one_of("variant", variant, VARIANTS)
     if not hasattr(order, "__index__") or order not in range(1, MAX_ORDER + 1):
         raise ValueError(f"`order` must be 1 to {MAX_ORDER}, got {order!r}")
     k = whole_number("k", k, 1)
-    counts, place = table.orders[order - 1], table.style_id(style)
-    pairs = np.flatnonzero((counts.styles == place) & (counts.df >= min_df))
+    counts, column = table.orders[order - 1], table.style_id(style)
+    pairs = np.flatnonzero((counts.styles == column) & (counts.df >= min_df))
     ngrams = np.searchsorted(counts.bounds, pairs, "right") - 1
-    known = counts.evidence(ngrams, np.full(len(ngrams), place))
+    known = counts.evidence(ngrams, np.full(len(ngrams), column))
     weights = known.weights(len(table.styles), variant)
     # Rounded, because equal weights may differ in their last digits; n-grams are in code-point order.
     best = np.argsort(-np.round(weights, 12), kind="stable")[:k]
@@ -210,7 +208,7 @@ def top_ngrams(table: StyleTable, style: str, order: int, k: int, variant: str, 
     ]
 
 
-def ngram_text(table: StyleTable, order: int, ngram: int) -> str:
+def ngram_text(table: StyleCounts, order: int, ngram: int) -> str:
     """Tokens of an n-gram, joined by spaces."""
     words: list[str] = []
     for n in range(order, 0, -1):

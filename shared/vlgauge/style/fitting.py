@@ -10,8 +10,7 @@ import numpy as np
 
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.style.counting import MAX_ORDER, vocabulary_and_ngrams
-from vlgauge.style.counts import StyleTable
-from vlgauge.style.known_captions import KnownCaptions
+from vlgauge.style.counts import KnownCaptions, Table
 from vlgauge.style.tokenizers import TOKENIZERS, Tokens, checked_text, tokenized
 from vlgauge.style.weights import OrderCounts
 
@@ -19,8 +18,15 @@ MAX_STYLES = 2**16 - 1
 
 
 def fitted(
-    captions: Any, styles: Any, *, tokenizer: str | None, held_out: Any, progress: Progress, **about: str | None
-) -> StyleTable:
+    cls: type[Table],
+    captions: Any,
+    styles: Any,
+    *,
+    tokenizer: str | None,
+    held_out: Any,
+    progress: Progress,
+    **about: str | None,
+) -> Table:
     """The table of the captions; see `StyleTable.fit`."""
     _check_about(about)
     rows, labels = _paired(captions, styles, held_out)
@@ -31,15 +37,15 @@ def fitted(
     if empty:
         # Seen from here, the caller stands behind StyleTable.fit.
         warnings.warn(f"{empty} of {len(split)} captions have no tokens and add nothing to the table", stacklevel=3)
-    place = {style: i for i, style in enumerate(names)}
-    ids = np.fromiter((place[label] for label in labels), np.int64, len(labels))
+    id_of = {style: i for i, style in enumerate(names)}
+    ids = np.fromiter((id_of[label] for label in labels), np.int64, len(labels))
     tokens, ngrams = vocabulary_and_ngrams(split)
     orders = []
     with progress_bar(MAX_ORDER, "Counting n-grams", progress) as advance:
         for sets in ngrams:
             orders.append(OrderCounts.counted(sets.keys, sets.ngrams, ids[sets.captions], len(names)))
             advance(1)
-    return StyleTable(
+    return cls(
         tokenizer=chosen,
         styles=names,
         captions=tuple(np.bincount(ids, minlength=len(names)).tolist()),

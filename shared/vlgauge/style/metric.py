@@ -10,8 +10,8 @@ from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
 from vlgauge.settings import one_of, shown, true_or_false
 from vlgauge.style.counting import MAX_ORDER
-from vlgauge.style.counts import StyleTable
-from vlgauge.style.table_sources import FORMS, catalog, checked_source, named_table, resolved
+from vlgauge.style.table import StyleTable
+from vlgauge.style.table_sources import FORMS, catalog, checked_source, named_table
 from vlgauge.style.weights import VARIANTS
 
 
@@ -57,12 +57,12 @@ class StyleMetric(Metric):
             ValueError: If there is none.
         """
         if given is not None:
-            return resolved(given)
+            return StyleTable.load(given)
         if self._read_table is None:
             if self.table is not None:
-                self._read_table = resolved(self.table, self.table_revision)
+                self._read_table = StyleTable.load(self.table, self.table_revision)
             elif self.config_name in self.configs:
-                self._read_table = named_table(self.config_name)
+                self._read_table = named_table(StyleTable, self.config_name)
             else:
                 raise ValueError(
                     f"`table` is missing: pass {FORMS}, to `load` or to `compute`; "

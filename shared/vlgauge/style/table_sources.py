@@ -16,7 +16,8 @@ from typing import Any
 from vlgauge.files import DATA
 from vlgauge.network import NetworkError, hub_file, hub_requests, unreachable
 from vlgauge.settings import shown
-from vlgauge.style.counts import StyleTable
+from vlgauge.style.counts import StyleCounts, Table
+from vlgauge.style.fitting import fitted
 from vlgauge.style.table_file import load, save
 from vlgauge.weights.files import sha256_of
 
@@ -26,7 +27,7 @@ _HUB_ID = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w.-]+))?", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 # Tables that somebody still holds, by the file they were read from and its SHA-256.
-_HELD: weakref.WeakValueDictionary[tuple[str, str], StyleTable] = weakref.WeakValueDictionary()
+_HELD: weakref.WeakValueDictionary[tuple[str, str], Any] = weakref.WeakValueDictionary()
 _HELD_LOCK = threading.Lock()
 
 FORMS = "a StyleTable, a Parquet file, or a Hub data set as 'owner/name' or 'owner/name:config'"
@@ -39,9 +40,9 @@ def checked_source(source: Any, revision: str | None = None) -> Any:
         ValueError: If it has not, or a revision is given for anything but a data set.
     """
     is_path = isinstance(source, PathLike) or (isinstance(source, str) and _is_path(source))
-    if not (is_path or isinstance(source, StyleTable) or (isinstance(source, str) and _HUB_ID.fullmatch(source))):
+    if not (is_path or isinstance(source, StyleCounts) or (isinstance(source, str) and _HUB_ID.fullmatch(source))):
         raise ValueError(f"`table` must be {FORMS}, got {shown(source)}")
-    if revision is not None and (is_path or isinstance(source, StyleTable)):
+    if revision is not None and (is_path or isinstance(source, StyleCounts)):
         raise ValueError(f"`revision` must be left out unless `table` is a Hub data set, got {shown(revision)}")
     return source
 
@@ -50,26 +51,26 @@ def _is_path(source: str) -> bool:
     return source.endswith(".parquet") or os.path.exists(source)
 
 
-def resolved(source: Any, revision: str | None = None) -> StyleTable:
+def resolved(cls: type[Table], source: Any, revision: str | None = None) -> Table:
     """The table of a source; see `StyleTable.load`."""
     checked_source(source, revision)
-    if isinstance(source, StyleTable):
+    if isinstance(source, cls):
         return source
     if isinstance(source, PathLike) or _is_path(source):
-        return _held(os.fspath(source))
-    return _held(fetched(*hub_address(source), revision))
+        return _held(cls, os.fspath(source))
+    return _held(cls, fetched(*hub_address(source), revision))
 
 
-def _held(path: str) -> StyleTable:
+def _held(cls: type[Table], path: str) -> Table:
     """The table in a file, read again only if the file has changed or nobody holds it any more."""
     try:
         key = (os.path.realpath(path), sha256_of(Path(path)))
     except OSError:
-        return load(path)  # which says what is wrong
+        return load(cls, path)  # which says what is wrong
     with _HELD_LOCK:
-        table = _HELD.get(key)
+        table: Table | None = _HELD.get(key)
         if table is None:
-            table = _HELD[key] = load(path)
+            table = _HELD[key] = load(cls, path)
         return table
 
 
@@ -123,7 +124,7 @@ def fetched(repository: str, file: str, revision: str | None, sha256: str | None
     )
 
 
-def push(table: StyleTable, dataset: str, *, private: bool, message: str | None) -> str:
+def push(table: StyleCounts, dataset: str, *, private: bool, message: str) -> str:
     """Upload a table; see `StyleTable.push`."""
     from huggingface_hub import HfApi
 
@@ -139,7 +140,7 @@ def push(table: StyleTable, dataset: str, *, private: bool, message: str | None)
                 path_in_repo=file,
                 repo_id=repository,
                 repo_type="dataset",
-                commit_message=message or f"Add style table {table.fingerprint}",
+                commit_message=message,
             )
     return str(commit.oid)
 
@@ -155,8 +156,12 @@ def catalog() -> dict[str, dict[str, str]]:
     return entries
 
 
-def named_table(name: str) -> StyleTable:
+def named_table(cls: type[Table], name: str) -> Table:
     """The table of a name.
+
+    Args:
+        cls: What to make of it.
+        name: A key of the catalog.
 
     Raises:
         ValueError: If no table has it, or a fetched file is not the published one.
@@ -170,10 +175,11 @@ def named_table(name: str) -> StyleTable:
         with (CATALOG.parent / entry["captions"]).open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
         captions, styles = ([row[column] for row in rows] for column in ("caption", "style"))
-        return StyleTable.fit(captions, styles, name=name, source="vlgauge", licence=entry["licence"])
+        about = {"name": name, "source": "vlgauge", "licence": entry["licence"]}
+        return fitted(cls, captions, styles, tokenizer=None, held_out=None, progress=False, **about)
     path = fetched(entry["dataset"], entry["file"], entry["revision"], entry["sha256"])
     if sha256_of(Path(path)) != entry["sha256"]:
         raise ValueError(
             f"`config_name` {name!r} must be the table that was published, but {path} has another checksum"
         )
-    return _held(path)
+    return _held(cls, path)

@@ -61,13 +61,13 @@ def tokenized(texts: Sequence[str], tokenizer: str, name: str = "captions", prog
     return [known[text] for text in texts]
 
 
-def checked_text(text: str, place: str) -> str:
-    """The text, if it is a string that UTF-8 can hold; else ValueError naming the place."""
+def checked_text(text: str, name: str) -> str:
+    """The text, if it is a string that UTF-8 can hold; else ValueError by that name."""
     if not isinstance(text, str):
-        raise ValueError(f"`{place}` must be a string, got {type(text).__name__}")
+        raise ValueError(f"`{name}` must be a string, got {type(text).__name__}")
     if not text.isascii():
         try:
             text.encode("utf-8")
         except UnicodeEncodeError as error:
-            raise ValueError(f"`{place}` must be valid Unicode, got a lone surrogate at {error.start}") from None
+            raise ValueError(f"`{name}` must be valid Unicode, got a lone surrogate at {error.start}") from None
     return text

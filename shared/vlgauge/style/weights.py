@@ -62,12 +62,28 @@ def contrastive_weights(
         n_styles: |S|.
         variant: "paper" or "authors".
     """
-    weights = (ecdf - total / n_styles) / np.maximum(occurrences, 1)
+    mean, divisor, factor = contrast(total, occurrences, n_styles, variant)
+    weights = (ecdf - mean) / divisor
     weights[np.abs(weights) < _ZERO] = 0.0
     if variant == "authors":
-        weights *= n_styles / (n_styles - 1)
         weights[df == 0] = 0.0
-    return weights
+    return factor * weights
+
+
+def contrast(total: Floats, occurrences: Ints, n_styles: int, variant: str) -> tuple[Floats, Ints, float]:
+    """What CNG_p(t) = factor (E_p(t) - mean) / divisor has in every style p alike.
+
+    Args:
+        total: T(t), any shape.
+        occurrences: occ(t), same shape.
+        n_styles: |S|.
+        variant: "paper" or "authors".
+
+    Returns:
+        The mean T(t)/|S|; the divisor occ(t), or 1 where that is 0; the factor 1, in the variant "authors" |S|/(|S|-1).
+    """
+    factor = n_styles / (n_styles - 1) if variant == "authors" else 1.0
+    return total / n_styles, np.maximum(occurrences, 1), factor
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,37 +179,106 @@ class OrderCounts:
         return self.styles.astype(np.int32), self.bounds.astype(np.int32)
 
     def find(self, ngrams: Ints, styles: Ints) -> Ints:
-        """Place of each (n-gram, style) among the pairs, -1 where f is 0; n-gram -1 is in no style.
+        """Position of each (n-gram, style) among the pairs, -1 where f is 0; n-gram -1 is in no style.
 
         Args:
             ngrams: shape ``(m,)``.
             styles: shape ``(m,)``.
         """
-        return places_among(self._pairs, ngrams * self.n_styles + styles)  # negative for n-gram -1, so not there
+        return rows_among(self._pairs, ngrams * self.n_styles + styles)  # negative for n-gram -1, so not there
 
     def evidence(self, ngrams: Ints, styles: Ints) -> PairStatistics:
         """What is known of each (n-gram, style); shapes ``(m,)``."""
-        places = self.find(ngrams, styles)
-        found, known = places >= 0, ngrams >= 0
+        pairs = self.find(ngrams, styles)
         return PairStatistics(
-            df=_taken(self.df, places, found).astype(np.int64),
-            ecdf=_taken(self.ecdf, places, found),
-            total=_taken(self.totals, ngrams, known),
-            occurrences=_taken(self.occurrences, ngrams, known),
+            df=_taken(self.df, pairs).astype(np.int64),
+            ecdf=_taken(self.ecdf, pairs),
+            total=_taken(self.totals, ngrams),
+            occurrences=_taken(self.occurrences, ngrams),
         )
 
 
-def places_among(ascending: Ints, wanted: Ints) -> Ints:
-    """Place of each wanted value in an ascending array of distinct ones; -1 where it is not there."""
+@dataclass(frozen=True, eq=False)
+class RemovedCaptions:
+    """Leave one out: captions taken out of a table, each for its own example only, exactly and without fitting again.
+
+    One copy of the caption c of an example is taken out of the captions of its style p. With m(x) = number of distinct
+    n-grams u of c with f_p(u) = x, and cum(x) = number of n-grams of p with 1 <= f <= x:
+
+        f' = f - [t in c];  E' = (cum(f') + m(f' + 1) - m(1)) / (|F| - m(1)) if f' >= 1, else 0
+        occ' = occ - [t in c and f = 1];  T' = T - E + E'
+
+    The other styles keep their E, and |S| stays, also if p has no caption left.
+
+    Attributes:
+        counts: the n-grams of one order.
+        styles: shape ``(n_examples,)``, the style p of each example.
+        removed: shape ``(n_examples,)``, where c is among the captions of p; elsewhere nothing changes.
+        keys: ascending, example * width + f_p(u) for every distinct n-gram u of a removed caption.
+        width: more than any f + 1.
+    """
+
+    counts: OrderCounts
+    styles: Ints
+    removed: Bools
+    keys: Ints
+    width: int
+
+    @classmethod
+    def of(cls, counts: OrderCounts, examples: Ints, df: Ints, styles: Ints, removed: Bools) -> RemovedCaptions:
+        """The removal of the captions whose n-grams are given.
+
+        Args:
+            counts: the n-grams of one order.
+            examples: shape ``(m,)``, one entry per example and distinct n-gram u of its caption.
+            df: shape ``(m,)``, f_p(u).
+            styles: as above.
+            removed: as above.
+        """
+        width = int(df.max(initial=0)) + 3
+        inside = removed[examples]
+        return cls(counts, styles, removed, np.sort(examples[inside] * width + df[inside]), width)
+
+    def applied(self, evidence: PairStatistics, examples: Ints, own: Bools) -> PairStatistics:
+        """The evidence that is left.
+
+        Args:
+            evidence: of some (n-gram, style of the example).
+            examples: shape ``(m,)``, example of each entry.
+            own: shape ``(m,)``, where the n-gram is one of the example's caption.
+        """
+        rows = np.flatnonzero(self.removed[examples] & (evidence.df > 0))
+        taken = own[rows].astype(np.int64)
+        before, example = evidence.df[rows], examples[rows]
+        left, style = before - taken, self.styles[example]
+        vanished = self._count(example, np.ones_like(left))
+        at_most = self.counts.at_most(style, left) + self._count(example, left + 1) - vanished
+        ecdf = np.where(left > 0, at_most / np.maximum(self.counts.sizes[style] - vanished, 1), 0.0)
+        changed = PairStatistics(**{name: values.copy() for name, values in vars(evidence).items()})
+        changed.df[rows] = left
+        changed.ecdf[rows] = ecdf
+        changed.total[rows] += ecdf - evidence.ecdf[rows]
+        changed.occurrences[rows] -= (taken == 1) & (before == 1)
+        return changed
+
+    def _count(self, examples: Ints, df: Ints) -> Ints:
+        """m(df) of each example."""
+        wanted = examples * self.width + np.minimum(df, self.width - 1)
+        return np.searchsorted(self.keys, wanted, "right") - np.searchsorted(self.keys, wanted, "left")
+
+
+# -- Look-ups ---------------------------------------------------------------------------------------------------------
+def rows_among(ascending: npt.NDArray, wanted: npt.NDArray) -> Ints:
+    """Row of each wanted value in an ascending array of distinct ones; -1 where it is not there."""
     # Sorted queries walk through the array once; unsorted ones miss the cache at every step.
     order = np.argsort(wanted)
-    places = np.empty(len(wanted), np.int64)
-    places[order] = places_among_sorted(ascending, wanted[order])
-    return places
+    rows = np.empty(len(wanted), np.int64)
+    rows[order] = rows_among_sorted(ascending, wanted[order])
+    return rows
 
 
-def places_among_sorted(ascending: Ints, wanted: Ints) -> Ints:
-    """As `places_among`, for wanted values that are in order already, or nearly so."""
+def rows_among_sorted(ascending: npt.NDArray, wanted: npt.NDArray) -> Ints:
+    """As `rows_among`, for wanted values that are in order already, or nearly so."""
     if not len(ascending):
         return np.full(len(wanted), -1, np.int64)
     found = np.searchsorted(ascending, wanted)
@@ -201,10 +286,10 @@ def places_among_sorted(ascending: Ints, wanted: Ints) -> Ints:
     return np.where(ascending[found] == wanted, found, -1)
 
 
-def _taken(values: npt.NDArray, places: Ints, there: Bools) -> npt.NDArray:
-    """Values at the places, 0 where there are none."""
+def _taken(values: npt.NDArray, rows: Ints) -> npt.NDArray:
+    """Values of the rows, 0 for row -1."""
     if not len(values):
-        return np.zeros(len(places), values.dtype)
-    taken = values[places]  # -1 reads the last value, which is then dropped
-    taken[~there] = 0
+        return np.zeros(len(rows), values.dtype)
+    taken = values[rows]  # -1 reads the last value, which is then dropped
+    taken[rows < 0] = 0
     return taken

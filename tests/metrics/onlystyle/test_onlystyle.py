@@ -19,11 +19,11 @@ from style_definition import (
     definition_of,
     table_of,
 )
-from style_scores import ONLYSTYLE as formulas
-from style_scores import VARIANTS, all_scores, own_scores, without_warning
+from style_scores import ONLYSTYLE, VARIANTS, all_scores, own_scores, without_warning
 
 import vlgauge
 from vlgauge.style import StyleTable
+from vlgauge.style.formula import onlystyle_scores, order_scores
 
 SECTIONS = {"toy": TOY, "asymmetric": ASYMMETRIC}
 
@@ -45,23 +45,23 @@ def floats(fractions):
 # -- worked by hand ---------------------------------------------------------------------------------------------------
 def test_mean_over_an_order_and_over_the_orders():
     # Caption 0 has two unigrams and a bigram, caption 1 nothing, caption 2 one unigram.
-    first = formulas.order_scores(np.array([0.5, 0.25, -0.5]), np.array([0, 0, 2]), np.array([2, 0, 1]))
-    second = formulas.order_scores(np.array([0.125]), np.array([0]), np.array([1, 0, 0]))
-    none = formulas.order_scores(np.array([]), np.array([], int), np.array([0, 0, 0]))
+    first = order_scores(np.array([0.5 + 0.25, 0.0, -0.5]), np.array([2, 0, 1]))
+    second = order_scores(np.array([0.125, 0.0, 0.0]), np.array([1, 0, 0]))
+    none = order_scores(np.zeros(3), np.array([0, 0, 0]))
     assert (first.tolist(), second.tolist(), none.tolist()) == ([0.375, 0, -0.5], [0.125, 0, 0], [0, 0, 0])
     means, sizes = np.stack([first, second, none, none]), np.array([[2, 0, 1], [1, 0, 0], [0, 0, 0], [0, 0, 0]])
-    assert formulas.onlystyle_scores(means, sizes).tolist() == [0.25, 0.0, -0.5]
-    assert formulas.onlystyle_scores(means, sizes, "four").tolist() == [0.125, 0.0, -0.125]
+    assert onlystyle_scores(means, sizes).tolist() == [0.25, 0.0, -0.5]
+    assert onlystyle_scores(means, sizes, "four").tolist() == [0.125, 0.0, -0.125]
 
 
 def test_ranks_and_best_styles():
     matrix = np.array([[0.1, 0.3, 0.2], [0.5, 0.5 + 1e-14, 0.1], [0.0, 0.0, 0.0]])
-    assert formulas.style_ranks(matrix, np.array([2, 0, 2])).tolist() == [2, 1, 1]
-    assert formulas.style_ranks(matrix, np.array([0, 2, 0])).tolist() == [3, 3, 1]
-    best = formulas.best_styles(matrix, ["a", "b", "c"], 2)
+    assert ONLYSTYLE.style_ranks(matrix, np.array([2, 0, 2])).tolist() == [2, 1, 1]
+    assert ONLYSTYLE.style_ranks(matrix, np.array([0, 2, 0])).tolist() == [3, 3, 1]
+    best = ONLYSTYLE.best_styles(matrix, ["a", "b", "c"], 2)
     assert [[style for style, _ in row] for row in best] == [["b", "c"], ["a", "b"], ["a", "b"]]
     assert best[0] == [["b", 0.3], ["c", 0.2]]
-    assert [len(row) for row in formulas.best_styles(matrix, ["a", "b", "c"], 9)] == [3, 3, 3]
+    assert [len(row) for row in ONLYSTYLE.best_styles(matrix, ["a", "b", "c"], 9)] == [3, 3, 3]
 
 
 @pytest.mark.parametrize("section", SECTIONS)

@@ -21,8 +21,7 @@ from style_definition import (
     goemotions,
     table_of,
 )
-from style_scores import ONLYSTYLE as formulas
-from style_scores import VARIANTS, own_scores, without_warning
+from style_scores import ONLYSTYLE, VARIANTS, own_scores, without_warning
 
 import vlgauge
 from vlgauge import style as ngrams
@@ -142,7 +141,7 @@ def test_matrix_and_ranks_of_a_call_with_many_rows(tables, load, exclude_self, o
     assert matrix.shape == (5500, 4)
     assert matrix[np.arange(5500), table.style_ids(styles)] == pytest.approx(result["onlystyle_scores"], abs=1e-12)
     assert matrix[:1] == pytest.approx(matrix[11:12], abs=0)
-    assert result["onlystyle_rank"] == formulas.style_ranks(matrix, table.style_ids(styles)).tolist()
+    assert result["onlystyle_rank"] == ONLYSTYLE.style_ranks(matrix, table.style_ids(styles)).tolist()
     assert [row[0][1] for row in result["onlystyle_top_styles"]] == matrix.max(axis=1).tolist()
     assert (matrix.argmax(axis=1) == table.style_ids(styles))[2:-1].all() == (not exclude_self)
 

@@ -19,14 +19,14 @@ from style_definition import (
     definition_of,
     table_of,
 )
-from style_scores import STYLECIDER as formulas
 from style_scores import VARIANTS
 from style_scores import cider_scores as scores_of
 from style_scores import without_warning as quiet
 
 import vlgauge
 from vlgauge import style as ngrams
-from vlgauge.style import StyleTable
+from vlgauge.distances.cider import length_penalties
+from vlgauge.style import StyleTable, formula
 
 SECTIONS = {"toy": TOY, "asymmetric": ASYMMETRIC, "even_spread": GOLDEN["even_spread"]}
 
@@ -52,23 +52,23 @@ def test_cosine_of_two_vectors():
     candidates = (np.array([3.0, 4.0]), np.array([0, 0]))
     references = (np.array([3.0, 12.0, 2.0]), np.array([0, 0, 1]))
     shared = np.array([True, False, False])
-    found = formulas.ngram_cosines(candidates, references, shared, np.array([0, 0, 0]))
+    found = formula.ngram_cosines(candidates, references, shared, np.array([0, 0, 0]))
     assert found == pytest.approx([9 / (5 * math.sqrt(153)), 0, 0], abs=1e-15)
 
 
 def test_cosine_of_nothing():
     none = (np.array([]), np.array([], int))
-    assert formulas.ngram_cosines(none, none, np.array([], bool), np.array([], int)).tolist() == []
-    assert formulas.ngram_cosines(none, none, np.array([], bool), np.array([0, 1])).tolist() == [0.0, 0.0]
+    assert formula.ngram_cosines(none, none, np.array([], bool), np.array([], int)).tolist() == []
+    assert formula.ngram_cosines(none, none, np.array([], bool), np.array([0, 1])).tolist() == [0.0, 0.0]
 
 
 def test_mean_over_references_of_each_example():
-    found = formulas.mean_over_references(np.array([0.5, 1.0, 0.25]), np.array([0, 0, 2]), 4)
+    found = formula.mean_over_references(np.array([0.5, 1.0, 0.25]), np.array([0, 0, 2]), 4)
     assert found.tolist() == pytest.approx([0.75, math.nan, 0.25, math.nan], nan_ok=True)
 
 
 def test_length_penalty():
-    found = ngrams.length_penalties(np.array([5, 1, 0, 0, 13]), np.array([5, 0, 0, 7, 1]))
+    found = length_penalties(np.array([5, 1, 0, 0, 13]), np.array([5, 0, 0, 7, 1]))
     # Lengths are counted without the first token, so that one word is as long as none.
     assert found == pytest.approx([1, 1, 1, math.exp(-36 / 72), math.exp(-144 / 72)], abs=1e-15)
 
