@@ -9,7 +9,7 @@ from PIL import Image
 
 from vlgauge.media import pictures
 from vlgauge.media.images import image_cell, open_image
-from vlgauge.media.pictures import CropPicture, ImagePicture, SharedImage
+from vlgauge.media.pictures import CropPicture, ImagePicture, SharedImage, distinct_images
 
 PIXELS = np.random.default_rng(3).integers(0, 256, (9, 12, 3), dtype=np.uint8)
 
@@ -43,6 +43,16 @@ def test_a_file_that_changes_has_another_key(cell, tmp_path):
     before = ImagePicture(cell, "images[0]").key
     Image.fromarray(255 - PIXELS).save(tmp_path / "a.png")
     assert ImagePicture(cell, "images[0]").key != before
+
+
+def test_rows_of_the_same_image_are_one_picture(cell, tmp_path):
+    data = {"bytes": (tmp_path / "a.png").read_bytes(), "path": None}
+    other = {"bytes": None, "path": str(tmp_path / "other.png")}
+    third = {"bytes": b"third", "path": None}
+    found, picture_of = distinct_images([[data], [other], [cell], [data], [dict(other)], [third]])
+    assert picture_of.tolist() == [0, 1, 2, 0, 1, 3]
+    assert [(picture.place, picture.convert) for picture in found] == [(f"images[{i}]", "late") for i in (0, 1, 2, 5)]
+    assert distinct_images([])[0] == []
 
 
 def test_the_stored_mode_is_kept_unless_asked_otherwise(tmp_path):

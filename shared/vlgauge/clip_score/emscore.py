@@ -35,10 +35,10 @@ class Bags:
         starts: Positions = np.cumsum(self.sizes) - self.sizes
         return starts
 
-    def places(self, bags: Positions, size: int) -> Positions:
-        """Rows of some bags of one size, shape ``(n, size)``."""
-        places: Positions = self.starts[bags][:, None] + np.arange(size)
-        return places
+    def indices(self, bags: Positions, size: int) -> Positions:
+        """Where in `rows` the vectors of some bags of one size stand, shape ``(n, size)``."""
+        indices: Positions = self.starts[bags][:, None] + np.arange(size)
+        return indices
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Matches:
 
     @property
     def full(self) -> Floats:
-        """(fine + coarse) / 2, range about -1..1, higher is better."""
+        """(fine + coarse) / 2 (Sarto et al., 2023, Eq. 5); range about -1..1, higher is better."""
         full: Floats = (self.fine + self.coarse) / 2
         return full
 
@@ -79,7 +79,8 @@ def matches(left: Bags, right: Bags, pairs: tuple[Positions, Positions], *, batc
     precision, recall = np.full(len(a), np.nan), np.full(len(a), np.nan)
     padded_left, padded_right = _padded(n_left, batch), _padded(n_right, batch)
     for at in _equal_sizes(n_left, n_right, left.rows.shape[1]):
-        ours, theirs = left.places(a[at], n_left[at[0]]), right.places(b[at], n_right[at[0]])
+        ours, theirs = left.indices(a[at], n_left[at[0]]), right.indices(b[at], n_right[at[0]])
+        # S of every token k and frame f: axes pair, k, f.
         cosines = left.rows[ours] @ right.rows[theirs].swapaxes(1, 2)
         best_right, best_left = cosines.max(axis=2), cosines.max(axis=1)
         best_right[padded_right[at]] = np.maximum(best_right[padded_right[at]], 0.0)
@@ -122,6 +123,12 @@ def reference_terms(found: Matches, groups: Positions, n_groups: int, *, joint: 
         return maxima, best
     fine, coarse = (group_maxima(values, groups, n_groups)[0] for values in (found.fine, found.coarse))
     return (fine + coarse) / 2, best
+
+
+def scores_with_references(full: Floats, terms: Floats) -> Floats:
+    """Mean of the score of caption and video and of X, the similarity to the references (Sarto et al., 2023, Eq. 6)."""
+    scores: Floats = (full + terms) / 2
+    return scores
 
 
 def best_frames(tokens: Vectors, frames: Vectors) -> tuple[list[int], list[float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from vlgauge.clip_score.formula import (
 )
 from vlgauge.clip_score.text_rows import TextRows
 from vlgauge.clip_score.vectors import ClipVectors
-from vlgauge.media.pictures import ImagePicture
+from vlgauge.media.pictures import Picture
 
 
 @dataclass(frozen=True)
@@ -43,25 +43,11 @@ class Scored:
     n_empty: int = 0
 
 
-def distinct_images(images: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[list[ImagePicture], Positions]:
-    """The images of n rows, each once, and the one of each row, shape ``(n,)``."""
-    pictures: dict[str | bytes, ImagePicture] = {}
-    order: dict[str | bytes, int] = {}
-    positions = np.empty(len(images), dtype=np.intp)
-    for i in range(len(images)):
-        cell = images[i][0]
-        content = cell["bytes"] or cell["path"]
-        if content not in order:
-            order[content] = len(order)
-            pictures[content] = ImagePicture(cell, f"images[{i}]", "late")
-        positions[i] = order[content]
-    return list(pictures.values()), positions
-
-
 def score_images(
     vectors: ClipVectors,
     rows: TextRows,
-    images: Sequence[Sequence[Mapping[str, Any]]],
+    pictures: Sequence[Picture],
+    picture_of: Positions,
     *,
     prompt: str,
     w: float,
@@ -73,35 +59,36 @@ def score_images(
     Args:
         vectors: The encoder.
         rows: Candidates and references.
-        images: One image per row, as stored by the host.
+        pictures: The images, each once.
+        picture_of: shape ``(n_rows,)``, the picture of each row, as a position in `pictures`.
         prompt: What candidates and references are read behind.
         w: See `clip_scores`.
         clamp: See `reference_scores`.
         on_error: ``"nan"`` leaves the rows of images undefined that cannot be read.
     """
-    n = rows.n_rows
-    pictures, picture_of = distinct_images(images)
+    n, row_of = rows.n_rows, rows.row_of_unit
     seen, unreadable = vectors.images(pictures, on_error)
     read = vectors.texts(rows.pieces.texts, prompt)
-    cosines = pair_cosines(read, seen, (rows.units, picture_of[rows.row_of_unit]))
+    # c of each unit and s of the reference that is nearest to it.
+    cosines = pair_cosines(read, seen, (rows.units, picture_of[row_of]))
     p = clip_scores(cosines, w)
     alike = pair_cosines(read, read, (rows.units[rows.pairs[0]], rows.pairs[1]))
     s, best = group_maxima(alike, rows.pairs[0], len(rows.units))
     # A caption that was split is like nothing if none of its sentences is like anything.
-    unlike = group_means((p == 0) & ((np.maximum(s, 0) if clamp else s) == 0), rows.row_of_unit, n) == 1
-    with_references = group_means(reference_scores(p, s, clamp=clamp), rows.row_of_unit, n)
+    unlike = group_means((p == 0) & ((s <= 0) if clamp else (s == 0)), row_of, n) == 1
+    with_references = group_means(reference_scores(p, s, clamp=clamp), row_of, n)
     details: list[dict[str, Any]] = [
         {"cosine": cosine, "truncated": flag, "special": special}
         for cosine, flag, special in zip(
-            group_means(cosines, rows.row_of_unit, n).tolist(), rows.truncated, rows.special, strict=True
+            group_means(cosines, row_of, n).tolist(), rows.truncated, rows.special, strict=True
         )
     ]
     if rows.has_references:
         numbers = best_references(rows, s, best)
-        for row, (number, mean) in enumerate(zip(numbers, group_means(s, rows.row_of_unit, n).tolist(), strict=True)):
+        for row, (number, mean) in enumerate(zip(numbers, group_means(s, row_of, n).tolist(), strict=True)):
             details[row] |= {"best_reference": number, "reference_cosine": mean}
     return Scored(
-        scores=group_means(p, rows.row_of_unit, n),
+        scores=group_means(p, row_of, n),
         reference_scores=with_references if rows.has_references else None,
         details=details,
         n_unreadable=int(np.count_nonzero(unreadable[picture_of])),

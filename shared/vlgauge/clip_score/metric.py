@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,28 +15,21 @@ from vlgauge.base.metric import Metric
 from vlgauge.base.video_columns import OneImage, Videos
 from vlgauge.clip_score.image_rows import Scored, score_images
 from vlgauge.clip_score.long_text import POLICIES
-from vlgauge.clip_score.settings import (
-    CONFIGS,
-    checked_config,
-    checked_frames,
-    checked_variant,
-    checked_w,
-    checked_word_weights,
-)
 from vlgauge.clip_score.text_rows import TextRows, text_rows
-from vlgauge.clip_score.token_idf import resolved_idf
+from vlgauge.clip_score.token_idf import checked_idf, resolved_idf
 from vlgauge.clip_score.vectors import ClipVectors
 from vlgauge.clip_score.video_rows import score_videos
 from vlgauge.encoders.clip.loading import clip_with_checkpoint, look_for_clip, weights_name
 from vlgauge.encoders.clip.tokens import CONTEXT, SPELLED, too_long
 from vlgauge.encoders.clip.towers import DTYPES
-from vlgauge.media.frames import DEFAULT_FRAMES, video_pictures
-from vlgauge.media.pictures import PREPROCESSING
+from vlgauge.media.frames import DEFAULT_FRAMES, FrameCount, check_n_frames, video_pictures
+from vlgauge.media.pictures import PREPROCESSING, distinct_images
 from vlgauge.results import result_record
-from vlgauge.settings import one_of, true_or_false, whole_number
+from vlgauge.settings import finite_number, one_of, shown, true_or_false, whole_number
 from vlgauge.weights.preflight import Preflight
 
 PROMPT = "A photo depicts "
+VARIANTS = {"image": ("released", "paper"), "video": ("released", "paper", "emscore")}
 
 # Why a score is undefined whose image or video is there.
 UNDEFINED = {
@@ -59,7 +53,7 @@ class ClipScoreMetric(Metric):
     """
 
     columns = (Text("predictions"), OneImage("images"), References("references", optional=True))
-    configs = CONFIGS
+    configs = tuple(VARIANTS)
     own_w: ClassVar[float]
     paper_prompt: ClassVar[str]
 
@@ -83,8 +77,10 @@ class ClipScoreMetric(Metric):
         details: bool = False,
         **host: Any,
     ) -> None:
-        config = checked_config(host.pop("config_name", args[0] if args else None))
-        known = config if config in CONFIGS else "image"
+        config = host.pop("config_name", args[0] if args else None)
+        config = "image" if config in (None, "default") else config
+        # Any other one is refused by the base.
+        known = config if config in VARIANTS else "image"
         self.backbone, self.weights, self.checkpoint = backbone, weights, checkpoint
         self.variant = checked_variant(variant, known)
         self.w = checked_w(w, self.own_w, known)
@@ -186,15 +182,11 @@ class ClipScoreMetric(Metric):
         predictions, _, references = self.columns
         self.__dict__["columns"] = (predictions, Videos("videos"), references)
 
-    def _scored_images(self, vectors: ClipVectors, rows: TextRows, images: Sequence[Any]) -> Scored:
+    def _scored_images(self, vectors: ClipVectors, rows: TextRows, cells: Sequence[Any]) -> Scored:
+        pictures, picture_of = distinct_images(cells)
+        clamp = self.variant == "paper"
         return score_images(
-            vectors,
-            rows,
-            images,
-            prompt=self.prompt,
-            w=self.w,
-            clamp=self.variant == "paper",
-            on_error=self.on_error,
+            vectors, rows, pictures, picture_of, prompt=self.prompt, w=self.w, clamp=clamp, on_error=self.on_error
         )
 
     def _scored_videos(
@@ -205,6 +197,8 @@ class ClipScoreMetric(Metric):
         candidates, references = rows.all_pieces
         idf = resolved_idf(self.idf, candidates=candidates, references=references)
         batch = self.emscore_batch_size if self.variant == "emscore" else None
+        words = "none" if idf is None else f"{idf.name}@{idf.digest[:8]}"
+        fields = {"idf": words, "frames": self._frames(cells), **({} if batch is None else {"emscore_batch": batch})}
         scored = score_videos(
             vectors,
             rows,
@@ -215,9 +209,7 @@ class ClipScoreMetric(Metric):
             on_error=self.on_error,
             details=details,
         )
-        words = "none" if idf is None else f"{idf.name}@{idf.digest[:8]}"
-        fields = {"idf": words, "frames": self._frames(cells)}
-        return scored, fields if batch is None else {**fields, "emscore_batch": batch}
+        return scored, fields
 
     def _frames(self, cells: Sequence[Mapping[str, Any]]) -> str:
         """Which frames were looked at: "10", "all", "given", or "10+given" where files and lists were mixed."""
@@ -267,3 +259,44 @@ class ClipScoreMetric(Metric):
             if count:
                 # The caller of `compute`, with `score_rows`, the script's and the host's code between.
                 warnings.warn(f"{count} {text}", stacklevel=7)
+
+
+def checked_variant(variant: Any, config: str) -> str:
+    """The variant; ValueError if the configuration has it not."""
+    if isinstance(variant, str) and variant == "emscore" and config == "image":
+        raise ValueError("`variant='emscore'` must come with config_name='video', got images")
+    return one_of("variant", variant, VARIANTS[config])
+
+
+def checked_w(w: Any, own: float, config: str) -> float:
+    """w, or the metric's own for None; ValueError if it is no positive number, or given for videos."""
+    if w is None:
+        return own
+    if config == "video":
+        raise ValueError(f"`w` must be left out for videos, whose score has no such factor, got {shown(w)}")
+    return finite_number("w", w, "a positive number", math.ulp(0.0))
+
+
+def checked_word_weights(idf: Any, config: str, variant: str) -> Any:
+    """The setting ``idf`` of a configuration: "auto" for None under ``variant="emscore"``, as EMScore has it.
+
+    Raises:
+        ValueError: If it is none of the forms, given for images, or missing where the variant needs it.
+    """
+    if config == "image":
+        if idf is not None:
+            raise ValueError("`idf` must be left out for images, whose score does not look at single words")
+        return None
+    if variant == "paper" and (idf is None or idf is False):
+        raise ValueError(
+            "`idf` must be given for videos under variant='paper', because the paper weights words by TF-IDF; pass "
+            "'references', 'candidates', or a corpus"
+        )
+    return "auto" if variant == "emscore" and idf is None else checked_idf(idf)
+
+
+def checked_frames(n_frames: Any, config: str) -> FrameCount:
+    """The setting ``n_frames`` of a configuration; ValueError if it is no number of frames, or given for images."""
+    if n_frames is not None and config == "image":
+        raise ValueError(f"`n_frames` must be left out for images, got {shown(n_frames)}")
+    return check_n_frames(n_frames)

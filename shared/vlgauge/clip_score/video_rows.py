@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vlgauge.clip_score.emscore import Bags, Matches, best_frames, matches, reference_terms
+from vlgauge.clip_score.emscore import Bags, Matches, best_frames, matches, reference_terms, scores_with_references
 from vlgauge.clip_score.formula import Floats, Positions, group_maxima, group_means, unit_rows
 from vlgauge.clip_score.image_rows import Scored, best_references
 from vlgauge.clip_score.text_rows import TextRows
@@ -53,7 +53,7 @@ def score_videos(
         pairs = (rows.units[rows.pairs[0]], rows.pairs[1])
         alike = matches(texts, texts, pairs, batch=batch)
         x, best = reference_terms(alike, rows.pairs[0], len(rows.units), joint=joint)
-        references = group_means((found.full + x) / 2, rows.row_of_unit, rows.n_rows)
+        references = group_means(scores_with_references(found.full, x), rows.row_of_unit, rows.n_rows)
         if details:
             _add_reference_details(notes, alike, rows, best)
     return Scored(
@@ -138,10 +138,10 @@ def _video_details(
     for unit, row in zip(rows.units.tolist(), rows.row_of_unit.tolist(), strict=True):
         bag = video_of[row]
         if frames.sizes[bag]:
-            places = texts.places(np.array([unit]), texts.sizes[unit])[0]
-            shown = frames.places(np.array([bag]), frames.sizes[bag])[0]
-            nearest = best_frames(texts.rows[places], frames.rows[shown])
-            weights = texts.weights[places].tolist()
+            words = texts.indices(np.array([unit]), texts.sizes[unit])[0]
+            shown = frames.indices(np.array([bag]), frames.sizes[bag])[0]
+            nearest = best_frames(texts.rows[words], frames.rows[shown])
+            weights = texts.weights[words].tolist()
             notes[row]["tokens"] += [
                 {"token": text, "weight": weight, "frame": notes[row]["frames"][frame], "cosine": cosine}
                 for text, weight, frame, cosine in zip(token_texts(ids[unit]), weights, *nearest, strict=True)
@@ -167,4 +167,4 @@ def _add_reference_details(notes: list[dict[str, Any]], alike: Matches, rows: Te
 
 def _frame_numbers(video: Sequence[Picture] | None) -> list[int]:
     """Number of each frame in its file, or in the list that was given."""
-    return [getattr(picture, "index", place) for place, picture in enumerate(video or ())]
+    return [getattr(picture, "index", position) for position, picture in enumerate(video or ())]

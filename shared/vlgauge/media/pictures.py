@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+import numpy as np
+import numpy.typing as npt
 from PIL import Image
 
 from vlgauge.media.images import MAX_PIXELS, open_image
@@ -103,6 +105,23 @@ class ImagePicture:
     def open(self) -> Image.Image:
         """The decoded image, upright; see `vlgauge.media.images.open_image` for the errors."""
         return open_image(self._cell, self.place, convert=self.convert, max_pixels=self._max_pixels)
+
+
+def distinct_images(images: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[list[ImagePicture], npt.NDArray[np.intp]]:
+    """Rows of one image each as pictures, and the picture of each row, shape ``(n,)``; the same image is one picture.
+
+    Args:
+        images: One cell per row, as made by `vlgauge.media.images.image_cell`, in a list of its own.
+    """
+    pictures: list[ImagePicture] = []
+    known: dict[str | bytes, int] = {}
+    picture_of = np.empty(len(images), dtype=np.intp)
+    for row in range(len(images)):
+        cell = images[row][0]
+        picture_of[row] = known.setdefault(cell["bytes"] or cell["path"], len(known))
+        if len(known) > len(pictures):
+            pictures.append(ImagePicture(cell, f"images[{row}]"))
+    return pictures, picture_of
 
 
 class SharedImage:
