@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import os
+import re
 import stat
 import sys
 import zlib
@@ -42,6 +43,7 @@ _BYTES_PER_VALUE = 32
 # Larger numbers are no floats.
 _MAX_DIGITS = 308
 _CHUNK = 2**20
+_ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+://|data:)", re.IGNORECASE)
 _BATCH = 4096
 
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
@@ -112,6 +114,11 @@ def refuse(name: str, limit: int, what: str, option: str, shown: object) -> NoRe
         f"{name} must have at most {limit:,} {what}, got more in {str(shown)!r}; raise the limit with "
         f"--{option.replace('_', '-')}, in Python with vlgauge.files.limits({option}=...)"
     )
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an address such as ``"https://..."`` or ``"data:..."`` rather than a path."""
+    return _ADDRESS.match(text) is not None
 
 
 def open_file(path: FilePath, name: str = "`path`") -> IO[bytes]:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from folders import EXAMPLES
 
-from vlgauge.cli import main
+from vlgauge.cli import COMMANDS, main
 from vlgauge.cli.scoring import setting
 
 ROWS = [
@@ -257,6 +257,30 @@ def test_values_of_settings(text, value):
     assert type(setting(text)[1]) is type(value)
 
 
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_every_command_has_help_of_its_own(name, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([name, "--help"])
+    assert stopped.value.code == 0
+    told = capsys.readouterr().out
+    assert told.startswith("usage: vlgauge ")
+    assert name in told
+    assert len(told.splitlines()) > 5
+
+
+def test_help_imports_no_command(run_python, tmp_path):
+    code = """
+from vlgauge.cli import main
+try:
+    main(["--help"])
+except SystemExit:
+    print([name for name in sys.modules if name.startswith("vlgauge.cli.") or name == "numpy"])
+"""
+    told = run_python(code, cwd=tmp_path)
+    assert told.splitlines()[-1] == "[]"
+    assert {line.split()[0] for line in told.splitlines() if line.startswith("    ")} >= COMMANDS.keys()
+
+
 def test_list_imports_nothing_heavy():
     code = "import sys; from vlgauge.cli import main; main(['list']); print([m for m in HEAVY if m in sys.modules])"
     heavy = "HEAVY = ['torch', 'evaluate', 'datasets', 'numpy', 'transformers']; "
@@ -269,7 +293,7 @@ def test_a_command_on_text_imports_neither_transformers_nor_torch(run_python, tm
     pytest.importorskip("transformers")
     code = """
 import sys
-from vlgauge.cli.loading import load_metric
+from vlgauge.cli.scoring import load_metric
 load_metric("rovist_nr").compute(predictions=["A cat sat. A dog ran by."])
 assert not {"torch", "transformers"} & set(sys.modules)
 import transformers

@@ -65,8 +65,14 @@ def error_of(capsys, *words):
     return err
 
 
-def test_names_are_those_of_the_package():
-    assert tuple(PROTOCOLS) == protocol.NAMES
+def test_names_are_those_of_the_package(capsys):
+    assert ", ".join(PROTOCOLS) in error_in_options(capsys)
+
+
+def error_in_options(capsys):
+    with pytest.raises(SystemExit):
+        main(["protocol", "none", "FILE"])
+    return capsys.readouterr().err.replace("'", "")
 
 
 # -- given scores -----------------------------------------------------------------------------------------------------

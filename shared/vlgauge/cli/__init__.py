@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NoReturn
 
 import vlgauge
@@ -22,6 +23,28 @@ USER_ERRORS = (
     *(OverflowError, MemoryError, RecursionError),
 )
 
+# Name of a command -> its module, with the function where that is not `add_options`, and its purpose.
+COMMANDS = {
+    "list": ("listing", "list the metrics"),
+    "score": ("score", "score a file of examples"),
+    "sensitivity": ("sensitivity", "p-values over numbers of candidates"),
+    "style-fit": ("style:add_fit_options", "fit a style table for onlystyle and stylecider"),
+    "style-report": (
+        "style:add_report_options",
+        "tell how often the style metrics recognize the style of a corpus",
+    ),
+    "grounding": ("grounding", "experiments of GROOViST on stories with images"),
+    "d-hm": ("distance", "distance of a model's stories from human ones"),
+    "protocol": ("protocol", "judge a metric on a published data set"),
+    "prefetch": ("prefetch", "fetch the weights that metrics and encoders need, and check them"),
+    "convert": (
+        "convert",
+        "convert a CLIP checkpoint, such as that of PAC-S, to a small file, after comparing it with its base",
+    ),
+    "idf": ("idf", "count words of stories for rovist_vg and groovist, or convert the authors' pickle"),
+    "cache": ("cache", "tell or clear what the feature cache holds"),
+    "info": ("info", "print versions, devices and caches"),
+}
 
 # A cell or a name may be of any length; the longest message of our own lists the six sources that rovist lacks.
 _LONGEST_LINE = 4000
@@ -35,31 +58,33 @@ class OneLineParser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {printable(message)}; see {self.prog} --help\n")
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser with all subcommands; imports nothing heavy."""
-    from vlgauge.cli import (
-        cache,
-        convert,
-        distance,
-        grounding,
-        idf,
-        info,
-        listing,
-        prefetch,
-        protocol,
-        score,
-        sensitivity,
-        style,
-    )
+class CommandParser(OneLineParser):
+    """The parser of a command, which asks the module of the command for its options when it is chosen.
 
+    So a command imports what it works with at the top of its module, and none waits for the imports of another.
+    """
+
+    source = ""
+
+    def parse_known_args(self, *arguments: Any) -> Any:  # type: ignore[override]
+        """Read the words, after the options were added."""
+        module, _, function = self.source.partition(":")
+        getattr(import_module(f"vlgauge.cli.{module}"), function or "add_options")(self)
+        return super().parse_known_args(*arguments)
+
+    def add_subparsers(self, **how: Any) -> Any:
+        """Parsers of experiments and actions, whose options are there already."""
+        return super().add_subparsers(parser_class=OneLineParser, **how)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with all subcommands; imports none of them."""
     parser = OneLineParser(prog="vlgauge", description="Metrics for generated captions and visual stories.")
     parser.add_argument("--version", action="version", version=f"vlgauge {vlgauge.__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (
-        *(listing, score, sensitivity, style, grounding, distance, protocol),
-        *(prefetch, convert, idf, cache, info),
-    ):
-        command.add_parser(commands)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
+    for name, (source, purpose) in COMMANDS.items():
+        command = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+        command.source = source
     return parser
 
 

@@ -6,17 +6,15 @@ import argparse
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
+from vlgauge.encoders.features.disk import SHARD, clear, files_in, store_folders
 from vlgauge.results import to_table
 
 VARIABLE = "VLGAUGE_FEATURES"
 
 
-def add_parser(commands: Any) -> None:
-    """Add the subcommand."""
-    words = "tell or clear what the feature cache holds"
-    parser = commands.add_parser("cache", help=words, description=f"{words.capitalize()}.")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, action, purpose in (
         ("info", run_info, "list the encoders whose vectors are kept"),
@@ -29,8 +27,6 @@ def add_parser(commands: Any) -> None:
 
 def run_info(options: argparse.Namespace) -> int:
     """Print one line per encoder and side."""
-    from vlgauge.encoders.features.disk import SHARD, files_in, store_folders
-
     root = chosen_folder(options.folder)
     rows, total = [], 0
     for folder in store_folders(root):
@@ -49,8 +45,6 @@ def run_info(options: argparse.Namespace) -> int:
 
 def run_clear(options: argparse.Namespace) -> int:
     """Remove the vectors."""
-    from vlgauge.encoders.features.disk import clear
-
     root = chosen_folder(options.folder)
     print(f"removed {clear(root) / 2**20:.1f} MiB from {root}")
     return 0

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.encoders.clip.backbones import architecture_of
+from vlgauge.encoders.clip.checkpoints import read_state
+from vlgauge.encoders.clip.conversion import Conversion, convert
+from vlgauge.encoders.clip.model import find_weights, given_file
+from vlgauge.encoders.clip.pac_s_heads import paper_adapter_path
 from vlgauge.results import to_table
+from vlgauge.weights.files import WeightsNotFound, sha256_of
 from vlgauge.writing import checked_target
-
-if TYPE_CHECKING:
-    from vlgauge.encoders.clip.architectures import ClipArchitecture
-    from vlgauge.encoders.clip.conversion import Conversion
 
 KINDS = ("pac_s", "custom")
 
 
-def add_parser(commands: Any) -> None:
-    """Add the subcommand."""
-    words = "convert a CLIP checkpoint, such as that of PAC-S, to a small file, after comparing it with its base"
-    parser = commands.add_parser("convert", help=words, description=f"{words.capitalize()}.")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="the file as it was released, or a folder with it")
     parser.add_argument("--backbone", metavar="NAME", required=True, help="such as ViT-B/32")
     parser.add_argument("--base", metavar="FILE", help="weights of the backbone (default: those of the Hub)")
@@ -30,12 +30,6 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare, write, and tell what differs."""
-    from vlgauge.encoders.clip.backbones import architecture_of
-    from vlgauge.encoders.clip.checkpoints import read_state
-    from vlgauge.encoders.clip.conversion import convert
-    from vlgauge.encoders.clip.model import given_file
-    from vlgauge.weights.files import sha256_of
-
     row = architecture_of(options.backbone)
     if options.output is None and options.kind != "pac_s":
         raise ValueError("--output is needed for --kind custom: only the weights of PAC-S have a place of their own")
@@ -54,9 +48,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _base(row: ClipArchitecture, base: str | None) -> Path:
-    from vlgauge.encoders.clip.model import find_weights
-    from vlgauge.weights.files import WeightsNotFound
-
     if base is not None:
         return find_weights(row, base, setting="--base")
     try:
@@ -67,8 +58,6 @@ def _base(row: ClipArchitecture, base: str | None) -> Path:
 
 def paper_place(row: ClipArchitecture, found: Conversion) -> Path:
     """Where pac_s finds weights by itself; ValueError if these are not the paper's."""
-    from vlgauge.encoders.clip.pac_s_heads import paper_adapter_path
-
     if found.lora:
         raise ValueError("--output is needed for a PAC-S++ checkpoint, which must not take the place of PAC-S")
     target = paper_adapter_path(row)

@@ -7,21 +7,18 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from vlgauge.cli.loading import load_metric
+from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import SIDECAR, check_target, write_json
 from vlgauge.cli.score import row_ids
-from vlgauge.cli.scoring import compute_all, load_metrics, read_columns, settings_by_metric
+from vlgauge.cli.scoring import compute_all, load_metric, load_metrics, read_columns, settings_by_metric
 from vlgauge.files import read_json
-from vlgauge.lean_imports import lean_import
-from vlgauge.media.located import located
-from vlgauge.media.tables import READERS, add_limits, read_rows
+from vlgauge.media.tables import READERS, located, read_rows
 from vlgauge.results import to_json, to_table
 from vlgauge.settings import PROFILES
-
-if TYPE_CHECKING:
-    from vlgauge.studies.component_tables import PairedRows, Table
+from vlgauge.statistics import bootstrap_interval
+from vlgauge.studies.component_tables import PairedRows, Table, paired_rows, read_published, table_of_rows
 
 NAME = "d_hm"
 METRICS = ("groovist", "rovist_c", "rovist_nr")
@@ -43,14 +40,12 @@ class Side:
     signatures: dict[str, str]
 
 
-def add_parser(commands: Any) -> None:
-    """Add the subcommand."""
-    parser = commands.add_parser(
-        "d-hm",
-        help="distance of a model's stories from human ones",
-        description=f"{__doc__} MODEL and HUMAN are files with the columns {', '.join(METRICS)}; or results of "
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.description = (
+        f"{__doc__} MODEL and HUMAN are files with the columns {', '.join(METRICS)}; or results of "
         "`vlgauge score ... --output`; or what STEM_G.json, STEM_C.csv and STEM_R.csv have in common (only the stories "
-        "that both sides have are compared then, as the authors do); or stories, with --score.",
+        "that both sides have are compared then, as the authors do); or stories, with --score."
     )
     parser.add_argument("model", metavar="MODEL", help="scores, or stories, of the model")
     parser.add_argument("human", metavar="HUMAN", help="those of people, matched by id")
@@ -79,9 +74,6 @@ def run(options: argparse.Namespace) -> int:
     check_target(options.output, [options.model, options.human])
     if not options.score and (options.set or options.predictions or options.images or options.profile):
         raise ValueError("--set, --predictions, --images and --profile must come with --score, which was left out")
-    lean_import("evaluate")
-    from vlgauge.studies.component_tables import paired_rows
-
     published = [_is_published(source) for source in (options.model, options.human)]
     sides = [read_side(getattr(options, what), what, options) for what in ("model", "human")]
     paired = paired_rows(*(side.table for side in sides), common=options.common or any(published))
@@ -107,8 +99,6 @@ def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
     Raises:
         ValueError: If it has none of the forms.
     """
-    from vlgauge.studies.component_tables import read_published, table_of_rows
-
     if _is_published(source):
         return Side(read_published(source), {})
     results: dict[str, Any] | None = _result_file(source)
@@ -145,8 +135,6 @@ def scored(rows: list[dict[str, Any]], file: str, options: argparse.Namespace) -
 
 def intervals(result: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
     """Bootstrap interval of each mean, over the stories that are defined; None with fewer than two."""
-    from vlgauge.statistics import bootstrap_interval
-
     columns = {NAME: result[f"{NAME}_scores"]}
     columns |= {f"{NAME}_{part}": [detail[part] for detail in result[f"{NAME}_details"]] for part in PARTS}
     found = {

@@ -5,30 +5,27 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from vlgauge.cli.loading import load_metric
+from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target, write_json
-from vlgauge.cli.scoring import settings_by_metric
-from vlgauge.media.located import located
-from vlgauge.media.tables import READERS, Rows, add_limits, read_rows, take_column
+from vlgauge.cli.scoring import load_metric, settings_by_metric
+from vlgauge.media.tables import READERS, Rows, located, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import plain, to_table
 from vlgauge.settings import PROFILES
+from vlgauge.studies.groovist import Stories, ablations, compared_pairs, random_pairs
+from vlgauge.studies.rating_agreement import agreement
+from vlgauge.text.story_idf import IdfTable, fit_idf, idf_table
 from vlgauge.writing import checked_target
-
-if TYPE_CHECKING:
-    from vlgauge.studies.groovist import Stories
-    from vlgauge.text.story_idf import IdfTable
 
 NAME = "groovist"
 HIGH_T, HIGH_P, HIGH_RATING = 1.0, 0.2325, 3.0  # where the paper parts its data
 
 
-def add_parser(commands: Any) -> None:
-    """Add the subcommand with its experiments."""
-    words = "experiments of GROOViST on stories with images"
-    parser = commands.add_parser("grounding", help=words, description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.description = __doc__
     experiments = parser.add_subparsers(dest="experiment", required=True, metavar="EXPERIMENT")
     one = _add(experiments, "random-pairs", "do stories score higher with their own images than random stories do?")
     _add_random(one)
@@ -72,8 +69,6 @@ def _add_random(parser: argparse.ArgumentParser) -> None:
 
 def run_random_pairs(options: argparse.Namespace) -> int:
     """Criterion 1 of the paper."""
-    from vlgauge.studies.groovist import compared_pairs, random_pairs
-
     data, _ = _read(options)
     _check_random(options, len(data.stories), 1)
     metric = loader(options)
@@ -130,8 +125,6 @@ def parts_of_data(
 
 def run_ablations(options: argparse.Namespace) -> int:
     """Tables 2 and 3 of the paper."""
-    from vlgauge.studies.groovist import ablations, random_pairs
-
     if options.noun_phrases:
         raise ValueError("--noun-phrases must be left out, because the variants with nouns extract their own units")
     _check_ablated(settings_by_metric(options.set, [NAME])[NAME])
@@ -205,8 +198,6 @@ def _progress(options: argparse.Namespace) -> bool | None:
 
 
 def _read(options: argparse.Namespace) -> tuple[Stories, Rows]:
-    from vlgauge.studies.groovist import Stories
-
     check_target(options.output, [options.file])
     for name in ("seed", "resamples"):
         if getattr(options, name, 0) < 0:
@@ -236,8 +227,6 @@ def _ratings(rows: Rows, title: str) -> list[float]:
 
 
 def _idf(options: argparse.Namespace, data: Stories) -> IdfTable:
-    from vlgauge.text.story_idf import fit_idf, idf_table
-
     # Phrases are in lower case.
     return idf_table(options.idf) if options.idf else fit_idf(data.stories, lowercase=True)
 
@@ -245,8 +234,6 @@ def _idf(options: argparse.Namespace, data: Stories) -> IdfTable:
 def _agreement(
     scores: Sequence[float], ratings: Sequence[float], options: argparse.Namespace, chosen: Sequence[bool] | None = None
 ) -> Any:
-    from vlgauge.studies.rating_agreement import agreement
-
     which = [i for i in range(len(scores)) if chosen is None or chosen[i]]
     return agreement(
         [scores[i] for i in which], [ratings[i] for i in which], resamples=options.resamples, seed=options.seed

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
 
+from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target
-from vlgauge.media.tables import READERS, add_limits, read_rows, take_column
-
-if TYPE_CHECKING:
-    from vlgauge.text.story_idf import IdfTable
+from vlgauge.media.tables import READERS, read_rows, take_column
+from vlgauge.text.story_idf import IdfTable, fit_idf, read_pickled
 
 COLUMN = "story"
 
 
-def add_parser(commands: Any) -> None:
-    """Add the subcommand."""
-    words = "count words of stories for rovist_vg and groovist, or convert the authors' pickle"
-    parser = commands.add_parser(
-        "idf",
-        help=words,
-        description=f"{words.capitalize()} (Wang et al., 2022, Eq. 1). A story is a text or a list of sentences. A "
-        "pickle is a plain dictionary of finished values; nothing in it is executed.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.description = (
+        "Count words of stories for rovist_vg and groovist, or convert the authors' pickle (Wang et al., 2022, Eq. 1). "
+        "A story is a text or a list of sentences. A pickle is a plain dictionary of finished values; nothing in it is "
+        "executed."
     )
     parser.add_argument("output", metavar="OUT", help="JSON file to write")
     source = parser.add_mutually_exclusive_group(required=True)
@@ -44,8 +40,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _table(options: argparse.Namespace) -> IdfTable:
-    from vlgauge.text.story_idf import fit_idf, read_pickled
-
     if options.stories:
         stories = take_column(read_rows(options.stories, options.input_format), options.column or COLUMN)
         return fit_idf(stories, lowercase=options.lowercase)

@@ -8,7 +8,6 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import vlgauge
 from vlgauge.catalog import metrics_root
@@ -39,9 +38,9 @@ PACKAGES = (
 SWITCHES = ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE", "VLGAUGE_PROFILE", "VLGAUGE_HOME", "VLGAUGE_FEATURES", "NLTK_DATA")
 
 
-def add_parser(commands: Any) -> None:
-    """Add the subcommand."""
-    parser = commands.add_parser("info", help="print versions, devices and caches", description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.description = __doc__
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run)
 

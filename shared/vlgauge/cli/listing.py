@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from typing import Any
 
 from vlgauge.catalog import MetricFacts, metric_facts, metric_names
 from vlgauge.results import to_json, to_table
 
 
-def add_parser(commands: Any) -> None:
-    """Add the subcommand."""
-    parser = commands.add_parser("list", help="list the metrics", description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.description = __doc__
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run)
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
 
+from vlgauge.catalog import metric_names
+from vlgauge.prefetching.assets import Asset, ByHand, Download, HubFiles, assets_of
+from vlgauge.prefetching.fetching import checked_files, folder_of, sizes
 from vlgauge.results import to_table
-
-if TYPE_CHECKING:
-    from vlgauge.prefetching.assets import Asset, ByHand, Download, HubFiles
+from vlgauge.weights.files import WeightsNotFound, sha256_of
 
 _COLUMNS = ["file", "size", "sha256", "compared"]
 
 
-def add_parser(commands: Any) -> None:
-    """Add the subcommand."""
-    words = "fetch the weights that metrics and encoders need, and check them"
-    parser = commands.add_parser("prefetch", help=words, description=f"{words.capitalize()}.")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     parser.add_argument(
         "names",
         nargs="+",
@@ -45,9 +43,6 @@ def run(options: argparse.Namespace) -> int:
 
 def wanted(names: list[str]) -> list[Asset]:
     """What the names stand for, each once."""
-    from vlgauge.catalog import metric_names
-    from vlgauge.prefetching.assets import assets_of
-
     expanded = [one for name in names for one in (metric_names() if name == "all" else [name])]
     assets: list[Asset] = []
     for name in expanded:
@@ -57,8 +52,6 @@ def wanted(names: list[str]) -> list[Asset]:
 
 def title(asset: Asset) -> str:
     """Name of an asset in one line."""
-    from vlgauge.prefetching.assets import HubFiles
-
     if isinstance(asset, HubFiles):
         return f"{asset.repository}, revision {asset.revision or 'newest (not pinned)'}"
     return asset.what
@@ -66,15 +59,11 @@ def title(asset: Asset) -> str:
 
 def described(asset: Asset) -> str:
     """Name of an asset, and its files or what is to be done."""
-    from vlgauge.prefetching.assets import HubFiles
-
     return f"{title(asset)}: {', '.join(asset.patterns) if isinstance(asset, HubFiles) else asset.steps}"
 
 
 def check(assets: list[Asset]) -> int:
     """Tell of each asset whether it is there; 1 if one is not."""
-    from vlgauge.prefetching.assets import HubFiles
-
     code = 0
     for asset in assets:
         there = _is_fetched(asset) if isinstance(asset, HubFiles) else _is_done(asset)
@@ -101,9 +90,6 @@ def fetch(assets: list[Asset]) -> int:
     Raises:
         WeightsNotFound: If files cannot be had; says so of all of them, after the others were fetched.
     """
-    from vlgauge.prefetching.assets import ByHand, Download, HubFiles
-    from vlgauge.weights.files import WeightsNotFound
-
     for asset in assets:
         if isinstance(asset, ByHand):
             print(f"{asset.what}: {'there' if _is_done(asset) else f'by hand: {asset.steps}'}", flush=True)
@@ -122,8 +108,6 @@ def fetch(assets: list[Asset]) -> int:
 
 
 def _fetch(files: HubFiles) -> None:
-    from vlgauge.prefetching.fetching import checked_files, folder_of, sizes
-
     print(title(files), flush=True)
     for name, n_bytes in sizes(files).items():
         print(f"  {name} ({megabytes(n_bytes)})", flush=True)
@@ -137,8 +121,6 @@ def _fetch(files: HubFiles) -> None:
 
 
 def _download(file: Download) -> None:
-    from vlgauge.weights.files import sha256_of
-
     print(file.what, flush=True)
     path = file.fetch()
     row = [path.name, megabytes(path.stat().st_size), sha256_of(path)[:16], "as its name tells"]

@@ -7,32 +7,32 @@ import inspect
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from vlgauge.cli.loading import load_metric
+from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target, write_json, write_output
-from vlgauge.cli.scoring import load_metrics, metric_list, settings_by_metric
-from vlgauge.lean_imports import lean_import
-from vlgauge.media.tables import add_limits
+from vlgauge.cli.scoring import load_metric, load_metrics, metric_list, settings_by_metric
 from vlgauge.results import plain, to_json, to_table
 from vlgauge.settings import PROFILES
-
-if TYPE_CHECKING:
-    from vlgauge.studies.protocols import Evaluation, Figure, Scores, Task
-
-# Written out, because the package behind them imports numpy.
-NAMES = (
-    *("flickr8k_expert", "flickr8k_cf", "composite", "pascal50s", "abstract50s", "foil", "vatex_eval"),
-    "activitynet_foil",
+from vlgauge.studies.protocols import (
+    PROTOCOLS,
+    Evaluation,
+    Figure,
+    Scores,
+    Task,
+    metric_scores,
+    read_corpus,
+    read_scores,
 )
+
 RULES = ("images", "videos", "references", "average", "draws", "vote_ties", "score_ties")
 EMBEDDED = "embedded profile: a toy trained on drawn scenes; these are no figures of the published metric"
 
 
-def add_parser(commands: Any) -> None:
-    """Add the subcommand."""
-    parser = commands.add_parser("protocol", help="judge a metric on a published data set", description=__doc__)
-    parser.add_argument("name", metavar="NAME", choices=NAMES, help=", ".join(NAMES))
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.description = __doc__
+    parser.add_argument("name", metavar="NAME", choices=PROTOCOLS, help=", ".join(PROTOCOLS))
     parser.add_argument("data", metavar="DATA", nargs="+", help="the published files, or folders that hold them")
     parser.add_argument("--images", metavar="FOLDER", help="the images (default: the folder of DATA)")
     parser.add_argument("--videos", metavar="FOLDER", help="the videos (default: the folder of DATA)")
@@ -65,9 +65,6 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read the data, score the rows or read their scores, print the figures."""
     _check(options)
-    lean_import("evaluate")
-    from vlgauge.studies.protocols import PROTOCOLS, read_scores
-
     reader = PROTOCOLS[options.name]
     task = reader(options.data, **_rules(options, list(inspect.signature(reader).parameters)))
     if options.write_rows:
@@ -138,8 +135,6 @@ def _rules(options: argparse.Namespace, known: Sequence[str]) -> dict[str, Any]:
 
 
 def _scored(task: Task, options: argparse.Namespace) -> list[Scores]:
-    from vlgauge.studies.protocols import metric_scores, read_corpus
-
     (name,) = metric_list(options.metric)
     settings = settings_by_metric(options.set, [name])
     if options.idf:

@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_result_target, write_result
 from vlgauge.cli.scoring import COLUMNS, compute_all, load_metrics, metric_list, read_columns, settings_by_metric
-from vlgauge.media.located import located
-from vlgauge.media.tables import READERS, Rows, add_limits, read_rows, take_column
+from vlgauge.media.tables import READERS, Rows, located, read_rows, take_column
 from vlgauge.results import INTERVAL, to_json, to_table
 from vlgauge.settings import PROFILES
 
@@ -27,13 +27,11 @@ class _InPlaceOfMetric(argparse.Action):
                 action.required = False
 
 
-def add_parser(commands: Any) -> None:
-    """Add the subcommand."""
-    parser = commands.add_parser(
-        "score",
-        help="score a file of examples",
-        description=__doc__,
-        usage="vlgauge score METRIC[,METRIC...] FILE [options]\n       vlgauge score FILE --metrics METRIC,METRIC...",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.description = __doc__
+    parser.usage = (
+        "vlgauge score METRIC[,METRIC...] FILE [options]\n       vlgauge score FILE --metrics METRIC,METRIC..."
     )
     parser.add_argument("metric", metavar="METRIC", help="name of a metric, or several with commas; see `vlgauge list`")
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file; - for standard input")

@@ -7,9 +7,10 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import vlgauge
 from vlgauge.catalog import metric_folder
-from vlgauge.cli.loading import load_metric
 from vlgauge.media.tables import MissingColumn, Rows, take_column
+from vlgauge.settings import nearest, setting_names
 
 COLUMNS = ("predictions", "references", "images", "videos", "styles")
 
@@ -24,6 +25,15 @@ NOT_SETTINGS = (
 _OF_PYTHON = {("distance", "precomputed"): "distances"}
 
 Settings = dict[str, Any]
+
+
+def load_metric(name: str, config_name: str | None = None, **settings: Any) -> Any:
+    """The metric of that name, with its rows in memory.
+
+    Raises:
+        ValueError: If there is no such metric.
+    """
+    return vlgauge.load(name, config_name, keep_in_memory=True, **settings)
 
 
 def metric_list(text: str) -> list[str]:
@@ -107,8 +117,6 @@ def _owners(name: str, names: Sequence[str]) -> list[str]:
     """The metrics that have a setting; a single metric is taken at its word, as its own message is better."""
     if len(names) == 1 or name in NOT_SETTINGS:
         return list(names)
-    from vlgauge.settings import nearest, setting_names
-
     known = {metric: setting_names(type(load_metric(metric))) for metric in names}
     owners = [metric for metric, its in known.items() if name in its]
     if not owners:

@@ -8,29 +8,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vlgauge.catalog import metric_names
-from vlgauge.cli.loading import load_metric
+from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target, write_json
-from vlgauge.cli.scoring import refuse_settings_of_python, setting
-from vlgauge.media.tables import READERS, add_limits, read_rows, take_column
+from vlgauge.cli.scoring import load_metric, refuse_settings_of_python, setting
+from vlgauge.media.tables import READERS, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import to_table
 from vlgauge.settings import PROFILES, setting_names
+from vlgauge.studies.sensitivity import SensitivityRow, human_split, sensitivity
 from vlgauge.writing import replacing
-
-if TYPE_CHECKING:
-    from vlgauge.studies.sensitivity import SensitivityRow
 
 DEFAULT_METRICS = "trm,trm:distance=cider_d,mmd_bert,frechet_bert"
 PICTURES = (".png", ".svg", ".pdf")
 NEEDS_MATPLOTLIB = '--plot needs matplotlib; run: pip install "vlgauge[demo]"'
 
 
-def add_parser(commands: Any) -> None:
-    """Add the subcommand."""
-    parser = commands.add_parser("sensitivity", help="p-values over numbers of candidates", description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.description = __doc__
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file of caption sets")
     parser.add_argument("--input-format", choices=list(READERS), help="where the ending of FILE does not tell it")
     add_limits(parser)
@@ -54,8 +52,6 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read, test, print, draw."""
-    from vlgauge.studies.sensitivity import sensitivity
-
     sizes = None if options.sizes is None else _numbers(options.sizes)
     check_target(options.output, [options.file])
     check_target(options.plot, [options.file], "--plot", PICTURES)
@@ -84,8 +80,6 @@ def _against_people(
     predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], metrics: Mapping[str, Any], seed: int
 ) -> list[dict[str, Any]]:
     """People's captions against other people's, and the model's in their place: the same sizes on both sides."""
-    from vlgauge.studies.sensitivity import human_split, sensitivity
-
     people, others = human_split(references, seed=seed)
     size = max(map(len, people), default=0)
     if not size:

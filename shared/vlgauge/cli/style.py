@@ -6,14 +6,14 @@ import argparse
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target
-from vlgauge.media.tables import add_limits
+from vlgauge.media.tables import MissingColumn
 from vlgauge.results import to_json, to_table
-
-if TYPE_CHECKING:
-    from vlgauge.studies.style_corpora import StyledCaptions
+from vlgauge.studies.style_corpora import READERS, StyledCaptions, read_table
+from vlgauge.studies.style_report import parted_by_group, style_report
+from vlgauge.style import StyleTable
 
 SHARE = 0.15
 
@@ -30,34 +30,33 @@ _COLUMNS = {
 }
 
 
-def add_parser(commands: Any) -> None:
-    """Add the two subcommands."""
-    words = "fit a style table for onlystyle and stylecider"
-    fit = commands.add_parser("style-fit", help=words, description=f"{words.capitalize()}.")
-    _add_corpus(fit)
-    fit.add_argument("-o", "--output", metavar="TABLE", required=True, help="Parquet file to write")
-    fit.add_argument("--tokenizer", choices=("words-1", "whitespace"), help="default: words-1")
+def add_fit_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    _add_corpus(parser)
+    parser.add_argument("-o", "--output", metavar="TABLE", required=True, help="Parquet file to write")
+    parser.add_argument("--tokenizer", choices=("words-1", "whitespace"), help="default: words-1")
     for option in ("name", "source", "licence"):
-        fit.add_argument(f"--{option}", metavar="TEXT", help=f"{option} to write into the table")
-    fit.set_defaults(run=run_fit)
+        parser.add_argument(f"--{option}", metavar="TEXT", help=f"{option} to write into the table")
+    parser.set_defaults(run=run_fit)
 
-    words = "tell how often the style metrics recognize the style of a corpus"
-    report = commands.add_parser(
-        "style-report",
-        help=words,
-        description=f"{words.capitalize()}: in sample, leaving one out, held out, and with shuffled styles.",
+
+def add_report_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.description = (
+        "Tell how often the style metrics recognize the style of a corpus: in sample, leaving one out, held out, and "
+        "with shuffled styles."
     )
-    _add_corpus(report)
-    report.add_argument("--test", metavar="FILE", help="captions to hold out, in a file of the same kind")
-    report.add_argument("--held-out", type=float, metavar="SHARE", help=f"0 for none (default: {SHARE})")
-    report.add_argument("--group-column", metavar="COLUMN", help="of what must not be parted, such as the image")
-    report.add_argument("--seed", type=int, default=0, help="of the choice of what is held out (default: 0)")
-    report.add_argument(
+    _add_corpus(parser)
+    parser.add_argument("--test", metavar="FILE", help="captions to hold out, in a file of the same kind")
+    parser.add_argument("--held-out", type=float, metavar="SHARE", help=f"0 for none (default: {SHARE})")
+    parser.add_argument("--group-column", metavar="COLUMN", help="of what must not be parted, such as the image")
+    parser.add_argument("--seed", type=int, default=0, help="of the choice of what is held out (default: 0)")
+    parser.add_argument(
         "--shuffle-seed", type=seed, default=0, metavar="SEED", help="of the control; none for no control"
     )
-    report.add_argument("--variant", choices=("paper", "authors"), default="paper", help="default: paper")
-    report.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    report.set_defaults(run=run_report)
+    parser.add_argument("--variant", choices=("paper", "authors"), default="paper", help="default: paper")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.set_defaults(run=run_report)
 
 
 def _add_corpus(parser: argparse.ArgumentParser) -> None:
@@ -74,8 +73,6 @@ def _add_corpus(parser: argparse.ArgumentParser) -> None:
 
 def run_fit(options: argparse.Namespace) -> int:
     """Read, count, write."""
-    from vlgauge.style import StyleTable
-
     check_target(options.output, [options.corpus], endings=(".parquet",))
     corpus = _read(options, options.corpus, None)
     about = {"name": options.name, "source": options.source, "licence": options.licence}
@@ -96,8 +93,6 @@ def run_fit(options: argparse.Namespace) -> int:
 
 def run_report(options: argparse.Namespace) -> int:
     """Read, score, print."""
-    from vlgauge.studies.style_report import parted_by_group, style_report
-
     share = SHARE if options.held_out is None else options.held_out
     if not 0.0 <= share < 1.0:
         raise ValueError(f"--held-out must be at least 0 and below 1, got {share}")
@@ -161,9 +156,6 @@ def _read(options: argparse.Namespace, path: str, group: str | None, name: str =
 
 
 def _corpus(options: argparse.Namespace, path: str, group: str | None) -> StyledCaptions:
-    from vlgauge.media.tables import MissingColumn
-    from vlgauge.studies.style_corpora import READERS, read_table
-
     if options.kind == "table":
         try:
             return read_table(path, options.caption or "caption", options.style or "style", group, options.input_format)

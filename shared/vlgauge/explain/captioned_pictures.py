@@ -18,8 +18,7 @@ import vlgauge
 from vlgauge.clip_score.vectors import ClipVectors
 from vlgauge.encoders.clip.tokens import token_texts
 from vlgauge.media.frames import video_pictures
-from vlgauge.media.located import located
-from vlgauge.media.tables import read_rows
+from vlgauge.media.tables import located, read_rows
 from vlgauge.media.videos import video_cell
 from vlgauge.results import mean_of_defined
 

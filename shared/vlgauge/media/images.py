@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from vlgauge.files import is_address
 from vlgauge.media.animations import note_animation
 
 # Formats read without help of another program; Pillow would start one for EPS.
@@ -26,13 +26,6 @@ MAX_PIXELS = 89_478_485
 _TRAVEL_FORMAT = {"RGB": "PPM", "L": "PPM", "1": "PPM", "P": "PNG", "LA": "PNG", "RGBA": "PNG", "CMYK": "TIFF"}
 _DEEP_MODES = ("I", "F")
 _LONGEST_PATH = 4096  # of Linux; what is longer is a text that was taken for a path
-
-_ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+://|data:)", re.IGNORECASE)
-
-
-def is_address(text: str) -> bool:
-    """Whether a text is an address such as ``"https://..."`` or ``"data:..."`` rather than a path."""
-    return _ADDRESS.match(text) is not None
 
 
 def is_single_image(value: Any) -> bool:

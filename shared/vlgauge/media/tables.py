@@ -1,19 +1,21 @@
-"""Reading examples from JSONL, JSON, CSV or Parquet, with every cell as it stands in the file."""
+"""Reading examples from JSONL, JSON, CSV or Parquet, with every cell as it stands in the file.
+
+Relative paths of images and videos in such a file start at its folder; `located` makes them absolute.
+"""
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from vlgauge.files import (
     STDIN,
-    Limits,
     csv_rows,
     decoded,
     first_repeated,
+    is_address,
     limited,
     parquet_rows,
     parse_json,
@@ -23,19 +25,8 @@ from vlgauge.files import (
 Rows = list[dict[str, Any]]
 
 FILE = "FILE"
+PICTURED = ("images", "videos")
 _SHOWN_COLUMNS, _SHOWN_CHARACTERS = 10, 60
-
-
-def add_limits(parser: argparse.ArgumentParser) -> None:
-    """The options that raise or lower what may be read."""
-    usual = Limits()
-    for option, what in (
-        ("max_bytes", "bytes of a file"),
-        ("max_unpacked", "bytes that a packed file may unpack to"),
-        ("max_rows", "rows of a table"),
-    ):
-        words = f"most {what} (default: {getattr(usual, option):,})".replace("%", "%%")
-        parser.add_argument(f"--{option.replace('_', '-')}", type=int, metavar="N", help=words)
 
 
 def read_rows(path: str, file_format: str | None = None) -> Rows:
@@ -79,6 +70,32 @@ def take_column(rows: Rows, column: str) -> list[Any]:
             more = f" and {len(row) - _SHOWN_COLUMNS} more" if len(row) > _SHOWN_COLUMNS else ""
             raise MissingColumn(f"FILE must have the column {column!r} in every row, row {number} has: {there}{more}")
     return [row[column] for row in rows]
+
+
+def located(columns: Mapping[str, list[Any] | None], file: str) -> dict[str, list[Any] | None]:
+    """The columns with every relative path of an image or a video made absolute.
+
+    Args:
+        columns: Cells by name of the column, None for a column that is not there.
+        file: The file of examples, whose folder the paths start at; "-" for the working folder.
+    """
+    folder = (Path.cwd() if file == "-" else Path(file).absolute().parent).as_posix()
+    return {
+        name: [_located(cell, folder) for cell in cells] if name in PICTURED and cells is not None else cells
+        for name, cells in columns.items()
+    }
+
+
+def _located(cell: Any, folder: str) -> Any:
+    """A path, a list of such cells, or a mapping with ``path`` or ``frames``; the metric judges anything else."""
+    if isinstance(cell, str):
+        # An address stays as it is, so that the metric refuses it as one.
+        return cell if is_address(cell) else str(Path(folder) / cell)
+    if isinstance(cell, list):
+        return [_located(item, folder) for item in cell]
+    if isinstance(cell, dict):
+        return {key: _located(value, folder) if key in ("path", "frames") else value for key, value in cell.items()}
+    return cell
 
 
 def _read_jsonl(data: bytes, path: str) -> Rows:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vlgauge.media.images import image_cell, is_address
+from vlgauge.files import is_address
+from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import ImagePicture, Picture
 
 

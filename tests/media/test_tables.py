@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from vlgauge.cli import main
-from vlgauge.media.located import located
+from vlgauge.media.tables import located
 
 
 def test_what_is_located(tmp_path):
