@@ -5,10 +5,10 @@ import json
 
 import pytest
 import torch
-from pac_s_scripts import command, drawn
 from safetensors.torch import save_file
 
 from vlgauge.encoders.clip import architectures
+from vlgauge.training.pac_s import command, drawn
 
 MICRO_CONFIG = {
     "embed_dim": 16,

@@ -4,13 +4,13 @@ import json
 import shutil
 
 import pytest
-from rovist_vg_scripts import command, held_out
 
 import vlgauge
 from vlgauge import scenes
 from vlgauge.encoders.grounding.model import EMBEDDED, grounding_model
 from vlgauge.text.story_idf import fit_idf, idf_table
 from vlgauge.text.word_vectors import word_vector_file
+from vlgauge.training.rovist_vg import command, held_out
 
 RECORD = json.loads((EMBEDDED / "training.json").read_text("utf-8"))
 CARD = EMBEDDED.parents[3] / "metrics" / "rovist_vg" / "README.md"

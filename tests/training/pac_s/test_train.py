@@ -17,11 +17,11 @@ from micro_clip import (
     untrained,
     weights,  # noqa: F401  # a fixture
 )
-from pac_s_scripts import command, drawn, evaluation, losses
 
 from vlgauge.encoders.clip import architectures
 from vlgauge.encoders.clip.heads import heads_digest, read_adapter, safetensors_metadata
 from vlgauge.encoders.clip.loading import clip_encoder, clip_with_checkpoint
+from vlgauge.training.pac_s import command, drawn, evaluation, losses
 
 
 def log_of(path):
@@ -220,10 +220,12 @@ def test_an_interrupted_training_goes_on_bit_by_bit(train, monkeypatch):
     assert "is already there; pass --resume to go on, or delete it" in printed
     status, printed, path = train(*SCENES, "--learning-rate", "2e-3", "--resume", out="parts.safetensors")
     assert status == 2
-    assert "`--resume` must find a checkpoint of the same data, base and settings, got another one in" in printed
+    assert "parts.checkpoint` must be the state of this training, got that of one with other data, base or" in printed
     checkpoint, content = path.with_suffix(".checkpoint"), path.with_suffix(".checkpoint").read_bytes()
     checkpoint.write_bytes(content[:99])
-    assert "`--resume` must find a checkpoint, got '" in train(*SCENES, "--resume", out="parts.safetensors")[1]
+    status, printed, _ = train(*SCENES, "--resume", out="parts.safetensors")
+    assert status == 2
+    assert "parts.checkpoint` must be the state of an interrupted training, got a file that cannot be read" in printed
     checkpoint.write_bytes(content)
     status, printed, path = train(*SCENES, "--resume", out="parts.safetensors")
     assert status == 0, printed
@@ -236,7 +238,7 @@ def test_an_interruption_before_the_first_checkpoint_keeps_nothing(train, monkey
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "write_log", interrupted)
+    monkeypatch.setattr(command, "train_learner", interrupted)
     assert train(*SCENES)[:2] == (130, "train_pac_s: interrupted; nothing was kept yet\n")
 
 

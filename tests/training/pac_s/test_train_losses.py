@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from pac_s_scripts import batches, heads, losses, material, towers
 from tiny_clip import golden_json
+
+from vlgauge.training.pac_s import batches, heads, losses, material, towers
 
 
 def features(n, d, seed):
@@ -165,18 +166,16 @@ def test_groups_stay_together():
     assert all(len(set(images[batch].tolist())) == 8 for batch in dealt)
 
 
-def test_an_order_goes_on_where_another_stood():
+def test_the_batch_of_an_iteration_is_the_same_wherever_one_begins():
     rows, images = 100 + np.arange(50), np.arange(50) // 2
-    order = batches.BatchOrder(rows, images, rows, 8, seed=3)
-    for _ in range(9):
-        next(order)
-    other = batches.BatchOrder(rows, images, rows, 8, seed=3)
-    other.go_to(order.epoch, order.position)
-    for _ in range(20):
-        ours, theirs = next(order), next(other)
-        assert ours.tolist() == theirs.tolist()
-        assert ours.min() >= 100
-    assert order.epoch > 2
+    epochs = [batches.epoch_batches(images, rows, 8, np.random.default_rng([3, epoch])) for epoch in range(5)]
+    expected = [rows[batch].tolist() for epoch in epochs for batch in epoch]
+    assert len(expected) == 30
+    order, later = (batches.BatchOrder(rows, images, rows, 8, seed=3) for _ in range(2))
+    assert [order[iteration].tolist() for iteration in range(30)] == expected
+    for iteration in (17, 18, 29, 3):
+        assert later[iteration].tolist() == order[iteration].tolist() == expected[iteration]
+        assert later[iteration].min() >= 100
 
 
 # -- low-rank updates -------------------------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ from micro_clip import (
     train,  # noqa: F401  # a fixture
     weights,  # noqa: F401  # a fixture
 )
-from pac_s_scripts import rows
 
 from vlgauge.encoders.clip.heads import read_adapter
+from vlgauge.training.pac_s import rows
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Drawn rows and pairs of the training of PAC-S, and the accuracies on them."""
 
 import numpy as np
-from pac_s_scripts import drawn, evaluation, rows
+
+from vlgauge.training.pac_s import drawn, evaluation, rows
 
 
 def test_changed_scenes_stand_beside_each_scene():

@@ -10,6 +10,7 @@ import transformers
 from safetensors.torch import load_file
 
 import vlgauge
+from vlgauge.training import loop, report
 
 NO_WORDS = {"hidden_size": 16, "embedding_size": 8, "num_hidden_layers": 1, "intermediate_size": 16}
 NAMES = [a + b for a in ("Ann", "Bo", "Cleo", "Dan", "Eve", "Flo", "Gus", "Hal") for b in ("", "a", "ette", "ka", "y")]
@@ -122,7 +123,7 @@ def test_the_fresh_tokenizer_takes_any_text(script):
 
 
 def test_defaults_are_those_of_the_paper(script):
-    recipe = script.loop.Recipe()
+    recipe = loop.Recipe()
     assert (recipe.learning_rate, recipe.weight_decay, recipe.decay) == (1e-5, 1e-5, 0.95)
     assert (recipe.batch_size, recipe.epochs, recipe.patience) == (32, 50, 5)
     assert script.parser().parse_args(["out"]).base == "albert/albert-large-v1"
@@ -163,17 +164,17 @@ def test_runs_repeat_and_an_interrupted_one_ends_in_the_same_weights(script, cor
     whole, again, parts = (tmp_path / name for name in ("whole", "again", "parts"))
     for out in (whole, again):
         assert script.main([str(out), *options(corpus)]) == 0
-    real = script.loop.run_epoch
+    real = script.epochs.run_epoch
 
     def stop_at_the_third(*arguments, **keywords):
         if arguments[4] == 2:
             raise KeyboardInterrupt
         return real(*arguments, **keywords)
 
-    monkeypatch.setattr(script.loop, "run_epoch", stop_at_the_third)
+    monkeypatch.setattr(script.epochs, "run_epoch", stop_at_the_third)
     assert script.main([str(parts), *options(corpus)]) == 130
-    assert {path.suffix for path in (parts / "interrupted").iterdir()} == {".json", ".safetensors"}
-    monkeypatch.setattr(script.loop, "run_epoch", real)
+    assert [path.name for path in (parts / "interrupted").iterdir()] == ["state.safetensors"]
+    monkeypatch.setattr(script.epochs, "run_epoch", real)
     assert script.main([str(parts), *options(corpus)]) == 0
     assert not (parts / "interrupted").exists()
     for out in (again, parts):
@@ -194,7 +195,7 @@ def test_a_finished_run_is_replaced_only_when_asked(script, corpus, tmp_path, mo
         )
         assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     with monkeypatch.context() as patch:
-        patch.setattr(script.loop, "run_epoch", interrupt)
+        patch.setattr(script.epochs, "run_epoch", interrupt)
         assert script.main([str(out), *options(corpus, "--seed", "9", "--overwrite")]) == 130
     assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
     assert script.main([str(out), *options(corpus, "--seed", "9")]) == 0
@@ -214,38 +215,44 @@ def interrupt(*_, **__):
 
 def test_the_learning_rate_falls_by_five_percent_per_epoch(script, corpus, tmp_path, monkeypatch):
     rates = []
-    real = script.loop.run_epoch
+    real = script.epochs.run_epoch
 
     def watched(model, data, optimizer, *arguments, **keywords):
         rates.append([(group["lr"], group["weight_decay"]) for group in optimizer.param_groups])
         return real(model, data, optimizer, *arguments, **keywords)
 
-    monkeypatch.setattr(script.loop, "run_epoch", watched)
+    monkeypatch.setattr(script.epochs, "run_epoch", watched)
     assert script.main([str(tmp_path / "out"), *options(corpus)]) == 0
     assert rates == [[(pytest.approx(0.003 * 0.95**epoch), 1e-5)] for epoch in range(3)]
 
 
 def test_another_recipe_does_not_go_on(script, corpus, tmp_path, monkeypatch, capsys):
     out = tmp_path / "out"
-    real = script.report.draw
-    monkeypatch.setattr(script, "finish", lambda *arguments: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        script.main([str(out), *options(corpus)])
-    monkeypatch.undo()
-    assert real is script.report.draw
+    with monkeypatch.context() as patch:
+        patch.setattr(script, "finish", lambda *arguments: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            script.main([str(out), *options(corpus)])
+    told = (
+        f"`{out / 'interrupted' / 'state.safetensors'}` must be the state of this training, got that of one with other"
+    )
     assert script.main([str(out), *options(corpus, "--seed", "9")]) == 2
-    assert "`recipe` must be that of the interrupted run" in capsys.readouterr().err
+    assert told in capsys.readouterr().err
+    other = corpus.with_name("other.jsonl")
+    other.write_text(corpus.read_text("utf-8").replace("still", "quiet"), "utf-8")
+    assert script.main([str(out), *options(other)]) == 2
+    assert told in capsys.readouterr().err
+    assert script.main([str(out), *options(corpus)]) == 0
 
 
 @pytest.mark.parametrize(("losses", "epochs"), [([3, 2, 1, 2, 2, 2], 5), ([3, 2, 1, 0.5, 0.4, 0.3], 6), ([1, 2, 2], 3)])
-def test_it_stops_when_no_epoch_was_better_for_too_long(script, losses, epochs):
-    state = script.loop.Progressed()
-    recipe = script.loop.Recipe(epochs=6, patience=2)
+def test_it_stops_when_no_epoch_was_better_for_too_long(losses, epochs):
+    state = loop.Progressed()
+    plan = loop.Plan(rounds=6, patience=2)
     for loss in losses:
-        if state.finished(recipe):
+        if state.finished(plan):
             break
-        state.add({"validation_loss": loss})
-    assert len(state.epochs) == epochs
+        state.add({"validation_loss": loss}, plan.loss)
+    assert len(state.rounds) == epochs
 
 
 def test_a_published_base_gets_a_new_head(script, corpus, tmp_path):
@@ -271,9 +278,9 @@ def test_a_base_without_segments(script, corpus, tmp_path):
     assert 0 <= metric.compute(predictions=[["A dog ran.", "It stopped."]])["rovist_c"] <= 1
 
 
-def test_the_picture(script, tmp_path):
+def test_the_picture(tmp_path):
     epochs = [{f"{side}_{what}": 0.5 for side in ("training", "validation") for what in ("loss", "accuracy")}] * 3
-    path = script.report.draw(tmp_path, script.loop.Progressed(epochs, 1))
+    path = report.draw(tmp_path, loop.Progressed(epochs, 1), ("loss", "accuracy"))
     assert path.read_text("utf-8").count("<svg") == 1
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from PIL import Image
-from rovist_vg_scripts import command, drawn, function_words, held_out, pairs
 
 from vlgauge import scenes
+from vlgauge.training.rovist_vg import command, drawn, function_words, held_out, pairs
 
 HEADER = "image_id,noun_phrase,bbox\n"
 BOX = '"[0, 0, 9, 9]"'

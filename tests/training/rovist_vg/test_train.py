@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from rovist_vg_scripts import command, loop, report, saved
 from safetensors.torch import load_file, save_file
 from tiny_vit import old_names, tiny_vit
 
@@ -15,6 +14,9 @@ from vlgauge.encoders.grounding.model import grounding_model
 from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import ImagePicture
 from vlgauge.text.word_vectors import word_vector_file
+from vlgauge.training import loop
+from vlgauge.training.rovist_vg import command, epochs, model, report, sides
+from vlgauge.training.rovist_vg.loss import symmetric_loss
 
 GOLDEN = json.loads((folders.GOLDEN / "rovist_vg.json").read_text("utf-8"))
 GLOVE = "dog 1 0 0\ncat 0 1 0\na 0 0 1\nred 1 1 0\nunk 0 0 0\n"
@@ -62,7 +64,7 @@ def options(folder, out, *more):
 @pytest.mark.parametrize("case", GOLDEN["symmetric_loss"])
 def test_loss_and_gradients_of_the_authors(case):
     image, text = (torch.tensor(case[name], dtype=torch.float64, requires_grad=True) for name in ("image", "text"))
-    loss = loop.symmetric_loss(image, text)
+    loss = symmetric_loss(image, text)
     loss.backward()
     assert loss.item() == pytest.approx(case["loss"], abs=1e-6)
     assert image.grad.numpy() == pytest.approx(np.array(case["grad_image"]), abs=1e-6)
@@ -83,7 +85,7 @@ def test_loss_by_plain_loops():
         columns = softmax([text[j] @ image[i] for j in range(4)])
         of_text -= sum(targets[i, j] * np.log(rows[j]) for j in range(4)) / 4
         of_image -= sum(targets[j, i] * np.log(columns[j]) for j in range(4)) / 4
-    found = loop.symmetric_loss(torch.from_numpy(image), torch.from_numpy(text))
+    found = symmetric_loss(torch.from_numpy(image), torch.from_numpy(text))
     assert found.item() == pytest.approx((of_text + of_image) / 2, rel=1e-12)
 
 
@@ -95,11 +97,11 @@ def test_training_on_a_table(table, capsys):
     record = json.loads((table / "out" / "training.json").read_text())
     assert record["kept_epoch"] in (1, 2)
     assert "## Limitations" in (table / "out" / "README.md").read_text()
-    model = grounding_model(table / "out")
-    assert model.vectors == {"file": "glove.txt", "sha256": word_vector_file(table / "glove.txt").sha256}
+    grounding = grounding_model(table / "out")
+    assert grounding.vectors == {"file": "glove.txt", "sha256": word_vector_file(table / "glove.txt").sha256}
     crop = next(iter((table / "crops").iterdir()))
-    assert model.regions([ImagePicture(image_cell(str(crop), "x"), "x", "early")]).shape == (1, 6)
-    assert model.words(np.eye(3)).shape == (3, 6)
+    assert grounding.regions([ImagePicture(image_cell(str(crop), "x"), "x", "early")]).shape == (1, 6)
+    assert grounding.words(np.eye(3)).shape == (3, 6)
     before = tiny_vit().state_dict()["pooler.dense.weight"]
     after = load_file(table / "out" / "model.safetensors")["image_encoder.pooler.dense.weight"]
     assert not torch.equal(before, after)
@@ -108,12 +110,12 @@ def test_training_on_a_table(table, capsys):
 # What the training calls one after the other; the number is of the call in which it is interrupted.
 MOMENTS = [
     (command, "say", 2),  # after the first epoch
-    (loop, "symmetric_loss", 3),  # in the first epoch
-    (loop, "symmetric_loss", 7),  # in the second
-    (loop, "validation_loss", 2),
-    (loop, "save_state", 1),
-    (loop, "save_state", 2),
-    (saved, "asdict", 4),  # the tensors of the second epoch are written, the record is not
+    (epochs, "symmetric_loss", 3),  # in the first epoch
+    (epochs, "symmetric_loss", 7),  # in the second
+    (epochs, "validation_loss", 2),
+    (loop.Checkpoint, "save", 1),
+    (loop.Checkpoint, "save", 2),
+    (torch, "get_rng_state", 2),  # the state of the second epoch is gathered, not written
     (report, "write", 2),  # the weights of an epoch are written, the configuration is not
     (command, "measured", 1),  # all epochs are done
     (report, "write_card", 1),
@@ -152,7 +154,7 @@ def test_an_interrupted_training_goes_on_with_its_own_pairs_only(table, monkeypa
     text = (table / "pairs.csv").read_text()
     (table / "pairs.csv").write_text(text.replace("red cat", "red dog"))
     assert command.main(options(table, "out", "--epochs", 1)) == 2
-    assert "must be that of the interrupted run" in capsys.readouterr().err
+    assert "must be the state of this training, got that of one with other data" in capsys.readouterr().err
     assert command.main(options(table, "out", "--epochs", 1, "--restart")) == 0
     (table / "pairs.csv").write_text(text)
     assert command.main(options(table, "other", "--epochs", 1)) == 0
@@ -202,23 +204,36 @@ def test_pairs_without_a_known_word_are_left_out_and_told(table, capsys):
     assert "no phrase has a word in glove.txt" in capsys.readouterr().err
 
 
+def trained(net, training, validation, recipe, folder, keep=lambda: None):
+    return loop.train_epochs(
+        net,
+        recipe,
+        lambda optimizer, epoch: {
+            "training_loss": epochs.run_epoch(net, training, optimizer, recipe, epoch, "cpu", False)
+        },
+        lambda: {"validation_loss": epochs.validation_loss(net, validation, recipe, "cpu")},
+        folder,
+        data="",
+        device="cpu",
+        keep=keep,
+        say=lambda text: None,
+    )
+
+
 def test_training_stops_early_and_keeps_the_best(tmp_path):
     generator = torch.Generator().manual_seed(0)
     images, vectors = (torch.randn(40, width, generator=generator) for width in (6, 3))
-    sides = (loop.Side(loop.Given(images), vectors, places) for places in (np.arange(30), np.arange(30, 40)))
+    parts = [sides.Side(sides.Given(images), vectors, rows) for rows in (np.arange(30), np.arange(30, 40))]
     torch.manual_seed(0)
-    net, kept = loop.GroundingNet(None, 6, 3, 4), []
-    state = loop.train(
+    net, kept = model.grounding_net(None, 6, 3, 4), []
+    state = trained(
         net,
-        *sides,
-        loop.GroundingRecipe(learning_rate=0.05, batch_size=10, patience=3),
+        *parts,
+        loop.Recipe(learning_rate=0.05, batch_size=10, patience=3),
         tmp_path,
-        device="cpu",
-        keep=lambda best: kept.append(best.image_head.weight.detach().clone()),
-        say=lambda text: None,
-        progress=False,
+        keep=lambda: kept.append(net.image_head.weight.detach().clone()),
     )
-    losses = [epoch["validation_loss"] for epoch in state.epochs]
+    losses = [epoch["validation_loss"] for epoch in state.rounds]
     assert len(losses) == state.best + 1 + 3 < 50
     assert losses[state.best] == min(losses)
     assert len(kept) == sum(loss < min(losses[:i], default=9e9) for i, loss in enumerate(losses))
@@ -234,12 +249,11 @@ def test_the_learning_rate_falls_by_a_twentieth_per_epoch(tmp_path, monkeypatch)
             return super().step(*args, **kwargs)
 
     monkeypatch.setattr(torch.optim, "Adam", Watched)
-    side = loop.Side(loop.Given(torch.ones(4, 6)), torch.ones(4, 3), np.arange(4))
-    recipe = loop.GroundingRecipe(learning_rate=0.1, batch_size=2, epochs=3, patience=5)
-    quiet = {"keep": lambda best: None, "say": lambda text: None, "progress": False}
-    loop.train(loop.GroundingNet(None, 6, 3, 4), side, side, recipe, tmp_path, device="cpu", **quiet)
+    side = sides.Side(sides.Given(torch.ones(4, 6)), torch.ones(4, 3), np.arange(4))
+    recipe = loop.Recipe(learning_rate=0.1, batch_size=2, epochs=3, patience=5)
+    trained(model.grounding_net(None, 6, 3, 4), side, side, recipe, tmp_path)
     assert rates == [pytest.approx((0.1 * 0.95**epoch, 1e-5)) for epoch in (0, 0, 1, 1, 2, 2)]
-    assert (loop.DEFAULTS.learning_rate, loop.DEFAULTS.batch_size, loop.DEFAULTS.patience) == (5e-5, 64, 3)
+    assert (command.DEFAULTS.learning_rate, command.DEFAULTS.batch_size, command.DEFAULTS.patience) == (5e-5, 64, 3)
 
 
 def test_a_plot_is_drawn(table):
@@ -273,7 +287,7 @@ def test_errors(table, capsys, arguments, message):
 
 
 def test_pairs_of_one_image_cannot_be_split():
-    split = loop.split_by_image
+    split = sides.split_by_image
     with pytest.raises(ValueError, match="must be of at least two images, got 1"):
         split(["a", "a"], 0)
     names = [f"i{k % 20}" for k in range(100)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
 
@@ -44,7 +42,7 @@ def epoch_batches(
 
 
 class BatchOrder:
-    """Endless batches; where it stands is two numbers, so that a training can go on.
+    """The batch of every iteration, the same for the same seed.
 
     Args:
         rows: The rows to choose from, shape ``(n_rows,)``.
@@ -57,27 +55,18 @@ class BatchOrder:
     def __init__(self, rows: Indices, images: Indices, groups: Indices, batch_size: int, seed: int) -> None:
         self.rows, self.images, self.groups = rows, images, groups
         self.batch_size, self.seed = batch_size, seed
-        self.epoch = 0
-        self.position = 0
-        self._batches: list[Indices] | None = None
+        self._go_to(0, 0)
 
-    def __next__(self) -> Indices:
-        """The next batch, as members of `rows`."""
-        if self._batches is None:
-            self._batches = self._shuffled()
-        if self.position >= len(self._batches):
-            self.epoch, self.position = self.epoch + 1, 0
-            self._batches = self._shuffled()
-        self.position += 1
-        return self.rows[self._batches[self.position - 1]]
+    def __getitem__(self, iteration: int) -> Indices:
+        """The batch of an iteration, as members of `rows`; iterations one after the other are the fastest."""
+        if iteration < self._first:
+            self._go_to(0, 0)
+        while iteration >= self._first + len(self._batches):
+            self._go_to(self._epoch + 1, self._first + len(self._batches))
+        return self.rows[self._batches[iteration - self._first]]
 
-    def __iter__(self) -> Iterator[Indices]:
-        return self
-
-    def go_to(self, epoch: int, position: int) -> None:
-        """Stand where another order stood."""
-        self.epoch, self.position, self._batches = epoch, position, None
-
-    def _shuffled(self) -> list[Indices]:
-        rng = np.random.default_rng([self.seed, self.epoch])
-        return epoch_batches(self.images, self.groups, self.batch_size, rng)
+    def _go_to(self, epoch: int, first: int) -> None:
+        """Shuffle for an epoch that begins at an iteration."""
+        self._epoch, self._first = epoch, first
+        rng = np.random.default_rng([self.seed, epoch])
+        self._batches = epoch_batches(self.images, self.groups, self.batch_size, rng)

@@ -22,14 +22,16 @@ import numpy as np
 
 from vlgauge.encoders.clip.heads import adapter_of, heads_digest, write_adapter
 from vlgauge.encoders.clip.loading import ClipEncoder, clip_encoder, clip_with_checkpoint
+from vlgauge.training.loop import Progressed
 from vlgauge.training.pac_s.batches import BatchOrder, epoch_batches
 from vlgauge.training.pac_s.evaluation import Comparison, comparisons, margins
 from vlgauge.training.pac_s.heads import HeadLearner, hidden_features
-from vlgauge.training.pac_s.loop import Schedule, Standing, Training
 from vlgauge.training.pac_s.material import MISSING, Material, material_of
-from vlgauge.training.pac_s.options import check_options, checkpoint_of, parser, test_pairs, training_rows
+from vlgauge.training.pac_s.options import Schedule, check_options, checkpoint_of, parser
 from vlgauge.training.pac_s.record import comparison_line, draw_losses, write_card, write_log
+from vlgauge.training.pac_s.rounds import LOSS, train_learner
 from vlgauge.training.pac_s.rows import Foil
+from vlgauge.training.pac_s.sources import test_pairs, training_rows
 from vlgauge.training.pac_s.towers import TowerLearner
 from vlgauge.writing import replacing
 
@@ -88,41 +90,43 @@ def fingerprint(options: argparse.Namespace, material: Material, encoder: ClipEn
     return digest.hexdigest()
 
 
-def trained(options: argparse.Namespace, material: Material, encoder: ClipEncoder) -> tuple[Learner, Standing, str]:
+def trained(options: argparse.Namespace, material: Material, encoder: ClipEncoder) -> tuple[Learner, Progressed, str]:
     """The learner with its best parameters, how the training went, and its fingerprint."""
     learner = learner_of(options, material, encoder)
-    print_of_all = fingerprint(options, material, encoder)
+    identity = fingerprint(options, material, encoder)
     rows, held_out = material.train, material.validation
     order = BatchOrder(rows, material.image[rows], material.group[rows], options.batch_size, options.seed)
     rng = np.random.default_rng(options.seed)
     dealt = epoch_batches(material.image[held_out], material.group[held_out], options.batch_size, rng, keep_rest=True)
-    validation = [held_out[places] for places in dealt]
+    validation = [held_out[batch] for batch in dealt]
     schedule = Schedule(**{name: getattr(options, name) for name in asdict(Schedule())})
-    training = Training(learner, order, validation, schedule, checkpoint_of(options.out), print_of_all)
-    if options.resume:
-        training.resume()
-    standing = training.run(lambda lines: write_log(options.out.with_suffix(".log.jsonl"), lines))
-    if standing.best_iteration == 0:
+    log, checkpoint = options.out.with_suffix(".log.jsonl"), checkpoint_of(options.out)
+    state = train_learner(
+        learner, order, validation, schedule, checkpoint, identity, lambda now: write_log(log, now.rounds)
+    )
+    if state.best == 0:
         # There is nothing to go on from; the log stays.
-        checkpoint_of(options.out).unlink(missing_ok=True)
+        checkpoint.unlink(missing_ok=True)
         raise ValueError(
-            f"`--learning-rate` must let the validation loss fall below that of the base ({standing.first_loss:.6f}), "
-            f"got no fall in {standing.iteration} iterations; no weights are written"
+            "`--learning-rate` must let the validation loss fall below that of the base "
+            f"({state.rounds[0][LOSS]:.6f}), got no fall in {state.rounds[-1]['iteration']} iterations; no weights are "
+            "written"
         )
-    return learner, standing, print_of_all
+    return learner, state, identity
 
 
 def record_of(
     options: argparse.Namespace,
     command: str,
     learner: Learner,
-    standing: Standing,
+    state: Progressed,
     base: ClipEncoder,
 ) -> dict[str, str]:
     """What the metadata and the card say of the training."""
     import torch
 
     material = learner.material
+    first, best, last = state.rounds[0], state.rounds[state.best], state.rounds[-1]
     rows = {"training": material.n_train, "validation": len(material.image) - material.n_train}
     generated = {
         "images": int(np.count_nonzero(material.generated_image != MISSING)),
@@ -142,9 +146,9 @@ def record_of(
         "generated": json.dumps(generated),
         "recipe": json.dumps(settings, default=str),
         "scale": f"{learner.scale:.4f}, {'trained' if options.train_scale else 'that of the base'}",
-        "iterations": f"{standing.iteration}, weights of iteration {standing.best_iteration}",
-        "validation_loss": f"{standing.first_loss:.6f} before, {standing.best_loss:.6f} after",
-        "seconds": f"{standing.seconds:.0f}",
+        "iterations": f"{last['iteration']}, weights of iteration {best['iteration']}",
+        "validation_loss": f"{first[LOSS]:.6f} before, {best[LOSS]:.6f} after",
+        "seconds": f"{last['seconds']:.0f}",
         "torch": torch.__version__,
         "command": command,
     }
@@ -186,9 +190,9 @@ def run(options: argparse.Namespace, given: Sequence[str]) -> None:
     )
     material = material_of(*training_rows(options))
     foils = test_pairs(options, material)
-    learner, standing, digest = trained(options, material, encoder)
+    learner, state, digest = trained(options, material, encoder)
     command = shlex.join(["vlgauge", "train", "pac_s", *(arg for arg in given if arg not in ONCE)])
-    facts = record_of(options, command, learner, standing, encoder)
+    facts = record_of(options, command, learner, state, encoder)
     metadata = {"kind": "pac_s", "w": "2.0", "training_sha256": digest, **facts}
     write_weights(options.out, learner, metadata)
     found = compared(options, foils, encoder)
@@ -197,7 +201,7 @@ def run(options: argparse.Namespace, given: Sequence[str]) -> None:
     shown = {name: value for name, value in facts.items() if name != "command"}
     write_card(options.out.with_suffix(".md"), options.out.stem, command, shown, found)
     if options.plot:
-        draw_losses(options.out.with_suffix(".svg"), standing.log, standing.best_iteration)
+        draw_losses(options.out.with_suffix(".svg"), state)
     checkpoint_of(options.out).unlink(missing_ok=True)
     print(f"{options.out}: {facts['iterations']}; validation loss {facts['validation_loss']}")
     print("\n".join(map(comparison_line, found)))

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import torch
 
 from vlgauge.encoders.clip.heads import heads_of
 from vlgauge.encoders.clip.loading import ClipEncoder
 from vlgauge.encoders.clip.pixels import decoded_batches
+from vlgauge.training.pac_s.batches import Indices
 from vlgauge.training.pac_s.losses import Generated, Losses, pac_s_losses
-from vlgauge.training.pac_s.material import MISSING, Indices, Material
+from vlgauge.training.pac_s.material import MISSING, Material
+
+if TYPE_CHECKING:
+    import torch
 
 POOL = "visual.attnpool."
 LOG_SCALE = "logit_scale"
 MAX_LOG_SCALE = float(np.log(100))  # as CLIP was trained
 
-Tensors = dict[str, torch.Tensor]
+Tensors: TypeAlias = "dict[str, torch.Tensor]"
 
 
 class HeadLearner:
@@ -47,6 +50,8 @@ class HeadLearner:
         pool: torch.nn.Module | None = None,
         train_scale: bool = False,
     ) -> None:
+        import torch
+
         self.material = material
         self.weights = weights
         self._images, self._texts = torch.from_numpy(images), torch.from_numpy(texts)
@@ -72,16 +77,20 @@ class HeadLearner:
         """Keep a trained scale at 100 or below."""
         clamp_scale(self.parameters)
 
-    def _project_images(self, places: Indices) -> torch.Tensor:
-        hidden = self._images[torch.from_numpy(places)].to(self._device)
+    def _project_images(self, pictures: Indices) -> torch.Tensor:
+        import torch
+
+        hidden = self._images[torch.from_numpy(pictures)].to(self._device)
         if self._pool is None:
             return hidden @ self.parameters["visual.proj"]
         inner = {n.removeprefix(POOL): tensor for n, tensor in self.parameters.items() if n.startswith(POOL)}
         pooled: torch.Tensor = torch.func.functional_call(self._pool, inner, (hidden,))
         return pooled
 
-    def _project_texts(self, places: Indices) -> torch.Tensor:
-        return self._texts[torch.from_numpy(places)].to(self._device) @ self.parameters["text_projection"]
+    def _project_texts(self, texts: Indices) -> torch.Tensor:
+        import torch
+
+        return self._texts[torch.from_numpy(texts)].to(self._device) @ self.parameters["text_projection"]
 
 
 def losses_of(
@@ -92,11 +101,12 @@ def losses_of(
     scale: torch.Tensor,
     weights: tuple[float, float],
 ) -> Losses:
-    """Eq. 3 of some rows, given what turns places of pictures and texts into projected features."""
+    """Eq. 3 of some rows, given what turns indices of pictures and texts into projected features."""
+    import torch
 
-    def generated(places: Indices, features: Callable[[Indices], torch.Tensor], like: torch.Tensor) -> Generated:
-        there = np.flatnonzero(places != MISSING)
-        found = features(places[there]) if len(there) else like[:0]
+    def generated(made: Indices, features: Callable[[Indices], torch.Tensor], like: torch.Tensor) -> Generated:
+        there = np.flatnonzero(made != MISSING)
+        found = features(made[there]) if len(there) else like[:0]
         return Generated(found, torch.from_numpy(there).to(like.device))
 
     image, text = image_features(material.image[rows]), text_features(material.caption[rows])
@@ -113,6 +123,8 @@ def losses_of(
 
 def clamp_scale(parameters: Tensors) -> None:
     """Keep a trained logit scale at ln 100 or below."""
+    import torch
+
     if LOG_SCALE in parameters:
         with torch.no_grad():
             parameters[LOG_SCALE].clamp_(max=MAX_LOG_SCALE)
@@ -130,6 +142,8 @@ def hidden_features(
 
 def feature_maps(encoder: ClipEncoder, material: Material, batch_size: int) -> np.ndarray:
     """What the attention pool of a ResNet sees of the pictures, shape ``(n, width, h, w)``, float32."""
+    import torch
+
     visual: Any = encoder.model.visual
     device = next(visual.parameters()).device
     maps = []
@@ -148,6 +162,8 @@ def normalised_pixels(opened: list[np.ndarray | ValueError], encoder: ClipEncode
     Raises:
         ValueError: If one of the pictures could not be read.
     """
+    import torch
+
     for square in opened:
         if isinstance(square, ValueError):
             raise square

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import torch
-from torch.nn import functional
+if TYPE_CHECKING:
+    import torch
 
 IMAGE_WEIGHT = 0.05  # lambda_v
 TEXT_WEIGHT = 0.1  # lambda_t
@@ -57,6 +57,9 @@ def contrastive_loss(image: torch.Tensor, text: torch.Tensor, scale: torch.Tenso
     Returns:
         Scalar; 0 for no or one pair.
     """
+    import torch
+    from torch.nn import functional
+
     if not len(image):
         return image.new_zeros(())
     cosines = unit(image) @ unit(text).T

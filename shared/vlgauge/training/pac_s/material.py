@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from vlgauge.media.pictures import Picture
+from vlgauge.training.pac_s.batches import Indices
 from vlgauge.training.pac_s.rows import Row
 
-Indices = npt.NDArray[np.int64]
 MISSING = -1
 
 
@@ -23,8 +22,8 @@ class Material:
     Attributes:
         pictures: Distinct pictures, real and generated.
         texts: Distinct captions, real and generated.
-        image: Per row its place in `pictures`, shape ``(n_rows,)``.
-        caption: Per row its place in `texts`.
+        image: Per row its index in `pictures`, shape ``(n_rows,)``.
+        caption: Per row its index in `texts`.
         generated_image: The same of V'; `MISSING` where there is none.
         generated_caption: The same of T'; `MISSING` where there is none.
         group: Number of each row's group.
@@ -70,7 +69,7 @@ def material_of(train: Sequence[Row], validation: Sequence[Row]) -> Material:
     texts, of_texts = _numbered(said, said)
     image, generated_image = np.split(of_pictures, 2)
     caption, generated_caption = np.split(of_texts, 2)
-    _, group = _numbered(rows, [place if row.group is None else row.group for place, row in enumerate(rows)])
+    _, group = _numbered(rows, [index if row.group is None else row.group for index, row in enumerate(rows)])
     return Material(pictures, texts, image, caption, generated_image, generated_caption, group, len(train))
 
 
@@ -85,7 +84,7 @@ def split_by_image(rows: Sequence[Row], share: float, seed: int) -> tuple[list[R
     keys = sorted({row.image.key for row in rows})
     n_validation = max(2, round(share * len(keys)))
     chosen = np.random.default_rng(seed).permutation(len(keys))[:n_validation]
-    held_out = {keys[place] for place in chosen}
+    held_out = {keys[index] for index in chosen}
     return [row for row in rows if row.image.key not in held_out], [row for row in rows if row.image.key in held_out]
 
 
@@ -93,10 +92,10 @@ def _numbered(values: Sequence[Any], keys: Sequence[Hashable | None]) -> tuple[l
     """One value per key in order of appearance, and for every value its number; `MISSING` for None."""
     numbers: dict[Hashable, int] = {}
     distinct: list[Any] = []
-    places = []
+    indices = []
     for value, key in zip(values, keys, strict=True):
         if key is not None and key not in numbers:
             numbers[key] = len(distinct)
             distinct.append(value)
-        places.append(MISSING if key is None else numbers[key])
-    return distinct, np.array(places, dtype=np.int64)
+        indices.append(MISSING if key is None else numbers[key])
+    return distinct, np.array(indices, dtype=np.int64)

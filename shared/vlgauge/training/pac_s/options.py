@@ -1,21 +1,45 @@
-"""The options of train_pac_s.py, what is refused, and the rows that they name."""
+"""The options of `vlgauge train pac_s`, and which are refused."""
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from vlgauge.settings import PROFILES
 from vlgauge.training.options import add_overwrite, keep_finished
-from vlgauge.training.pac_s.drawn import scene_foils, scene_rows
-from vlgauge.training.pac_s.evaluation import other_captions
-from vlgauge.training.pac_s.loop import Schedule
 from vlgauge.training.pac_s.losses import IMAGE_WEIGHT, TEXT_WEIGHT
-from vlgauge.training.pac_s.material import Material, split_by_image
-from vlgauge.training.pac_s.rows import Columns, Foil, Row, read_foils, read_rows
 
-VALIDATION_SHARE = 0.05
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of the columns of a file."""
+
+    image: str = "image"
+    caption: str = "caption"
+    generated_image: str = "generated_image"
+    generated_caption: str = "generated_caption"
+    group: str = "group"
+    foil: str = "foil"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast; the defaults are the paper's where it states them.
+
+    Attributes:
+        learning_rate: Of AdamW.
+        weight_decay: Of AdamW; the paper does not state it.
+        patience: Iterations without a fall of the validation loss after which training stops.
+        validate_every: Iterations between two looks at the validation loss.
+        max_iterations: Where training stops at the latest.
+    """
+
+    learning_rate: float = 1e-4
+    weight_decay: float = 0.01
+    patience: int = 1_500
+    validate_every: int = 100
+    max_iterations: int = 100_000
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
@@ -115,30 +139,3 @@ def check_options(options: argparse.Namespace) -> None:
 def checkpoint_of(out: Path) -> Path:
     """Where the training stands in between."""
     return out.with_name(f"{out.stem}.checkpoint")
-
-
-def training_rows(options: argparse.Namespace) -> tuple[list[Row], list[Row]]:
-    """Rows for training and for validation."""
-    if options.scenes is not None:
-        n_validation = max(2, min(2_000, round(VALIDATION_SHARE * options.scenes)))
-        validation = scene_rows(n_validation, options.seed, "validation", options.variants)
-        return scene_rows(options.scenes, options.seed, "train", options.variants), validation
-    columns = columns_of(options)
-    rows = read_rows(options.train, columns, options.image_folder)
-    if options.validation is None:
-        return split_by_image(rows, VALIDATION_SHARE, options.seed)
-    return rows, read_rows(options.validation, columns, options.image_folder)
-
-
-def columns_of(options: argparse.Namespace) -> Columns:
-    """Names of the columns."""
-    return Columns(**{name: getattr(options, f"{name}_column") for name in asdict(Columns())})
-
-
-def test_pairs(options: argparse.Namespace, material: Material) -> list[Foil]:
-    """Pairs of right and wrong captions for the comparison before/after."""
-    if options.scenes is not None:
-        return scene_foils(options.test_scenes, options.seed, options.test_draws)
-    if options.test is not None:
-        return read_foils(options.test, columns_of(options), options.image_folder)
-    return other_captions(material, options.seed)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vlgauge.training.loop import Progressed
 from vlgauge.training.pac_s.evaluation import Comparison
 from vlgauge.writing import replacing, write
 
@@ -59,22 +60,22 @@ def comparison_line(comparison: Comparison) -> str:
     return f"| {c.kind} | {c.n_pairs} | {c.n_images} | {shares} | {100 * c.low:+.2f} to {100 * c.high:+.2f} |"
 
 
-def draw_losses(path: Path, lines: Sequence[Mapping[str, Any]], best_iteration: int) -> None:
+def draw_losses(path: Path, state: Progressed) -> None:
     """Draw training and validation loss over the iterations.
 
     Args:
         path: File, such as one that ends in .svg or .png.
-        lines: Lines of the log.
-        best_iteration: Where the weights come from.
+        state: Of the training.
     """
     from matplotlib.figure import Figure
 
+    lines = state.rounds
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
     axes = figure.add_subplot()
     trained = [line for line in lines if "train_total" in line]
     axes.plot([line["iteration"] for line in trained], [line["train_total"] for line in trained], label="training")
     axes.plot([line["iteration"] for line in lines], [line["validation_total"] for line in lines], label="validation")
-    axes.axvline(best_iteration, color="0.5", linestyle=":", label="best")
+    axes.axvline(lines[state.best]["iteration"], color="0.5", linestyle=":", label="best")
     axes.set(xlabel="iteration", ylabel="loss (Eq. 3)")
     axes.legend(frameon=False)
     with replacing(path) as part:

@@ -12,6 +12,7 @@ from typing import Any
 from vlgauge.files import is_address
 from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import ImagePicture, Picture
+from vlgauge.training.pac_s.options import Columns
 
 
 @dataclass(frozen=True)
@@ -50,18 +51,6 @@ class Foil:
     wrong: str
     kind: str
     group: str | None = None
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Names of the columns of a file."""
-
-    image: str = "image"
-    caption: str = "caption"
-    generated_image: str = "generated_image"
-    generated_caption: str = "generated_caption"
-    group: str = "group"
-    foil: str = "foil"
 
 
 def read_rows(path: Path, columns: Columns, folder: Path | None = None) -> list[Row]:

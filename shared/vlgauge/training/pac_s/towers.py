@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from vlgauge.encoders.clip.loading import ClipEncoder
 from vlgauge.encoders.clip.pixels import decoded_batches
 from vlgauge.encoders.clip.tokens import ClipTokens, padded
+from vlgauge.training.pac_s.batches import Indices
 from vlgauge.training.pac_s.heads import LOG_SCALE, Tensors, clamp_scale, losses_of, normalised_pixels
 from vlgauge.training.pac_s.losses import Losses
-from vlgauge.training.pac_s.material import Indices, Material
+from vlgauge.training.pac_s.material import Material
+
+if TYPE_CHECKING:
+    import torch
 
 # Weights that get an update, by the end of their name; the MLP too, unlike the released files, which never apply it.
 UPDATED = ("attn.in_proj_weight", "attn.out_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight", "visual.conv1.weight")
@@ -30,6 +34,8 @@ def new_updates(state: Tensors, rank: int, seed: int) -> Tensors:
         rank: r.
         seed: Chooses A.
     """
+    import torch
+
     generator = torch.Generator().manual_seed(seed)
     updates = {}
     for name, weight in sorted(state.items()):
@@ -51,24 +57,19 @@ def merged(state: Tensors, updates: Tensors, rank: int) -> Tensors:
     }
 
 
-class _Towers(torch.nn.Module):
-    """Projected features of pixels or of token ids shorter than the context."""
+def projected_features(model: Any, inputs: torch.Tensor, side: str) -> torch.Tensor:
+    """Projected features of pixels, or of token ids that are shorter than the context."""
+    import torch
 
-    def __init__(self, model: Any) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, inputs: torch.Tensor, side: str) -> torch.Tensor:
-        model: Any = self.model
-        if side == "image":
-            features: torch.Tensor = model.encode_image(inputs)
-            return features
-        length = inputs.shape[1]
-        embedded = model.token_embedding(inputs) + model.positional_embedding[:length]
-        read = model.ln_final(model.transformer(embedded, attn_mask=model.attn_mask[:length, :length]))
-        ends = read[torch.arange(len(inputs), device=inputs.device), inputs.argmax(dim=-1)]
-        projected: torch.Tensor = ends @ model.text_projection
-        return projected
+    if side == "image":
+        features: torch.Tensor = model.encode_image(inputs)
+        return features
+    length = inputs.shape[1]
+    embedded = model.token_embedding(inputs) + model.positional_embedding[:length]
+    read = model.ln_final(model.transformer(embedded, attn_mask=model.attn_mask[:length, :length]))
+    ends = read[torch.arange(len(inputs), device=inputs.device), inputs.argmax(dim=-1)]
+    projected: torch.Tensor = ends @ model.text_projection
+    return projected
 
 
 class TowerLearner:
@@ -101,8 +102,10 @@ class TowerLearner:
         self.weights = weights
         self.rank = rank
         self._encoder = encoder
-        self._towers = _Towers(copy.deepcopy(encoder.model).requires_grad_(False))
-        self._state = {name: tensor.detach() for name, tensor in self._towers.model.state_dict().items()}
+        self._model: Any = copy.deepcopy(encoder.model).requires_grad_(False)
+        # What functional_call calls.
+        self._model.forward = partial(projected_features, self._model)
+        self._state = {name: tensor.detach() for name, tensor in self._model.state_dict().items()}
         self._device = self._state["text_projection"].device
         self._ids = ClipTokens()([prompt + text for text in material.texts])[0]
         start = new_updates(self._state, rank, seed)
@@ -113,15 +116,17 @@ class TowerLearner:
 
     def losses(self, rows: Indices) -> Losses:
         """Eq. 3 of some rows, with gradients."""
-        updated = {f"model.{name}": tensor for name, tensor in self._merged().items()}
+        import torch
 
-        def images(places: Indices) -> torch.Tensor:
-            pictures = [self.material.pictures[place] for place in places]
+        updated = self._merged()
+
+        def images(indices: Indices) -> torch.Tensor:
+            pictures = [self.material.pictures[index] for index in indices]
             (opened,) = decoded_batches(pictures, self._encoder.row, len(pictures))
             return self._features(updated, normalised_pixels(opened, self._encoder), "image")
 
-        def texts(places: Indices) -> torch.Tensor:
-            ids = padded([self._ids[place] for place in places])
+        def texts(indices: Indices) -> torch.Tensor:
+            ids = padded([self._ids[index] for index in indices])
             return self._features(updated, torch.from_numpy(ids), "text")
 
         scale = self.parameters.get(LOG_SCALE, self._state[LOG_SCALE]).exp()
@@ -138,6 +143,8 @@ class TowerLearner:
 
     def state(self) -> dict[str, np.ndarray]:
         """The whole CLIP by open_clip's names with the updates merged, float32."""
+        import torch
+
         with torch.no_grad():
             scale = {name: tensor for name, tensor in self.parameters.items() if name == LOG_SCALE}
             tensors = {**self._state, **self._merged(), **scale}
@@ -148,7 +155,9 @@ class TowerLearner:
         return merged(self._state, updates, self.rank)
 
     def _features(self, updated: Tensors, inputs: torch.Tensor, side: str) -> torch.Tensor:
+        import torch
+
         features: torch.Tensor = torch.func.functional_call(
-            self._towers, updated, (inputs.to(self._device), side), tie_weights=False, strict=False
+            self._model, updated, (inputs.to(self._device), side), tie_weights=False, strict=False
         )
         return features

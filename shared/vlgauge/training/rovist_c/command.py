@@ -11,6 +11,8 @@ card. An interrupted run goes on where it stood when it is called again; a finis
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import shutil
 import sys
 from collections.abc import Sequence
@@ -20,10 +22,12 @@ from typing import Any
 
 from vlgauge.encoders.pairs.classifier import longest_input, takes_segments
 from vlgauge.torch_use import resolved_device
+from vlgauge.training.loop import INTERRUPTED, Figures, Progressed, Recipe, train_epochs
 from vlgauge.training.options import add_run_options, exit_code, keep_finished
-from vlgauge.training.rovist_c import corpora, loop, models, pairs, report
+from vlgauge.training.report import draw, write_record
+from vlgauge.training.rovist_c import corpora, epochs, models, pairs, report
 
-DEFAULTS = loop.Recipe()
+DEFAULTS = Recipe()
 N_TEST_STORIES = 1_000
 # Seeds of drawn stories; those of validation and test are of other splits anyway.
 SCENES_SEED, TEST_SEED = 1, 2
@@ -92,10 +96,10 @@ def run(options: argparse.Namespace) -> None:
     """Read, train, measure, write."""
     import torch
 
-    interrupted = options.output / "interrupted"
+    interrupted = options.output / INTERRUPTED
     if not interrupted.exists():
         keep_finished("OUT", (options.output / name for name in report.MAIN_FILES), overwrite=options.overwrite)
-    recipe = loop.Recipe(**{name: getattr(options, name) for name in asdict(DEFAULTS)})
+    recipe = Recipe(**{name: getattr(options, name) for name in asdict(DEFAULTS)})
     device = resolved_device(options.device)
     corpus = read_corpus(options)
     torch.manual_seed(recipe.seed)
@@ -107,17 +111,25 @@ def run(options: argparse.Namespace) -> None:
     say(f"{base} on {device}: {corpus.name}; {len(training)} samples to train on, {len(validation)} to validate with")
     if options.restart:
         shutil.rmtree(interrupted, ignore_errors=True)
-    state = loop.train(
+    pad, progress = tokenizer.pad_token_id, False if options.no_progress else None
+
+    def run_epoch(optimizer: Any, epoch: int) -> Figures:
+        return epochs.run_epoch(model, training, optimizer, recipe, epoch, pad=pad, device=device, progress=progress)
+
+    def validated() -> Figures:
+        loss, accuracy = epochs.evaluated(model, validation, pad=pad, device=device)
+        return {"validation_loss": loss, "validation_accuracy": accuracy}
+
+    state = train_epochs(
         model,
-        training,
-        validation,
         recipe,
-        interrupted,
-        pad=tokenizer.pad_token_id,
+        run_epoch,
+        validated,
+        options.output,
+        data=data_digest(base, training, validation),
         device=device,
-        keep=lambda best, _: report.save_model(options.output, tokenizer, best, half=options.half),
+        keep=lambda: report.save_model(options.output, tokenizer, model, half=options.half),
         say=say,
-        progress=False if options.no_progress else None,
     )
     facts = {"base": base, "corpus": corpus.name, "training_samples": len(training)}
     facts |= measured(options.output, tokenizer, model, corpus, validation, device)
@@ -126,8 +138,14 @@ def run(options: argparse.Namespace) -> None:
     say(f"wrote {options.output}")
 
 
+def data_digest(base: str, training: pairs.Encoded, validation: pairs.Encoded) -> str:
+    """Digest of what is trained, and of the samples of both sides."""
+    told = [base, *([side.ids, side.labels.tolist()] for side in (training, validation))]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
 def finish(
-    options: argparse.Namespace, recipe: loop.Recipe, corpus: Corpus, state: loop.Progressed, facts: dict[str, Any]
+    options: argparse.Namespace, recipe: Recipe, corpus: Corpus, state: Progressed, facts: dict[str, Any]
 ) -> None:
     """Write record, card and picture."""
     record = {
@@ -135,15 +153,15 @@ def finish(
         "training_stories": len(corpus.training),
         "validation_stories": len(corpus.validation),
         "test_stories": len(corpus.test),
-        "minutes": sum(epoch["seconds"] for epoch in state.epochs) / 60,
+        "minutes": sum(epoch["seconds"] for epoch in state.rounds) / 60,
         "kept_epoch": state.best + 1,
         "recipe": asdict(recipe),
-        "epochs": state.epochs,
+        "epochs": state.rounds,
     }
-    report.write_record(options.output, record)
+    write_record(options.output, record)
     report.write_card(options.output, record, options.about)
     if not options.no_plot:
-        report.draw(options.output, state)
+        draw(options.output, state, ("loss", "accuracy"))
 
 
 def encoded_stories(tokenizer: Any, model: Any, stories: corpora.Stories) -> pairs.Encoded:
@@ -166,8 +184,8 @@ def measured(
         sides["test"] = encoded_stories(tokenizer, model, corpus.test)
     for side, data in sides.items():
         pad = tokenizer.pad_token_id
-        found[f"{side}_accuracy"] = loop.evaluated(model, data, pad=pad, device=device)[1]
-        found[f"{side}_ordered_above_swapped"] = loop.ordered_above_swapped(model, data, pad=pad, device=device)
+        found[f"{side}_accuracy"] = epochs.evaluated(model, data, pad=pad, device=device)[1]
+        found[f"{side}_ordered_above_swapped"] = epochs.ordered_above_swapped(model, data, pad=pad, device=device)
     for name, value in found.items():
         say(f"{name.replace('_', ' ')}: {value}")
     return found

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from vlgauge.training.report import RECORD, epoch_rows, fact_rows
 from vlgauge.writing import replacing, write
 
-from .loop import Progressed
-
-RECORD = "training.json"
-PICTURE = "training.svg"
 # What a finished training leaves under names that do not depend on its options.
 MAIN_FILES = ("model.safetensors", "config.json", RECORD, "README.md")
 
@@ -77,60 +74,13 @@ def save_model(folder: Path, tokenizer: Any, model: Any, *, half: bool) -> None:
     (folder / "model.safetensors").chmod(0o644)  # it comes out readable for its owner only
 
 
-def write_record(folder: Path, record: Mapping[str, Any]) -> None:
-    """Write the record of the training as JSON."""
-    write(folder / RECORD, json.dumps(record, indent=2) + "\n")
-
-
 def write_card(folder: Path, record: Mapping[str, Any], about: str = "") -> None:
     """Write the card, all numbers of which are in the record."""
-    facts = [(key.replace("_", " "), value) for key, value in record.items() if not isinstance(value, (list, dict))]
-    facts += [(key.replace("_", " "), value) for key, value in record["recipe"].items()]
-    names = ("training_loss", "training_accuracy", "validation_loss", "validation_accuracy")
-    rows = [
-        f"| {number}{' (kept)' if number == record['kept_epoch'] else ''} | "
-        + " | ".join(f"{epoch[name]:.4f}" for name in names)
-        + " |"
-        for number, epoch in enumerate(record["epochs"], 1)
-    ]
+    figures = ("training_loss", "training_accuracy", "validation_loss", "validation_accuracy")
     text = _CARD.format(
         name=folder.resolve().name,
         about=f"{about.strip()}\n" if about else "",
-        facts="\n".join(f"| {key} | {_shown(value)} |" for key, value in facts),
-        epochs="\n".join(rows),
+        facts=fact_rows(record),
+        epochs=epoch_rows(record, figures),
     )
     write(folder / "README.md", text)
-
-
-def draw(folder: Path, state: Progressed, quantities: Sequence[str] = ("loss", "accuracy")) -> Path:
-    """What changed over the epochs as a picture.
-
-    Args:
-        folder: Where it goes.
-        state: Of the training.
-        quantities: What is drawn, each in its own plot: "loss" for the values "training_loss" and "validation_loss".
-
-    Raises:
-        ImportError: If matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import MaxNLocator
-    except ImportError as error:
-        raise ImportError('the plot needs matplotlib; run: pip install "vlgauge[demo]"') from error
-    figure = Figure(figsize=(4 * len(quantities), 3.6), layout="constrained")
-    numbers = range(1, len(state.epochs) + 1)
-    for axes, what in zip(figure.subplots(1, len(quantities), squeeze=False)[0], quantities, strict=True):
-        for side, line in (("training", "o-"), ("validation", "s--")):
-            axes.plot(numbers, [epoch[f"{side}_{what}"] for epoch in state.epochs], line, label=side)
-        axes.axvline(state.best + 1, color="gray", linestyle=":", label="kept")
-        axes.set(xlabel="epoch", ylabel=what)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.legend()
-    with replacing(folder / PICTURE) as part:
-        figure.savefig(part, format=PICTURE.rpartition(".")[2], metadata={"Date": None})
-    return folder / PICTURE
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -33,14 +33,15 @@ from vlgauge.text.story_idf import fit_idf
 from vlgauge.text.word_lookup import mean_vectors, write_vectors
 from vlgauge.text.word_vectors import WordVectorFile, word_vector_file
 from vlgauge.torch_use import resolved_device
+from vlgauge.training.loop import INTERRUPTED, Figures, Progressed, Recipe, train_epochs
 from vlgauge.training.options import add_run_options, exit_code, keep_finished
-from vlgauge.training.rovist_c.loop import Progressed
-from vlgauge.training.rovist_c.report import draw
-from vlgauge.training.rovist_vg import drawn, loop, pairs, report
+from vlgauge.training.report import draw, write_record
+from vlgauge.training.rovist_vg import drawn, epochs, model, pairs, report, sides
 from vlgauge.training.rovist_vg.held_out import held_out
 
 SCENES_SEED = 11
 N_TEST_STORIES = 200
+DEFAULTS = Recipe(learning_rate=5e-5, batch_size=64, patience=3)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -57,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--encoder", metavar="NAME", help=f"a CLIP, frozen, or {VIT_NAME} (default; --scenes: the toy)")
     made.add_argument("--vit", metavar="PATH", help="file or folder with the weights of the vision transformer")
     made.add_argument("--width", type=int, default=1024, metavar="D", help="of the common space (default: 1024)")
-    add_run_options(made, {name: value for name, value in asdict(loop.DEFAULTS).items() if name != "data"})
+    add_run_options(made, asdict(DEFAULTS))
     return made
 
 
@@ -111,7 +112,7 @@ def word_vectors(options: argparse.Namespace, found: Sequence[pairs.Pair]) -> Wo
 
 def run(options: argparse.Namespace) -> None:
     """Read, train, measure, write."""
-    interrupted = options.output / "interrupted"
+    interrupted = options.output / INTERRUPTED
     if not interrupted.exists():
         keep_finished("OUT", (options.output / name for name in report.MAIN_FILES), overwrite=options.overwrite)
     device = resolved_device(options.device)
@@ -120,32 +121,41 @@ def run(options: argparse.Namespace) -> None:
     found, rows = with_vectors(found, vectors)
     torch.manual_seed(options.seed)
     images, net, config = image_side(options, found, vectors.width, device)
-    recipe = recipe_of(options, data_digest(found, vectors, config))
+    recipe = Recipe(**{name: getattr(options, name) for name in asdict(DEFAULTS)})
+    data = data_digest(found, vectors, config)
     config["word_vectors"] = {"file": vectors.path.name, "sha256": vectors.sha256}
-    sides = loop.split_by_image([pair.image for pair in found], recipe.seed)
-    training, validation = (loop.Side(images, torch.from_numpy(np.asarray(rows)), places) for places in sides)
-    say(f"{corpus}: {len(sides[0])} pairs to train on, {len(sides[1])} to validate with, on {device}")
+    parts = sides.split_by_image([pair.image for pair in found], recipe.seed)
+    training, validation = (sides.Side(images, torch.from_numpy(np.asarray(rows)), part) for part in parts)
+    say(f"{corpus}: {len(training.rows)} pairs to train on, {len(validation.rows)} to validate with, on {device}")
+    epochs.check_sides(training, validation, recipe)
     if options.restart:
         shutil.rmtree(interrupted, ignore_errors=True)
-    state = loop.train(
+    progress = False if options.no_progress else None
+
+    def run_epoch(optimizer: Any, epoch: int) -> Figures:
+        return {"training_loss": epochs.run_epoch(net, training, optimizer, recipe, epoch, device, progress)}
+
+    state = train_epochs(
         net,
-        training,
-        validation,
         recipe,
-        interrupted,
+        run_epoch,
+        lambda: {"validation_loss": epochs.validation_loss(net, validation, recipe, device)},
+        options.output,
+        data=data,
         device=device,
-        keep=lambda best: report.save_checkpoint(options.output, best, config, half=options.half),
+        keep=lambda: report.save_checkpoint(options.output, net, config, half=options.half),
         say=say,
-        progress=False if options.no_progress else None,
     )
     about = {
         "corpus": corpus,
         "image_encoder": config["image_encoder"],
         "word_vectors": vectors.identity,
-        "training_pairs": len(sides[0]),
-        "validation_pairs": len(sides[1]),
+        "training_pairs": len(training.rows),
+        "validation_pairs": len(validation.rows),
     }
-    write_report(options, state, about | {"recipe": asdict(recipe), "held_out": measured(options, vectors)})
+    write_report(
+        options, state, about | {"recipe": {**asdict(recipe), "data": data}, "held_out": measured(options, vectors)}
+    )
     shutil.rmtree(interrupted, ignore_errors=True)
     say(f"wrote {options.output}")
 
@@ -164,12 +174,6 @@ def with_vectors(found: Sequence[pairs.Pair], vectors: WordVectorFile) -> tuple[
     return [found[i] for i in kept], rows
 
 
-def recipe_of(options: argparse.Namespace, data: str) -> loop.GroundingRecipe:
-    """The recipe of the options for those pairs."""
-    chosen = {name: getattr(options, name) for name in asdict(loop.DEFAULTS) if name != "data"}
-    return loop.GroundingRecipe(**chosen, data=data)
-
-
 def data_digest(found: Sequence[pairs.Pair], vectors: WordVectorFile, config: Mapping[str, Any]) -> str:
     """Sixteen hexadecimal digits for what is trained on; images are told by their names."""
     told = [vectors.sha256, sorted(config.items()), [(pair.image, pair.picture.place, pair.phrase) for pair in found]]
@@ -178,32 +182,32 @@ def data_digest(found: Sequence[pairs.Pair], vectors: WordVectorFile, config: Ma
 
 def write_report(options: argparse.Namespace, state: Progressed, about: Mapping[str, Any]) -> None:
     """Write the record, the card, and the picture of the losses."""
-    minutes = round(sum(epoch["seconds"] for epoch in state.epochs) / 60, 1)
-    record = {**about, "minutes": minutes, "kept_epoch": state.best + 1, "epochs": state.epochs}
-    report.write_record(options.output, record)
-    report.write_card(options.output, record, options.output.resolve().name, options.about)
+    minutes = round(sum(epoch["seconds"] for epoch in state.rounds) / 60, 1)
+    record = {**about, "minutes": minutes, "kept_epoch": state.best + 1, "epochs": state.rounds}
+    write_record(options.output, record)
+    report.write_card(options.output, record, options.about)
     if not options.no_plot:
         draw(options.output, state, ["loss"])
 
 
 def image_side(
     options: argparse.Namespace, found: Sequence[pairs.Pair], text_width: int, device: str
-) -> tuple[loop.Images, loop.GroundingNet, dict[str, Any]]:
+) -> tuple[sides.Images, Any, dict[str, Any]]:
     """What feeds the image side, the untrained model, and what the configuration says of it."""
     name = options.encoder or (TOY_NAME if options.scenes else VIT_NAME)
     pictures = [pair.picture for pair in found]
     if name == VIT_NAME:
-        vit = loop.pretrained_vit(options.vit)
-        net = loop.GroundingNet(vit, vit.config.pooler_output_size, text_width, options.width)
-        return loop.Decoded(pictures, vit.config.image_size), net, {"image_encoder": VIT_NAME}
+        vit = model.pretrained_vit(options.vit)
+        net = model.grounding_net(vit, vit.config.pooler_output_size, text_width, options.width)
+        return sides.Decoded(pictures, vit.config.image_size), net, {"image_encoder": VIT_NAME}
     from vlgauge.encoders.clip.loading import clip_encoder
 
     toy = name == TOY_NAME
     encoder = clip_encoder(None if toy else name, profile="embedded" if toy else "paper", device=device)
     hidden = encoder.image_hidden(pictures, progress=False if options.no_progress else None)
-    net = loop.GroundingNet(None, hidden.shape[1], text_width, options.width)
+    net = model.grounding_net(None, hidden.shape[1], text_width, options.width)
     known = {"image_encoder": name, "image_encoder_sha256": encoder.digest}
-    return loop.Given(torch.from_numpy(hidden)), net, known
+    return sides.Given(torch.from_numpy(hidden)), net, known
 
 
 def measured(options: argparse.Namespace, vectors: WordVectorFile) -> dict[str, float]:

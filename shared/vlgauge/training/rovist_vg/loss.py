@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import torch
-from torch.nn.functional import log_softmax, softmax
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
 
 
 def symmetric_loss(image: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
@@ -19,6 +21,8 @@ def symmetric_loss(image: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
         image: I, shape ``(m, d)``, after tanh.
         text: T, shape ``(m, d)``, after tanh; row i belongs to row i of `image`.
     """
+    from torch.nn.functional import log_softmax, softmax
+
     logits = text @ image.T
     targets = softmax((image @ image.T + text @ text.T) / 2, dim=-1)
     of_text = -(targets * log_softmax(logits, dim=-1)).sum(dim=-1).mean()

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.encoders.grounding.model import CONFIG, FORMAT, WEIGHTS
+from vlgauge.training.report import RECORD, epoch_rows, fact_rows
 from vlgauge.writing import replacing, write
 
-RECORD = "training.json"
 # What a finished training leaves under names that do not depend on its options.
 MAIN_FILES = (WEIGHTS, CONFIG, RECORD, "README.md")
 
@@ -65,29 +65,12 @@ def save_checkpoint(folder: Path, net: Any, config: Mapping[str, Any], *, half: 
     write(folder / CONFIG, json.dumps({"format": FORMAT, **config, **widths, "activation": "tanh"}, indent=2) + "\n")
 
 
-def write_record(folder: Path, record: Mapping[str, Any]) -> None:
-    """Write the record of the training as JSON."""
-    write(folder / RECORD, json.dumps(record, indent=2) + "\n")
-
-
-def write_card(folder: Path, record: Mapping[str, Any], name: str, about: str = "") -> None:
+def write_card(folder: Path, record: Mapping[str, Any], about: str = "") -> None:
     """Write the card, all numbers of which are in the record."""
-    facts = [(key.replace("_", " "), value) for key, value in record.items() if not isinstance(value, (list, dict))]
-    facts += [(key.replace("_", " "), value) for key, value in record["recipe"].items()]
-    facts += list(record.get("held_out", {}).items())
-    rows = [
-        f"| {number}{' (kept)' if number == record['kept_epoch'] else ''} | {epoch['training_loss']:.4f} | "
-        f"{epoch['validation_loss']:.4f} |"
-        for number, epoch in enumerate(record["epochs"], 1)
-    ]
     text = _CARD.format(
-        name=name,
+        name=folder.resolve().name,
         about=f"{about}\n" if about else "",
-        facts="\n".join(f"| {key} | {_shown(value)} |" for key, value in facts),
-        epochs="\n".join(rows),
+        facts=fact_rows(record),
+        epochs=epoch_rows(record, ("training_loss", "validation_loss")),
     )
     write(folder / "README.md", text)
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

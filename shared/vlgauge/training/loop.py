@@ -1,0 +1,254 @@
+"""The one training loop: rounds, of which the best is kept, and a state from which an interrupted run goes on."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from vlgauge.writing import replacing
+
+if TYPE_CHECKING:
+    import torch
+
+FORMAT = "vlgauge-training-2"
+# Where a run of epochs stands: a folder in its output, and the file in it.
+INTERRUPTED, STATE = "interrupted", "state.safetensors"
+
+Figures: TypeAlias = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train over epochs; the defaults are those of RoViST-C (Wang et al., 2022, Appendix A).
+
+    Attributes:
+        learning_rate: Of the first epoch.
+        decay: Factor of the learning rate after each epoch.
+        weight_decay: Of Adam, added to the gradient.
+        batch_size: Samples per step.
+        epochs: At most so many.
+        patience: Stop after so many epochs without a lower validation loss.
+        seed: Of the order of the samples and of dropout.
+    """
+
+    learning_rate: float = 1e-5
+    decay: float = 0.95
+    weight_decay: float = 1e-5
+    batch_size: int = 32
+    epochs: int = 50
+    patience: int = 5
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """When a training ends.
+
+    Attributes:
+        rounds: At most so many.
+        patience: Rounds without a lower loss after which it stops.
+        loss: Which figure of a round is the loss that chooses.
+    """
+
+    rounds: int
+    patience: int
+    loss: str = "validation_loss"
+
+
+@dataclass
+class Progressed:
+    """Where a training stands.
+
+    Attributes:
+        rounds: Figures of each round so far, such as an epoch.
+        best: Position of the round with the lowest loss; -1 before the first.
+    """
+
+    rounds: list[Figures] = field(default_factory=list)
+    best: int = -1
+
+    def add(self, found: Figures, loss: str) -> bool:
+        """Take a round; True if it is the best so far.
+
+        Raises:
+            ValueError: If its loss is no longer finite.
+        """
+        if not math.isfinite(found[loss]):
+            raise ValueError(
+                f"`--learning-rate` must keep the loss finite, got a {loss.replace('_', ' ')} of {found[loss]} in "
+                f"round {len(self.rounds) + 1}; try a smaller one"
+            )
+        self.rounds.append(found)
+        better = self.best < 0 or found[loss] < self.rounds[self.best][loss]
+        self.best = len(self.rounds) - 1 if better else self.best
+        return better
+
+    def finished(self, plan: Plan) -> bool:
+        """Whether all rounds are done, or none was better for too long."""
+        done = len(self.rounds)
+        return done >= plan.rounds or (done > 0 and done - 1 - self.best >= plan.patience)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All that an interrupted run needs to go on bit by bit: tensors and JSON, nothing that can run code.
+
+    Attributes:
+        file: Where it is kept; appears, or is replaced, when it is complete.
+        identity: Says data, base and settings; a state of another training is refused.
+        tensors: What is trained, by name; read and written in place.
+        optimizer: Of these tensors.
+    """
+
+    file: Path
+    identity: str
+    tensors: Mapping[str, torch.Tensor]
+    optimizer: torch.optim.Optimizer
+
+    def save(self, state: Progressed) -> None:
+        """Write tensors, moments of the optimizer, random numbers and figures."""
+        import torch
+        from safetensors.torch import save_file
+
+        tensors = {f"tensors/{name}": tensor.detach().cpu().contiguous() for name, tensor in self.tensors.items()}
+        for number, slots in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer/{number}/{slot}": value.detach().cpu() for slot, value in slots.items()}
+        tensors["random/cpu"] = torch.get_rng_state()
+        if torch.cuda.is_available():
+            tensors["random/cuda"] = torch.cuda.get_rng_state()
+        metadata = {"format": FORMAT, "identity": self.identity, "progressed": json.dumps(asdict(state))}
+        with replacing(self.file) as part:
+            save_file(tensors, part, metadata=metadata)
+
+    def resumed(self) -> Progressed:
+        """The state in the file, put into tensors, optimizer and random numbers; a new one if there is no file.
+
+        Raises:
+            ValueError: If it is of another training, or damaged.
+        """
+        if not self.file.is_file():
+            return Progressed()
+        metadata, saved = self._read()
+        own = {f"tensors/{name}": tensor for name, tensor in self.tensors.items()}
+        known = {name: tensor.shape for name, tensor in saved.items() if name.startswith("tensors/")}
+        is_own = (metadata.get("format"), metadata.get("identity")) == (FORMAT, self.identity)
+        if not is_own or known != {name: tensor.shape for name, tensor in own.items()}:
+            raise ValueError(
+                f"`{self.file}` must be the state of this training, got that of one with other data, base or settings; "
+                "repeat the command that began it, or delete the file"
+            )
+        self._put(own, saved)
+        return Progressed(**json.loads(metadata["progressed"]))
+
+    def _read(self) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(self.file, framework="pt") as file:
+                return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except SafetensorError as error:
+            raise ValueError(
+                f"`{self.file}` must be the state of an interrupted training, got a file that cannot be read "
+                f"({error}); delete it"
+            ) from error
+
+    def _put(self, own: Mapping[str, torch.Tensor], saved: Mapping[str, torch.Tensor]) -> None:
+        import torch
+
+        with torch.no_grad():
+            for name, tensor in own.items():
+                tensor.copy_(saved[name])
+        slots: dict[int, dict[str, Any]] = {}
+        for name, value in saved.items():
+            if name.startswith("optimizer/"):
+                _, number, slot = name.split("/")
+                slots.setdefault(int(number), {})[slot] = value
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": slots, "param_groups": groups})
+        torch.set_rng_state(saved["random/cpu"])
+        if "random/cuda" in saved and torch.cuda.is_available():
+            torch.cuda.set_rng_state(saved["random/cuda"])
+
+
+def train(
+    checkpoint: Checkpoint,
+    plan: Plan,
+    one_round: Callable[[Progressed], Figures],
+    *,
+    keep: Callable[[], object],
+    report: Callable[[Progressed], object],
+) -> Progressed:
+    """Train until the plan ends, from where an earlier run was interrupted.
+
+    Args:
+        checkpoint: Read first, and written after each round.
+        plan: When to end.
+        one_round: Trains some steps after those of the state, and looks at the validation loss.
+        keep: Called after each round that is the best so far.
+        report: Called after each round.
+
+    Raises:
+        ValueError: If the loss is no longer finite, or the checkpoint is of another training.
+    """
+    state = checkpoint.resumed()
+    while not state.finished(plan):
+        if state.add(one_round(state), plan.loss):
+            keep()
+        checkpoint.save(state)
+        report(state)
+    return state
+
+
+def train_epochs(
+    model: torch.nn.Module,
+    recipe: Recipe,
+    run_epoch: Callable[[torch.optim.Optimizer, int], Figures],
+    validated: Callable[[], Figures],
+    output: Path,
+    *,
+    data: str,
+    device: str,
+    keep: Callable[[], object],
+    say: Callable[[str], object],
+) -> Progressed:
+    """Train by Adam with a rate that falls after each epoch; see `train`.
+
+    Args:
+        model: Trained in place.
+        recipe: How.
+        run_epoch: One pass over the data, given the optimizer and the number of the epoch.
+        validated: The figures of the validation.
+        output: Folder of the training, in which an interrupted run keeps its state.
+        data: Digest of what is trained on.
+        device: Of torch.
+        keep: Called after each epoch that is the best so far.
+        say: Called with a line per epoch.
+    """
+    import torch
+
+    model.to(device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
+    torch.manual_seed(recipe.seed)
+    # An interrupted run may be given other ends.
+    identity = json.dumps({**asdict(recipe), "epochs": None, "patience": None, "data": data})
+    checkpoint = Checkpoint(output / INTERRUPTED / STATE, identity, model.state_dict(), optimizer)
+
+    def one_round(state: Progressed) -> Figures:
+        epoch, start = len(state.rounds), time.perf_counter()
+        for group in optimizer.param_groups:
+            group["lr"] = recipe.learning_rate * recipe.decay**epoch
+        found = {**run_epoch(optimizer, epoch), **validated()}
+        return {**found, "seconds": round(time.perf_counter() - start, 1)}
+
+    def report(state: Progressed) -> None:
+        figures = (f"{name.replace('_', ' ')} {value:.4g}" for name, value in state.rounds[-1].items())
+        say(f"epoch {len(state.rounds)}: {', '.join(figures)}")
+
+    # From now on the output is that of an unfinished run, which needs no leave to go on.
+    checkpoint.file.parent.mkdir(parents=True, exist_ok=True)
+    return train(checkpoint, Plan(recipe.epochs, recipe.patience), one_round, keep=keep, report=report)

@@ -1,0 +1,129 @@
+"""Rounds of AdamW: some iterations and a look at the validation loss, until that stops falling."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from vlgauge.progress import Progress, progress_bar
+from vlgauge.training.loop import Checkpoint, Figures, Plan, Progressed, train
+from vlgauge.training.pac_s.batches import BatchOrder, Indices
+from vlgauge.training.pac_s.losses import Losses
+from vlgauge.training.pac_s.options import Schedule
+
+if TYPE_CHECKING:
+    import torch
+
+LOSS = "validation_total"
+
+
+class Learner(Protocol):
+    """What is trained: tensors by name, and the loss that they have on some rows."""
+
+    parameters: dict[str, torch.Tensor]
+
+    def losses(self, rows: Indices) -> Losses: ...  # noqa: D102
+
+    def after_step(self) -> None: ...  # noqa: D102
+
+
+def train_learner(
+    learner: Learner,
+    order: BatchOrder,
+    validation: Sequence[Indices],
+    schedule: Schedule,
+    file: Path,
+    identity: str,
+    report: Callable[[Progressed], object],
+    progress: Progress = None,
+) -> Progressed:
+    """Train to the end, from where an earlier run was interrupted, and leave the best parameters in the learner.
+
+    Args:
+        learner: What is trained.
+        order: Batches of training rows.
+        validation: Batches of validation rows.
+        schedule: How long and how fast.
+        file: Where the state is kept, see `vlgauge.training.loop.Checkpoint`.
+        identity: Digest of data, base and settings.
+        report: Called after each round; the first one only looks at the validation loss of the base.
+        progress: See `vlgauge.progress`.
+    """
+    import torch
+
+    parameters = dict(sorted(learner.parameters.items()))
+    optimizer = torch.optim.AdamW(parameters.values(), lr=schedule.learning_rate, weight_decay=schedule.weight_decay)
+    best = {name: parameter.detach().clone() for name, parameter in parameters.items()}
+    tensors = {f"best/{name}": tensor for name, tensor in best.items()}
+    tensors |= {f"now/{name}": parameter.detach() for name, parameter in parameters.items()}
+    plan = Plan(
+        1 + math.ceil(schedule.max_iterations / schedule.validate_every),
+        math.ceil(schedule.patience / schedule.validate_every),
+        LOSS,
+    )
+
+    def keep() -> None:
+        for name, tensor in best.items():
+            tensor.copy_(parameters[name].detach())
+
+    with progress_bar(schedule.max_iterations, "Training", progress) as advance:
+        shown = 0
+
+        def one_round(state: Progressed) -> Figures:
+            nonlocal shown
+            start, before = time.monotonic(), state.rounds[-1] if state.rounds else None
+            done, seconds, means = 0, 0.0, {}
+            if before is not None:
+                first = int(before["iteration"])
+                done, seconds = min(first + schedule.validate_every, schedule.max_iterations), before["seconds"]
+                means = trained_losses(learner, optimizer, order, range(first, done))
+            loss = validation_loss(learner, validation)
+            advance(done - shown)
+            shown = done
+            taken = round(seconds + time.monotonic() - start, 3)
+            return {"iteration": done, **means, LOSS: loss, "seconds": taken}
+
+        state = train(Checkpoint(file, identity, tensors, optimizer), plan, one_round, keep=keep, report=report)
+    with torch.no_grad():
+        for name, tensor in best.items():
+            parameters[name].copy_(tensor)
+    return state
+
+
+def trained_losses(learner: Learner, optimizer: torch.optim.Optimizer, order: BatchOrder, iterations: range) -> Figures:
+    """Some iterations; the mean of the losses by name.
+
+    Raises:
+        ValueError: If a loss is no longer finite.
+    """
+    import torch
+
+    sums = torch.zeros(len(Losses._fields), dtype=torch.float64)
+    for iteration in iterations:
+        losses = learner.losses(order[iteration])
+        if not torch.isfinite(losses.total):
+            raise ValueError(
+                f"`--learning-rate` must keep the loss finite, got {losses.total.item()} at iteration "
+                f"{iteration + 1}; try a smaller one"
+            )
+        optimizer.zero_grad(set_to_none=True)
+        losses.total.backward()
+        optimizer.step()
+        learner.after_step()
+        sums += torch.stack([loss.detach().double().cpu() for loss in losses])
+    means = (sums / len(iterations)).tolist()
+    return {f"train_{name}": mean for name, mean in zip(Losses._fields, means, strict=True)}
+
+
+def validation_loss(learner: Learner, batches: Sequence[Indices]) -> float:
+    """Mean over the rows of the batches."""
+    import torch
+
+    with torch.no_grad():
+        losses = [learner.losses(rows).total.item() for rows in batches]
+    return float(np.average(losses, weights=[len(rows) for rows in batches]))

@@ -1,0 +1,61 @@
+"""Both sides of the model that is trained: an image encoder or none, and a head each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vlgauge.encoders.grounding.vit import VIT_NAME, VIT_REVISION, build_vit
+from vlgauge.weights.files import WeightsNotFound, hub_folder
+from vlgauge.weights.reading import read_tensors
+
+if TYPE_CHECKING:
+    import torch
+
+
+def grounding_net(image_encoder: Any, image_width: int, text_width: int, width: int) -> torch.nn.ModuleDict:
+    """The untrained model.
+
+    Args:
+        image_encoder: A vision transformer; None where its vectors are given.
+        image_width: Of what comes to the head of the images.
+        text_width: Of the word vectors.
+        width: Of the common space.
+    """
+    import torch
+
+    encoder = {} if image_encoder is None else {"image_encoder": image_encoder}
+    heads = {"image_head": torch.nn.Linear(image_width, width), "text_head": torch.nn.Linear(text_width, width)}
+    return torch.nn.ModuleDict(encoder | heads)
+
+
+def embeddings(net: Any, images: torch.Tensor, vectors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of images (pixels, or vectors before the head) and of phrases, after tanh, not normalised."""
+    import torch
+
+    hidden = net.image_encoder(images).pooler_output if "image_encoder" in net else images
+    return torch.tanh(net.image_head(hidden)), torch.tanh(net.text_head(vectors))
+
+
+def pretrained_vit(path: str | None) -> Any:
+    """The vision transformer that the training starts from, with gradients.
+
+    Args:
+        path: File, or folder with ``model.safetensors``; None for the published one.
+
+    Raises:
+        WeightsNotFound: If it is not on this machine and cannot be fetched.
+        ValueError: If it is no vision transformer.
+    """
+    if path is None:
+        folder = hub_folder(VIT_NAME, VIT_REVISION, ("model.safetensors",), "or give its folder as --vit")
+    else:
+        folder = Path(path).expanduser()
+    file = folder / "model.safetensors" if folder.is_dir() else folder
+    if not file.is_file():
+        raise WeightsNotFound(
+            f"`--vit` must be a file or folder with the weights of a vision transformer, got {path!r}"
+        )
+    tensors = {name.removeprefix("vit."): tensor for name, tensor in read_tensors(file).items()}
+    vit = build_vit({name: tensor for name, tensor in tensors.items() if not name.startswith("classifier.")})
+    return vit.requires_grad_(True).train()
