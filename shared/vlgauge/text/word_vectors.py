@@ -19,8 +19,9 @@ import numpy as np
 from vlgauge.files import open_file, unpacked_lines
 from vlgauge.pool import pool
 from vlgauge.progress import progress_bar
-from vlgauge.text.word_vector_table import SUFFIX, BrokenTable, WordTable, open_table, write_table
+from vlgauge.text.word_vector_table import SUFFIX, BrokenTable, WordTable, write_table
 from vlgauge.weights.files import WeightsNotFound, cache_folder, sha256_of
+from vlgauge.writing import Unwritable
 
 UNKNOWN = "unk"
 LONGEST_LINE = 2**20  # bytes; a file without line breaks is no table
@@ -183,7 +184,7 @@ class WordVectorFile:
         """Rows of the table, which is made if it is not there or broken; None if it cannot be kept."""
         try:
             try:
-                self._table = self._table or open_table(self.table_path, self.sha256)
+                self._table = self._table or WordTable(self.table_path, self.sha256)
                 return self._table.rows(words), self._table.shape[1]
             except FileNotFoundError:
                 pass
@@ -191,7 +192,7 @@ class WordVectorFile:
                 warnings.warn(f"{self.table_path} {error}; it is made again", stacklevel=2)
             self._table = self._converted()
             return self._table.rows(words), self._table.shape[1]
-        except (OSError, BrokenTable) as error:
+        except (OSError, Unwritable, BrokenTable) as error:
             warnings.warn(
                 f"the table of {self.path.name} cannot be kept in {self.table_path.parent}, the text is read each "
                 f"time: {error}",
@@ -203,7 +204,7 @@ class WordVectorFile:
     def _converted(self) -> WordTable:
         with progress_bar(self.path.stat().st_size, f"Converting {self.path.name} once") as advance:
             write_table(self.table_path, self.sha256, _all_rows(self.path, self._argument, advance))
-        return open_table(self.table_path, self.sha256)
+        return WordTable(self.table_path, self.sha256)
 
 
 def _all_rows(file: Path, argument: str, advance: Callable[[int], object]) -> Iterator[tuple[bytes, np.ndarray]]:
