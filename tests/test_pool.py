@@ -1,56 +1,51 @@
-"""A terminal tells what is loaded before the wait begins."""
+"""One copy of each encoder, whoever asks for it."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+import threading
+import time
 
 import pytest
-from folders import ROOT
 
-import vlgauge
-
-# Whoever imports the host library here ends the process at once.
-ENDS_AT_EVALUATE = """
-import os, sys
-class End:
-    def find_spec(self, name, path=None, target=None):
-        if name == "evaluate":
-            os._exit(7)
-sys.meta_path.insert(0, End())
-from vlgauge.cli import main
-main(sys.argv[1:])
-"""
+from vlgauge.pool import EncoderPool
 
 
-def on_a_terminal(*arguments):
-    """What a command shows on a terminal before it imports the host library."""
-    import pty
+def test_two_threads_build_once():
+    pool, built = EncoderPool(), []
 
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", ENDS_AT_EVALUATE, *arguments]
-    package = str(Path(vlgauge.__file__).parents[1])
-    with os.fdopen(ours, "rb", buffering=0) as screen:
-        environment = {**os.environ, "PYTHONPATH": package}
-        ended = subprocess.run(
-            command, stdout=subprocess.DEVNULL, stderr=theirs, cwd=ROOT, env=environment, check=False
-        )
-        os.close(theirs)
-        try:
-            shown = screen.read(10_000)
-        except OSError:  # Linux ends the reading of a closed terminal so
-            shown = b""
-    assert ended.returncode == 7
-    return shown.decode()
+    def build():
+        time.sleep(0.05)
+        built.append(1)
+        return object()
+
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(pool.get(("a",), build))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(built) == 1
+    assert len(set(map(id, found))) == 1
+    assert pool.info() == [{"key": ("a",), "hits": 3, "bytes": None}]
 
 
-def test_terminal_tells_what_is_loaded_before_the_wait():
-    pytest.importorskip("pty")
-    assert on_a_terminal("score", "rovist_nr", "examples/stories.csv", "--predictions", "story") == (
-        "Loading rovist_nr ...\r\n"
-    )
+def test_a_failed_build_is_tried_again():
+    pool = EncoderPool()
+    with pytest.raises(OSError, match="no disk"):
+        pool.get(("a",), lambda: (_ for _ in ()).throw(OSError("no disk")))
+    assert pool.get(("a",), lambda: 7) == 7
 
 
-def test_no_progress_is_silent_on_a_terminal():
-    pytest.importorskip("pty")
-    assert on_a_terminal("score", "rovist_nr", "examples/stories.csv", "--predictions", "story", "--no-progress") == ""
+def test_unload_forgets_one_or_all():
+    pool = EncoderPool()
+    for key in ("a", "b", "c"):
+        pool.get((key,), object)
+    pool.unload(("a",))
+    assert [entry["key"] for entry in pool.info()] == [("b",), ("c",)]
+    pool.unload()
+    assert pool.info() == []
+
+
+def test_the_pool_is_empty_after_a_fork():
+    pool = EncoderPool()
+    pool.get(("a",), object)
+    pool._after_fork()
+    assert pool.info() == []

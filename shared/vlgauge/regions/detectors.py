@@ -106,8 +106,6 @@ def _built(name: str, path: Path) -> torch.nn.Module:
     import torch
     from torchvision.models import get_model
 
-    from vlgauge.encoders.clip.tensor_names import refuse_other_tensors
-
     state = read_state(path)
     classes = state.get(_CLASSES)
     options = {} if classes is None or classes.ndim != 1 else {"num_classes": len(classes)}
@@ -118,7 +116,9 @@ def _built(name: str, path: Path) -> torch.nn.Module:
     frozen = not counters.keys() & state.keys()
     state = counters | state if frozen else state
     with given_as("detector_weights"):
-        refuse_other_tensors(state, {key: tuple(value.shape) for key, value in own.items()}, name, str(path))
+        known_tensors.refuse_other_tensors(
+            state, {key: tuple(value.shape) for key, value in own.items()}, name, str(path)
+        )
     model.load_state_dict(state, strict=True)
     if name in _WITHOUT_EPSILON and frozen:
         for module in model.modules():

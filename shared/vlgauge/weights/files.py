@@ -70,6 +70,12 @@ def sha256_of(path: Path) -> str:
     return known
 
 
+def joint_digest(paths: Sequence[Path]) -> str:
+    """SHA-256 of one file as it is; of several, of their digests in hexadecimal digits."""
+    digests = [sha256_of(path) for path in paths]
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
 class SourcesMissing(WeightsNotFound, ValueError):
     """Something that a metric needs was not given, or is not there."""
 

@@ -1,4 +1,4 @@
-"""Tensors that a file of weights may have too many of, or lack, because no number depends on them.
+"""Which tensors a file of weights must have: those of its model, but for some on which no number depends.
 
 Everything else that is missing or surplus is refused by name, by the loader of every model: what a file lacks would be
 random, and what is too much belongs to another model.
@@ -7,8 +7,11 @@ random, and what is too much belongs to another model.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Known(NamedTuple):
@@ -51,3 +54,41 @@ def missing(names: Iterable[str], model: str) -> list[str]:
 def _but_for(known: Iterable[Known], names: Iterable[str], model: str) -> list[str]:
     patterns = [re.compile(entry.names) for entry in known if model in entry.models]
     return sorted(name for name in names if not any(pattern.fullmatch(name) for pattern in patterns))
+
+
+def refuse_other_tensors(
+    tensors: Mapping[str, torch.Tensor], shapes: Mapping[str, Sequence[int]], architecture: str, source: str
+) -> None:
+    """Check that these are the tensors of an architecture: plain floats, finite, none missing, none more.
+
+    Raises:
+        ValueError: If not; lists the names.
+    """
+    complaints = {
+        "missing": sorted(set(shapes) - set(tensors)),
+        "not known": sorted(set(tensors) - set(shapes)),
+        "of another shape": sorted(
+            f"{name} {tuple(tensor.shape)} in place of {tuple(shapes[name])}"
+            for name, tensor in tensors.items()
+            if name in shapes and tuple(tensor.shape) != tuple(shapes[name])
+        ),
+        "not plain floats": sorted(name for name, tensor in tensors.items() if not _is_plain(name, tensor)),
+    }
+    found = "; ".join(f"{what}: {_some(names)}" for what, names in complaints.items() if names)
+    if found:
+        raise ValueError(f"`checkpoint` must have the tensors of {architecture}, got others in {source!r}: {found}")
+    broken = sorted(name for name, tensor in tensors.items() if not bool(tensor.isfinite().all()))
+    if broken:
+        raise ValueError(f"`checkpoint` must be finite, got NaN or infinity in {source!r}: {_some(broken)}")
+
+
+def _is_plain(name: str, tensor: torch.Tensor) -> bool:
+    # The counters of batch normalisation are the only whole numbers in a CLIP.
+    fits = tensor.is_floating_point() or name.endswith("num_batches_tracked")
+    return fits and not tensor.is_sparse and not tensor.is_quantized
+
+
+def _some(names: Sequence[str], limit: int = 8) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more

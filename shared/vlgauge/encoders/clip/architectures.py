@@ -1,4 +1,4 @@
-"""The CLIP backbones by name: architecture, place of the weights, widths and preprocessing, in one table.
+"""The CLIP backbones by name: architecture, where the weights are, widths and preprocessing, in one table.
 
 A file of weights tells neither its activation nor its normalisation, and both go wrong without a warning; so they come
 from here and never from the caller.

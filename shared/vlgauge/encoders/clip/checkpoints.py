@@ -25,8 +25,9 @@ from vlgauge.encoders.clip.heads import (
 )
 from vlgauge.encoders.clip.lora import has_lora, merged_lora
 from vlgauge.encoders.clip.model import expected_shapes
-from vlgauge.encoders.clip.tensor_names import normalised, refuse_other_tensors
+from vlgauge.encoders.clip.tensor_names import normalised
 from vlgauge.weights.files import sha256_of
+from vlgauge.weights.known_tensors import refuse_other_tensors
 from vlgauge.weights.reading import checked_file, given_as, read_tensors
 
 if TYPE_CHECKING:

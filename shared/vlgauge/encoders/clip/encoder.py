@@ -209,10 +209,10 @@ class ClipEncoder:
             matrix = adapter.tensors["visual.proj" if side == "image" else "text_projection"]
         if not len(rows):
             return np.zeros((0, matrix.shape[1]), dtype=np.float32)
-        # Distinct rows in an order of their own, because BLAS may round a row by the place where it stands.
+        # Distinct rows in an order of their own, because BLAS may round a row by where it stands.
         raw = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1)
-        _, first, place = np.unique(raw, return_index=True, return_inverse=True)
-        return np.asarray((rows[first] @ matrix)[place.reshape(-1)], dtype=np.float32)
+        _, first, row_of = np.unique(raw, return_index=True, return_inverse=True)
+        return np.asarray((rows[first] @ matrix)[row_of.reshape(-1)], dtype=np.float32)
 
     def _seen(
         self,

@@ -183,15 +183,15 @@ def look_for_clip(
 def _pooled(weights: _Weights, device: str, dtype: str, feature_cache: str | Path | None) -> ClipEncoder:
     """The encoder of resolved weights."""
     _check_path("feature_cache", feature_cache)
-    place = resolved_device(device)
-    if dtype == "float16" and not place.startswith("cuda"):
-        raise ValueError(f"`dtype` must be 'float32' or 'bfloat16' on {place}, got 'float16'")
+    device = resolved_device(device)
+    if dtype == "float16" and not device.startswith("cuda"):
+        raise ValueError(f"`dtype` must be 'float32' or 'bfloat16' on {device}, got 'float16'")
 
     def build() -> ClipEncoder:
-        towers = ClipTowers(build_model(weights.row, weights.read()), weights.row, place, dtype)
+        towers = ClipTowers(build_model(weights.row, weights.read()), weights.row, device, dtype)
         return ClipEncoder(towers, weights.digest, verified=weights.verified)
 
-    key = ("clip", weights.row, weights.digest, place, dtype, weights.verified)
+    key = ("clip", weights.row, weights.digest, device, dtype, weights.verified)
     encoder: ClipEncoder = pool.get(key, build, weights.what)
     folder = feature_cache if feature_cache is not None else os.environ.get("VLGAUGE_FEATURES")
     return encoder.with_feature_cache(folder) if folder else encoder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from vlgauge.weights import known_tensors
@@ -86,41 +86,3 @@ def _hf_name(name: str) -> str:
         if layer and layer[2] in _HF_PARTS:
             return f"{prefix}transformer.resblocks.{layer[1]}.{_HF_PARTS[layer[2]]}.{layer[3]}"
     return name
-
-
-def refuse_other_tensors(
-    tensors: Mapping[str, torch.Tensor], shapes: Mapping[str, Sequence[int]], architecture: str, source: str
-) -> None:
-    """Check that these are the tensors of an architecture: plain floats, finite, none missing, none more.
-
-    Raises:
-        ValueError: If not; lists the names.
-    """
-    complaints = {
-        "missing": sorted(set(shapes) - set(tensors)),
-        "not known": sorted(set(tensors) - set(shapes)),
-        "of another shape": sorted(
-            f"{name} {tuple(tensor.shape)} in place of {tuple(shapes[name])}"
-            for name, tensor in tensors.items()
-            if name in shapes and tuple(tensor.shape) != tuple(shapes[name])
-        ),
-        "not plain floats": sorted(name for name, tensor in tensors.items() if not _is_plain(name, tensor)),
-    }
-    found = "; ".join(f"{what}: {_some(names)}" for what, names in complaints.items() if names)
-    if found:
-        raise ValueError(f"`checkpoint` must have the tensors of {architecture}, got others in {source!r}: {found}")
-    broken = sorted(name for name, tensor in tensors.items() if not bool(tensor.isfinite().all()))
-    if broken:
-        raise ValueError(f"`checkpoint` must be finite, got NaN or infinity in {source!r}: {_some(broken)}")
-
-
-def _is_plain(name: str, tensor: torch.Tensor) -> bool:
-    # The counters of batch normalisation are the only whole numbers in a CLIP.
-    fits = tensor.is_floating_point() or name.endswith("num_batches_tracked")
-    return fits and not tensor.is_sparse and not tensor.is_quantized
-
-
-def _some(names: Sequence[str], limit: int = 8) -> str:
-    """The first names, and how many more there are."""
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more

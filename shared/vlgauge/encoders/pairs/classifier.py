@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 Encoded = tuple[list[int], list[int]]
 
 CUTS = ("longest", "oldest")
-# A vector here is one or two numbers; its key and its place in the store take thirty times as much memory.
+# A vector here is one or two numbers; its key and its entry in the store take thirty times as much memory.
 _STORE_BYTES = 4 * 2**20
 # Families whose position numbers start behind that of the padding token.
 _SHIFTED = ("camembert", "ibert", "longformer", "mpnet", "roberta", "xlm-roberta", "xlm-roberta-xl")
@@ -133,8 +133,8 @@ class LoadedScorer:
                 advance(len(batch))
         self.store.put({key: known[key].copy() for key in order})
         logits = np.stack([known[key] for key in keys]) if keys else np.zeros((0, 2), np.float32)
-        place = {pair: i for i, pair in enumerate(distinct)}
-        rows = np.array([place[pair] for pair in pairs], dtype=np.intp)
+        row_of = {pair: row for row, pair in enumerate(distinct)}
+        rows = np.array([row_of[pair] for pair in pairs], dtype=np.intp)
         return PairProbabilities(class_probabilities(logits, index)[rows], truncated[rows])
 
     def _encoded(self, pairs: Sequence[Pair], cut: str | None) -> tuple[list[Encoded], npt.NDArray[np.bool_]]:

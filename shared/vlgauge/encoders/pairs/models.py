@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from vlgauge.files import DATA, read_json
 from vlgauge.progress import quiet_transformers
 from vlgauge.signatures import local_name
 from vlgauge.weights import known_tensors
-from vlgauge.weights.files import SourcesMissing, WeightsNotFound, hub_folder, hub_folder_here, sha256_of
+from vlgauge.weights.files import SourcesMissing, WeightsNotFound, hub_folder, hub_folder_here, joint_digest
 from vlgauge.weights.reading import check_stored, read_torch_object
 
 EMBEDDED = DATA / "sentence_order"
@@ -24,7 +23,7 @@ AUTHORS_FILE = "https://drive.google.com/file/d/1-ATRk6AQyKGNDZHkqrKkpjiY6jfbK9N
 # The fused kernels of torch for the CPU differ by 5e-6 in a probability, and from batch to batch by more than this one.
 ATTENTION = "eager"
 
-_SETTINGS_FILES = ("*.json", "*.txt", "*.model")
+SETTINGS_FILES = ("*.json", "*.txt", "*.model")
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 _PINNED = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
 # The authors' names of the parts of AlbertForSequenceClassification.
@@ -76,14 +75,14 @@ def find_pair_model(model: str | None, base: str | None = None, profile: str = "
     if model is not None and Path(model).is_file():
         if base is None:
             raise ValueError(_no_base())
-        return _described(Path(model).name, _folder("base", base, profile, _SETTINGS_FILES), Path(model).resolve())
+        return _described(Path(model).name, _folder("base", base, profile, SETTINGS_FILES), Path(model).resolve())
     if base is not None:
         raise ValueError(f"`base` must be left out unless `model` is a checkpoint file, got {base!r} and {model!r}")
     if model is None:
         if profile != "embedded":
             raise WeightsNotFound(_no_model())
         return _described(EMBEDDED_NAME, EMBEDDED, None)
-    folder = _folder("model", model, profile, (*_SETTINGS_FILES, "*.safetensors"))
+    folder = _folder("model", model, profile, (*SETTINGS_FILES, "*.safetensors"))
     if Path(model).is_dir():
         return _described(folder.name, folder, None)
     repository, _, revision = model.partition("@")
@@ -100,11 +99,11 @@ def look_for_pair_model(model: str | None, base: str | None, profile: str) -> No
         if profile != "embedded":
             raise WeightsNotFound(_no_model())
     elif not Path(model).is_file():
-        _here("model", model, profile, (*_SETTINGS_FILES, "*.safetensors"), hub_folder_here)
+        _here("model", model, profile, (*SETTINGS_FILES, "*.safetensors"), hub_folder_here)
     elif base is None:
         raise SourcesMissing(_no_base())
     else:
-        _here("base", base, profile, _SETTINGS_FILES, hub_folder_here)
+        _here("base", base, profile, SETTINGS_FILES, hub_folder_here)
 
 
 def _no_model() -> str:
@@ -162,14 +161,10 @@ def _described(name: str, folder: Path, checkpoint: Path | None) -> PairModel:
     weights = [checkpoint] if checkpoint else sorted(folder.glob("*.safetensors"))
     if not weights or (folder / "adapter_config.json").exists():
         raise ValueError(f"`{setting}` must have all its weights as safetensors, got others or none in {str(folder)!r}")
-    files = sorted(path for pattern in _SETTINGS_FILES for path in folder.glob(pattern))
-    digest = _joint_digest([*weights, *files])
+    files = sorted(path for pattern in SETTINGS_FILES for path in folder.glob(pattern))
+    digest = joint_digest([*weights, *files])
     identity = f"{name}@{digest[:8]}" if folder == EMBEDDED else local_name(digest)
     return PairModel(name, identity, folder, checkpoint, digest)
-
-
-def _joint_digest(paths: Sequence[Path]) -> str:
-    return hashlib.sha256("".join(map(sha256_of, paths)).encode()).hexdigest()
 
 
 def load_pair_model(found: PairModel) -> tuple[Any, Any]:

@@ -41,8 +41,8 @@ class GivenEncoder:
                 pieces.append(self._checked(self._encode(batch), len(batch)))
                 advance(len(batch))
         table = np.concatenate(pieces) if pieces else np.zeros((0, 0))
-        place = {text: i for i, text in enumerate(distinct)}
-        return table[[place[text] for text in texts]]
+        row_of = {text: row for row, text in enumerate(distinct)}
+        return table[[row_of[text] for text in texts]]
 
     def _checked(self, vectors: Any, count: int) -> np.ndarray:
         # A tensor of torch may be on another device or carry a gradient.

