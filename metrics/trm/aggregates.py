@@ -7,14 +7,15 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.distances.rouge_and_bleu import coco_bleu_4
+from vlgauge.distances.rouge_and_bleu import bleu_counts
+from vlgauge.distances.rouge_and_bleu import coco_bleu
+from vlgauge.distances.rouge_and_bleu import coco_rouge_l
 from vlgauge.distances.rouge_and_bleu import common_subsequences
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Reduce: TypeAlias = Callable[..., Floats]
 
-BETA = 1.2  # of ROUGE-L: how much more recall counts than precision
 _BLOCK = 2**19  # entries of a working array
 
 
@@ -50,7 +51,9 @@ def mean_bleu_4(texts: Sequence[Sequence[Sequence[str]]], n: int) -> Floats:
         texts: Tokens of the captions of each example, candidates first.
         n: number of candidates.
     """
-    return np.array([np.mean([coco_bleu_4(one, tokens[n:]) for one in tokens[:n]]) for tokens in texts])
+    pairs = [(one, tokens[n:]) for tokens in texts for one in tokens[:n]]
+    scores = coco_bleu(bleu_counts([one for one, _ in pairs], [others for _, others in pairs]))[:, -1]
+    return scores.reshape(len(texts), n).mean(axis=1)
 
 
 def mean_aggregates(scores: Floats, candidates: Bools, reduce: Reduce) -> Floats:
@@ -85,9 +88,7 @@ def mean_rouge_l(common: Floats, lengths: Floats, candidates: Bools) -> Floats:
 
     def of_block(block: Bools) -> Floats:
         precision, recall = (_over_references(values, block, np.max) for values in (precisions, recalls))
-        weighted = recall + BETA**2 * precision
-        scores: Floats = (1 + BETA**2) * precision * recall / np.where(weighted > 0.0, weighted, 1.0)
-        return scores.mean(axis=2)
+        return coco_rouge_l(precision, recall).mean(axis=2)
 
     return _in_blocks(of_block, len(common), candidates)
 

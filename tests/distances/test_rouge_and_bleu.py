@@ -12,10 +12,14 @@ import numpy as np
 import pytest
 from folders import TESTS
 
-from vlgauge.distances.rouge_and_bleu import bleu_4, coco_bleu_4, common_subsequences, rouge_l
+from vlgauge.distances.rouge_and_bleu import bleu_4, bleu_counts, coco_bleu, common_subsequences, rouge_l
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles" / "coco_fakecap.json.gz"  # beside the checkout, not part of it
+
+
+def coco_bleu_4(candidate, references):
+    return float(coco_bleu(bleu_counts([candidate], [references]))[0, 3])
 
 
 def random_texts(n_texts, longest, seed):

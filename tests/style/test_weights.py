@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from style_definition import CAPTIONS, CORPORA, GOLDEN, ORDERS, TOY, columns_of, definition_of, ngrams_of, table_of
 
 from vlgauge.style import StyleTable
-from vlgauge.style.counting import _check_room, vocabulary_and_ngrams
 from vlgauge.style.weights import contrastive_weights, rows_among
+from vlgauge.text.ngrams import _check_room, vocabulary_and_ngrams
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from vlgauge.files import TooMuch, unpacked_lines
 from vlgauge.text.coco_tokens import coco_tokens
+from vlgauge.text.ngrams import Ints, lengths_of, sorted_distinct, vocabulary_and_ngrams
 from vlgauge.writing import write
 
 Floats = npt.NDArray[np.float64]
@@ -178,18 +179,18 @@ def ngram_counts(texts: Sequence[Sequence[str]]) -> NgramCounts:
     Args:
         texts: Tokens of each text.
     """
-    place: dict[Ngram, int] = {}
+    number: dict[Ngram, int] = {}
     rows, columns, bounds = [], [], [0]
     lengths = np.array([len(tokens) for tokens in texts])
     for n in ORDERS:
         for tokens in texts:
             found = zip(*(tokens[start:] for start in range(n)), strict=False)
-            columns += [place.setdefault(ngram, len(place)) for ngram in found]
+            columns += [number.setdefault(ngram, len(number)) for ngram in found]
         rows.append(np.repeat(np.arange(len(texts)), np.maximum(lengths - (n - 1), 0)))
-        bounds.append(len(place))
-    flat = np.concatenate(rows) * len(place) + np.array(columns, dtype=np.int64)
-    counts = np.bincount(flat, minlength=len(texts) * len(place)).reshape(len(texts), len(place))
-    return NgramCounts(list(place), counts, bounds)
+        bounds.append(len(number))
+    flat = np.concatenate(rows) * len(number) + np.array(columns, dtype=np.int64)
+    counts = np.bincount(flat, minlength=len(texts) * len(number)).reshape(len(texts), len(number))
+    return NgramCounts(list(number), counts, bounds)
 
 
 def cider_d(texts: Sequence[Sequence[str]], df: DocumentFrequency) -> Floats:
@@ -203,7 +204,7 @@ def cider_d(texts: Sequence[Sequence[str]], df: DocumentFrequency) -> Floats:
         df: Document frequencies.
 
     Returns:
-        shape ``(n_texts, n_texts)``, row h, column r, in [0, 10]; 0 in every place that has no common n-gram of weight.
+        shape ``(n_texts, n_texts)``, row h, column r, in [0, 10]; 0 where the two have no common n-gram of weight.
         C(h, h) is 10 only from 4 tokens on, and 2.5 for one token.
     """
     found = ngram_counts(texts)
@@ -215,11 +216,22 @@ def cider_d(texts: Sequence[Sequence[str]], df: DocumentFrequency) -> Floats:
         # A text without weight has no common n-gram either: its products are 0, whatever they are divided by.
         norms[norms == 0.0] = 1.0
         similarity += _clipped_products(part) / (norms[:, None] * norms)
-    lengths = np.array([len(tokens) for tokens in texts], np.int64)
-    return SCALE * length_penalties(lengths[:, None], lengths) * similarity / len(ORDERS)
+    lengths = lengths_of(texts)
+    return penalized_mean(similarity, lengths[:, None], lengths)
 
 
-def length_penalties(hypotheses: npt.NDArray[np.int64], references: npt.NDArray[np.int64]) -> Floats:
+def penalized_mean(similarity: Floats, hypotheses: Ints, references: Ints) -> Floats:
+    """C = 10 exp(-(l_h - l_r)^2 / (2 sigma^2)) sum_n sim_n / 4 (Vedantam et al., 2015, section 5).
+
+    Args:
+        similarity: sum over n of sim_n.
+        hypotheses: numbers of tokens.
+        references: numbers of tokens, of a shape that broadcasts with it.
+    """
+    return SCALE * length_penalties(hypotheses, references) * similarity / len(ORDERS)
+
+
+def length_penalties(hypotheses: Ints, references: Ints) -> Floats:
     """exp(-(l_h - l_r)^2 / (2 sigma^2)), l being the number of bigrams, max(tokens - 1, 0).
 
     Args:
@@ -238,6 +250,55 @@ def _clipped_products(vectors: Floats) -> Floats:
         smaller = np.minimum(vectors[start : start + step, None], vectors)
         products[start : start + step] = np.einsum("hrg,rg->hr", smaller, vectors)
     return products
+
+
+def cider_d_scores(
+    candidates: Sequence[Sequence[str]],
+    references: Sequence[Sequence[Sequence[str]]],
+    df: DocumentFrequency | None = None,
+) -> tuple[Floats, Ints]:
+    """CIDEr-D of one candidate per example against each of its references, as `cider_d` defines it.
+
+    Args:
+        candidates: Tokens of the candidate of each of E examples.
+        references: Tokens of the references of each example.
+        df: Document frequencies; by default those of the references, one document per example.
+
+    Returns:
+        scores: shape ``(n_references,)``, in [0, 10].
+        of: shape ``(n_references,)``, ascending, the example of each reference.
+    """
+    n_examples = len(candidates)
+    of = np.repeat(np.arange(n_examples), lengths_of(references))
+    # Candidates first, then all references: a text from n_examples on is a reference.
+    texts = [*candidates, *chain.from_iterable(references)]
+    similarity = np.zeros(len(of))
+    tokens, orders = vocabulary_and_ngrams(texts)
+    spelled: list[Ngram] = [()]
+    for grams in orders:
+        n_ngrams = len(grams.keys)
+        is_reference = grams.captions >= n_examples
+        reference = grams.captions[is_reference] - n_examples
+        # One key per example and n-gram; those of candidates ascend.
+        ours = grams.captions[~is_reference] * n_ngrams + grams.ngrams[~is_reference]
+        theirs = of[reference] * n_ngrams + grams.ngrams[is_reference]
+        if df is None:
+            documents = np.bincount(sorted_distinct(theirs.copy()) % max(1, n_ngrams), minlength=n_ngrams)
+            idf = math.log(max(1, n_examples)) - np.log(np.maximum(1, documents))
+        else:
+            prefixes, last = np.divmod(grams.keys, max(1, len(tokens)))
+            spelled = [(*spelled[prefix], tokens[token]) for prefix, token in zip(prefixes, last, strict=True)]
+            idf = df.weights(spelled)
+        weights = grams.counts * idf[grams.ngrams]
+        norms = np.sqrt(np.bincount(grams.captions, weights**2, len(texts)))
+        row = np.searchsorted(ours, theirs)
+        common = np.append(ours, -1)[row] == theirs
+        h, r = weights[~is_reference][row[common]], weights[is_reference][common]
+        products = np.bincount(reference[common], np.minimum(h, r) * r, len(of))
+        both = norms[of] * norms[n_examples:]
+        similarity += np.divide(products, both, out=np.zeros(len(of)), where=both > 0.0)
+    lengths = lengths_of(texts)
+    return penalized_mean(similarity, lengths[of], lengths[n_examples:]), of
 
 
 def cider_d_distances(texts: Sequence[str], df: DocumentFrequency, *, tokenizer: Tokenizer = coco_tokens) -> Floats:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import chain, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.distances.cider import ORDERS, Ngram, ngram_counts
+from vlgauge.distances.cider import ORDERS, ngram_counts
+from vlgauge.text.ngrams import Ints, lengths_of, vocabulary_and_ngrams
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+
+BETA = 1.2  # of ROUGE-L: how much more recall counts than precision
 
 
 def rouge_l(texts: Sequence[Sequence[str]]) -> Floats:
@@ -34,18 +35,25 @@ def common_subsequences(texts: Sequence[Sequence[str]]) -> Ints:
     """Lengths of the longest common subsequences of all pairs, shape ``(n_texts, n_texts)``."""
     lengths = np.zeros((len(texts), len(texts)), dtype=np.int64)
     for i, text in enumerate(texts):
-        everything = (1 << len(text)) - 1
-        places: dict[str, int] = {}
-        for position, token in enumerate(text):
-            places[token] = places.get(token, 0) | 1 << position
-        for j in range(i + 1):
-            # Bit k of row falls to 0 where one more token of text[: k + 1] is in common (Hyyro, 2004, "Bit-parallel LCS
-            # length computation revisited").
-            row = everything
-            for token in texts[j]:
-                hits = row & places.get(token, 0)
-                row = ((row + hits) | (row - hits)) & everything
-            lengths[i, j] = lengths[j, i] = len(text) - row.bit_count()
+        lengths[i, : i + 1] = lengths[: i + 1, i] = common_with(text, texts[: i + 1])
+    return lengths
+
+
+def common_with(text: Sequence[str], others: Sequence[Sequence[str]]) -> list[int]:
+    """Lengths of the longest common subsequences of a text and each of the others."""
+    everything = (1 << len(text)) - 1
+    positions: dict[str, int] = {}
+    for position, token in enumerate(text):
+        positions[token] = positions.get(token, 0) | 1 << position
+    lengths = []
+    for other in others:
+        # Bit k of row falls to 0 where one more token of text[: k + 1] is in common (Hyyro, 2004, "Bit-parallel LCS
+        # length computation revisited").
+        row = everything
+        for token in other:
+            hits = row & positions.get(token, 0)
+            row = ((row + hits) | (row - hits)) & everything
+        lengths.append(len(text) - row.bit_count())
     return lengths
 
 
@@ -71,27 +79,83 @@ def bleu_4(texts: Sequence[Sequence[str]]) -> Floats:
     return product**0.25 * np.exp(np.minimum(1.0 - ratios, 0.0))
 
 
-def coco_bleu_4(candidate: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-    """BLEU-4 against several references as the COCO caption evaluation computes it for one image.
+@dataclass(frozen=True, eq=False)
+class BleuCounts:
+    """What BLEU is computed from; the counts of a corpus are the sums of those of its examples.
 
-    Its counts are clipped at the largest count in any reference, its small constants take the place of smoothing, and
-    the brevity penalty is that of the reference whose length is closest.
+    Attributes:
+        matches: shape ``(E, 4)``, n-grams of the candidate, clipped at their largest count in any one reference.
+        guesses: shape ``(E, 4)``, n-grams of the candidate.
+        length: shape ``(E,)``, tokens of the candidate.
+        closest: shape ``(E,)``, tokens of the reference whose length is closest; of two, the shorter.
+    """
+
+    matches: Floats
+    guesses: Floats
+    length: Floats
+    closest: Floats
+
+
+def bleu_counts(candidates: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]) -> BleuCounts:
+    """The counts of BLEU of one candidate per example against all its references together.
 
     Args:
-        candidate: Tokens of the candidate.
-        references: Tokens of each reference, at least one.
+        candidates: Tokens of the candidate of each of E examples.
+        references: Tokens of the references of each example, at least one each.
     """
-    product = 1.0
-    for n in ORDERS:
-        most: Counter[Ngram] = Counter()
-        for tokens in references:
-            most |= _ngrams(tokens, n)
-        guessed = _ngrams(candidate, n)
-        product *= ((guessed & most).total() + 1e-15) / (guessed.total() + 1e-9)
-    closest = min((abs(len(tokens) - len(candidate)), len(tokens)) for tokens in references)[1]
-    ratio = (len(candidate) + 1e-15) / (closest + 1e-9)
-    return float(product**0.25) * (math.exp(1 - 1 / ratio) if ratio < 1 else 1.0)
+    n_examples = len(candidates)
+    of = np.repeat(np.arange(n_examples), lengths_of(references))
+    # Candidates first, then all references: a text from n_examples on is a reference.
+    texts = [*candidates, *chain.from_iterable(references)]
+    lengths = lengths_of(texts).astype(np.float64)
+    matches = np.zeros((n_examples, len(ORDERS)))
+    for order, grams in enumerate(vocabulary_and_ngrams(texts)[1]):
+        is_reference = grams.captions >= n_examples
+        # One key per example and n-gram; the largest count in any one reference of the example comes first.
+        theirs = of[grams.captions[is_reference] - n_examples] * len(grams.keys) + grams.ngrams[is_reference]
+        most = grams.counts[is_reference]
+        by_count = np.lexsort((-most, theirs))
+        theirs, most = theirs[by_count], most[by_count]
+        ours = grams.captions[~is_reference] * len(grams.keys) + grams.ngrams[~is_reference]
+        row = np.searchsorted(theirs, ours)
+        clipped = np.where(np.append(theirs, -1)[row] == ours, np.append(most, 0)[row], 0)
+        clipped = np.minimum(clipped, grams.counts[~is_reference])
+        matches[:, order] = np.bincount(grams.captions[~is_reference], clipped, n_examples)
+    guesses = np.maximum(lengths[:n_examples, None] - np.arange(len(ORDERS)), 0.0)
+    by_gap = np.lexsort((lengths[n_examples:], np.abs(lengths[n_examples:] - lengths[of]), of))
+    closest = lengths[n_examples:][by_gap][np.searchsorted(of, np.arange(n_examples))]
+    return BleuCounts(matches, guesses, lengths[:n_examples], closest)
 
 
-def _ngrams(tokens: Sequence[str], n: int) -> Counter[Ngram]:
-    return Counter(zip(*(tokens[start:] for start in range(n)), strict=False))
+def coco_bleu(counts: BleuCounts) -> Floats:
+    """BLEU-1 to BLEU-4 as the COCO caption evaluation computes them (Papineni et al., 2002, section 2.3).
+
+    BLEU-k is the k-th root of the product of the precisions p_1 to p_k, times the brevity penalty: exp(1 - r/c) where
+    the candidate has fewer tokens, c, than the closest reference, r, else 1. Small constants stand for smoothing.
+
+    Args:
+        counts: Of single examples, or sums over a corpus, with any leading axes.
+
+    Returns:
+        shape ``(..., 4)``, in [0, 1].
+    """
+    precisions = (counts.matches + 1e-15) / (counts.guesses + 1e-9)
+    ratio = (counts.length + 1e-15) / (counts.closest + 1e-9)
+    penalty = np.exp(np.minimum(1.0 - 1.0 / ratio, 0.0))
+    roots: Floats = np.cumprod(precisions, axis=-1) ** (1.0 / np.arange(1, len(ORDERS) + 1))
+    return roots * penalty[..., None]
+
+
+def coco_rouge_l(precision: Floats, recall: Floats) -> Floats:
+    """(1 + b^2) P R / (R + b^2 P) with b = 1.2, as the COCO caption evaluation computes ROUGE-L (Lin, 2004, Eq. 4).
+
+    Args:
+        precision: P, the largest over the references.
+        recall: R, the largest over the references.
+
+    Returns:
+        shape of the arguments, in [0, 1]; 0 where nothing is in common.
+    """
+    weighted = recall + BETA**2 * precision
+    scores: Floats = (1 + BETA**2) * precision * recall / np.where(weighted > 0.0, weighted, 1.0)
+    return scores

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vlgauge.style.counting import MAX_ORDER
+from vlgauge.text.ngrams import MAX_ORDER
 
 from .repeated_words import word_spans
 

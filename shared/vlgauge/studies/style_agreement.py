@@ -18,8 +18,8 @@ import numpy as np
 
 from vlgauge.progress import Progress
 from vlgauge.style import CosineSums, StyleTable, cosine_sums, score_blocks
-from vlgauge.style.counting import Ints
 from vlgauge.style.weights import Floats
+from vlgauge.text.ngrams import Ints
 
 TOLERANCE = 1e-12  # a comparison is won by more than this; ties lose
 

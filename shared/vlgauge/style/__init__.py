@@ -1,6 +1,5 @@
 """Contrastive n-grams: which n-grams the captions of a style have and those of other styles have not."""
 
-from vlgauge.style.counting import lengths_of
 from vlgauge.style.explaining import caption_explanations, reference_explanations
 from vlgauge.style.formula import (
     ORDER_RULES,
@@ -16,6 +15,7 @@ from vlgauge.style.metric import StyleMetric
 from vlgauge.style.scoring import blocks, weighted_ngrams, weighted_references
 from vlgauge.style.table import StyleTable
 from vlgauge.style.weights import VARIANTS
+from vlgauge.text.ngrams import lengths_of
 
 __all__ = [
     "ORDER_RULES",

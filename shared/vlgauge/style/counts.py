@@ -12,9 +12,9 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.style.counting import Ints, vocabulary_and_ngrams
 from vlgauge.style.tokenizers import Tokens, tokenized
 from vlgauge.style.weights import Bools, OrderCounts, rows_among, rows_among_sorted
+from vlgauge.text.ngrams import Ints, vocabulary_and_ngrams
 
 _KEY_BYTES = 8
 

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vlgauge.settings import one_of, whole_number
-from vlgauge.style.counting import MAX_ORDER, Ints
 from vlgauge.style.counts import StyleCounts
 from vlgauge.style.formula import order_scores, shares
 from vlgauge.style.scoring import WeightedNgrams, weighted_ngrams
 from vlgauge.style.tokenizers import checked_text
 from vlgauge.style.weights import VARIANTS, Bools, Floats
+from vlgauge.text.ngrams import MAX_ORDER, Ints
 
 
 class NgramWeight(NamedTuple):

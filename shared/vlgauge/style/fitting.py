@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from vlgauge.progress import Progress, progress_bar
-from vlgauge.style.counting import MAX_ORDER, vocabulary_and_ngrams
 from vlgauge.style.counts import KnownCaptions, Table
 from vlgauge.style.tokenizers import TOKENIZERS, Tokens, checked_text, tokenized
 from vlgauge.style.weights import OrderCounts
+from vlgauge.text.ngrams import MAX_ORDER, vocabulary_and_ngrams
 
 MAX_STYLES = 2**16 - 1
 

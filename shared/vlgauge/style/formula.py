@@ -14,10 +14,10 @@ from scipy import sparse
 
 from vlgauge.distances.cider import SCALE, length_penalties
 from vlgauge.progress import Progress, progress_bar
-from vlgauge.style.counting import MAX_ORDER, Ints, lengths_of
 from vlgauge.style.counts import CaptionNgrams, StyleCounts
 from vlgauge.style.scoring import WeightedNgrams, blocks, weighted_ngrams
 from vlgauge.style.weights import Bools, Floats, OrderCounts, contrastive_weights
+from vlgauge.text.ngrams import MAX_ORDER, Ints, lengths_of
 
 ORDER_RULES = ("available", "four")
 

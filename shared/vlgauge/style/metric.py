@@ -9,10 +9,10 @@ from typing import Any
 from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
 from vlgauge.settings import one_of, shown, true_or_false
-from vlgauge.style.counting import MAX_ORDER
 from vlgauge.style.table import StyleTable
 from vlgauge.style.table_sources import FORMS, catalog, checked_source, named_table
 from vlgauge.style.weights import VARIANTS
+from vlgauge.text.ngrams import MAX_ORDER
 
 
 class StyleMetric(Metric):

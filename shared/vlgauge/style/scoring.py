@@ -9,7 +9,6 @@ import numpy as np
 from scipy import sparse
 
 from vlgauge.settings import one_of
-from vlgauge.style.counting import MAX_ORDER, Ints
 from vlgauge.style.counts import CaptionNgrams, StyleCounts
 from vlgauge.style.tokenizers import checked_text
 from vlgauge.style.weights import (
@@ -22,6 +21,7 @@ from vlgauge.style.weights import (
     contrast,
     rows_among_sorted,
 )
+from vlgauge.text.ngrams import MAX_ORDER, Ints
 
 BLOCK = 4096  # captions at a time
 

@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from vlgauge.style.counting import MAX_ORDER, Ints
 from vlgauge.style.counts import KnownCaptions, StyleCounts, Table
 from vlgauge.style.tokenizers import TOKENIZERS
 from vlgauge.style.weights import OrderCounts, rows_among_sorted
+from vlgauge.text.ngrams import MAX_ORDER, Ints
 from vlgauge.version import __version__
 from vlgauge.writing import replacing
 

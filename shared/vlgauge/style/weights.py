@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from vlgauge.style.counting import Ints, run_lengths
+from vlgauge.text.ngrams import Ints, run_lengths
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

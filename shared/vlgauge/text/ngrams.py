@@ -1,4 +1,4 @@
-"""The distinct n-grams of each caption as integers: exact, without hashing."""
+"""The n-grams of captions as integers: exact, without hashing."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ class NgramSets:
         keys: shape ``(V_n,)``, ascending: (id of the first n-1 tokens) * V + (id of the last token).
         captions: shape ``(m,)``, ascending, one entry per caption and n-gram.
         ngrams: shape ``(m,)``, ascending within a caption, the id.
+        counts: shape ``(m,)``, how often the caption has the n-gram.
     """
 
     keys: Ints
     captions: Ints
     ngrams: Ints
+    counts: Ints
 
 
 def vocabulary_and_ngrams(captions: Sequence[Sequence[str]]) -> tuple[list[str], Iterator[NgramSets]]:
@@ -64,9 +66,9 @@ def _ngram_sets(ids: Ints, lengths: Ints, vocabulary: int) -> Iterator[NgramSets
             _check_room(vocabulary, len(keys))
             keys, ngrams = _factorized(ngrams[inside] * vocabulary + ids[starts + (n - 1)])
         _check_room(len(lengths), len(keys))
-        pairs = sorted_distinct(owners[starts] * len(keys) + ngrams)
+        pairs, counts = run_lengths(np.sort(owners[starts] * len(keys) + ngrams))
         found_in = pairs // max(1, len(keys))
-        yield NgramSets(keys, found_in, pairs - found_in * len(keys))
+        yield NgramSets(keys, found_in, pairs - found_in * len(keys), counts)
 
 
 def _factorized(keys: Ints) -> tuple[Ints, Ints]:
