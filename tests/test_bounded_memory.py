@@ -24,6 +24,17 @@ def test_the_least_recently_used_go():
     assert (kept.get("c"), len(kept)) == (None, 0)
 
 
+def test_values_count_as_much_as_they_are():
+    kept = Remembered(10, len)
+    for name, value in (("a", "1234"), ("b", "1234"), ("a", "12"), ("c", "12345")):
+        kept.put(name, value)
+    assert (kept.get("b"), kept.total) == (None, 7)
+    assert [kept.pop(name) for name in "aac"] == ["12", None, "12345"]
+    assert (len(kept), kept.total) == (0, 0)
+    kept.put("d", "x" * 11)
+    assert (kept.get("d"), kept.total) == (None, 0)
+
+
 def test_digests_of_files(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_DIGESTS", Remembered(3))
     monkeypatch.setattr(files.FileState, "is_settled", True)

@@ -1,10 +1,10 @@
-"""What was found out before, up to a number of entries: a process that runs for weeks must not grow."""
+"""What was found out before, up to a bound: a process that runs for weeks must not grow."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -15,11 +15,17 @@ class Remembered(Generic[K, V]):
     """Values by key, of which the least recently used ones go; safe in threads.
 
     Args:
-        most: How many values are kept.
+        most: How many values are kept, or how much of them, by `size`.
+        size: How much a value counts.
+
+    Attributes:
+        total: How much is kept.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, size: Callable[[V], int] = lambda value: 1) -> None:
         self.most = most
+        self.total = 0
+        self._size = size
         self._values: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -37,12 +43,26 @@ class Remembered(Generic[K, V]):
     def put(self, key: K, value: V) -> None:
         """Keep a value."""
         with self._lock:
+            self._discard(key)
             self._values[key] = value
-            self._values.move_to_end(key)
-            while len(self._values) > self.most:
-                self._values.popitem(last=False)
+            self.total += self._size(value)
+            while self.total > self.most:
+                self._discard(next(iter(self._values)))
+
+    def pop(self, key: K) -> V | None:
+        """Hand a value out and forget it; None if it is not, or no longer, known."""
+        with self._lock:
+            return self._discard(key)
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
             self._values.clear()
+            self.total = 0
+
+    def _discard(self, key: K) -> V | None:
+        if key not in self._values:
+            return None
+        value = self._values.pop(key)
+        self.total -= self._size(value)
+        return value

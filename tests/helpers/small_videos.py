@@ -1,11 +1,19 @@
 """Small videos in several containers, made anew: noisy grey frames whose mean level tells which they are."""
 
+import hashlib
+import tempfile
+from pathlib import Path
+
 import av
 import numpy as np
 import pytest
 
+from vlgauge.media.frames import video_pictures
+from vlgauge.media.videos import video_cell
+
 WIDTH, HEIGHT = 64, 48
 CODECS = {"mp4": "mpeg4", "mkv": "libx264", "webm": "libvpx-vp9", "avi": "mpeg4"}
+_FOLDER = tempfile.TemporaryDirectory()
 COLOURS = {"mjpeg": "yuvj420p"}  # others take yuv420p
 
 
@@ -62,6 +70,16 @@ def write_silence(container, stream, seconds):
         frame.sample_rate, frame.pts = 16_000, start
         container.mux(stream.encode(frame))
     container.mux(stream.encode())
+
+
+def video_frames(video, n_frames=10, **segment):
+    """Frames of one video file, or of the bytes of one."""
+    if isinstance(video, bytes):
+        content, video = video, Path(_FOLDER.name) / hashlib.sha256(video).hexdigest()
+        video.write_bytes(content)
+    cell = video_cell({"path": video, **segment}, "videos[0]")
+    (pictures,) = video_pictures([cell], n_frames=n_frames)
+    return pictures
 
 
 def levels(pictures):

@@ -8,10 +8,10 @@ import av
 import numpy as np
 import pytest
 from PIL import Image
-from small_videos import indices, levels, noisy, write_shifted, write_silence, write_video
+from small_videos import indices, levels, noisy, video_frames, write_shifted, write_silence, write_video
 
 from vlgauge.media import video_decoder
-from vlgauge.media.frames import sampled, video_frames, video_pictures
+from vlgauge.media.frames import sampled, video_pictures
 from vlgauge.media.videos import video_cell
 
 
@@ -45,7 +45,7 @@ def test_a_cut_file_is_sampled_as_far_as_it_goes(name, folder):
     # Seconds count from the start of what is there.
     with pytest.warns(UserWarning, match="ended before"):
         assert indices(video_frames(half, n_frames=1, start=0.55)) == [5]
-    with pytest.raises(ValueError, match=r"`video` must have `start` before its end at [\d.]+ s, got 3\.4"):
+    with pytest.raises(ValueError, match=r"`videos\[0\]` must have `start` before its end at [\d.]+ s, got 3\.4"):
         video_frames(half, start=3.4)
 
 
@@ -165,8 +165,8 @@ def unreadable(folder, mp4):
 
 @pytest.mark.parametrize("name", ["text", "empty", "picture", "playlist", "half"])
 def test_what_is_no_video_is_refused(name, unreadable):
-    with pytest.raises(ValueError, match=rf"`videos\[4\]` must be a readable video, got '.*{name}.m[p3u48]+' \(\w"):
-        video_frames(unreadable[name], place="videos[4]")
+    with pytest.raises(ValueError, match=rf"`videos\[0\]` must be a readable video, got '.*{name}.m[p3u48]+' \(\w"):
+        video_frames(unreadable[name])
     cells = [video_cell(unreadable[name], "videos[0]")]
     assert video_pictures(cells, on_error="nan") == [None]
     with pytest.raises(ValueError, match=r"`clips\[0\]` must be a readable video"):
@@ -182,24 +182,30 @@ def test_the_cover_of_a_record_is_no_video(folder):
         write_silence(container, sound, 0.5)
         container.mux(cover.encode(av.VideoFrame.from_ndarray(noisy(0), format="rgb24")))
         container.mux(cover.encode())
-    with pytest.raises(ValueError, match=r"`video` must be a video with pictures, got '.*song.mp4', which has none"):
+    with pytest.raises(
+        ValueError, match=r"`videos\[0\]` must be a video with pictures, got '.*song.mp4', which has none"
+    ):
         video_frames(path)
 
 
 def test_other_refusals(unreadable, folder, mp4):
-    with pytest.raises(ValueError, match=r"`video` must be a video with pictures, got '.*only.mp4', which has none"):
+    with pytest.raises(
+        ValueError, match=r"`videos\[0\]` must be a video with pictures, got '.*only.mp4', which has none"
+    ):
         video_frames(unreadable["sound_only"])
-    with pytest.raises(ValueError, match=r"`video` must be a readable video, got 0 bytes \("):
-        video_frames(b"")
-    with pytest.raises(ValueError, match=r"`video` must be an existing video file, got '.*gone.mp4', which is missing"):
+    with pytest.raises(
+        ValueError, match=r"`videos\[0\]` must be an existing video file, got '.*gone.mp4', which is missing"
+    ):
         video_frames(folder / "gone.mp4")
-    with pytest.raises(ValueError, match=r"`video` must be a video file, got '.*', which is no regular file"):
+    with pytest.raises(ValueError, match=r"`videos\[0\]` must be a video file, got '.*', which is no regular file"):
         video_frames(folder)
     os.mkfifo(folder / "pipe.mp4")
     with pytest.raises(ValueError, match="which is no regular file"):
         video_frames(folder / "pipe.mp4")
     for address in ("https://example.com/a.mp4", "rtsp://camera", "data:video/mp4;base64,AAAA"):
-        with pytest.raises(ValueError, match=r"`video` must be a local file, got the address '.*'; download it first"):
+        with pytest.raises(
+            ValueError, match=r"`videos\[0\]` must be a local file, got the address '.*'; download it first"
+        ):
             video_frames(address)
     cell = video_cell(folder / "plain.mp4", "videos[0]") | {"path": str(folder / "vanished.mp4")}
     with pytest.raises(ValueError, match=r"`videos\[0\]` must be a readable video, got '.*vanished.mp4' \(No such"):
@@ -209,10 +215,12 @@ def test_other_refusals(unreadable, folder, mp4):
 def test_streams_without_times_frames_or_bounds(folder, monkeypatch):
     raw = write_video(folder / "raw.h264", codec="libx264")
     assert levels(video_frames(raw, n_frames=2)) == [0, 29]
-    with pytest.raises(ValueError, match="`video` must have a duration for a segment, got a file without time stamps"):
+    with pytest.raises(
+        ValueError, match=r"`videos\[0\]` must have a duration for a segment, got a file without time stamps"
+    ):
         video_frames(raw, start=1)
     monkeypatch.setattr(video_decoder, "MAX_PIXELS", 1_000)
-    with pytest.raises(ValueError, match="`video` must have frames of at most 1000 pixels, got 64 x 48"):
+    with pytest.raises(ValueError, match=r"`videos\[0\]` must have frames of at most 1000 pixels, got 64 x 48"):
         video_frames(raw, n_frames=3)
 
 
@@ -221,7 +229,7 @@ def test_a_file_that_changes_is_refused(folder):
     picture = video_frames(path)[3]
     picture.open()
     write_video(path, n_frames=12)
-    with pytest.raises(ValueError, match=r"`video` must stay as it is while it is scored, got '.*' changed"):
+    with pytest.raises(ValueError, match=r"`videos\[0\]` must stay as it is while it is scored, got '.*' changed"):
         picture.open()
 
 

@@ -7,15 +7,14 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from PIL import Image
 
-from vlgauge.media.images import existing_file
 from vlgauge.media.pictures import ImagePicture, Picture
 from vlgauge.media.video_decoder import COMPLETE, ChosenFrames, Extent, VideoSource
-from vlgauge.media.videos import checked_segment
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.remembered import Remembered
 
@@ -79,33 +78,34 @@ def check_n_frames(n_frames: Any) -> FrameCount:
 # ---------------------------------------------------------------------------------------------------------------------
 # Frames as pictures
 # ---------------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
 class FramePicture:
     """A frame of a video file; upright RGB, as all frames are resized after the conversion.
 
     Attributes:
+        chosen: The frames of the file that are wanted; it is decoded once, up to the last of them.
         index: Number of the frame in its file, from 0.
     """
 
-    convert: Literal["early", "late"] = "early"
+    convert: ClassVar[Literal["early", "late"]] = "early"
 
-    def __init__(self, chosen: ChosenFrames, index: int) -> None:
-        self.index = index
-        self._chosen = chosen
+    chosen: ChosenFrames
+    index: int
 
     @property
     def key(self) -> bytes:
         """Digest of file, index and way of decoding."""
-        return self._chosen.source.key(self.index)
+        return self.chosen.source.key(self.index)
 
     @property
     def order(self) -> bytes:
         """Frames of one file stand together in the order of decoding."""
-        return self._chosen.source.digest + self.index.to_bytes(8, "big")
+        return self.chosen.source.digest + self.index.to_bytes(8, "big")
 
     @property
     def place(self) -> str:
         """Where the frame stands, for messages."""
-        return f"{self._chosen.source.place} frame {self.index}"
+        return f"{self.chosen.source.place} frame {self.index}"
 
     def open(self) -> Image.Image:
         """The frame; the second time the file is decoded again.
@@ -113,40 +113,7 @@ class FramePicture:
         Raises:
             ValueError: If the file can no longer be decoded up to it.
         """
-        return self._chosen.fetch(self.index)
-
-
-def video_frames(
-    video: str | os.PathLike[str] | bytes,
-    *,
-    n_frames: FrameCount = DEFAULT_FRAMES,
-    start: float | None = None,
-    end: float | None = None,
-    place: str = "video",
-) -> list[FramePicture]:
-    """Frames of a video file, evenly spread over all of it or over a segment.
-
-    The file is decoded once, up to the last of these frames. Warns if it ends before it should: then the frames are
-    spread over what could be decoded.
-
-    Args:
-        video: Path, or the bytes of a file.
-        n_frames: How many; fewer frames in the file than that are repeated. None stands for the default.
-        start: Begin of the segment in seconds; None for that of the video.
-        end: End of the segment in seconds; None for that of the video.
-        place: Where the video stands, for messages.
-
-    Returns:
-        One picture per frame; empty if the file has a picture stream without pictures.
-
-    Raises:
-        ValueError: If the file is missing or cannot be read, or the segment does not lie in it.
-        ImportError: If PyAV is not installed.
-    """
-    data = bytes(video) if isinstance(video, (bytes, bytearray)) else existing_file(video, place, "video")
-    pictures, cut_short = _file_frames(data, check_n_frames(n_frames), *checked_segment(start, end, place), place)
-    _warn_of_cut(int(cut_short), 1)
-    return pictures
+        return self.chosen.fetch(self.index)
 
 
 def video_pictures(
@@ -190,39 +157,28 @@ def video_pictures(
                 advance(1)
     finally:
         executor.shutdown(cancel_futures=True)
-    _warn_of_cut(n_cut, len(cells))
-    return pictures
-
-
-def _warn_of_cut(n_cut: int, n_videos: int) -> None:
     if n_cut:
         warnings.warn(
-            f"{n_cut} of {n_videos} videos ended before they should; frames are spread over what could be decoded",
-            stacklevel=3,
+            f"{n_cut} of {len(cells)} videos ended before they should; frames are spread over what could be decoded",
+            stacklevel=2,
         )
+    return pictures
 
 
 def _cell_frames(cell: Mapping[str, Any], n_frames: FrameCount, place: str) -> tuple[list[Picture], bool]:
     """Pictures of one cell, and whether its file is cut short."""
     frames = cell["frames"]
-    if frames is None:
-        found, cut_short = _file_frames(cell["path"], n_frames, cell["start"], cell["end"], place)
-        return list(found), cut_short
-    wanted = sampled(0, len(frames), n_frames or "all")
-    return [ImagePicture(frames[i], f"{place}[{i}]", "early") for i in wanted], False
-
-
-def _file_frames(
-    data: str | bytes, n_frames: FrameCount, start: float | None, end: float | None, place: str
-) -> tuple[list[FramePicture], bool]:
-    """Pictures of one file, and whether it is cut short."""
-    source, n_frames = VideoSource(data, place), n_frames or DEFAULT_FRAMES
-    selection = (source.digest, n_frames, start, end)
+    if frames is not None:
+        wanted = sampled(0, len(frames), n_frames or "all")
+        return [ImagePicture(frames[i], f"{place}[{i}]", "early") for i in wanted], False
+    source, n_frames = VideoSource(cell["path"], place), n_frames or DEFAULT_FRAMES
+    selection = (source.digest, n_frames, cell["start"], cell["end"])
     plan = _PLANS.get(selection)
     if plan is None:
-        plan = _planned(source, n_frames, start, end)
+        plan = _planned(source, *selection[1:])
         _PLANS.put(selection, plan)
-    indices, cut_short = sampled(*plan[:2], n_frames), plan[2]
+    first, stop, cut_short = plan
+    indices = sampled(first, stop, n_frames)
     chosen = ChosenFrames(source, sorted(set(indices)))
     return [FramePicture(chosen, index) for index in indices], cut_short
 

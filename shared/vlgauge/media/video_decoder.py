@@ -7,10 +7,8 @@ frame that had to give way is decoded again; fetched in ascending order, that co
 from __future__ import annotations
 
 import hashlib
-import io
 import threading
-from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ import numpy as np
 from PIL import Image
 
 from vlgauge.media.images import MAX_PIXELS
+from vlgauge.remembered import Remembered
 from vlgauge.weights.files import sha256_of
 
 # In the key of every frame: a change of decoder or of the rules below must change it.
@@ -34,37 +33,8 @@ STORE_BYTES = 256 * 2**20
 COMPLETE = 0.9
 
 
-class DecodedFrames:
-    """Pictures that were decoded and not yet fetched, bounded in bytes; the oldest give way. Safe in threads."""
-
-    def __init__(self, max_bytes: int = STORE_BYTES) -> None:
-        self.max_bytes = max_bytes
-        self.n_bytes = 0
-        self._frames: OrderedDict[bytes, np.ndarray] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def put(self, key: bytes, frame: np.ndarray) -> None:
-        """Keep a frame until it is taken or room is needed."""
-        with self._lock:
-            self._discard(key)
-            self._frames[key] = frame
-            self.n_bytes += frame.nbytes
-            while self.n_bytes > self.max_bytes:
-                self._discard(next(iter(self._frames)))
-
-    def take(self, key: bytes) -> np.ndarray | None:
-        """Hand a frame out and forget it; None if it is not here."""
-        with self._lock:
-            frame = self._frames.get(key)
-            self._discard(key)
-            return frame
-
-    def _discard(self, key: bytes) -> None:
-        frame = self._frames.pop(key, None)
-        self.n_bytes -= 0 if frame is None else frame.nbytes
-
-
-decoded_frames = DecodedFrames()
+decoded_frames: Remembered[bytes, np.ndarray] = Remembered(STORE_BYTES, lambda frame: frame.nbytes)
+"""Pictures that were decoded and not yet fetched, by the key of their frame."""
 
 
 @dataclass(frozen=True)
@@ -83,18 +53,21 @@ class Extent:
 
 
 class VideoSource:
-    """One video file or its bytes.
+    """One video file.
 
     Attributes:
         place: Where the video stands, such as ``"videos[3]"``, for messages.
         digest: SHA-256 of the file, 32 bytes.
     """
 
-    def __init__(self, data: str | bytes, place: str) -> None:
+    def __init__(self, path: str, place: str) -> None:
         self.place = place
-        self._data = data
+        self._path = path
+        self.digest = self._digest()
+
+    def _digest(self) -> bytes:
         with self.readable():
-            self.digest = hashlib.sha256(data).digest() if isinstance(data, bytes) else _file_digest(data)
+            return bytes.fromhex(sha256_of(Path(self._path)))
 
     def key(self, index: int) -> bytes:
         """Digest of a frame: of the file, the index and the way of decoding; 32 bytes."""
@@ -109,13 +82,12 @@ class VideoSource:
         ends: list[float] = []
         count = cut = 0
         with self._opened() as (container, stream):
-            with self.readable():
-                for packet in container.demux(stream):
-                    cut += packet.is_corrupt
-                    if packet.size and not packet.is_discard and not packet.is_corrupt:
-                        count += 1
-                        if packet.pts is not None:
-                            ends.append(float((packet.pts + (packet.duration or 0)) * packet.time_base))
+            for packet in container.demux(stream):
+                cut += packet.is_corrupt
+                if packet.size and not packet.is_discard and not packet.is_corrupt:
+                    count += 1
+                    if packet.pts is not None:
+                        ends.append(float((packet.pts + (packet.duration or 0)) * packet.time_base))
             start = float((stream.start_time or 0) * stream.time_base)
             stated, stated_frames = _stated_seconds(container, stream, start), stream.frames
         reached = max(ends) - start if ends else None
@@ -132,35 +104,23 @@ class VideoSource:
         Raises:
             ValueError: Where decoding fails.
         """
-        with self.readable():
-            changed = not isinstance(self._data, bytes) and _file_digest(self._data) != self.digest
-        if changed:
-            raise ValueError(f"`{self.place}` must stay as it is while it is scored, got {self._shown} changed")
+        if self._digest() != self.digest:
+            raise ValueError(f"`{self.place}` must stay as it is while it is scored, got {self._path!r} changed")
         with self._opened() as (container, stream):
-            decoded = enumerate(_decoded(container, stream))
-            while True:
-                with self.readable():
-                    frame = next(decoded, None)
-                if frame is None:
-                    return
-                yield frame
-
-    @property
-    def _shown(self) -> str:
-        return f"{len(self._data)} bytes" if isinstance(self._data, bytes) else repr(self._data)
+            # Of half a packet some decoders make the frame before once more, others noise.
+            packets = (packet for packet in container.demux(stream) if not packet.is_corrupt)
+            yield from enumerate(frame for packet in packets for frame in packet.decode())
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[Any, Any]]:
         """Container and picture stream; cover pictures of music files do not count as one."""
         av = _av()
-        with self.readable():
-            file = io.BytesIO(self._data) if isinstance(self._data, bytes) else self._data
-            container = av.open(file, options={"format_whitelist": CONTAINERS, "protocol_whitelist": "file"})
-        with container:
+        options = {"format_whitelist": CONTAINERS, "protocol_whitelist": "file"}
+        with self.readable(), av.open(self._path, options=options) as container:
             cover = av.stream.Disposition.attached_pic
             streams = [stream for stream in container.streams.video if not stream.disposition & cover]
             if not streams:
-                raise ValueError(f"`{self.place}` must be a video with pictures, got {self._shown}, which has none")
+                raise ValueError(f"`{self.place}` must be a video with pictures, got {self._path!r}, which has none")
             width, height = streams[0].width, streams[0].height
             if width * height > MAX_PIXELS:
                 raise ValueError(
@@ -177,14 +137,7 @@ class VideoSource:
         except (av.FFmpegError, OSError) as error:
             # The rest of FFmpeg's text repeats the path and its own log.
             why = getattr(error, "strerror", None) or type(error).__name__
-            raise ValueError(f"`{self.place}` must be a readable video, got {self._shown} ({why})") from error
-
-
-def _decoded(container: Any, stream: Any) -> Iterator[Any]:
-    """Frames of whole packets: of half a packet some decoders make the frame before once more, others noise."""
-    for packet in container.demux(stream):
-        if not packet.is_corrupt:
-            yield from packet.decode()
+            raise ValueError(f"`{self.place}` must be a readable video, got {self._path!r} ({why})") from error
 
 
 def upright_pixels(frame: Any, place: str) -> np.ndarray:
@@ -202,18 +155,17 @@ def upright_pixels(frame: Any, place: str) -> np.ndarray:
 class ChosenFrames:
     """Some frames of a video, fetched one by one in any order and from any thread.
 
-    Attributes:
+    Args:
         source: The file.
         indices: Which frames, ascending, distinct.
     """
 
-    def __init__(self, source: VideoSource, indices: list[int]) -> None:
+    def __init__(self, source: VideoSource, indices: Sequence[int]) -> None:
         self.source = source
-        self.indices = indices
-        self._wanted = frozenset(indices)
-        self._fetched: set[int] = set()
-        self._cursor: Iterator[tuple[int, Any]] | None = None
-        self._position = 0
+        self._wanted = set(indices)
+        self._last = indices[-1] if indices else -1
+        self._cursor: Iterator[tuple[int, Any]] = iter(())
+        self._n_decoded = 0
         self._lock = threading.Lock()
 
     def decode_all(self) -> tuple[int, bool]:
@@ -222,15 +174,13 @@ class ChosenFrames:
         Returns:
             Number of frames decoded, and whether decoding ended with an error.
         """
-        count, room = 0, decoded_frames.max_bytes
+        count, room = 0, decoded_frames.most
         try:
-            for position, frame in self.source.frames():
-                count = position + 1
-                if position in self._wanted and room > 0:
-                    pixels = self._pixels(frame)
-                    decoded_frames.put(self.source.key(position), pixels)
-                    room -= pixels.nbytes
-                if position == self.indices[-1]:
+            for index, frame in self.source.frames():
+                count = index + 1
+                if index in self._wanted and room > 0:
+                    room -= self._keep(index, frame)
+                if index == self._last:
                     break
         except ValueError:
             return count, True
@@ -243,28 +193,33 @@ class ChosenFrames:
             ValueError: If the file cannot be decoded up to it.
         """
         with self._lock:
-            pixels = decoded_frames.take(self.source.key(index))
+            pixels = decoded_frames.pop(self.source.key(index))
             if pixels is None:
                 pixels = self._decode_to(index)
-            self._fetched.add(index)
-        if pixels is None:
-            raise ValueError(f"`{self.source.place}` must have a frame {index}, got {self._position} frames")
+            self._wanted.discard(index)
         return Image.fromarray(pixels)
 
-    def _decode_to(self, index: int) -> np.ndarray | None:
-        """Go on, or start over, up to a frame, which is returned; new chosen ones on the way are kept."""
-        if self._cursor is None or index < self._position:
-            self._cursor, self._position = self.source.frames(), 0
-        cursor, self._cursor = self._cursor, None
+    def _decode_to(self, index: int) -> np.ndarray:
+        """Go on, or start over, up to a frame, which is returned; chosen ones on the way that wait are kept."""
+        if not 0 < self._n_decoded <= index:
+            self._cursor = self.source.frames()
+        cursor, self._cursor, self._n_decoded = self._cursor, iter(()), 0
+        n_decoded = 0
         for position, frame in cursor:
-            self._position = position + 1
+            n_decoded = position + 1
             if position == index:
-                # After the last one nobody needs the file to be open.
-                self._cursor = cursor if index < self.indices[-1] else None
+                if index < self._last:  # after the last one nobody needs the file to be open
+                    self._cursor, self._n_decoded = cursor, n_decoded
                 return self._pixels(frame)
-            if position in self._wanted and position not in self._fetched:
-                decoded_frames.put(self.source.key(position), self._pixels(frame))
-        return None
+            if position in self._wanted:
+                self._keep(position, frame)
+        raise ValueError(f"`{self.source.place}` must have a frame {index}, got {n_decoded} frames")
+
+    def _keep(self, index: int, frame: Any) -> int:
+        """Let a frame wait until it is fetched; its bytes."""
+        pixels = self._pixels(frame)
+        decoded_frames.put(self.source.key(index), pixels)
+        return pixels.nbytes
 
     def _pixels(self, frame: Any) -> np.ndarray:
         with self.source.readable():
@@ -287,10 +242,6 @@ def _stated_seconds(container: Any, stream: Any, start: float) -> float | None:
             pass
     # The longest stream decides over this one, so it says nothing where there is sound as well.
     return container.duration / 1e6 if container.duration and len(container.streams) == 1 else None
-
-
-def _file_digest(path: str) -> bytes:
-    return bytes.fromhex(sha256_of(Path(path)))
 
 
 def _av() -> Any:

@@ -7,8 +7,7 @@ import pytest
 from folders import EXAMPLES
 from PIL import Image
 from script_modules import script_module
-
-from vlgauge.media.frames import video_frames
+from small_videos import video_frames
 
 
 @pytest.fixture(scope="module")
