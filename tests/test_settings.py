@@ -1,7 +1,10 @@
-"""Numbers and truth values of numpy count as those of Python, in every setting and in public functions."""
+"""Numbers and truth values of numpy count as those of Python, in every setting; warnings are of the user's line."""
 
 import inspect
 import re
+import threading
+import warnings
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ import vlgauge
 from vlgauge.catalog import metric_names
 from vlgauge.distances.meteor import meteor_matrices
 from vlgauge.progress import checked_progress
-from vlgauge.settings import finite_number, plain_number, setting_names, true_or_false, whole_number
+from vlgauge.settings import finite_number, plain_number, setting_names, true_or_false, warn, whole_number
 from vlgauge.statistics import bootstrap_interval, paired_test
 from vlgauge.style import StyleTable
 from vlgauge.style.explaining import top_ngrams
@@ -115,3 +118,56 @@ def test_public_functions_take_numbers_of_numpy():
     assert top_ngrams(table, "dogs", np.int64(1), np.int64(2), "paper", np.int64(1)) == (
         top_ngrams(table, "dogs", 1, 2, "paper", 1)
     )
+
+
+class Passing:
+    """Code of this package between the user and a warning."""
+
+    def __init__(self, name):
+        scope = {"__name__": name}
+        source = "def call(function, *rest):\n    return function(*rest)\n"
+        exec(compile(source, f"<{name}>", "exec"), scope)
+        self.call = scope["call"]
+
+
+@pytest.mark.parametrize("depth", [0, 1, 5])
+@pytest.mark.parametrize("name", ["vlgauge.text.words", "evaluate.module", "evaluate_modules.metrics.trm.ab12.trm"])
+def test_a_warning_is_of_the_line_of_the_user_at_any_depth(name, depth):
+    between = [Passing(name).call] * depth
+    with pytest.warns(UserWarning, match="look here") as caught:
+        between[0](*between[1:], warn, "look here") if between else warn("look here")
+    assert [(warning.filename, warning.category) for warning in caught] == [(__file__, UserWarning)]
+
+
+def test_a_warning_at_the_end_of_a_context_is_of_the_line_that_opened_it():
+    scope = {"__name__": "vlgauge.media.animations", "warn": warn, "contextmanager": contextmanager}
+    exec("@contextmanager\ndef told():\n    yield\n    warn('left')\n", scope)
+    with pytest.warns(UserWarning, match="left") as caught, scope["told"]():
+        pass
+    assert caught[0].filename == __file__
+
+
+def test_a_warning_is_shown_once_for_each_line(recwarn):
+    warnings.simplefilter("default")
+    for _ in range(3):
+        warn("again")
+    warn("again")
+    assert len(recwarn) == 2
+    assert recwarn[0].lineno < recwarn[1].lineno
+
+
+def test_package_called_like_ours_is_the_users():
+    with pytest.warns(UserWarning, match="mine") as caught:
+        Passing("vlgauge_study.run").call(warn, "mine")
+    assert caught[0].filename == "<vlgauge_study.run>"
+
+
+def test_a_warning_without_any_line_of_the_user_is_shown_all_the_same():
+    def run():
+        thread = threading.Thread(target=Passing("vlgauge.pool").call, args=(warn, "alone"))
+        thread.start()
+        thread.join()
+
+    with pytest.warns(UserWarning, match="alone") as caught:
+        run()
+    assert [warning.filename for warning in caught] == [threading.__file__]

@@ -1,7 +1,6 @@
 """RoViST-C: does each sentence of a story follow from the one before?"""
 
 import math
-import warnings
 from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -208,8 +207,7 @@ class RovistC(base.StoryMetric):
         values, cut = np.zeros(len(every)), np.zeros(len(every), dtype=bool)
         values[asked], cut[asked] = found.values, found.truncated
         if cut.any():
-            warnings.warn(
-                f"{int(cut.sum())} of {len(every)} sentence pairs are longer than the model takes and were cut",
-                stacklevel=6,  # the caller of `compute`, with this and the host's code between
+            settings.warn(
+                f"{int(cut.sum())} of {len(every)} sentence pairs are longer than the model takes and were cut"
             )
         return values, cut

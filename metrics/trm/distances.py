@@ -1,7 +1,6 @@
 """Distances between all captions of an example: a matrix per example, one after the other."""
 
 import re
-import warnings
 from collections.abc import Callable
 from collections.abc import Hashable
 from collections.abc import Iterable
@@ -22,6 +21,7 @@ from vlgauge.distances.meteor_backends import open_meteor
 from vlgauge.distances.rouge_and_bleu import bleu_4
 from vlgauge.distances.rouge_and_bleu import rouge_l
 from vlgauge.settings import shown
+from vlgauge.settings import warn
 
 Floats = npt.NDArray[np.float64]
 Tokens: TypeAlias = tuple[str, ...]
@@ -92,7 +92,7 @@ def rouge_l_matrices(tokenizer: Tokenizer) -> Matrices:
         nonlocal warned
         if not warned and not caption.isascii() and any(c.isalpha() and not c.isascii() for c in caption):
             warned = True
-            warnings.warn(f"ROUGE-L sees no letters but a-z; those in {caption!r} vanish", stacklevel=2)
+            warn(f"ROUGE-L sees no letters but a-z; those in {caption!r} vanish")
         return tuple(_WORD.findall(" ".join(tokenizer(caption)).lower()))
 
     return _of_distinct(words, lambda texts: 1.0 - rouge_l(texts))
@@ -163,10 +163,9 @@ def document_frequency(
         return df, DocumentFrequency.from_pooled(predictions, references, tokenizer=tokenizer)
     if df == "references":
         if len(references) < _FEW_DOCUMENTS:
-            warnings.warn(
+            warn(
                 f"CIDEr-D takes document frequencies from the references of {len(references)} examples, too few to "
-                "tell which n-grams are rare (from one example, all distances tie); pass `df`",
-                stacklevel=2,
+                "tell which n-grams are rare (from one example, all distances tie); pass `df`"
             )
         return df, DocumentFrequency.from_references(references, tokenizer=tokenizer)
     loaded = DocumentFrequency.load(df)

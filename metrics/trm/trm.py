@@ -1,7 +1,7 @@
 """TRM: are candidate and reference captions as far from each other as they are among themselves?"""
 
-import warnings
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from vlgauge import caption_sets  # From: "vlgauge[trm] @ git+https://github.com
 from vlgauge import statistics  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import meteor_backends  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import shown  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.settings import warn  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.statistics import threads  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.text import coco_tokens  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
@@ -178,13 +179,9 @@ class Trm(caption_sets.CaptionVectorMetric):
         """Score the caption sets; the card describes the keys."""
         minimum = 1 if self.mean_aggregate else 2
         if self.mean_aggregate and self.distance == "bleu_4" and self.pvalue is not None:
-            warnings.warn(
-                "`trm_base` of BLEU-4 has no permutation test: `trm_base_pvalue` and all that belongs to it are NaN",
-                stacklevel=2,
-            )
+            warn("`trm_base` of BLEU-4 has no permutation test: `trm_base_pvalue` and all that belongs to it are NaN")
         self.check_sizes(predictions, references, minimum=minimum)
         pooled = [[*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True)]
-        order = self.scoring_order(predictions, references, minimum=minimum)
         if self.distance != "precomputed" and distances is not None:
             raise ValueError("`distances` must be left out unless `distance` is 'precomputed', got some")
         examples: Sequence[Any] = given_matrices(distances, pooled) if self.distance == "precomputed" else pooled
@@ -198,15 +195,20 @@ class Trm(caption_sets.CaptionVectorMetric):
             vectors=lambda: self.caption_vectors(predictions, references),
             meteor={"backend": self.backend, "jar": self.jar, "workers": self.workers},
         ) as (matrices_of, made_with):
-            matrices = matrices_of(examples[row] for row in order)
 
-            def scored(rows: list[int], n: int, ways: statistics.Partitions | None) -> Any:
-                stack = np.stack([next(matrices) for _ in rows])
-                return self._score_group(stack, [pooled[row] for row in rows], tokens, n, ways)
+            def inputs(rows: Sequence[int]) -> Iterator[tuple[Sequence[str], Floats]]:
+                return zip((pooled[row] for row in rows), matrices_of(examples[row] for row in rows), strict=True)
+
+            def scored(
+                found: Sequence[tuple[Sequence[str], Floats]], n: int, ways: statistics.Partitions | None
+            ) -> Any:
+                captions, matrices = zip(*found, strict=True)
+                return self._score_group(np.stack(matrices), captions, tokens, n, ways)
 
             return self.score_statistics(
                 predictions,
                 references,
+                inputs,
                 scored,
                 lambda captions, ways: 64 * ways + 48 * captions**2,
                 extreme=extreme,
@@ -218,7 +220,7 @@ class Trm(caption_sets.CaptionVectorMetric):
     def _score_group(
         self,
         distances: Floats,
-        captions: Captions,
+        captions: Sequence[Sequence[str]],
         tokens: Tokenizer,
         n: int,
         ways: statistics.Partitions | None,
@@ -262,10 +264,9 @@ class Trm(caption_sets.CaptionVectorMetric):
         own = callable(self.distance) or self.distance == "precomputed"
         tied = order.max(axis=(1, 2), initial=0) == 0
         if own and (distances[tied].max(axis=(1, 2)) > distances[tied].min(axis=(1, 2))).any():
-            warnings.warn(
+            warn(
                 f"all distances of an example tie, so that its Q is 0, as no gap between them is larger than `tie_tol`="
-                f"{self._tolerance():g}; unless they differ by rounding only, pass a smaller `tie_tol`",
-                stacklevel=2,
+                f"{self._tolerance():g}; unless they differ by rounding only, pass a smaller `tie_tol`"
             )
 
     def _tolerance(self) -> float:

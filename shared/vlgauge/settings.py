@@ -1,4 +1,4 @@
-"""Checks of what a user passes, keywords and rows, with messages that name what would be right."""
+"""What a user is told: checks of keywords and rows, with messages that name what would be right, and warnings."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ import inspect
 import math
 import operator
 import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 PROFILES = ("paper", "embedded")
+# Where no line of the user's is; metric scripts are loaded as parts of evaluate_modules.
+_BETWEEN = ("vlgauge", "evaluate", "evaluate_modules", "contextlib", "functools")
+
 LONGEST_SHOWN = 120  # characters of a value in a message
 
 # Keywords of evaluate.load that the host library understands by itself (evaluate 0.4.6).
@@ -172,6 +177,22 @@ def valid_unicode(text: str, place: str) -> str:
             f"{error.start}; replace it: text.encode('utf-8', 'replace').decode()"
         ) from None
     return text
+
+
+def warn(message: str) -> None:
+    """Warn, at the line of the user's that led here, however many calls of ours and of the host lie between."""
+    frame = sys._getframe(1)
+    while _is_ours(frame) and frame.f_back is not None:
+        frame = frame.f_back
+    # Named outright, since `stacklevel` counts frames, and Python 3.11 cannot leave any out.
+    known, module = frame.f_globals, frame.f_globals.get("__name__", "sys")
+    where = (frame.f_code.co_filename, frame.f_lineno)
+    warnings.warn_explicit(message, UserWarning, *where, module, known.setdefault("__warningregistry__", {}))
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """Whether a frame is of this package, a metric script or the host, or of a context manager or cache of theirs."""
+    return str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN
 
 
 def setting_names(cls: type) -> list[str]:

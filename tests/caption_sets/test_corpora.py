@@ -114,6 +114,7 @@ def test_mixed_sizes_are_told_once_with_their_counts(name, pvalue, advice):
     sides = ragged((3, 4), (2, 2), (3, 4), (1, 4))
     with pytest.warns(UserWarning, match="is a mean over sets of") as caught:
         scored(name, sides, pvalue=pvalue, chunk_bytes=1)
+    assert {warning.filename for warning in caught} == {__file__}
     assert len(caught) == 1
     expected = f"`{name}` is a mean over sets of 2 sizes, whose scores are not comparable: 2 of 3v4, 1 of 2v2; "
     assert str(caught[0].message).startswith(expected + advice.format(name))
@@ -121,8 +122,11 @@ def test_mixed_sizes_are_told_once_with_their_counts(name, pvalue, advice):
 
 def test_many_sizes_are_not_all_named():
     sizes = [(2, 2), (2, 3), (2, 4), (3, 2), (3, 3), (3, 3)]
-    with pytest.warns(UserWarning, match=re.escape("1 of 3v2 and 1 other sizes") + "|2 of 3v3, .* and 1 other sizes"):
+    with pytest.warns(
+        UserWarning, match=re.escape("1 of 3v2 and 1 other sizes") + "|2 of 3v3, .* and 1 other sizes"
+    ) as caught:
         scored("trm", ragged(*sizes))
+    assert {warning.filename for warning in caught} == {__file__}
 
 
 def test_equal_sizes_are_silent():
@@ -135,8 +139,9 @@ def test_equal_sizes_are_silent():
 def test_one_candidate_per_image_is_told(name):
     sides = ragged((1, 3), (1, 1), (0, 2))
     message = f"`{name}` is undefined for all of 3 examples, as each side needs 2 captions or more: 3 have fewer "
-    with pytest.warns(UserWarning, match=message + "candidates, 1 fewer references"):
+    with pytest.warns(UserWarning, match=message + "candidates, 1 fewer references") as caught:
         result = scored(name, sides, pvalue="exact")
+    assert {warning.filename for warning in caught} == {__file__}
     assert result[f"{name}_undefined"] == 3
     assert math.isnan(result[f"{name}_pvalue"])
     assert np.isnan(result[f"{name}_excess_interval"]).all()

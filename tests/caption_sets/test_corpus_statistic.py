@@ -1,7 +1,9 @@
 """Several statistics of one metric: their keys, tests, and which tail speaks against the null hypothesis."""
 
+import evaluate
 import numpy as np
 import pytest
+from folders import TOYS
 
 from vlgauge import caption_sets
 from vlgauge.caption_sets.corpus_statistic import CorpusStatistic
@@ -46,7 +48,25 @@ def test_statistics_without_a_test_have_scores_only():
     assert found.keys("", None) == {}
 
 
-def test_examples_are_asked_for_by_their_sizes():
+@pytest.mark.parametrize("chunk_bytes", [1, 100])
+@pytest.mark.parametrize(("minimum", "order"), [(2, [0, 3, 1, 4]), (1, [0, 3, 1, 4, 2])])
+def test_examples_are_scored_by_their_sizes_each_from_its_own_input(chunk_bytes, minimum, order):
+    metric = evaluate.load(str(TOYS / "set_toy"), chunk_bytes=chunk_bytes, keep_in_memory=True)
     sets = [["a"] * 2, ["a"] * 3, ["a"], ["a"] * 2, ["a"] * 3]
-    assert caption_sets.CaptionSetMetric.scoring_order(sets, sets) == [0, 3, 1, 4]
-    assert caption_sets.CaptionSetMetric.scoring_order(sets, sets, minimum=1) == [0, 3, 1, 4, 2]
+    asked = []
+
+    def inputs(rows):
+        asked.extend(rows)
+        return (10 * row + len(sets[row]) for row in rows)
+
+    def scored(found, n, ways):
+        assert {number % 10 for number in found} == {n}
+        return {"": caption_sets.Statistic(np.array(found) // 10.0)}, [{}] * len(found)
+
+    with pytest.warns(UserWarning, match="sizes") as caught:
+        result = metric.score_statistics(
+            sets, sets, inputs, scored, lambda *_: 50, minimum=minimum, return_details=False, made_with={}
+        )
+    assert asked == order
+    assert result["set_toy_scores"] == pytest.approx([row if row in order else np.nan for row in range(5)], nan_ok=True)
+    assert caught[0].filename == __file__

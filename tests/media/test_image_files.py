@@ -105,8 +105,11 @@ def test_of_several_frames_the_first_is_read_with_a_warning(kind):
     data = encoded(
         RGB, kind, save_all=True, append_images=[ImageOps.mirror(RGB)], **({"lossless": True} if kind == "WEBP" else {})
     )
-    with pytest.warns(UserWarning, match=r"`images\[0\]\[0\]` has more than one frame; only the first is scored"):
+    with pytest.warns(
+        UserWarning, match=r"`images\[0\]\[0\]` has more than one frame; only the first is scored"
+    ) as caught:
         found = decoded(data)
+    assert {warning.filename for warning in caught} == {__file__}
     assert found == pixels(Image.open(io.BytesIO(data)).convert("RGB"))
 
 

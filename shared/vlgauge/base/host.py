@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Any
 
 import evaluate
 import pyarrow as pa
@@ -65,7 +65,7 @@ class StoredRows:
 class HostedMetric(evaluate.Metric):
     """What has to be done around each call of the host; knows nothing of scores."""
 
-    columns: ClassVar[tuple[Column, ...]] = ()
+    columns: tuple[Column, ...] = ()
 
     # Attributes of the host, which declares no types.
     data: Any

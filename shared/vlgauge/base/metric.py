@@ -63,7 +63,7 @@ class Metric(HostedMetric, ABC):
         higher_is_better: Direction of a score.
         needs: Names of the extras or models without which the metric cannot score.
         requires: Oldest version of this package that the script works with.
-        columns: Input columns.
+        columns: Input columns; an instance may set its own before the base is initialized.
         configs: Known values of ``config_name``.
         unsigned: Settings of its own that change no number, see `NOT_IN_SIGNATURE`.
     """
@@ -73,7 +73,7 @@ class Metric(HostedMetric, ABC):
     higher_is_better: ClassVar[bool]
     needs: ClassVar[tuple[str, ...]] = ()
     requires: ClassVar[str] = "0.1"
-    columns: ClassVar[tuple[Column, ...]]
+    columns: tuple[Column, ...]
     configs: ClassVar[tuple[str, ...]] = ()
     unsigned: ClassVar[tuple[str, ...]] = ()
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +23,12 @@ from vlgauge.caption_sets.details import null_histogram, principal_plane
 from vlgauge.caption_sets.vectors import CaptionVectors, encoded_captions, given_captions, groups_of_equal_sizes
 from vlgauge.encoders.sentences.given import checked_encoder, pools, text_encoder
 from vlgauge.encoders.sentences.model import MINILM, POOLINGS
-from vlgauge.settings import one_of, whole_number
+from vlgauge.settings import one_of, warn, whole_number
 
 # Sizes of sets that a warning names; a ragged corpus has dozens.
 _SIZES_NAMED = 4
+
+Input = TypeVar("Input")
 
 # Settings that only the permutation test reads.
 _TEST_SETTINGS = ("pvalue", "max_partitions", "permutations", "seed")
@@ -92,14 +93,6 @@ class CaptionSetMetric(Metric):
             for n, m, _ in groups_of_equal_sizes(predictions, references, minimum=minimum):
                 statistics.check_partition_count(n, m, self.max_partitions)
 
-    @staticmethod
-    def scoring_order(
-        predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], *, minimum: int = 2
-    ) -> list[int]:
-        """Positions of the examples in the order in which `score_statistics` asks for them."""
-        groups = groups_of_equal_sizes(predictions, references, minimum=minimum)
-        return [row for _, _, rows in groups for row in rows]
-
     def score_sets(
         self,
         predictions: Sequence[Sequence[str]],
@@ -121,19 +114,20 @@ class CaptionSetMetric(Metric):
             made_with: Fields of the signature that only this call knows.
         """
 
-        def scored(rows: list[int], n: int, ways: statistics.Partitions | None) -> GroupStatistics:
-            found, details = score_group(rows, n, ways)
+        def scored(rows: Sequence[int], n: int, ways: statistics.Partitions | None) -> GroupStatistics:
+            found, details = score_group(list(rows), n, ways)
             return {"": found}, details
 
         return self.score_statistics(
-            predictions, references, scored, example_bytes, return_details=return_details, made_with=made_with
+            predictions, references, iter, scored, example_bytes, return_details=return_details, made_with=made_with
         )
 
     def score_statistics(
         self,
         predictions: Sequence[Sequence[str]],
         references: Sequence[Sequence[str]],
-        score_group: Callable[[list[int], int, statistics.Partitions | None], GroupStatistics],
+        inputs: Callable[[Sequence[int]], Iterator[Input]],
+        score_group: Callable[[Sequence[Input], int, statistics.Partitions | None], GroupStatistics],
         example_bytes: Callable[[int, int], int],
         *,
         extreme: Mapping[str, str] | None = None,
@@ -143,13 +137,13 @@ class CaptionSetMetric(Metric):
     ) -> dict[str, Any]:
         """The result dictionary of a metric of one or more statistics, from groups of examples of equal sizes.
 
-        The positions that `score_group` gets come in the order of `scoring_order`.
-
         Args:
             predictions: Candidates of each example.
             references: References of each example.
-            score_group: Computes the statistics of the examples at some positions, given the number of candidates and
-                the partitions.
+            inputs: Makes, of the examples at the given rows, what their statistics are computed from, in that order and
+                one at a time, so that those of a group are all that is in memory.
+            score_group: Computes the statistics of some examples from their inputs, the number of candidates and the
+                partitions.
             example_bytes: Working memory of an example, given its number of captions and of partitions.
             extreme: Names of the statistics, "" for the score itself, and which values speak against the null
                 hypothesis: "large" or "small". The name is prefix of the keys.
@@ -164,12 +158,14 @@ class CaptionSetMetric(Metric):
             for name, values in (extreme or {"": "large"}).items()
         }
         details: Details = [{} for _ in predictions]
-        for n, m, rows in groups_of_equal_sizes(predictions, references, minimum=minimum):
+        groups = list(groups_of_equal_sizes(predictions, references, minimum=minimum))
+        made = inputs([row for _, _, rows in groups for row in rows])
+        for n, m, rows in groups:
             ways = self.partitions(n, m)
             step = max(1, self.chunk_bytes // example_bytes(n + m, 1 if ways is None else len(ways.candidates)))
             for start in range(0, len(rows), step):
                 chunk = rows[start : start + step]
-                found, notes = score_group(chunk, n, ways)
+                found, notes = score_group([next(made) for _ in chunk], n, ways)
                 for name, statistic in found.items():
                     tested[name].add(chunk, statistic)
                 for index, (row, note) in enumerate(zip(chunk, notes, strict=True)):
@@ -189,17 +185,15 @@ class CaptionSetMetric(Metric):
             named = ", ".join(f"{counts[size]} of {size}" for size in most)
             rest = f" and {len(counts) - len(most)} other sizes" if len(counts) > len(most) else ""
             advice = "read" if self.pvalue else "load it with `pvalue` and read"
-            warnings.warn(
+            warn(
                 f"`{self.name}` is a mean over sets of {len(counts)} sizes, whose scores are not comparable: "
-                f"{named}{rest}; {advice} `{self.name}_excess` first",
-                stacklevel=2,
+                f"{named}{rest}; {advice} `{self.name}_excess` first"
             )
         elif predictions and not counts:
             few = [sum(len(captions) < 2 for captions in side) for side in (predictions, references)]
-            warnings.warn(
+            warn(
                 f"`{self.name}` is undefined for all of {len(predictions)} examples, as each side needs 2 captions or "
-                f"more: {few[0]} have fewer candidates, {few[1]} fewer references",
-                stacklevel=2,
+                f"more: {few[0]} have fewer candidates, {few[1]} fewer references"
             )
 
     def _test_details(

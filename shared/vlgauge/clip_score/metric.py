@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from vlgauge.base.columns import References, Text
+from vlgauge.base.columns import Column, References, Text
 from vlgauge.base.metric import Metric
 from vlgauge.base.video_columns import OneImage, Videos
 from vlgauge.clip_score.image_rows import Scored, score_images
@@ -25,7 +24,7 @@ from vlgauge.encoders.clip.towers import DTYPES
 from vlgauge.media.frames import DEFAULT_FRAMES, FrameCount, check_n_frames, video_pictures
 from vlgauge.media.pictures import PREPROCESSING, distinct_images
 from vlgauge.results import result_record
-from vlgauge.settings import finite_number, one_of, shown, true_or_false, whole_number
+from vlgauge.settings import finite_number, one_of, shown, true_or_false, warn, whole_number
 from vlgauge.weights.preflight import Preflight
 
 PROMPT = "A photo depicts "
@@ -52,7 +51,7 @@ class ClipScoreMetric(Metric):
         paper_prompt: What its paper lets the encoder read a caption behind.
     """
 
-    columns = (Text("predictions"), OneImage("images"), References("references", optional=True))
+    columns: tuple[Column, ...] = (Text("predictions"), OneImage("images"), References("references", optional=True))
     configs = tuple(VARIANTS)
     own_w: ClassVar[float]
     paper_prompt: ClassVar[str]
@@ -180,7 +179,7 @@ class ClipScoreMetric(Metric):
     def _look_at_videos(self) -> None:
         """Take videos instead of images, in this instance."""
         predictions, _, references = self.columns
-        self.__dict__["columns"] = (predictions, Videos("videos"), references)
+        self.columns = (predictions, Videos("videos"), references)
 
     def _scored_images(self, vectors: ClipVectors, rows: TextRows, cells: Sequence[Any]) -> Scored:
         pictures, picture_of = distinct_images(cells)
@@ -257,8 +256,7 @@ class ClipScoreMetric(Metric):
         }
         for text, count in troubles.items():
             if count:
-                # The caller of `compute`, with `score_rows`, the script's and the host's code between.
-                warnings.warn(f"{count} {text}", stacklevel=7)
+                warn(f"{count} {text}")
 
 
 def checked_variant(variant: Any, config: str) -> str:

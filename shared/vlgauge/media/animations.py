@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+
+from vlgauge.settings import warn
 
 # Threads that decode for a call run in copies of its context, which share this set.
 _seen: ContextVar[set[str] | None] = ContextVar("vlgauge_animations", default=None)
@@ -45,4 +46,4 @@ def _warn(places: set[str]) -> None:
     else:
         images = "image has" if others == 1 else "images have"
         message = f"`{first}` and {others} other {images} more than one frame; only the first of each is scored"
-    warnings.warn(message, stacklevel=3)
+    warn(message)

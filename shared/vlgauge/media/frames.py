@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from vlgauge.media.pictures import ImagePicture, Picture
 from vlgauge.media.video_decoder import COMPLETE, ChosenFrames, Extent, VideoSource
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.remembered import Remembered
+from vlgauge.settings import warn
 
 FrameCount: TypeAlias = int | Literal["all"] | None
 """How many frames: a number, evenly spread; all; None: `DEFAULT_FRAMES` of a file, all of a list."""
@@ -158,10 +158,7 @@ def video_pictures(
     finally:
         executor.shutdown(cancel_futures=True)
     if n_cut:
-        warnings.warn(
-            f"{n_cut} of {len(cells)} videos ended before they should; frames are spread over what could be decoded",
-            stacklevel=2,
-        )
+        warn(f"{n_cut} of {len(cells)} videos ended before they should; frames are spread over what could be decoded")
     return pictures
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Sequence
 from functools import partial
 
 import numpy as np
 
 from vlgauge.progress import Progress
+from vlgauge.settings import warn
 from vlgauge.studies.style_agreement import Labelled, StyleAgreement, check_labelled, style_agreement
 from vlgauge.style import StyleTable
 from vlgauge.style.fitting import checked_mask
@@ -114,8 +114,6 @@ def _held_out(rest: Labelled, out: Labelled, variant: str, progress: Progress) -
     if known and not any(known):
         raise ValueError("`captions` must have others of the style of a held-out one, got none for any; hold out fewer")
     if not all(known):
-        warnings.warn(
-            f"{known.count(False)} of {len(known)} held-out captions have a style that no other has", stacklevel=3
-        )
+        warn(f"{known.count(False)} of {len(known)} held-out captions have a style that no other has")
     scored = _where(out, known, True)
     return style_agreement(*scored, table, variant, references=rest, progress=progress)

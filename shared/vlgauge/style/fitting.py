@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from vlgauge.progress import Progress, progress_bar
+from vlgauge.settings import warn
 from vlgauge.style.counts import KnownCaptions, Table
 from vlgauge.style.tokenizers import TOKENIZERS, Tokens, checked_text, tokenized
 from vlgauge.style.weights import OrderCounts
@@ -36,7 +36,7 @@ def fitted(
     empty = sum(not tokens for tokens in split)
     if empty:
         # Seen from here, the caller stands behind StyleTable.fit.
-        warnings.warn(f"{empty} of {len(split)} captions have no tokens and add nothing to the table", stacklevel=3)
+        warn(f"{empty} of {len(split)} captions have no tokens and add nothing to the table")
     id_of = {style: i for i, style in enumerate(names)}
     ids = np.fromiter((id_of[label] for label in labels), np.int64, len(labels))
     tokens, ngrams = vocabulary_and_ngrams(split)

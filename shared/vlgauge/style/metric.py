@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
-from vlgauge.settings import one_of, shown, true_or_false
+from vlgauge.settings import one_of, shown, true_or_false, warn
 from vlgauge.style.table import StyleTable
 from vlgauge.style.table_sources import FORMS, catalog, checked_source, named_table
 from vlgauge.style.weights import VARIANTS
@@ -86,10 +85,9 @@ class StyleMetric(Metric):
         """Number of predictions that the table was fitted on; one warning if they are scored with themselves."""
         count = int(table.has_captions(captions).sum())
         if count and not self.exclude_self:
-            warnings.warn(
+            warn(
                 f"{count} of {len(captions)} predictions are captions that the style table was fitted on, so their "
                 f"{self.name} is inflated; fit the table on other captions (`held_out=`, split by image), or set "
-                "`exclude_self=True`",
-                stacklevel=6,  # the caller of `compute`, with this, the script's and the host's code between
+                "`exclude_self=True`"
             )
         return count

@@ -8,7 +8,6 @@ from __future__ import annotations
 import codecs
 import itertools
 import threading
-import warnings
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import closing
 from os import PathLike
@@ -19,6 +18,7 @@ import numpy as np
 from vlgauge.files import open_file, unpacked_lines
 from vlgauge.pool import pool
 from vlgauge.progress import progress_bar
+from vlgauge.settings import warn
 from vlgauge.text.word_vector_table import SUFFIX, BrokenTable, WordTable, write_table
 from vlgauge.weights.files import WeightsNotFound, cache_folder, sha256_of
 from vlgauge.writing import Unwritable
@@ -189,14 +189,13 @@ class WordVectorFile:
             except FileNotFoundError:
                 pass
             except BrokenTable as error:
-                warnings.warn(f"{self.table_path} {error}; it is made again", stacklevel=2)
+                warn(f"{self.table_path} {error}; it is made again")
             self._table = self._converted()
             return self._table.rows(words), self._table.shape[1]
         except (OSError, Unwritable, BrokenTable) as error:
-            warnings.warn(
+            warn(
                 f"the table of {self.path.name} cannot be kept in {self.table_path.parent}, the text is read each "
-                f"time: {error}",
-                stacklevel=2,
+                f"time: {error}"
             )
             self._table, self._large = None, False
             return None

@@ -47,8 +47,9 @@ def test_header_and_packing_do_not_matter(tmp_path, header, packed):
 
 
 def test_texts_without_a_known_word_are_zero_and_counted(vector_file):
-    with pytest.warns(UserWarning, match=r"1 of 2 texts have no word in glove\.txt: zero vectors"):
+    with pytest.warns(UserWarning, match=r"1 of 2 texts have no word in glove\.txt: zero vectors") as caught:
         vectors = WordVectors(str(vector_file)).encode(["bird", "cat"])
+    assert {warning.filename for warning in caught} == {__file__}
     assert vectors[0].tolist() == [0.0, 0.0, 0.0]
 
 
@@ -79,8 +80,11 @@ def test_vectors_that_are_packed_badly_are_refused(tmp_path, damage):
 
 def test_only_a_line_feed_ends_a_word_of_the_list(tmp_path):
     (tmp_path / "w.txt").write_bytes("\ufeffdog\r\nhot\u2028dog\x0bcat\nCat\ncat\n".encode())
-    with pytest.warns(UserWarning, match=r"2 of 4 words in w\.txt are in no text: texts are lower-cased and split"):
+    with pytest.warns(
+        UserWarning, match=r"2 of 4 words in w\.txt are in no text: texts are lower-cased and split"
+    ) as caught:
         encoder = BagOfWords(str(tmp_path / "w.txt"))
+    assert {warning.filename for warning in caught} == {__file__}
     assert encoder.encode(["dog Cat"]).tolist() == [[1, 0, 0, 1, 0]]
 
 

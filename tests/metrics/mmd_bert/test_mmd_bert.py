@@ -106,8 +106,9 @@ def test_equal_captions_only(estimator, value):
 
 @pytest.mark.parametrize(("predictions", "references"), [(["a"], ["b", "c"]), ([], ["b", "c"]), (["a", "b"], [])])
 def test_too_few_captions_are_undefined(plain, predictions, references):
-    with pytest.warns(UserWarning, match="`mmd_bert` is undefined for all of 1 examples"):
+    with pytest.warns(UserWarning, match="`mmd_bert` is undefined for all of 1 examples") as caught:
         result = plain.compute(predictions=[predictions], references=[references], embeddings=VECTORS)
+    assert {warning.filename for warning in caught} == {__file__}
     assert math.isnan(result["mmd_bert"])
     assert result["mmd_bert_undefined"] == 1
 

@@ -139,8 +139,9 @@ def test_too_few_captions_are_undefined_and_counted(exact, n, m):
     assert np.isnan(result["trm_separate_pvalues"]).tolist() == [True, False]
     assert result["trm_undefined"] == 1
     assert result["trm"] == result["trm_scores"][1]
-    with pytest.warns(UserWarning, match="`trm` is undefined for all of 1 examples"):
+    with pytest.warns(UserWarning, match="`trm` is undefined for all of 1 examples") as caught:
         alone = exact.compute(predictions=[DOGS[:n]], references=[JETS[:m]])
+    assert {warning.filename for warning in caught} == {__file__}
     assert math.isnan(alone["trm"])
     assert math.isnan(alone["trm_z"])
 

@@ -77,8 +77,11 @@ def test_the_rest_of_the_result_is_the_same():
 
 def test_bleu_has_a_value_and_says_that_it_has_no_p():
     rows = {"predictions": [["a b c d", "x y"]], "references": [["a b c d e", "b c d"]]}
-    with pytest.warns(UserWarning, match="`trm_base` of BLEU-4 has no permutation test: `trm_base_pvalue` and all "):
+    with pytest.warns(
+        UserWarning, match="`trm_base` of BLEU-4 has no permutation test: `trm_base_pvalue` and all "
+    ) as caught:
         result = load(distance="bleu", pvalue="exact").compute(**rows)
+    assert {warning.filename for warning in caught} == {__file__}
     assert load(distance="bleu").compute(**rows)["trm_base"] == result["trm_base"]  # without a test, no warning
     assert result["trm_base"] == pytest.approx((1.0 + 0.0) / 2, abs=1e-6)  # exp(1 - 4/4): the shorter of equally close
     assert math.isnan(result["trm_base_pvalue"])

@@ -78,8 +78,9 @@ def test_distances_that_all_tie_by_the_tolerance_are_told():
     )
     for distance in ("precomputed", lambda a, b: 1e-20 * len(a)):
         given = {"distances": [1e-20 * matrix]} if distance == "precomputed" else {}
-        with pytest.warns(UserWarning, match=message):
+        with pytest.warns(UserWarning, match=message) as caught:
             assert load(distance=distance).compute(**rows, **given)["trm"] == 0.0
+        assert {warning.filename for warning in caught} == {__file__}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = load(distance="precomputed", tie_tol=0.0).compute(**rows, distances=[1e-20 * matrix])
@@ -110,8 +111,9 @@ def test_direction_of_the_distances(distance, between):
 
 def test_few_documents_are_warned_of():
     metric = load(distance="cider_d")
-    with pytest.warns(UserWarning, match="document frequencies from the references of 1 examples, too few"):
+    with pytest.warns(UserWarning, match="document frequencies from the references of 1 examples, too few") as caught:
         result = metric.compute(predictions=[DOGS], references=[JETS])
+    assert {warning.filename for warning in caught} == {__file__}
     assert result["trm"] == 0.0  # ln 1 - ln 1: no n-gram has weight, and all distances tie
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -146,6 +148,7 @@ def test_letters_that_rouge_l_does_not_see_are_warned_of_once():
     metric = load(distance="rouge_l")
     with pytest.warns(UserWarning, match="sees no letters but a-z; those in 'un café' vanish") as caught:
         metric.compute(predictions=[["un café", "née"]], references=[["naïve", "a dog"]])
+    assert {warning.filename for warning in caught} == {__file__}
     assert len(caught) == 1
 
 

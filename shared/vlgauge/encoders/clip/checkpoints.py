@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -26,6 +25,7 @@ from vlgauge.encoders.clip.heads import (
 from vlgauge.encoders.clip.lora import has_lora, merged_lora
 from vlgauge.encoders.clip.model import expected_shapes
 from vlgauge.encoders.clip.tensor_names import normalised
+from vlgauge.settings import warn
 from vlgauge.weights.files import sha256_of
 from vlgauge.weights.known_tensors import refuse_other_tensors
 from vlgauge.weights.reading import checked_file, given_as, read_tensors
@@ -201,10 +201,9 @@ def _compared_with_known(state: State, merged: bool, row: ClipArchitecture, sour
     digest = heads_digest(state)
     if digest not in _warned:
         _warned.add(digest)
-        warnings.warn(
+        warn(
             f"nothing tells whether {source!r} differs from plain CLIP, because the weights of {row.name} are not "
-            f"there; fetch them: vlgauge prefetch clip:{row.name}",
-            stacklevel=2,
+            f"there; fetch them: vlgauge prefetch clip:{row.name}"
         )
     return False
 

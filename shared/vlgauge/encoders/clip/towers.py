@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.settings import warn
 
 if TYPE_CHECKING:
     import torch
@@ -197,9 +197,8 @@ class HalvedBatches:
             if self._limit is not None or len(batch) == 1:
                 raise
         self._limit = (len(batch) + 1) // 2
-        warnings.warn(
+        warn(
             f"the device ran out of memory with a batch of {len(batch)}: going on with {self._limit}; "
-            "pass a smaller `batch_size`",
-            stacklevel=2,
+            "pass a smaller `batch_size`"
         )
         return self(batch)

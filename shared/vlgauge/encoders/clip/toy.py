@@ -8,12 +8,12 @@ what the model can do on scenes that it has not seen.
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.files import DATA
+from vlgauge.settings import warn
 from vlgauge.weights.files import WeightsNotFound, sha256_of
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def tell_of_stories() -> None:
 def _tell_once(text: str) -> None:
     if text not in _TOLD:
         _TOLD.add(text)
-        warnings.warn(text, stacklevel=4)
+        warn(text)
 
 
 def toy_file(name: str = "toy_clip.safetensors") -> Path:

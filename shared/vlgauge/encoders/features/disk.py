@@ -14,7 +14,6 @@ import re
 import threading
 import time
 import uuid
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from os import PathLike
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.encoders.features.shards import BrokenShard, Shard, as_keys, bytes_of, shard_bytes
+from vlgauge.settings import warn
 from vlgauge.writing import PART, STALE_SECONDS, Unwritable, write
 
 LAYOUT = "v1"
@@ -237,7 +237,7 @@ class DiskStore:
         """Warn of something about the folder, once per process."""
         if (self.folder, kind) not in _warned:
             _warned.add((self.folder, kind))
-            warnings.warn(message, stacklevel=4)
+            warn(message)
 
 
 class _Opened:

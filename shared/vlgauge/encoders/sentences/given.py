@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from vlgauge.encoders.clip.tokens import SPELLED, spells_special
 from vlgauge.encoders.sentences.model import sentence_encoder
 from vlgauge.encoders.sentences.words import BagOfWords, WordVectors
 from vlgauge.progress import Progress, progress_bar
+from vlgauge.settings import warn
 from vlgauge.signatures import named
 
 
@@ -76,9 +76,9 @@ class ClipTexts:
         """
         hidden = self._clip.text_hidden(texts, batch_size=batch_size, progress=progress)
         if cut := int(hidden.truncated.sum()):
-            warnings.warn(f"{cut} of {len(texts)} texts have over 77 tokens and were cut by CLIP", stacklevel=2)
+            warn(f"{cut} of {len(texts)} texts have over 77 tokens and were cut by CLIP")
         if special := sum(map(spells_special, texts)):
-            warnings.warn(f"{special} of {len(texts)} texts {SPELLED}", stacklevel=2)
+            warn(f"{special} of {len(texts)} texts {SPELLED}")
         return self._clip.project(hidden.end, "text")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from vlgauge.files import read_text
 from vlgauge.progress import Progress
+from vlgauge.settings import warn
 from vlgauge.signatures import local_name
 from vlgauge.text.word_vectors import read_rows
 from vlgauge.weights.files import sha256_of
@@ -36,10 +36,9 @@ class BagOfWords:
         if not words:
             raise ValueError(f"`encoder` must name a list of words, one per line, got none in {path!r}")
         if lost := sum(word.lower().split() != [word] for word in words):
-            warnings.warn(
+            warn(
                 f"{lost} of {len(words)} words in {file.name} are in no text: texts are lower-cased and split at white "
-                "space, the list is not",
-                stacklevel=2,
+                "space, the list is not"
             )
         self._column = {word: column for column, word in enumerate(words)}
         self.identity = f"bow:{local_name(sha256_of(file))}"
@@ -82,7 +81,5 @@ class WordVectors:
             if known:
                 row[:] = np.mean(known, axis=0)
         if unknown:
-            warnings.warn(
-                f"{unknown} of {len(texts)} texts have no word in {self._file.name}: zero vectors", stacklevel=2
-            )
+            warn(f"{unknown} of {len(texts)} texts have no word in {self._file.name}: zero vectors")
         return vectors
