@@ -57,7 +57,7 @@ def run(examples: Path, output: Path) -> None:
     importlib.import_module("evaluate")
     from vlgauge.catalog import metric_facts
 
-    demo = importlib.import_module("vlgauge.explain")
+    demo = importlib.import_module("vlgauge.explain.sections")
     sections = []
     for number, (name, make_section) in enumerate(demo.SECTIONS.items(), 1):
         print(f"\n[{number}/{len(demo.SECTIONS)}] {name}: {metric_facts(name).measures}", flush=True)

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from vlgauge.explain.d_hm import METRICS, component_scores
-from vlgauge.explain.told_stories import told_stories
+from vlgauge.explain.sections.d_hm import METRICS, component_scores
+from vlgauge.explain.sections.told_stories import told_stories
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 N_STORIES, SEED = 18, 42

@@ -17,9 +17,14 @@ INTERVAL = "_interval"
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+def visible(text: str) -> str:
+    r"""The text with what a terminal or a page would obey shown as its code, such as ``\x1b``."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
 def printable(text: str) -> str:
-    r"""The text in one line, with what a terminal would obey shown as its code, such as ``\x1b``."""
-    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), " ".join(text.split()))
+    """The text in one line, with all that it holds to be seen; see `visible`."""
+    return visible(" ".join(text.split()))
 
 
 def plain(value: Any) -> Any:

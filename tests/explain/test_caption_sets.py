@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vlgauge import explain
+from vlgauge.explain import sections as explain
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from folders import EXAMPLES
 from PIL import Image
 
-from vlgauge.explain import groovist
+from vlgauge.explain.sections import groovist
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from folders import EXAMPLES
 from PIL import Image
 
-from vlgauge.explain import captioned_pictures
+from vlgauge.explain.sections import captioned_pictures
 
 
 @pytest.fixture

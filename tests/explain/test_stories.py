@@ -5,7 +5,7 @@ import json
 import pytest
 from folders import EXAMPLES
 
-from vlgauge import explain
+from vlgauge.explain import sections as explain
 from vlgauge.text.language import words
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from folders import EXAMPLES
 
-from vlgauge import explain
-from vlgauge.explain import marked_words
+from vlgauge.explain import sections as explain
+from vlgauge.explain.sections import marked_words
 
 
 @pytest.fixture

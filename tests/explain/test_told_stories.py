@@ -4,7 +4,7 @@ import math
 
 from folders import EXAMPLES
 
-from vlgauge import explain
+from vlgauge.explain import sections as explain
 from vlgauge.text.noun_phrases import phrase_source
 
 

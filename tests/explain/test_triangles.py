@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import vlgauge
-from vlgauge.explain import trm
+from vlgauge.explain.sections import trm
 
 # Places on a line, and the two candidates; every distance is another.
 PLACES = (0.0, 1.0, 10.0, 22.0)

@@ -5,16 +5,28 @@ from html.parser import HTMLParser
 
 
 class Elements(HTMLParser):
-    """Start tags with their attributes, and the text of marked words."""
+    """Start tags with their attributes, the text, and what was not closed or closed out of turn."""
 
     def __init__(self, page):
         super().__init__()
         self.found = []
         self.text = ""
+        self.unclosed = []
         self.feed(page)
 
     def handle_starttag(self, tag, attributes):
         self.found.append((tag, dict(attributes)))
+        if tag not in ("meta", "img", "br", "link", "input"):
+            self.unclosed.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        if self.unclosed and self.unclosed[-1] == tag:
+            self.unclosed.pop()
+        else:
+            self.unclosed.append(f"/{tag}")
 
     def handle_data(self, data):
         self.text += data

@@ -8,8 +8,8 @@ import pytest
 from demo_page import Elements, articles, table_rows
 from folders import EXAMPLES, SCRIPTS
 
-from vlgauge import explain
 from vlgauge.catalog import metric_facts, metric_names
+from vlgauge.explain import sections as explain
 
 BUNDLED = {name: EXAMPLES / f"{name}.jsonl" for name in ("stories", "caption_sets")}
 STYLED = EXAMPLES / "styled_captions.csv"

@@ -1,36 +1,58 @@
-"""The sections of the demo, one per metric. A new metric gets a file here and an entry in `SECTIONS`."""
+"""Explanations: what a score is made of, for the rows that a user scored, as HTML that needs nothing from elsewhere."""
 
-from . import (
-    clip_s,
-    d_hm,
-    frechet_bert,
-    groovist,
-    mmd_bert,
-    onlystyle,
-    pac_s,
-    rovist,
-    rovist_c,
-    rovist_nr,
-    rovist_vg,
-    stylecider,
-    trm,
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vlgauge.settings import one_of
+
+from .clip_s import ClipS
+from .d_hm import DHm
+from .explanation import Columns, Explanation
+from .frechet_bert import FrechetBert
+from .groovist import Groovist
+from .mmd_bert import MmdBert
+from .onlystyle import OnlyStyle
+from .pac_s import PacS
+from .rovist import Rovist
+from .rovist_c import RovistC
+from .rovist_nr import RovistNr
+from .rovist_vg import RovistVg
+from .stylecider import StyleCider
+from .trm import Trm
+
+# Stories, sets of captions, style, pictures and captions.
+_CLASSES: tuple[type[Explanation], ...] = (
+    RovistNr,
+    RovistC,
+    Groovist,
+    RovistVg,
+    Rovist,
+    DHm,
+    Trm,
+    MmdBert,
+    FrechetBert,
+    OnlyStyle,
+    StyleCider,
+    ClipS,
+    PacS,
 )
-from .pages import page
+EXPLANATIONS: dict[str, type[Explanation]] = {cls.name: cls for cls in _CLASSES}
 
-SECTIONS = {
-    "rovist_nr": rovist_nr.section,
-    "rovist_c": rovist_c.section,
-    "rovist": rovist.section,
-    "d_hm": d_hm.section,
-    "trm": trm.section,
-    "mmd_bert": mmd_bert.section,
-    "frechet_bert": frechet_bert.section,
-    "onlystyle": onlystyle.section,
-    "stylecider": stylecider.section,
-    "clip_s": clip_s.section,
-    "pac_s": pac_s.section,
-    "groovist": groovist.section,
-    "rovist_vg": rovist_vg.section,
-}
 
-__all__ = ["SECTIONS", "page"]
+def explain(name: str, columns: Columns, result: Mapping[str, Any]) -> Explanation:
+    """Explain the scores of a metric.
+
+    Args:
+        name: Name of the metric.
+        columns: The columns that were scored, by name, and ``"id"`` if the rows have names.
+        result: What `compute(..., return_details=True)` returned for them.
+
+    Raises:
+        ValueError: If no metric has this name, or columns or details are missing; all of them are named.
+    """
+    return EXPLANATIONS[one_of("name", name, tuple(EXPLANATIONS))](columns, result)
+
+
+__all__ = ["EXPLANATIONS", "Explanation", "explain"]

@@ -1,149 +1,208 @@
-"""The bundled caption sets: read, scored by kind, and told in the words that the metrics of two sets share."""
+"""What explains the score of two sets of captions: where the captions lie, and what other splits would have scored."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
 
-from vlgauge.media.tables import Rows, read_rows, take_column
-from vlgauge.progress import progress_bar
+from markupsafe import Markup
 
-from .section import Table, extreme_positions, positions_by_kind, shortened
+from .explanation import Explanation
+from .pages import number
+from .plots import Axis, chart, rectangle
 
-DEVICE = "cpu"  # the captions are few, and the digits are the same on every machine with or without a GPU
-TESTED = ("p", "excess", "95 % from", "to")
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+SURPRISING = 0.05  # a p of so much or less is told
+_UNLIKELY = 0.2
 
 
-@dataclass(frozen=True)
-class CaptionSets:
-    """Caption sets and their kinds.
+class CaptionSets(Explanation):
+    """Sets of captions by a model beside sets by people.
 
     Attributes:
-        rows: Each with ``id``, ``predictions`` and ``references``, perhaps ``scene``.
-        ids: What each is called.
-        kinds_at: Positions of the sets of each kind.
+        statistic: What the score of a split is called.
+        ellipses: Whether mean and spread of each side are drawn.
     """
 
-    rows: Rows
-    ids: list[str]
-    kinds_at: dict[str, list[int]]
+    statistic: ClassVar[str] = "score"
+    ellipses: ClassVar[bool] = False
+
+    def pvalue(self, row: int) -> float:
+        """Share of the splits whose score is at least as large; NaN without a test."""
+        return self._per_row("pvalues", row)
+
+    def _per_row(self, key: str, row: int) -> float:
+        values: Sequence[float | None] = self.result.get(f"{self.name}_{key}") or []
+        value = values[row] if values else None
+        return math.nan if value is None else value
+
+    def reference_value(self, row: int) -> float:
+        """What a split at random scores."""
+        return self._per_row("null_means", row)
+
+    @cached_property
+    def axis(self) -> Axis:
+        """An axis that holds all scores and what chance gives."""
+        chance = [self.reference_value(row) for row in range(len(self.scores))]
+        return Axis.holding([*self.scores, *chance, *self.on_axis], self.facts.higher_is_better)
+
+    def extra(self, row: int) -> str:
+        """p, and what a split at random scores."""
+        if math.isnan(self.pvalue(row)):
+            return "no test was run"
+        return f"p {number(self.pvalue(row), 3)} · by chance {number(self.reference_value(row))} (tick)"
+
+    def reason(self, row: int) -> str:
+        """P and the caption that comes most often."""
+        p = self.pvalue(row)
+        most: list[tuple[str, int]] = Counter(self.predictions[row]).most_common(1)
+        parts = [] if math.isnan(p) else [f"p {number(p, 3)}"]
+        if most and most[0][1] > 1:
+            parts.append(f"one caption {most[0][1]} times")
+        n = len(self.predictions[row])
+        return "; ".join(parts) or f"{n} captions, all different"
+
+    def undefined(self, row: int) -> str:
+        """Too few captions on a side."""
+        n = len(self.predictions[row])
+        references = self.columns.get("references")
+        m = "?" if references is None else len(references[row])
+        return f"each side needs two captions or more, and there are {n} by the model and {m} by people"
+
+    def corpus_numbers(self) -> list[tuple[str, str]]:
+        """The test of the whole corpus, where one was run."""
+        if f"{self.name}_pvalue" not in self.result:
+            return []
+        excess = self.result[f"{self.name}_excess"]
+        low, high = self.result.get(f"{self.name}_excess_interval", (math.nan, math.nan))
+        return [
+            ("p of the corpus:", number(self.result[f"{self.name}_pvalue"], 4)),
+            ("excess over chance:", f"{number(excess)} ({number(low)} to {number(high)})"),
+        ]
+
+    def captions(self, row: int) -> dict[str, Any]:
+        """The captions of both sides, equal ones once."""
+        sides = {"model": self.predictions, "people": self.columns.get("references")}
+        return {side: [] if rows is None else list(Counter(rows[row]).items()) for side, rows in sides.items()}
+
+    def meaning(self, row: int) -> str:
+        """What p says, in words."""
+        p = self.pvalue(row)
+        if math.isnan(p):
+            return "No test was run; load the metric with `pvalue` to know how surprising the score is."
+        n = self.details[row].get("n_partitions", 0)
+        ways = (
+            f"{round(p * n)} of {n} ways" if self.details[row].get("exact") else f"{p:.1%} of the ways that were tried"
+        )
+        sentence = f"{ways} to split these captions in two score at least as high"
+        if p <= SURPRISING:
+            return f"Only {sentence}: the two sides differ."
+        if p <= _UNLIKELY:
+            return f"{sentence}: the two sides may differ, but one set this small cannot tell."
+        return f"{sentence}: nothing tells the two sides apart."
+
+    def values(self, row: int) -> dict[str, Any]:
+        """Where the captions lie, the scores of the splits, and the captions."""
+        detail = self.details[row]
+        n = len(self.predictions[row])
+        p = self.pvalue(row)
+        plane, null = detail.get("plane"), detail.get("null")
+        return {
+            "cloud": caption_cloud(plane, n, ellipses=self.ellipses) if plane else "",
+            "null": null_columns(null, self.scores[row], p, self.statistic) if null else "",
+            "captions": self.captions(row),
+            "meaning": self.meaning(row),
+        }
 
 
-def read_caption_sets(examples: Path) -> CaptionSets:
-    """The caption sets of a folder of examples."""
-    rows = read_rows(str(examples / "caption_sets.jsonl"))
-    ids, kinds = (take_column(rows, column) for column in ("id", "kind"))
-    return CaptionSets(rows, ids, positions_by_kind(kinds))
+Point = tuple[float, float]
 
 
-def scored(metric: Any, rows: Rows) -> dict[str, Any]:
-    """What a metric says of some caption sets."""
-    columns = {column: take_column(rows, column) for column in ("predictions", "references")}
-    with warnings.catch_warnings():
-        # The bundled sets are of several sizes on purpose, and the page says of each why it has no score.
-        warnings.filterwarnings("ignore", message=".* is (a mean over sets|undefined for all) of")
-        result: dict[str, Any] = metric.compute(**columns)
-    return result
-
-
-def scored_by_kind(metric: Any, sets: CaptionSets) -> dict[str, dict[str, Any]]:
-    """What a metric says of each kind as a corpus of its own."""
-    return {kind: scored(metric, [sets.rows[i] for i in where]) for kind, where in sets.kinds_at.items()}
-
-
-def scores_of_kinds(name: str, of_kinds: Mapping[str, dict[str, Any]]) -> dict[str, list[float]]:
-    """The scores of each kind."""
-    return {kind: result[f"{name}_scores"] for kind, result in of_kinds.items()}
-
-
-def kind_table(name: str, of_kinds: Mapping[str, dict[str, Any]]) -> Table:
-    """The corpus p of each kind, the excess with its interval, and the mean scores."""
-    return Table(
-        ("kind", "sets", "undefined", *TESTED, "mean score"),
-        [
-            (kind, len(result[f"{name}_scores"]), result[f"{name}_undefined"], *tested(result, name), result[name])
-            for kind, result in of_kinds.items()
-        ],
-    )
-
-
-def tested(result: Mapping[str, Any], name: str) -> tuple[float, float, float, float]:
-    """The numbers that `TESTED` names: corpus p, excess, and both ends of its interval."""
-    low, high = result[f"{name}_excess_interval"]
-    return result[f"{name}_pvalue"], result[f"{name}_excess"], low, high
-
-
-def extremes_table(name: str, sets: CaptionSets, result: dict[str, Any]) -> Table:
-    """The sets with the highest and the lowest score of each kind."""
-    scores, pvalues = result[f"{name}_scores"], result[f"{name}_pvalues"]
-    chosen = [i for where in sets.kinds_at.values() for i in extreme_positions(where, scores)]
-    rows = [(sets.ids[i], scores[i], pvalues[i], shortened(sets.rows[i]["predictions"])) for i in chosen]
-    return Table(("example", "score", "p", "candidates"), rows)
-
-
-def shown_sets(
-    name: str,
-    sets: CaptionSets,
-    result: dict[str, Any],
-    picked: Mapping[str, Sequence[int]],
-    explain: Callable[[int, str], dict[str, Any]],
-) -> dict[str, list[dict[str, Any]]]:
-    """What the page shows of the picked sets of each kind.
+def caption_cloud(plane: Mapping[str, Any], n: int, *, ellipses: bool = False) -> Markup:
+    """Captions as points: discs by the model, triangles by people; near means alike.
 
     Args:
-        name: Name of the metric.
-        sets: Caption sets.
-        result: What the metric says of all of them.
-        picked: Positions to show, by kind.
-        explain: Gives the ``figures`` and the ``meaning`` of the set at a position, and perhaps more ``facts``, each a
-            name and a number; it also gets a name for the plots.
+        plane: ``points`` and ``variance``, see `vlgauge.caption_sets.details.principal_plane`.
+        n: Number of captions by the model, which come first.
+        ellipses: Whether to add the mean of each side and one standard deviation around it.
     """
-    shown: dict[str, list[dict[str, Any]]] = {kind: [] for kind in picked}
-    with progress_bar(sum(map(len, picked.values())), "Drawing") as advance:
-        for kind, where in picked.items():
-            for i in where:
-                row = sets.rows[i]
-                score, facts = result[f"{name}_scores"][i], [("p", result[f"{name}_pvalues"][i])]
-                item = {"scene": "", **row, "score": score, "facts": facts, "undefined": why_undefined(row)}
-                shown[kind].append(item if item["undefined"] else item | explain(i, f"{name}-{i}"))
-                advance(1)
-    return shown
+    xs, ys = ([point[axis] for point in plane["points"]] for axis in (0, 1))
+    outlines = [_ellipse(plane["points"][:n]), _ellipse(plane["points"][n:])] if ellipses else []
+    reach = [point for outline in outlines for point in outline]
+    wide, high = [*xs, *(x for x, _ in reach)], [*ys, *(y for _, y in reach)]
+    middle = (max(wide) + min(wide)) / 2, (max(high) + min(high)) / 2
+    scale = min(236 / max(max(wide) - min(wide), 1e-6), 112 / max(max(high) - min(high), 1e-6))
+
+    def at(point: Point) -> Point:
+        return round(150 + (point[0] - middle[0]) * scale, 1), round(74 - (point[1] - middle[1]) * scale, 1)
+
+    parts = ['<rect class="ground" width="300" height="148" rx="6"/>']
+    for outline, side in zip(outlines, ("model", "people"), strict=False):
+        path = " ".join(f"{x:g},{y:g}" for x, y in map(at, outline))
+        parts.append(f'<polygon class="spread {side}" points="{path}"/>')
+    points = [at((x, y)) for x, y in zip(xs, ys, strict=True)]
+    for (x, y), count in Counter(points[n:]).items():
+        parts.append(f'<path class="people" d="M{x:g} {y - 7:g}l7 12h-14z"/>{_times(x, y, count)}')
+    for (x, y), count in Counter(points[:n]).items():
+        parts.append(f'<circle class="model" cx="{x:g}" cy="{y:g}" r="{9 if count > 1 else 6}"/>{_times(x, y, count)}')
+    label = f"{n} captions by the model as discs, {len(points) - n} by people as triangles; near means alike"
+    parts.append(f'<text x="0" y="164">The plane shows {sum(plane["variance"]):.0%} of the variance.</text>')
+    return chart(300, 168, label, parts)
 
 
-def why_undefined(row: Mapping[str, Any]) -> str:
-    """The reason why a caption set has no score; empty if it has one."""
-    n, m = len(row["predictions"]), len(row["references"])
-    if min(n, m) >= 2:
+def _times(x: float, y: float, count: int) -> str:
+    if count < 2:
         return ""
-    return f"each side needs two captions or more, got {counted(n, 'candidate')} and {counted(m, 'reference')}"
-
-
-def meaning(count: int, total: int, n: int, m: int) -> str:
-    """What a permutation p-value of ``count / total`` means, in words."""
-    p = count / total
-    surprise = "Only " if p <= 0.05 else ""
-    sentence = (
-        f"{surprise}{count} of {total} ways to split these {in_words(n + m)} captions into {in_words(n)} and "
-        f"{in_words(m)} {'gives' if count == 1 else 'give'} a value at least as large as this one"
+    side, anchor = (-14, "end") if x > 40 else (14, "start")
+    return (
+        f'<text class="k" x="{x + side:g}" y="{y + 4:g}" text-anchor="{anchor}">\N{MULTIPLICATION SIGN}{count}</text>'
     )
-    if n == m and count == 2:
-        sentence += " (this split and its mirror image, so no set of this size can have a smaller p)"
-    if p <= 0.05:
-        return f"{sentence}: the candidates are not just more captions of the kind that the references are."
-    if p <= 0.2:
-        return f"{sentence}: the candidates may differ from the references, but one set this small cannot tell."
-    return f"{sentence}: by this test, the candidates could pass for references."
 
 
-def in_words(number: int) -> str:
-    """A small number as a word."""
-    return NUMBERS[number] if number < len(NUMBERS) else str(number)
+def _ellipse(points: Sequence[Sequence[float]]) -> list[Point]:
+    """The points at one standard deviation from the mean of a side, in every direction of the plane."""
+    n = len(points)
+    x, y = (sum(point[axis] for point in points) / n for axis in (0, 1))
+    xx, xy, yy = (
+        sum((point[i] - (x, y)[i]) * (point[j] - (x, y)[j]) for point in points) / max(1, n - 1)
+        for i, j in ((0, 0), (0, 1), (1, 1))
+    )
+    # The symmetric root of [[xx, xy], [xy, yy]].
+    s = math.sqrt(max(0.0, xx * yy - xy * xy))
+    t = math.sqrt(max(xx + yy + 2 * s, 0.0)) or 1.0
+    a, b, c = (xx + s) / t, xy / t, (yy + s) / t
+    turns = [2 * math.pi * k / 48 for k in range(48)]
+    return [(x + a * math.cos(u) + b * math.sin(u), y + b * math.cos(u) + c * math.sin(u)) for u in turns]
 
 
-def counted(number: int, noun: str) -> str:
-    """A number and its noun, such as "one candidate"."""
-    return f"{in_words(number)} {noun}{'' if number == 1 else 's'}"
+def null_columns(null: Mapping[str, Any], observed: float, p: float, statistic: str) -> Markup:
+    """The scores of all splits, those at least as large set apart.
+
+    Args:
+        null: See `vlgauge.caption_sets.details.null_histogram`.
+        observed: The score.
+        p: Of the test.
+        statistic: What a split scores.
+    """
+    counts, below = null["counts"], null["below"]
+    tallest, width = max(counts), 280 / len(counts)
+    parts = []
+    for column, count in enumerate(counts):
+        if count:
+            height = max(1.5, 52 * count / tallest)
+            kind = "bar" if column < below else "as-large told" if p <= SURPRISING else "as-large"
+            x = 10 + column * width
+            parts.append(rectangle(kind, x, 80 - height, max(1.0, width - 1), height))
+    x = 10 + below * width
+    anchor, shift = ("end", 4) if x > 200 else ("start", -4) if x < 100 else ("middle", 0)
+    label = f"{statistic} of {sum(counts)} splits; these captions {number(observed)}; p {number(p, 3)}"
+    parts += [
+        f'<line class="obs" x1="{x:.1f}" x2="{x:.1f}" y1="16" y2="80"/>',
+        f'<text class="k" x="{x + shift:.1f}" y="11" text-anchor="{anchor}">these captions</text>',
+        '<line class="ax" x1="0" x2="300" y1="80" y2="80"/><text x="0" y="97">alike</text>',
+        f'<text x="150" y="97" text-anchor="middle">each of {sum(counts)} splits</text>',
+        '<text x="300" y="97" text-anchor="end">apart</text>',
+    ]
+    return chart(300, 104, label, parts)

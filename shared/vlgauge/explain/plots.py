@@ -1,95 +1,130 @@
-"""Plots as inline SVG: the same bytes each time, colours and text from the style sheet of the page."""
+"""Scores on an axis, as inline SVG without any id: right is always better."""
 
 from __future__ import annotations
 
-import io
 import math
-import re
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-import matplotlib as mpl
 from markupsafe import Markup
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-# Told apart by people with any kind of colour vision (Okabe and Ito); each is replaced by what the style sheet says.
-INK = "#010203"
-GREY = "#8a8b8c"
-CANDIDATE = "#d55e00"
-REFERENCE = "#0072b2"
-_STYLES = {
-    INK: "currentColor",
-    GREY: "var(--grey)",
-    CANDIDATE: "var(--candidate)",
-    REFERENCE: "var(--reference)",
-}
+from .pages import MINUS, number, safe
 
-_SETTINGS: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "vlgauge",
-    "text.parse_math": False,
-    "font.family": "sans-serif",
-    "font.size": 10.0,
-    "axes.titlesize": 11.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "hatch.linewidth": 0.6,
-    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
-}
+N_BINS = 20
 
 
-def new_plot(width: float, height: float) -> tuple[Figure, Axes]:
-    """A figure with one pair of axes; sizes in inches. Draw inside `plot_settings`."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    figure.patch.set_alpha(0.0)
-    axes = figure.add_subplot()
-    axes.patch.set_alpha(0.0)
-    return figure, axes
+@dataclass(frozen=True)
+class Axis:
+    """Where scores lie.
+
+    Attributes:
+        low: Smallest value that is on it.
+        high: Largest one.
+        higher_is_better: Whether it runs from low to high; else backwards.
+    """
+
+    low: float
+    high: float
+    higher_is_better: bool
+
+    @classmethod
+    def holding(cls, values: Iterable[float], higher_is_better: bool) -> Axis:
+        """An axis with round ends that holds these values; NaN is left out."""
+        finite = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
+        low, high = min(finite), max(finite)
+        if high <= low:
+            low, high = low - 0.5, high + 0.5
+        step = 10.0 ** (math.floor(math.log10(high - low)) - 1) * (1 if (high - low) < 2 else 2)
+        low, high = math.floor(round(low / step, 6)) * step, math.ceil(round(high / step, 6)) * step
+        return cls(round(low, 12), round(high, 12), higher_is_better)
+
+    def at(self, value: float) -> float:
+        """Share of the width from the worse end; below 0 or above 1 beyond the axis."""
+        share = (value - self.low) / (self.high - self.low)
+        return share if self.higher_is_better else 1.0 - share
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The values at the worse and at the better end."""
+        low, high = (f"{end:.3g}".replace("-", MINUS) for end in (self.low, self.high))
+        return (low, high) if self.higher_is_better else (high, low)
 
 
-def plot_settings() -> AbstractContextManager[None]:
-    """Context in which plots are drawn and written."""
-    return mpl.rc_context(_SETTINGS)
+Dot = tuple[float, str]
+"""A value and what it is: "good", "bad", "neither", "mean" or "own"."""
+
+_ORDER = ("neither", "bad", "good", "mean", "own")
 
 
-def svg(figure: Figure, name: str, label: str) -> Markup:
-    """The figure as an SVG element that fills the width it is given.
+def dots(values: Sequence[Dot], axis: Axis, label: str, radius: float = 3.5) -> Markup:
+    """Values on an axis: a good one is a disc, a bad one a ring, any other a tick; NaN is left out."""
+    drawn = [_dot(value, kind, axis, radius) for kind in _ORDER for value, its in values if its == kind]
+    line = '<line class="axisline" x1="0" x2="100%" y1="8" y2="8"/>'
+    return Markup(f'<svg class="dots" role="img" aria-label="{safe(label)}">{line}{"".join(drawn)}</svg>')
+
+
+def _dot(value: float, kind: str, axis: Axis, radius: float) -> str:
+    if math.isnan(value):
+        return ""
+    share = axis.at(value)
+    if share < -0.001 or share > 1.001:
+        x, arrow = ("0", "M4 -4L-2 0L4 4") if share < 0 else ("100%", "M-4 -4L2 0L-4 4")
+        return f'<svg x="{x}" y="8" overflow="visible"><path class="off {kind}" d="{arrow}"/></svg>'
+    x = percent(share)
+    if kind in ("neither", "mean"):
+        top = 5 if kind == "neither" else 1
+        return f'<line class="{kind}" x1="{x}" x2="{x}" y1="{top}" y2="{16 - top}"/>'
+    return f'<circle class="{kind}" cx="{x}" cy="8" r="{radius:g}"/>'
+
+
+def percent(share: float) -> str:
+    """A share of a width, kept inside it."""
+    return f"{100 * min(1.0, max(0.0, share)):.1f}%"
+
+
+def rectangle(kind: str, x: float, y: float, width: float, height: float) -> str:
+    """A rectangle of a kind that the style sheet knows."""
+    return f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
+
+
+def chart(width: int, height: int, label: str, parts: Iterable[str]) -> Markup:
+    """Parts of our own as a plot that fills the width it is given.
 
     Args:
-        figure: What was drawn, inside `plot_settings`.
-        name: Unique on the page, of letters, digits and hyphens; starts every id, as those of two figures would meet.
+        width: Of the coordinates of its parts.
+        height: The same.
         label: What there is to see, for those who do not see it.
+        parts: Elements of SVG.
     """
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-    text = buffer.getvalue()
-    head, _, inside = text[text.index("<svg") :].partition(">")
-    view = re.search(r'viewBox="[^"]*"', head)
-    for colour, style in _STYLES.items():
-        inside = inside.replace(colour, style)
-    inside = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", inside)
-    inside = re.sub(r"<style.*?</style>", "", inside)  # would hold for the whole page, whose style sheet has it
-    start = Markup('<svg role="img" aria-label="{}" {}>').format(label, Markup(view.group() if view else ""))
-    return start + Markup(inside.strip())
+    size = f'viewBox="0 0 {width} {height}"'
+    return Markup(f'<svg class="plot" {size} role="img" aria-label="{safe(label)}">{"".join(parts)}</svg>')
 
 
-def scores_by_kind(metric: str, scores: Mapping[str, Sequence[float]], direction: str) -> Markup:
-    """One row of dots per kind, one dot per example, and a bar at their mean."""
-    with plot_settings():
-        figure, axes = new_plot(5.4, 0.7 + 0.3 * len(scores))
-        for row, values in enumerate(scores.values()):
-            defined = [value for value in values if not math.isnan(value)]
-            axes.axhline(row, color=GREY, linewidth=0.5, zorder=0)
-            axes.plot(defined, [row] * len(defined), "o", color=REFERENCE, markersize=7, alpha=0.55, markeredgewidth=0)
-            if defined:
-                axes.plot([math.fsum(defined) / len(defined)], [row], "|", color=INK, markersize=16, markeredgewidth=2)
-            else:
-                axes.text(0.02, row, "undefined", transform=axes.get_yaxis_transform(), va="center", style="italic")
-        axes.set_yticks(range(len(scores)), list(scores))
-        axes.set_ylim(len(scores) - 0.4, -0.6)
-        axes.tick_params(axis="y", length=0)
-        axes.set_xlabel(f"{metric} ({direction}); one dot per example, bar: mean")
-        return svg(figure, f"{metric}-kinds", f"Scores of {metric} by kind of example; the table has their means.")
+def histogram(scores: Sequence[float], axis: Axis, mean: float, label: str) -> Markup:
+    """How many scores lie where, with a line at their mean; what is beyond the axis stands in its last column."""
+    counts = [0] * N_BINS
+    for score in scores:
+        if not math.isnan(score):
+            counts[min(N_BINS - 1, max(0, int(axis.at(score) * N_BINS)))] += 1
+    tallest = max(counts) or 1
+    parts = []
+    for column, count in enumerate(counts):
+        if count:
+            height = max(1.5, 78 * count / tallest)
+            x, top = 100 * column / N_BINS, 96 - height
+            parts.append(
+                f'<rect class="bar" x="{x:g}%" y="{top:.1f}" width="4.7%" height="{height:.1f}"/>'
+                f'<text class="k" x="{x + 2.35:g}%" y="{top - 5:.1f}" text-anchor="middle">{count}</text>'
+            )
+    worse, better = axis.ends
+    parts.append('<line class="ax" x1="0" x2="100%" y1="96" y2="96"/>')
+    parts.append(f'<text x="0" y="112">{worse}</text><text x="100%" y="112" text-anchor="end">{better}</text>')
+    parts.append('<text x="100%" y="128" text-anchor="end">better →</text>')
+    if not math.isnan(mean):
+        share = axis.at(mean)
+        at, anchor, shift = percent(share), *(("end", -6) if share > 0.5 else ("start", 6))
+        parts.append(
+            f'<line class="obs" x1="{at}" x2="{at}" y1="2" y2="96"/>'
+            f'<text class="k" x="{at}" dx="{shift}" y="11" text-anchor="{anchor}">mean {number(mean)}</text>'
+        )
+    return Markup(f'<svg class="plot histogram" role="img" aria-label="{safe(label)}">{"".join(parts)}</svg>')

@@ -1,61 +1,67 @@
-"""RoViST: grounding, coherence and non-redundancy of drawn stories as the parts of a bar."""
+"""RoViST: the sum of grounding, coherence and non-redundancy, and what explains each of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import math
+from functools import cached_property
 from typing import Any
 
-import vlgauge
-from vlgauge.results import mean_of_defined
+from .explanation import Explanation
+from .pages import number
+from .plots import Axis, dots
+from .rovist_c import RovistC
+from .rovist_nr import RovistNr
+from .rovist_vg import RovistVg
 
-from .pages import fragment
-from .part_plots import stacked_parts
-from .section import Say, Section, Table, extreme_positions, positions_by_kind, shortened
-from .told_stories import picture_columns, told_stories
-
-NAME = "rovist"
-PARTS = {"vg": "grounding (scaled)", "c": "coherence", "nr": "non-redundancy"}
+PARTS: dict[str, tuple[str, type[Explanation]]] = {
+    "vg": ("grounding", RovistVg),
+    "c": ("coherence", RovistC),
+    "nr": ("non-redundancy", RovistNr),
+}
 
 
-def section(examples: Path, say: Say) -> Section:
-    """Score drawn stories, told well and badly, and draw the parts of each score."""
-    stories = told_stories()
-    say(f"Scoring {len(stories)} stories of five drawn pictures")
-    metric: Any = vlgauge.load(NAME, keep_in_memory=True, profile="embedded", device="cpu", scale_vg=True)
-    columns = picture_columns(stories)
-    result = metric.compute(predictions=[story.sentences for story in stories], **columns, return_details=True)
-    scores, details = result[f"{NAME}_scores"], result[f"{NAME}_details"]
-    kinds_at = positions_by_kind([story.kind for story in stories])
-    picked = [i for where in kinds_at.values() for i in extreme_positions(where, scores)]
-    say("Drawing the parts of the scores")
-    order = [i for where in kinds_at.values() for i in where]
-    plot = stacked_parts(
-        f"{NAME}-parts",
-        [stories[i].name for i in order],
-        {word: [details[i][part] for i in order] for part, word in PARTS.items()},
-        [scores[i] for i in order],
-        "score of a story, made up of its three parts",
-    )
-    signatures = {name: result[f"{NAME}_{name}_signature"] for name in PARTS}
-    return Section(
-        metric=NAME,
-        signature=result[f"{NAME}_signature"],
-        scores={kind: [scores[i] for i in where] for kind, where in kinds_at.items()},
-        by_kind=kind_table(details, kinds_at),
-        extremes=Table(
-            ("example", "score", "story"),
-            [(stories[i].name, scores[i], shortened(stories[i].sentences)) for i in picked],
-        ),
-        body=fragment(NAME, plot=plot, signatures=signatures),
+class Rovist(Explanation):
+    """Stories with the three parts of their score."""
+
+    name = "rovist"
+    reading = (
+        "The score is a sum: do the pictures show the nouns, does each sentence follow, and how little is said twice.",
+        "Read the parts first, as a sum hides which of them is low.",
+        "Without scaling, grounding has the largest numbers and leads the sum.",
     )
 
+    @cached_property
+    def parts(self) -> dict[str, Explanation]:
+        """The explanation of each part; each is shown on an axis of its own."""
+        columns = {**self.columns}
+        return {
+            name: cls(columns, self.result) for name, (_, cls) in PARTS.items() if f"{cls.name}_details" in self.result
+        }
 
-def kind_table(details: Sequence[Mapping[str, float]], kinds_at: Mapping[str, Sequence[int]]) -> Table:
-    """Means of the score and of its parts over the stories of each kind."""
-    columns = ("score", *PARTS)
-    rows = [
-        (kind, len(where), *(mean_of_defined([details[i][column] for i in where]) for column in columns))
-        for kind, where in kinds_at.items()
-    ]
-    return Table(("kind", "stories", "mean score", *(f"mean {word}" for word in PARTS.values())), rows)
+    def reason(self, row: int) -> str:
+        """The three parts."""
+        detail = self.details[row]
+        return " · ".join(f"{word} {number(detail[name])}" for name, (word, _) in PARTS.items())
+
+    def undefined(self, row: int) -> str:
+        """A part has no score."""
+        lacking = [word for name, (word, _) in PARTS.items() if (v := self.details[row][name]) is None or math.isnan(v)]
+        return f"{' and '.join(lacking)} could not be scored"
+
+    def values(self, row: int) -> dict[str, Any]:
+        """Each part on its axis, and what explains it."""
+        detail = self.details[row]
+        rows = []
+        for name, (word, cls) in PARTS.items():
+            every: list[float] = [math.nan if one[name] is None else one[name] for one in self.details]
+            axis = Axis.holding([*every, 0.0, 1.0], higher_is_better=True)
+            value = every[row]
+            others = [(other, "neither") for other in every]
+            plot = dots([*others, (value, "own")], axis, f"{word} {number(value)}, among all {len(every)} stories", 5)
+            part = self.parts.get(name)
+            body = None if part is None or part.is_undefined(row) else part.body(row)
+            why = "" if part is None or part.is_undefined(row) else part.reason(row)
+            rows.append(
+                {"word": word, "metric": cls.name, "value": detail[name], "plot": plot, "body": body, "why": why}
+            )
+        return {"rows": rows}

@@ -1,67 +1,55 @@
-"""RoViST-C: drawn stories with the probability that each sentence follows from the one before."""
+"""RoViST-C: how likely each sentence follows from the one before."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import vlgauge
-from vlgauge.results import mean_of_defined
+from .explanation import Explanation
+from .pages import number
+from .plots import percent
 
-from .pages import fragment
-from .section import Say, Section, Table, extreme_positions, positions_by_kind, shortened
-from .told_stories import FOREIGN, told_stories
-
-NAME = "rovist_c"
-N_OPEN = 2  # stories per kind that stand open; the others unfold
+DOUBTED = 0.5
 
 
-def section(examples: Path, say: Say) -> Section:
-    """Score drawn stories, in order and not, and show which sentences do not follow."""
-    # A story of other pictures reads like its own one: no picture is looked at.
-    stories = [story for story in told_stories() if story.kind != FOREIGN]
-    say(f"Scoring {len(stories)} drawn stories")
-    metric: Any = vlgauge.load(NAME, keep_in_memory=True, profile="embedded", device="cpu")
-    result = metric.compute(predictions=[story.sentences for story in stories], return_details=True)
-    scores, details = result[f"{NAME}_scores"], result[f"{NAME}_details"]
-    kinds_at = positions_by_kind([story.kind for story in stories])
-    picked = [i for where in kinds_at.values() for i in extreme_positions(where, scores)]
-    return Section(
-        metric=NAME,
-        signature=result[f"{NAME}_signature"],
-        scores={kind: [scores[i] for i in where] for kind, where in kinds_at.items()},
-        by_kind=_kind_table({kind: [details[i] for i in where] for kind, where in kinds_at.items()}),
-        extremes=Table(
-            ("example", "score", "story"),
-            [(stories[i].name, scores[i], shortened(stories[i].sentences)) for i in picked],
-        ),
-        body=fragment(
-            NAME,
-            kinds={
-                kind: [{"name": stories[i].name, "score": scores[i], "lines": lines(details[i])} for i in where]
-                for kind, where in kinds_at.items()
-            },
-            n_open=N_OPEN,
-        ),
+class RovistC(Explanation):
+    """Stories with the probability that each sentence follows."""
+
+    name = "rovist_c"
+    reading = (
+        "For each sentence a model says how likely it follows from what stands before it; the score is the mean.",
+        "1 is a story in which every sentence follows; a sentence that is said again at once counts as 0.",
+        "It reads the text alone and judges order, not truth: a coherent story of other pictures scores as well.",
     )
+    on_axis = (0.0, 1.0)
+
+    def reason(self, row: int) -> str:
+        """The sentence that follows least."""
+        detail = self.details[row]
+        values = [(value, index) for index, value in enumerate(detail["probabilities"], 2)]
+        lowest, index = min(values)
+        if lowest >= DOUBTED:
+            return f"every sentence follows, with {number(lowest)} or more"
+        n = sum(value < DOUBTED for value, _ in values)
+        return f"{n} of {len(values)} do not follow; lowest: sentence {index}, {number(lowest)}"
+
+    def undefined(self, row: int) -> str:
+        """Too few sentences."""
+        return "the story has fewer than two sentences, so none follows another"
+
+    def values(self, row: int) -> dict[str, Any]:
+        """Each sentence with the probability that it follows; None for the first."""
+        detail = self.details[row]
+        return {"lines": sentence_lines(detail)}
 
 
-def _kind_table(of_kinds: Mapping[str, list[dict[str, Any]]]) -> Table:
-    rows = []
-    for kind, details in of_kinds.items():
-        pairs = [value for detail in details for value in detail["probabilities"]]
-        same = sum(flag for detail in details for flag in detail["identical"])
-        doubted = sum(value < 0.5 for value in pairs) - same
-        mean = mean_of_defined([detail["score"] for detail in details])
-        rows.append((kind, len(details), len(pairs), doubted, same, mean))
-    return Table(("kind", "stories", "pairs", "below 0.5", "identical", "mean score"), rows)
-
-
-def lines(detail: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Each sentence with the probability that it follows from the one before; None for the first."""
-    sentences, flags = detail["sentences"], detail["identical"]
-    found = [{"text": text, "probability": None, "identical": False} for text in sentences[:1]]
-    for text, probability, identical in zip(sentences[1:], detail["probabilities"], flags, strict=True):
-        found.append({"text": text, "probability": probability, "identical": identical})
-    return found
+def sentence_lines(detail: Any) -> list[dict[str, Any]]:
+    """What is shown of each sentence: text, probability and its width, and whether it repeats the one before."""
+    lines: list[dict[str, Any]] = [{"text": text, "probability": None} for text in detail["sentences"][:1]]
+    rows = zip(detail["sentences"][1:], detail["probabilities"], detail["identical"], strict=True)
+    for text, probability, identical in rows:
+        width = percent(max(probability, 0.01))
+        again = bool(identical)
+        lines.append(
+            {"text": text, "probability": probability, "width": width, "again": again, "doubted": probability < DOUBTED}
+        )
+    return lines

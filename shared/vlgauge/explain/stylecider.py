@@ -1,141 +1,90 @@
-"""StyleCIDEr: captions with the words marked that they share with captions of their style, or that none of them has."""
+"""StyleCIDEr: the words that a caption shares with references of its style, or that none of them has."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
+from .marks import AGAINST, FOR, Mark, pieces_of_runs
+from .pages import quoted, signed
+from .styled import StyledCaption, share_mark, weights, weights_note
 
-import vlgauge
-
-from .marked_words import (
-    LOWERED,
-    RAISED,
-    Mark,
-    level,
-    marked_caption,
-    named_weights,
-    ngram_weights,
-    signed,
-    weights_note,
-)
-from .pages import fragment
-from .section import Say, Section
-from .styled_captions import (
-    Floats,
-    StyledCaptions,
-    better_style,
-    extremes_table,
-    read_styled_captions,
-    scores_by_style,
-    shaded_means,
-    style_table,
-)
-
-NAME = "stylecider"
-STEPS = (0.0002, 0.001, 0.004)  # a word gets a mark, and a stronger one, if it adds so much
-WEIGHT_STEPS = (0.05, 0.12, 0.2)  # or, without any reference that has it, if it weighs so much
-N_OPEN = 3  # captions per style that stand open; the others unfold
-N_CLOSEST = 2  # references shown below a caption
-N_LISTED = 3  # n-grams named beside a reference
+STEPS = (0.0002, 0.004)  # a word gets a mark, and a strong one, if it adds so much
+MISSED = (0.05, 0.2)  # or if no reference has it and it weighs so much
+N_CLOSEST = 2  # references that are shown
 
 
-def section(examples: Path, say: Say) -> Section:
-    """Score the captions that were held out against those of the table and show what they share."""
-    corpus = read_styled_captions(examples)
-    n_fitted = sum(corpus.table.captions)
-    say(f"Scoring {len(corpus.captions)} captions against the {n_fitted} captions of the style table, by style")
-    metric: Any = vlgauge.load(NAME, keep_in_memory=True, table=corpus.table)
-    result = _against(metric, corpus, corpus.styles, return_details=True)
-    scores, matrix = result[f"{NAME}_scores"], score_matrix(metric, corpus)
-    say("Marking the words")
-    shown = {style: [_shown(corpus, result, matrix, i) for i in where] for style, where in corpus.styles_at.items()}
-    return Section(
-        metric=NAME,
-        signature=result[f"{NAME}_signature"],
-        scores=scores_by_style(corpus, scores),
-        by_kind=style_table(corpus, scores, matrix),
-        extremes=extremes_table(corpus, scores),
-        body=fragment(
-            NAME,
-            styles=shown,
-            matrix=shaded_means(corpus, matrix),
-            n_fitted=n_fitted,
-            n_scored=len(corpus.captions),
-            n_open=N_OPEN,
-            steps=STEPS,
-            weight_steps=WEIGHT_STEPS,
-        ),
+class StyleCider(StyledCaption):
+    """Captions with the words marked that they share with their references."""
+
+    name = "stylecider"
+    reading = (
+        "The score is how alike a caption and its references are, where an n-gram counts by what it says about style.",
+        "Words that every style has count next to nothing; a shared turn of the style counts most.",
+        "Against many references of other pictures scores are small; compare captions of one set of references only.",
     )
+    on_axis = (0.0,)
+
+    def reason(self, row: int) -> str:
+        """The n-grams that it shares, and those that it has alone."""
+        parts = self.details[row]["references"]
+        shared: dict[str, dict[str, Any]] = {}
+        for gram in (gram for part in parts for gram in part["raised"]):
+            known = shared.setdefault(gram["ngram"], {**gram, "share": 0.0})
+            known["share"] += gram["share"]
+        if not shared:
+            return "shares no n-gram that says anything about the style"
+        best = max(shared.values(), key=lambda gram: gram["share"])
+        n = sum(any(gram["ngram"] == best["ngram"] for gram in part["raised"]) for part in parts)
+        return f"shares {quoted(best['ngram'])} with {n} of {len(parts)} references"
+
+    def values(self, row: int) -> dict[str, Any]:
+        """The caption with its words marked, and the references that are nearest."""
+        detail = self.details[row]
+        caption, references = self.predictions[row], self.columns.get("references")
+        closest = sorted(detail["references"], key=lambda part: -part["score"])[:N_CLOSEST]
+        texts = {
+            id(part): None if references is None else references[row][k] for k, part in enumerate(detail["references"])
+        }
+        return {
+            "pieces": pieces_of_runs(caption, detail["tokens"], word_marks(detail)),
+            "closest": [
+                {
+                    "score": part["score"],
+                    "pieces": pieces_of_runs(
+                        texts[id(part)] or " ".join(part["tokens"]), part["tokens"], shared_marks(part)
+                    ),
+                }
+                for part in closest
+                if part["score"] > 0.0
+            ],
+        }
 
 
-def _against(
-    metric: Any, corpus: StyledCaptions, reference_styles: list[str], *, return_details: bool = False
-) -> dict[str, Any]:
-    """Scores of all captions, each against the captions of the table of some style, weighed for its own style."""
-    references = [corpus.fitted[style] for style in reference_styles]
-    result: dict[str, Any] = metric.compute(
-        predictions=corpus.captions, references=references, styles=corpus.styles, return_details=return_details
-    )
-    return result
-
-
-def score_matrix(metric: Any, corpus: StyledCaptions) -> Floats:
-    """Scores against the captions of every style, shape ``(n_captions, |S|)``."""
-    results = (_against(metric, corpus, [style] * len(corpus.captions)) for style in corpus.table.styles)
-    return np.array([result[f"{NAME}_scores"] for result in results]).T
-
-
-def _shown(corpus: StyledCaptions, result: dict[str, Any], matrix: Floats, i: int) -> dict[str, Any]:
-    """What the page shows of a caption."""
-    detail = result[f"{NAME}_details"][i]
-    texts = corpus.fitted[corpus.styles[i]]
-    parts = detail["references"]
-    closest = sorted(range(len(parts)), key=lambda k: (-parts[k]["score"], k))[:N_CLOSEST]
-    return {
-        "name": corpus.names[i],
-        "score": result[f"{NAME}_scores"][i],
-        "better": better_style(corpus, matrix, i),
-        "pieces": marked_caption(corpus.captions[i], detail["tokens"], word_marks(detail)),
-        "closest": [
-            {
-                "score": parts[k]["score"],
-                "pieces": marked_caption(texts[k], parts[k]["tokens"], shared_marks(parts[k])),
-                "shared": named_weights(ngram_weights(parts[k]["raised"]), N_LISTED),
-            }
-            for k in closest
-            if parts[k]["score"] > 0.0
-        ],
-    }
-
-
-def word_marks(detail: dict[str, Any]) -> list[Mark | None]:
+def word_marks(detail: Mapping[str, Any]) -> list[Mark | None]:
     """Marks of the words of a caption: those that it shares with references, and those that none of them has."""
-    tokens, parts = detail["tokens"], detail["references"]
+    tokens = detail["tokens"]
     shares: dict[str, float] = {}
-    weights: dict[str, float] = {}
+    shared: dict[str, float] = {}
     missed: dict[str, float] = {}
-    for part in parts:
-        weights |= ngram_weights(part["raised"])
-        missed |= ngram_weights(gram for gram in part["lowered"] if gram["side"] == "prediction")
+    for part in detail["references"]:
+        shared |= weights(part["raised"])
+        missed |= weights(gram for gram in part["lowered"] if gram["side"] == "prediction")
         for gram in part["raised"]:
             shares[gram["ngram"]] = shares.get(gram["ngram"], 0.0) + gram["share"]
-    shared = {ngram: weights[ngram] for ngram in sorted(shares, key=lambda ngram: -shares[ngram])}
+    leading = {ngram: shared[ngram] for ngram in sorted(shared, key=lambda ngram: -shares[ngram])}
     marks: list[Mark | None] = []
-    for place, (token, share) in enumerate(zip(tokens, detail["words"], strict=True)):
-        mark = None
-        if reached := level(share, STEPS):
-            mark = Mark(RAISED, reached, f"adds {signed(share, 4)}; {weights_note(tokens, place, shared)}")
-        elif token not in shared and (reached := level(missed.get(token, 0.0), WEIGHT_STEPS)):
-            mark = Mark(LOWERED, reached, f"in no reference; weight: {token} {signed(missed[token])}")
+    for index, (token, share) in enumerate(zip(tokens, detail["words"], strict=True)):
+        mark = share_mark(share, STEPS, f"adds {signed(share, 4)}; weights: {weights_note(tokens, index, leading)}")
+        if mark is None and token not in shared and abs(missed.get(token, 0.0)) >= MISSED[0]:
+            weight = missed[token]
+            mark = Mark(AGAINST, abs(weight) >= MISSED[1], f"in no reference; weight: {token} {signed(weight)}")
         marks.append(mark)
     return marks
 
 
-def shared_marks(part: dict[str, Any]) -> list[Mark | None]:
-    """Marks of the words of a reference that the caption has too, as strong as what they add to its score."""
-    tokens = part["tokens"]
-    weights = ngram_weights(gram for gram in part["raised"] if gram["share"] >= STEPS[0])
-    notes = [weights_note(tokens, place, weights) for place in range(len(tokens))]
-    return [Mark(RAISED, 1, f"shared; {note}") if note else None for note in notes]
+def shared_marks(part: Mapping[str, Any]) -> list[Mark | None]:
+    """Marks of the words of a reference that the caption has too."""
+    known = weights(gram for gram in part["raised"] if gram["share"] >= STEPS[0])
+    notes = [weights_note(part["tokens"], index, known) for index in range(len(part["tokens"]))]
+    return [Mark(FOR, note=f"shared; {note}") if note else None for note in notes]

@@ -1,150 +1,138 @@
-"""TRM: which side of the triangles of captions is the shortest, and how often it would be in other splits."""
+"""TRM: how often the side within a set is the shortest, the middle or the longest of a triangle."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+import math
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from markupsafe import Markup
 
-import vlgauge
-from vlgauge.distances.cider import DocumentFrequency
-from vlgauge.distances.meteor_backends import open_meteor
-from vlgauge.statistics import partitions
+from .caption_sets import SURPRISING, CaptionSets
+from .pages import number
+from .plots import chart, rectangle
 
-from .caption_plots import null_histogram
-from .caption_sets import (
-    TESTED,
-    CaptionSets,
-    extremes_table,
-    read_caption_sets,
-    scored,
-    scored_by_kind,
-    scores_of_kinds,
-    shown_sets,
-    tested,
-)
-from .pages import fragment
-from .section import Say, Section, Table, extreme_positions
-from .triangle_plots import RANKS, SIDES, triangle_picture
+RANKS = ("shortest", "middle", "longest")
+# Key of the details, whose two captions the side joins.
+SIDES = (("counts_lone_reference", "the model"), ("counts_lone_candidate", "people"))
 
-NAME = "trm"
-TIE_TOLERANCE = 1e-12  # the metric's own for METEOR
-
-Floats = npt.NDArray[np.float64]
-
-# By whether candidates and references are closer among themselves than a random split has them.
-VERDICTS = {
-    (True, True): "each set keeps to itself, so the candidates say something else than the references",
-    (True, False): "the candidates lie closer together than the references do",
-    (False, True): "the candidates lie farther apart than the references do",
-    (False, False): "captions are closer to those of the other set than to those of their own, as where each set "
-    "avoids saying anything twice",
-}
+_TALLEST, _GROUND, _WIDTH = 104.0, 134.0, 40.0
+# Ends of the side within a set and the lone caption, by rank: small triangles below the columns.
+_TRIANGLES = (((-6, 12), (6, 12), (0, -14)), ((-13, 11), (9, 11), (4, -6)), ((-18, 10), (18, 10), (0, 1)))
 
 
-def section(examples: Path, say: Say) -> Section:
-    """Score the caption sets and show their triangles."""
-    sets = read_caption_sets(examples)
-    say(f"Scoring {len(sets.rows)} caption sets with METEOR and with CIDEr-D distances")
-    metric: Any = vlgauge.load(NAME, keep_in_memory=True, pvalue="exact", tie_tol=TIE_TOLERANCE)
-    result = scored(metric, sets.rows)
-    # One table of document frequencies for all kinds, so that a score does not depend on the kind.
-    df = DocumentFrequency.from_references(row["references"] for row in sets.rows)
-    by_cider: Any = vlgauge.load(NAME, keep_in_memory=True, pvalue="exact", distance="cider_d", df=df)
-    of_kinds = scored_by_kind(metric, sets)
-    table = _kind_table(of_kinds, scored_by_kind(by_cider, sets))
-    first = {kind: extreme_positions(where, result[f"{NAME}_scores"]) for kind, where in sets.kinds_at.items()}
-    picked = {kind: list(dict.fromkeys([*first[kind], *where])) for kind, where in sets.kinds_at.items()}
-    say(f"Drawing the plots of {len(sets.rows)} caption sets")
-    shown = shown_sets(NAME, sets, result, picked, lambda i, name: _explained(metric, sets, result, i, name))
-    return Section(
-        metric=NAME,
-        signature=result[f"{NAME}_signature"],
-        scores=scores_of_kinds(NAME, of_kinds),
-        by_kind=table,
-        extremes=extremes_table(NAME, sets, result),
-        body=fragment(NAME, kinds=shown, n_open={kind: len(where) for kind, where in first.items()}),
+class Trm(CaptionSets):
+    """Caption sets with their triangles."""
+
+    name = "trm"
+    reading = (
+        "Take two captions of one side and one of the other: is the thick line between the two the shortest, the "
+        "middle or the longest side of the triangle?",
+        "If the model writes as people do, each happens a third of the time; Q adds up how far the thirds are missed.",
+        "Read p first, the share of all ways to split these captions that are at least as uneven: few captions miss "
+        "the thirds by chance, so fair sets do not reach 0.",
     )
+    on_axis = (0.0,)
+    statistic = "Q"
+
+    def reason(self, row: int) -> str:
+        """P and the share that is farthest from a third."""
+        shares = [(self.shares(row, key), whose) for key, whose in SIDES]
+        found = [
+            (abs(share - 1 / 3), share, rank, whose)
+            for of, whose in shares
+            for share, rank in zip(of, RANKS, strict=True)
+        ]
+        _, share, rank, whose = max(found, key=lambda one: one[0])
+        p = "" if math.isnan(self.pvalue(row)) else f"p {number(self.pvalue(row), 3)}; "
+        return f"{p}two by {whose}: the {rank} side in {share:.0%}"
+
+    def extra(self, row: int) -> str:
+        """p, chance, and Q with both kinds of triangles apart."""
+        separate = self._per_row("separate_scores", row)
+        return super().extra(row) + ("" if math.isnan(separate) else f" · separate {number(separate)}")
+
+    def shares(self, row: int, key: str) -> list[float]:
+        """How often the side within a set is the shortest, the middle and the longest."""
+        counts: Sequence[float] = self.details[row][key]
+        return [count / sum(counts) for count in counts]
+
+    def values(self, row: int) -> dict[str, Any]:
+        """The six columns, and what p says."""
+        told = self.pvalue(row) <= SURPRISING
+        groups = [(self.shares(row, key), whose) for key, whose in SIDES]
+        return {
+            "thirds": thirds(groups, told=told),
+            "captions": self.captions(row),
+            "meaning": self.meaning(row),
+        }
 
 
-def _kind_table(by_meteor: dict[str, dict[str, Any]], by_cider: dict[str, dict[str, Any]]) -> Table:
-    rows = []
-    for kind, result in by_meteor.items():
-        numbers = (*tested(result, NAME), result[NAME], result[f"{NAME}_null_mean"])
-        separate = (result[f"{NAME}_separate_pvalue"], result[f"{NAME}_separate_excess"])
-        cider = (by_cider[kind][f"{NAME}_pvalue"], by_cider[kind][f"{NAME}_excess"])
-        rows.append((kind, len(result[f"{NAME}_scores"]), result[f"{NAME}_undefined"], *numbers, *separate, *cider))
-    others = ("p (separate)", "excess (separate)", "p (CIDEr-D)", "excess (CIDEr-D)")
-    titles = (*TESTED, "mean Q", "by chance", *others)
-    return Table(("kind", "sets", "undefined", *titles), rows)
-
-
-def _explained(metric: Any, sets: CaptionSets, result: dict[str, Any], i: int, name: str) -> dict[str, Any]:
-    """Plots and words that explain the score of a caption set."""
-    formulas = sys.modules[type(metric).__module__]
-    row = sets.rows[i]
-    with open_meteor() as meteor:
-        distances = next(iter(meteor.matrices([[*row["predictions"], *row["references"]]])))
-    levels = formulas.levels(distances[None], metric.tie_tol)
-    shares, q = triangles_of_splits(formulas, levels, len(row["predictions"]))
-    pvalues = result[f"{NAME}_pvalues"][i], result[f"{NAME}_separate_pvalues"][i]
-    return {
-        "figures": [triangle_picture(name, shares), null_histogram(name, q, "Q")],
-        "facts": [
-            ("p", pvalues[0]),
-            ("Q by chance", result[f"{NAME}_null_means"][i]),
-            ("separate Q", result[f"{NAME}_separate_scores"][i]),
-            ("p (separate)", pvalues[1]),
-        ],
-        "meaning": meaning(shares, *pvalues),
-    }
-
-
-def triangles_of_splits(formulas: Any, levels: npt.NDArray[np.signedinteger], n: int) -> tuple[Floats, Floats]:
-    """How often the side within a set has which rank, and Q, in every split, by the metric's own functions.
+def thirds(groups: Sequence[tuple[Sequence[float], str]], *, told: bool) -> Markup:
+    """Columns against a line at a third, each above a triangle of its kind.
 
     Args:
-        formulas: The module of the metric.
-        levels: shape ``(1, N, N)``, order of the distances, the n candidates first.
-        n: Number of candidates.
-
-    Returns:
-        Shares, shape ``(P, 2, 3)``: lone candidate and lone reference, by rank; and Q, shape ``(P,)``. The observed
-        split comes first.
+        groups: Shares by rank, and whose two captions the side joins: the model's first.
+        told: Whether what is above a third is set apart, because chance hardly explains it.
     """
-    splits = partitions(n, levels.shape[1] - n, pvalue="exact").candidates
-    # The candidates of each split to the front: P examples with the same split have the counts of all.
-    order = np.argsort(~splits, axis=1, kind="stable")
-    tests = formulas.triangle_tests(levels[0][order[:, :, None], order[:, None, :]], splits[:1])
-    counts: Floats = tests.counts
-    return counts / counts.sum(axis=2, keepdims=True), tests.q[0, :, 0]
+    parts, label = [], []
+    for group, (shares, whose) in enumerate(groups):
+        x0 = group * 156
+        label.append(
+            f"two by {whose}: " + ", ".join(f"{rank} {share:.0%}" for rank, share in zip(RANKS, shares, strict=True))
+        )
+        parts.append(f'<text class="k" x="{x0 + 72}" y="10" text-anchor="middle">two by {whose}</text>')
+        for rank, share in enumerate(shares):
+            parts.append(_column(x0 + 6 + rank * 46, share, told))
+            parts.append(_triangle(rank, x0 + 26 + rank * 46, _GROUND + 27, by_model=group == 0))
+            parts.append(
+                f'<text x="{x0 + 26 + rank * 46}" y="{_GROUND + 62:g}" text-anchor="middle">{RANKS[rank]}</text>'
+            )
+        line = f'x1="{x0}" x2="{x0 + 144}"'
+        at = _GROUND - _TALLEST / 3
+        parts.append(f'<line class="third" {line} y1="{at:.1f}" y2="{at:.1f}"/>')
+        parts.append(f'<line class="ax" {line} y1="{_GROUND:g}" y2="{_GROUND:g}"/>')
+    return chart(300, 204, f"{'; '.join(label)}. Fair would be a third each.", parts)
 
 
-def meaning(shares: Floats, pvalue: float, separate_pvalue: float) -> str:
-    """What the triangles of a caption set say, in words.
+def _column(x: float, share: float, told: bool) -> str:
+    height, third = share * _TALLEST, _TALLEST / 3
+    top = _GROUND - max(height, third) - 4
+    fair = min(height, third)
+    parts = [rectangle("bar", x, _GROUND - fair, _WIDTH, fair)]
+    if height > third:
+        parts.append(rectangle("ex" if told else "bar over", x, _GROUND - height, _WIDTH, height - third))
+        if told:
+            parts.append(f'<path class="hatch" d="{_hatch(x, _GROUND - height, height - third)}"/>')
+    elif told:
+        parts.append(rectangle("lack", x + 0.5, _GROUND - third, _WIDTH - 1, third - height))
+    parts.append(f'<text class="k" x="{x + _WIDTH / 2:g}" y="{top:.1f}" text-anchor="middle">{share:.0%}</text>')
+    return "".join(parts)
 
-    Args:
-        shares: shape ``(P, 2, 3)``, as `triangles_of_splits` makes them.
-        pvalue: p of the pooled Q.
-        separate_pvalue: p of the separate Q.
-    """
-    expected = shares.mean(axis=0)
-    excess = shares[0] - expected
-    ends = [(side, lone, pair, rank) for side, lone, pair, *_ in SIDES for rank in (0, 2)]
-    side, lone, pair, rank = max(ends, key=lambda end: round(abs(excess[end[0], end[3]]), 9))
-    sentence = (
-        f"The side between two {pair} is the {RANKS[rank]} in {shares[0, side, rank]:.0%} of the triangles with a lone "
-        f"{lone}, where a random split gives {expected[side, rank]:.0%}"
+
+def _hatch(x: float, y: float, height: float, gap: float = 6.0) -> str:
+    """Lines at 45 degrees within a column: no pattern, as that would need an id of its own on the page."""
+    lines, start = [], gap
+    while start < _WIDTH + height:
+        # From the left or the bottom edge to the top or the right one, along u + v = start.
+        u0, u1 = max(0.0, start - height), min(_WIDTH, start)
+        lines.append(f"M{x + u0:.1f} {y + start - u0:.1f}L{x + u1:.1f} {y + start - u1:.1f}")
+        start += gap
+    return "".join(lines)
+
+
+def _triangle(rank: int, x: float, y: float, *, by_model: bool) -> str:
+    (ax, ay), (bx, by), (cx, cy) = (((x + u), (y + v)) for u, v in _TRIANGLES[rank])
+
+    def point(px: float, py: float, model: bool) -> str:
+        if model:
+            return f'<circle class="model" cx="{px:g}" cy="{py:g}" r="4.2"/>'
+        return f'<path class="people small" d="M{px:g} {py - 5:g}l4.8 8.4h-9.6z"/>'
+
+    return (
+        f'<path class="side2" d="M{ax:g} {ay:g}L{cx:g} {cy:g}L{bx:g} {by:g}"/>'
+        + f'<path class="side1" d="M{ax:g} {ay:g}L{bx:g} {by:g}"/>'
+        + point(ax, ay, by_model)
+        + point(bx, by, by_model)
+        + point(cx, cy, not by_model)
     )
-    closer = excess[:, 0] - excess[:, 2] > 0.0
-    verdict = VERDICTS[bool(closer[1]), bool(closer[0])]
-    # Two tests were made, so the smaller p counts twice.
-    p = 2.0 * min(pvalue, separate_pvalue)
-    if p <= 0.05:
-        return f"{sentence}: {verdict}."
-    if p <= 0.2:
-        return f"{sentence}: it may be that {verdict}, but one set this small cannot tell."
-    return f"{sentence}: many other splits of these captions are as uneven."

@@ -1,0 +1,134 @@
+"""What explains the score of a caption beside its picture or video: other captions of it, and frames by words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable
+from functools import cached_property
+from typing import Any
+
+from .explanation import Explanation
+from .marks import NIL, Mark, Piece, pieces, word_spans
+from .pages import number
+from .pictures import frames_of, thumbnail
+
+N_LADDER = 5  # captions of one picture that stand open; the others are folded
+N_FRAMES = 5
+
+
+class CaptionedPicture(Explanation):
+    """Captions beside their pictures or videos."""
+
+    on_axis = (0.0,)
+
+    @cached_property
+    def of_videos(self) -> bool:
+        """Whether videos were scored."""
+        return self.columns.get("videos") is not None
+
+    @cached_property
+    def _seen(self) -> Any:
+        return self.columns.get("videos" if self.of_videos else "images")
+
+    @cached_property
+    def _rows_of(self) -> dict[Hashable, list[int]]:
+        """Rows by what they show, best first."""
+        rows: dict[Hashable, list[int]] = {}
+        for row in [] if self._seen is None else self.worst_first[::-1]:
+            rows.setdefault(_same(self._seen[row]), []).append(row)
+        return rows
+
+    def captions_of(self, row: int) -> list[int]:
+        """The rows of the same picture, best first."""
+        return self._rows_of.get(_same(self._seen[row]), [row]) if self._seen is not None else [row]
+
+    def reason(self, row: int) -> str:
+        """Its rank among the captions of its picture, else the cosine."""
+        rows = self.captions_of(row)
+        texts = []
+        if len(rows) > 1:
+            texts.append(
+                f"rank {rows.index(row) + 1} of {len(rows)} captions of its {'video' if self.of_videos else 'picture'}"
+            )
+        texts.append(self._parts(row))
+        return "; ".join(texts)
+
+    def _parts(self, row: int) -> str:
+        detail = self.details[row]
+        if self.of_videos:
+            return f"fine {number(detail['fine'])} · coarse {number(detail['coarse'])}"
+        return f"cosine {number(detail['cosine'])}"
+
+    def extra(self, row: int) -> str:
+        """Cosine or its parts, and the score with references."""
+        with_references = self.result.get(f"ref_{self.name}_scores")
+        more = f" · with references {number(with_references[row])}" if with_references else ""
+        note = " · text was cut" if self.details[row].get("truncated") else ""
+        return self._parts(row) + more + note
+
+    def label_of(self, row: int) -> str:
+        """What a caption among the others of its picture is called."""
+        return self.title(row)
+
+    def undefined(self, row: int) -> str:
+        """What is looked at cannot be read."""
+        return f"the {'video' if self.of_videos else 'picture'} could not be read"
+
+    def values(self, row: int) -> dict[str, Any]:
+        """The picture, the captions that were scored with it, and the nearest reference."""
+        rows = self.captions_of(row)
+        texts = self.predictions
+        own = str(texts[row])
+        ladder = [
+            {
+                "row": other,
+                "own": other == row,
+                "score": self.scores[other],
+                "bar": self.bar(other),
+                "pieces": differing(own, str(texts[other])) if other != row else [Piece(own)],
+            }
+            for other in rows
+        ]
+        # The caption itself stands open, whatever its rank.
+        kept = rows[:N_LADDER] if row in rows[:N_LADDER] else [*rows[: N_LADDER - 1], row]
+        references = self.columns.get("references")
+        nearest = self.details[row].get("best_reference")
+        reference = None
+        if references is not None and nearest is not None:
+            cell = references[row]
+            reference = cell if isinstance(cell, str) else cell[nearest]
+        return {
+            "picture": None if self.of_videos or self._seen is None else thumbnail(self._seen[row]),
+            "frames": self._frames(row) if self.of_videos else [],
+            "ladder": [one for one in ladder if one["row"] in kept],
+            "more": [one for one in ladder if one["row"] not in kept],
+            "reference": reference,
+        }
+
+    def _frames(self, row: int) -> list[dict[str, Any]]:
+        """The frames that words saw best, each with its words."""
+        words: dict[int, list[str]] = {}
+        for token in self.details[row].get("tokens", []):
+            if not token["token"].startswith("<|"):
+                words.setdefault(token["frame"], []).append(token["token"])
+        chosen = sorted(sorted(words, key=lambda frame: -len(words[frame]))[:N_FRAMES])
+        shown = frames_of(self._seen[row], chosen)
+        return [{"number": frame, "picture": shown.get(frame), "words": words[frame]} for frame in chosen]
+
+
+def _same(seen: Any) -> Hashable:
+    """What tells that two rows show one picture: its path, else the object itself."""
+    return str(seen) if isinstance(seen, (str, os.PathLike)) else id(seen)
+
+
+def differing(own: str, other: str) -> list[Piece]:
+    """Another caption in pieces, with the words marked that a caption has not."""
+    left = own.lower().split()
+    words, marks = other.split(), list[Mark | None]()
+    for word in words:
+        if word.lower() in left:
+            left.remove(word.lower())
+            marks.append(None)
+        else:
+            marks.append(Mark(NIL))
+    return pieces(other, word_spans(other, words), marks)

@@ -1,0 +1,235 @@
+"""What the numbers of a result mean, and why each example has its score, to look at."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from statistics import median
+from typing import Any, ClassVar
+
+from markupsafe import Markup, escape
+
+import vlgauge
+from vlgauge.catalog import metric_facts
+from vlgauge.results import mean_of_defined
+from vlgauge.settings import whole_number
+from vlgauge.signatures import parse_signature
+from vlgauge.statistics import bootstrap_interval
+
+from .pages import fragment, number
+from .plots import Axis, dots, histogram, percent
+
+Columns = Mapping[str, Sequence[Any] | None]
+
+N_UNDEFINED = 5  # rows without a score that a report shows
+
+
+class Explanation(ABC):
+    """The scores of a metric for some examples, and why they are what they are.
+
+    A metric has a class of its own, which says what explains a score, and a template of its name.
+
+    Attributes:
+        name: Name of the metric.
+        reading: How to read its numbers, in three sentences.
+        on_axis: Values that every axis of this metric holds.
+        digits: Of a score.
+        columns: The columns that were scored.
+        predictions: What was scored.
+        scores: One per example.
+        details: What `compute` said of each.
+    """
+
+    name: ClassVar[str]
+    reading: ClassVar[tuple[str, str, str]]
+    on_axis: ClassVar[tuple[float, ...]] = ()
+    digits: ClassVar[int] = 2
+
+    def __init__(self, columns: Columns, result: Mapping[str, Any]) -> None:
+        lacking = [f"`columns[{'predictions'!r}]`"] if columns.get("predictions") is None else []
+        lacking += [
+            f"`result[{key!r}]`" for part in ("scores", "details") if (key := f"{self.name}_{part}") not in result
+        ]
+        if lacking:
+            raise ValueError(
+                f"{' and '.join(lacking)} must be there to explain {self.name}; pass the columns that were scored, and "
+                "what `compute(..., return_details=True)` returned for them"
+            )
+        self.columns, self.result = columns, result
+        self.predictions: Sequence[Any] = columns["predictions"]  # type: ignore[assignment]  # checked above
+        self.scores: list[float] = [math.nan if one is None else one for one in result[f"{self.name}_scores"]]
+        self.details: list[Mapping[str, Any]] = result[f"{self.name}_details"]
+        for name in ("predictions", "id"):
+            cells = columns.get(name)
+            if cells is not None and len(cells) != len(self.scores):
+                raise ValueError(
+                    f"`columns[{name!r}]` must have one row per score, got {len(cells)} for {len(self.scores)} scores; "
+                    "pass the columns that were scored"
+                )
+
+    # -- what a metric says of itself --------------------------------------------------------------------------------
+    @abstractmethod
+    def reason(self, row: int) -> str:
+        """Why an example has its score, in a few words."""
+
+    @abstractmethod
+    def values(self, row: int) -> dict[str, Any]:
+        """What the template shows of an example."""
+
+    def undefined(self, row: int) -> str:
+        """Why an example has no score."""
+        return "the metric could not score it"
+
+    def extra(self, row: int) -> str:
+        """Further numbers beside a score."""
+        return ""
+
+    def reference_value(self, row: int) -> float:
+        """A value to compare the score with, which gets a tick; NaN for none."""
+        return math.nan
+
+    # -- facts of the whole ------------------------------------------------------------------------------------------
+    @cached_property
+    def facts(self) -> Any:
+        """Question, range and direction."""
+        return metric_facts(self.name)
+
+    @property
+    def signature(self) -> str:
+        """How the numbers were made."""
+        return str(self.result.get(f"{self.name}_signature", ""))
+
+    @cached_property
+    def settings(self) -> dict[str, str]:
+        """The fields of the signature."""
+        return parse_signature(self.signature)[1]
+
+    @property
+    def is_toy(self) -> bool:
+        """Whether a toy made a number: an encoder of our own under the embedded profile."""
+        signatures = [value for key, value in self.result.items() if key.endswith("_signature")]
+        fields = [parse_signature(text)[1] for text in signatures]
+        return any(one.get("profile") == "embedded" and one.get("enc", "").startswith("vlgauge-") for one in fields)
+
+    @cached_property
+    def axis(self) -> Axis:
+        """An axis that holds all scores."""
+        return Axis.holding([*self.scores, *self.on_axis], self.facts.higher_is_better)
+
+    @cached_property
+    def worst_first(self) -> list[int]:
+        """The rows with a score, worst first; ties in the order of the file."""
+        sign = 1.0 if self.facts.higher_is_better else -1.0
+        rows = [row for row, score in enumerate(self.scores) if not math.isnan(score)]
+        return sorted(rows, key=lambda row: sign * self.scores[row])
+
+    def title(self, row: int) -> str:
+        """What an example is called: its id, else its number from 0."""
+        ids = self.columns.get("id")
+        return f"row {row}" if ids is None else str(ids[row])
+
+    def is_undefined(self, row: int) -> bool:
+        """Whether an example has no score."""
+        return math.isnan(self.scores[row])
+
+    def body(self, row: int) -> Markup:
+        """What explains the score of an example."""
+        if self.is_undefined(row):
+            return fragment("undefined", why=self.undefined(row), text=self.predictions[row])
+        return fragment(self.name, metric=self, row=row, **self.values(row))
+
+    def badge(self, row: int, tone: str = "") -> Markup:
+        """The score of an example, and where it lies.
+
+        Args:
+            row: Of the example.
+            tone: "good" or "bad" where that is known; neither for a file of a user.
+        """
+        kind = tone or "own"
+        shown = [(self.scores[row], kind), (self.reference_value(row), "neither")]
+        label = f"{number(self.scores[row], self.digits)} on an axis whose right end is better"
+        return fragment("badge", metric=self, row=row, tone=tone, dots=dots(shown, self.axis, label, 6))
+
+    # -- what is looked at -------------------------------------------------------------------------------------------
+    def example(self, row: int, *, tone: str = "", title: str | None = None, why: str = "") -> Markup:
+        """One example and what explains its score.
+
+        Args:
+            row: Its number, from 0.
+            tone: "good" or "bad" where that is known; neither for a file of a user.
+            title: Headline; its id or number otherwise.
+            why: What it shows, in a sentence.
+
+        Raises:
+            IndexError: If there is no such row.
+        """
+        if not 0 <= row < len(self.scores):
+            raise IndexError(f"`row` must be a row of the result, 0 to {len(self.scores) - 1}, got {row}")
+        headline = self.title(row) if title is None else title
+        return fragment("example", metric=self, row=row, tone=tone, title=headline, why=why)
+
+    def summary(self) -> Markup:
+        """The scores as a whole: mean with interval, distribution, how to read them, signature."""
+        mean, n = mean_of_defined(self.scores), len(self.scores)
+        defined = [score for score in self.scores if not math.isnan(score)]
+        interval = bootstrap_interval(self.scores) if len(defined) > 1 else None
+        label = f"Histogram of {len(defined)} scores" + (
+            f" from {number(min(defined))} to {number(max(defined))}, mean {number(mean)}; right is better"
+            if defined
+            else ""
+        )
+        return fragment(
+            "summary",
+            metric=self,
+            mean=mean,
+            n=n,
+            n_undefined=n - len(defined),
+            middle=median(defined) if defined else math.nan,
+            interval=interval,
+            plot=histogram(self.scores, self.axis, mean, label),
+            corpus=self.corpus_numbers(),
+        )
+
+    def corpus_numbers(self) -> list[tuple[str, str]]:
+        """Numbers of the corpus that are no mean of scores, and their names."""
+        return []
+
+    def bar(self, row: int) -> str:
+        """Where a score lies, as a width."""
+        return percent(max(0.02, self.axis.at(self.scores[row])))
+
+    def html(self, *, worst: int = 10, best: int = 5, title: str = "") -> str:
+        """A page of its own: the summary, then the worst and the best rows explained, and some without a score.
+
+        Args:
+            worst: How many rows with the worst scores.
+            best: How many of the others with the best scores.
+            title: Headline; the number of examples and the metric otherwise.
+
+        Raises:
+            ValueError: If a number is no whole number of at least 0.
+        """
+        worst, best = whole_number("worst", worst, 0), whole_number("best", best, 0)
+        lowest = self.worst_first[:worst]
+        others = self.worst_first[len(lowest) :]
+        undefined = [row for row in range(len(self.scores)) if self.is_undefined(row)]
+        page = fragment(
+            "page",
+            metric=self,
+            title=title or f"{len(self.scores)} examples, scored by {self.name}",
+            worst=lowest,
+            best=others[::-1][:best],
+            undefined=undefined[:N_UNDEFINED],
+            n_undefined=len(undefined),
+            version=vlgauge.__version__,
+        )
+        return f"{page}\n"
+
+    def _repr_html_(self) -> str:
+        """The page in a frame, so that its style does not touch that of a notebook."""
+        return (
+            f'<iframe title="{escape(self.name)}" srcdoc="{escape(self.html())}" sandbox '
+            'style="width: 100%; height: 720px; border: 0"></iframe>'
+        )

@@ -1,0 +1,79 @@
+"""What explains a story beside its pictures: its phrases or nouns, numbered, and the regions that they found."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from .explanation import Explanation
+from .marks import Mark, Piece
+from .pages import quoted, signed
+from .pictures import boxed_pictures
+
+NEXT_TO_NOTHING = 0.1
+MUCH = 0.3
+
+
+class GroundedStory(Explanation):
+    """Stories beside their pictures.
+
+    Attributes:
+        parts: Key of the details that holds what was looked for.
+        amount: Key of a part that holds what it did.
+    """
+
+    parts: ClassVar[str]
+    amount: ClassVar[str]
+
+    @abstractmethod
+    def note(self, part: Mapping[str, Any], n_parts: int) -> str:
+        """What a part did, in numbers."""
+
+    def mark(self, part: Mapping[str, Any], number: int, n_parts: int) -> Mark:
+        """Mark of a part of a story."""
+        amount = part[self.amount] or 0.0
+        tone = "nil" if abs(amount) < NEXT_TO_NOTHING else "for" if amount > 0 else "against"
+        against = tone == "against"
+        value = signed(amount) if against else ""
+        return Mark(tone, against and amount <= -MUCH, self.note(part, n_parts), number, value)
+
+    def reason(self, row: int) -> str:
+        """The parts that did least."""
+        parts = [part for part in self.details[row][self.parts] if part[self.amount] is not None]
+        lowest = sorted(parts, key=lambda part: part[self.amount])[:2]
+        return "least by " + ", ".join(f"{quoted(part['text'])} {signed(part[self.amount])}" for part in lowest)
+
+    def undefined(self, row: int) -> str:
+        """Nothing to look for, or nowhere to look."""
+        if not self.details[row].get(self.parts):
+            return f"the story has no {self.parts.replace('_', ' ').removesuffix('s')} to look for"
+        return "no picture has a region to look at"
+
+    def values(self, row: int) -> dict[str, Any]:
+        """Sentences and pictures, side by side where there are as many, and a table of the parts."""
+        detail = self.details[row]
+        parts = detail[self.parts]
+        marks = [self.mark(part, number, len(parts)) for number, part in enumerate(parts, 1)]
+        images = self.columns.get("images")
+        cell = None if images is None else images[row]
+        pictures = boxed_pictures(cell if cell is None or isinstance(cell, Sequence) else [cell], parts, marks)
+        sentences = marked_parts(detail["sentences"], [part["text"] for part in parts], marks)
+        beside = len(pictures) == len(sentences)
+        return {"sentences": sentences, "pictures": pictures, "beside": beside, "parts": parts}
+
+
+def marked_parts(sentences: Sequence[str], parts: Sequence[str], marks: Sequence[Mark]) -> list[list[Piece]]:
+    """The sentences in pieces; parts come in the order of the story, each is looked for behind the last one."""
+    left = list(zip(parts, marks, strict=True))
+    found = []
+    for sentence in sentences:
+        lower = sentence.lower()
+        within = lower if len(lower) == len(sentence) else sentence
+        row, end = [], 0
+        while left and (start := within.find(left[0][0].lower(), end)) >= 0:
+            text, mark = left.pop(0)
+            row += [Piece(sentence[end:start]), Piece(sentence[start : start + len(text)], mark)]
+            end = start + len(text)
+        found.append([*row, Piece(sentence[end:])])
+    return found

@@ -1,0 +1,131 @@
+"""Pictures that stand in the page itself, and what was found in them."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+from PIL import Image
+
+from vlgauge.media.frames import video_pictures
+from vlgauge.media.images import image_cell, open_image
+from vlgauge.media.videos import video_cell
+
+from .marks import Mark
+from .plots import chart
+
+SIDE = 168  # pixels of the longer side of what is shown
+_ALL_OF_IT = 0.94  # a region of so much of width and height is the whole picture
+_QUALITY = 80
+
+
+@dataclass(frozen=True)
+class Thumbnail:
+    """A picture made small.
+
+    Attributes:
+        address: Its bytes as an address.
+        width: Of the picture itself, in pixels.
+        height: The same.
+    """
+
+    address: Markup
+    width: int
+    height: int
+
+
+def thumbnail(image: Any, place: str = "images") -> Thumbnail | None:
+    """A picture of a column made small; None for one that cannot be read."""
+    try:
+        return small(open_image(image_cell(image, place), place, convert="early"))
+    except (ValueError, TypeError):
+        return None
+
+
+def small(picture: Image.Image) -> Thumbnail:
+    """A picture made small, as PNG of few colours or as JPEG, whichever takes fewer bytes."""
+    shown = picture.convert("RGB")
+    shown.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
+    drawn, photo = io.BytesIO(), io.BytesIO()
+    shown.quantize(64).save(drawn, "PNG", optimize=True)
+    shown.save(photo, "JPEG", quality=_QUALITY, optimize=True)
+    kind, data = min(("png", drawn.getvalue()), ("jpeg", photo.getvalue()), key=lambda form: len(form[1]))
+    # A drawing of few colours keeps its edges.
+    if len(drawn.getvalue()) < 2 * len(photo.getvalue()):
+        kind, data = "png", drawn.getvalue()
+    address = Markup(f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}")
+    return Thumbnail(address, picture.width, picture.height)
+
+
+def frames_of(video: Any, numbers: Sequence[int]) -> dict[int, Thumbnail]:
+    """Some frames of a video by their numbers; none of a video that cannot be read, or without PyAV."""
+    try:
+        (pictures,) = video_pictures([video_cell(video, "videos")], n_frames="all", progress=False)
+        wanted = {getattr(picture, "index", row): picture for row, picture in enumerate(pictures or [])}
+        return {number: small(wanted[number].open()) for number in numbers if number in wanted}
+    except (ValueError, TypeError, ImportError):
+        return {}
+
+
+def with_boxes(picture: Thumbnail, found: Sequence[tuple[Sequence[float], Mark]], label: str) -> Markup:
+    """A picture with boxes as lines of their own over it, each with the number of its mark.
+
+    Args:
+        picture: Any.
+        found: Box in pixels of the picture itself (left, top, right, bottom), and mark.
+        label: What there is to see.
+    """
+    width, height = picture.width, picture.height
+    unit = max(width, height) / 128  # sizes below are of a picture of 128 pixels
+    lines: dict[tuple[int, ...], str] = {}
+    tags: list[str] = []
+    shifts: dict[tuple[int, ...], float] = defaultdict(float)
+    # What counts next to nothing is drawn first, so that it covers nothing.
+    for box, mark in sorted(found, key=lambda one: one[1].tone != "nil"):
+        left, top, right, bottom = box
+        whole = right - left >= _ALL_OF_IT * width and bottom - top >= _ALL_OF_IT * height
+        if whole:
+            left, top, right, bottom = 3 * unit, 3 * unit, width - 3 * unit, height - 3 * unit
+        corner = (round(left), round(top), round(right), round(bottom))
+        size = f'x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{bottom - top:.1f}"'
+        casing = f'<rect {size} fill="none" stroke="#fff" stroke-width="{6 * unit:.2f}"/>'
+        lines[corner] = f'{casing}<rect class="bx {mark.tone}" {size} style="--unit:{unit:.3f}"/>'
+        tag = (12 + 9 * len(str(mark.number))) * unit
+        x = min(left + shifts[corner], width - tag)
+        y = top if whole else max(0.0, top - 19 * unit)
+        shifts[corner] += tag + unit
+        tags.append(
+            f'<g class="tg {mark.tone}"><rect x="{x:.1f}" y="{y:.1f}" width="{tag:.1f}" height="{20 * unit:.1f}" '
+            f'rx="{2 * unit:.1f}"/><text x="{x + tag / 2:.1f}" y="{y + 16 * unit:.1f}" text-anchor="middle" '
+            f'style="font-size:{18 * unit:.1f}px">{mark.number}</text></g>'
+        )
+    image = f'<image href="{picture.address}" width="{width}" height="{height}"/>'
+    return chart(width, height, label, [image, *lines.values(), *tags])
+
+
+def boxed_pictures(images: Sequence[Any] | None, rows: Sequence[Mapping[str, Any]], marks: Sequence[Mark]) -> list[Any]:
+    """The pictures of a story, each with the regions that parts of the story found in it.
+
+    Args:
+        images: Of the story; None where only features were given.
+        rows: Parts of the story, each with ``image`` and ``box`` where it found any.
+        marks: Mark of each.
+
+    Returns:
+        One element per picture; None for one that cannot be shown.
+    """
+    found: dict[int, list[tuple[Sequence[float], Mark]]] = defaultdict(list)
+    for row, mark in zip(rows, marks, strict=True):
+        if row.get("box") is not None and row.get("image") is not None:
+            found[row["image"]].append((row["box"], mark))
+    shown = []
+    for index, image in enumerate(images or []):
+        picture = thumbnail(image)
+        label = f"Picture {index + 1} with {len(found[index])} regions that were found"
+        shown.append(picture and with_boxes(picture, found[index], label))
+    return shown

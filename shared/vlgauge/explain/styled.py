@@ -1,0 +1,65 @@
+"""What explains the score of a caption in a style: its words, and the n-grams behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .explanation import Explanation
+from .marks import AGAINST, FOR, Mark
+from .pages import quoted, signed
+
+N_NAMED = 3  # n-grams in a note
+_NEXT_TO_NOTHING = 0.005  # a weight that is shown as 0.00
+
+
+class StyledCaption(Explanation):
+    """Captions, each in a style."""
+
+    digits = 3
+
+    def extra(self, row: int) -> str:
+        """The style."""
+        styles = self.columns.get("styles")
+        return "" if styles is None else f"style: {styles[row]}"
+
+    def undefined(self, row: int) -> str:
+        """No word to weigh."""
+        return "the caption has no word to weigh"
+
+    def summed_up(self, raised: Sequence[Mapping[str, Any]], lowered: Sequence[Mapping[str, Any]]) -> str:
+        """The n-gram that raised a score most and the one that lowered it most."""
+        best = max(raised, key=lambda gram: gram["share"], default=None)
+        worst = min(lowered, key=lambda gram: gram.get("share", gram["cng"]), default=None)
+        texts = [f"{word} by {quoted(gram['ngram'])}" for word, gram in (("raised", best), ("lowered", worst)) if gram]
+        return "; ".join(texts) or "no n-gram of the caption is known"
+
+
+def weights(grams: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Contrastive weights by n-gram, without those that round to 0."""
+    return {gram["ngram"]: gram["cng"] for gram in grams if abs(gram["cng"]) >= _NEXT_TO_NOTHING}
+
+
+def covering(tokens: Sequence[str], index: int, ngrams: Iterable[str]) -> list[str]:
+    """The n-grams that the token at an index is part of."""
+    found = []
+    for ngram in ngrams:
+        words = ngram.split(" ")
+        starts = range(max(0, index - len(words) + 1), index + 1)
+        if any(list(tokens[start : start + len(words)]) == words for start in starts):
+            found.append(ngram)
+    return found
+
+
+def weights_note(tokens: Sequence[str], index: int, known: Mapping[str, float]) -> str:
+    """The weights of the first n-grams that a token is part of."""
+    named = covering(tokens, index, known)
+    more = f" and {len(named) - N_NAMED} more" if len(named) > N_NAMED else ""
+    return ", ".join(f"{ngram} {signed(known[ngram])}" for ngram in named[:N_NAMED]) + more
+
+
+def share_mark(share: float, steps: tuple[float, float], note: str) -> Mark | None:
+    """Mark of a token that added so much; none below the first step."""
+    if abs(share) < steps[0]:
+        return None
+    return Mark(FOR if share > 0 else AGAINST, abs(share) >= steps[1], note)

@@ -1,0 +1,46 @@
+"""Scores on an axis: right is better, whichever way the metric runs."""
+
+import math
+import re
+
+import pytest
+
+from vlgauge.explain.plots import Axis, dots, histogram
+
+
+def test_an_axis_has_round_ends_that_hold_every_value():
+    axis = Axis.holding([0.123, 0.877, math.nan, math.inf], higher_is_better=True)
+    assert (axis.low, axis.high) == pytest.approx((0.12, 0.88))
+    assert axis.ends == ("0.12", "0.88")
+    assert Axis.holding([0.3], higher_is_better=True).ends == ("\N{MINUS SIGN}0.2", "0.8")
+    assert Axis.holding([math.nan], higher_is_better=False).ends == ("1", "0")
+
+
+@pytest.mark.parametrize(("higher", "at"), [(True, 0.25), (False, 0.75)])
+def test_right_is_better(higher, at):
+    axis = Axis(0.0, 2.0, higher)
+    assert axis.at(0.5) == at
+    assert axis.ends == (("0", "2") if higher else ("2", "0"))
+
+
+def test_good_bad_and_neither_differ_in_shape_and_what_is_beyond_the_axis_is_an_arrow():
+    drawn = dots(
+        [(0.1, "good"), (0.2, "bad"), (0.3, "neither"), (-3.0, "bad"), (math.nan, "good")], Axis(0, 1, True), "x"
+    )
+    assert drawn.count("<circle") == 2
+    assert '<circle class="good" cx="10.0%"' in drawn
+    assert '<line class="neither" x1="30.0%"' in drawn
+    assert '<svg x="0" y="8" overflow="visible"><path class="off bad"' in drawn
+    assert 'x="100%"' in dots([(9.0, "own")], Axis(0, 1, True), "x")
+
+
+def test_a_label_is_escaped():
+    assert "<b>" not in dots([], Axis(0, 1, True), "<b>\"'")
+
+
+def test_a_histogram_counts_every_score_once_and_marks_the_mean():
+    drawn = histogram([0.01, 0.02, 0.5, 0.99, 1.0, -2.0, math.nan], Axis(0, 1, True), 0.25, "x")
+    assert sum(map(int, re.findall(r'text-anchor="middle">(\d+)<', drawn))) == 6
+    assert ">mean 0.25<" in drawn
+    assert 'x1="25.0%"' in drawn
+    assert "mean" not in histogram([math.nan], Axis(0, 1, False), math.nan, "x")

@@ -1,0 +1,201 @@
+"""Every metric explains its rows: on a page that needs nothing, escapes everything, and stays small."""
+
+import json
+import math
+import re
+
+import pytest
+from demo_page import Elements
+from explained import CASES, scored
+
+from vlgauge.catalog import metric_names
+from vlgauge.explain import EXPLANATIONS, explain
+from vlgauge.results import to_json
+
+HOSTILE = {
+    "script": "<script>alert(1)</script>",
+    "quotes": "\"><img src=x onerror='alert(1)'>&amp;{{ 7 * 7 }}",
+    "direction": "abc \u202edef\u202c \u2067ghi \u200f jkl",
+    "control": "a\x00b\x1b[31mc\ud800d",
+    "long": "x" * 10_000,
+}
+ALLOWED = {
+    *("html", "head", "meta", "title", "style", "body", "div", "header", "main", "section", "article", "figure"),
+    *("h1", "h2", "h3", "h4", "p", "b", "strong", "br", "small", "span", "mark", "code", "i", "figcaption", "img"),
+    *("ol", "ul", "li", "dl", "dt", "dd", "details", "summary", "table", "thead", "tbody", "tr", "th", "td"),
+    *("svg", "g", "line", "circle", "path", "rect", "text", "image", "polygon"),
+}
+
+
+def explanation(name):
+    return explain(name, *scored(name))
+
+
+def poisoned(value, text):
+    """The value with every text in it replaced; pictures and numbers stay."""
+    if isinstance(value, str):
+        return text
+    if isinstance(value, dict):
+        return {key: poisoned(item, text) for key, item in value.items()}
+    if isinstance(value, list):
+        return [poisoned(item, text) for item in value]
+    return value
+
+
+def check_page(page):
+    """A page that is well formed, runs nothing and asks for nothing."""
+    elements = Elements(page)
+    assert elements.unclosed == []
+    assert {tag for tag, _ in elements.found} <= ALLOWED
+    for tag, attributes in elements.found:
+        assert not any(name.startswith("on") for name in attributes)
+        sources = [attributes[name] for name in ("src", "href", "srcset", "data", "action") if name in attributes]
+        assert all(source.startswith(("data:image/", "#")) for source in sources), (tag, sources)
+    assert "url(" not in page
+    assert "@import" not in page
+    ids = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    page.encode("utf-8")
+
+
+def test_every_metric_has_an_explanation():
+    assert sorted(EXPLANATIONS) == metric_names() == sorted(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_page_of_a_metric(name):
+    found = explanation(name)
+    page = found.html()
+    check_page(page)
+    assert found.signature.replace("|", "|") in Elements(page).text
+    assert "better</strong>" not in page
+    assert ("Higher is better" in page) == found.facts.higher_is_better
+    assert page.count('<details class="row"') == len(found.scores)
+    assert all(sentence in Elements(page).text for sentence in found.reading)
+    assert len(found.reading) == 3
+    assert page == explain(name, *scored(name)).html()
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_everything_from_data_is_escaped(name, kind):
+    columns, result = scored(name)
+    text = HOSTILE[kind]
+    columns = {key: cells if key in ("images", "videos") else poisoned(cells, text) for key, cells in columns.items()}
+    columns["id"] = [text] * len(columns["predictions"])
+    result = {key: poisoned(value, text) if key.endswith("_details") else value for key, value in result.items()}
+    found = explain(name, columns, result)
+    page = found.html()
+    check_page(page)
+    assert not re.search("[\u200e\u200f\u202a-\u202e\u2066-\u2069\x00\x1b]", page)
+    assert ("\\u202e" in page) == (kind == "direction")
+    assert len(page) < 3_000_000
+    for row in range(len(found.scores)):
+        assert len(found.reason(row) if not found.is_undefined(row) else found.undefined(row)) < 400
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_row_has_a_reason_or_says_why_it_has_no_score(name):
+    found = explanation(name)
+    for row, score in enumerate(found.scores):
+        card = found.example(row)
+        if math.isnan(score):
+            assert found.undefined(row) in Elements(card).text
+        else:
+            assert found.reason(row)
+            assert "undefined" not in found.reason(row)
+    assert any(map(math.isnan, found.scores)) == any(found.is_undefined(row) for row in range(len(found.scores)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_result_that_was_written_as_json_is_explained_alike(name):
+    columns, result = scored(name)
+    read = json.loads(to_json(result))
+    assert explain(name, columns, read).html() == explain(name, columns, result).html()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_toy_is_named_where_it_made_the_number(name):
+    toys = {"rovist_c", "groovist", "rovist_vg", "rovist", "clip_s", "pac_s"}
+    found = explanation(name)
+    assert found.is_toy == (name in toys)
+    assert ('class="toy"' in found.html()) == (name in toys)
+
+
+def test_a_notebook_gets_the_page_in_a_frame_that_runs_nothing():
+    frame = explanation("trm")._repr_html_()
+    assert frame.startswith("<iframe")
+    assert " sandbox " in frame
+    assert "<html" not in frame
+    assert "&lt;html" in frame
+
+
+def test_worst_and_best_rows_come_by_direction_and_none_twice():
+    columns = {"predictions": [["a b c .", f"d {word} ."] for word in "defgh"], "id": list("defgh")}
+    details = [
+        {"sentences": story, "words": [["a"], ["d"]], "pairs": [], "ngrams": [], "inter": 0.0, "intra": 0.0}
+        for story in columns["predictions"]
+    ]
+    result = {"rovist_nr_scores": [0.5, 0.1, math.nan, 0.9, 0.3], "rovist_nr_details": details}
+    result["rovist_nr_signature"] = "rovist_nr|v:0|mode:reference|n:4"
+    found = explain("rovist_nr", columns, result)
+    assert [found.title(row) for row in found.worst_first] == ["e", "h", "d", "g"]
+    page = found.html(worst=3, best=3)
+    assert re.findall(r'<span class="mono">(\w)</span>', page) == ["e", "h", "d", "g", "f"]
+    assert re.findall(r'<span class="mono">(\w)</span>', found.html(worst=0, best=1)) == ["g", "f"]
+    distances = explain("d_hm", {"predictions": [{}, {}]}, {"d_hm_scores": [0.2, 0.4], "d_hm_details": [{}, {}]})
+    assert distances.worst_first == [1, 0]
+
+
+def test_a_report_of_many_rows_explains_twenty():
+    story = ["The dog ran home.", "The dog ran away.", "A cat sat."]
+    detail = scored("rovist_nr")[1]["rovist_nr_details"][0]
+    n = 5_000
+    scores = [math.nan if row % 100 == 0 else (row % 997) / 997 for row in range(n)]
+    result = {**scored("rovist_nr")[1], "rovist_nr_scores": scores, "rovist_nr_details": [detail] * n}
+    page = explain("rovist_nr", {"predictions": [story] * n}, result).html()
+    assert page.count('<details class="row"') == 20
+    assert "and 45 more" in page
+    assert len(page) < 300_000
+
+
+# -- what is wrong ----------------------------------------------------------------------------------------------------
+def test_details_that_are_missing_are_named_with_what_to_do():
+    columns, result = scored("rovist_nr")
+    lacking = {key: value for key, value in result.items() if not key.endswith("details")}
+    with pytest.raises(ValueError, match=r"`result\['rovist_nr_details'\]` must be there .* return_details=True"):
+        explain("rovist_nr", columns, lacking)
+    with pytest.raises(ValueError, match=r"`columns\['predictions'\]` and `result\['rovist_nr_scores'\]` and "):
+        explain("rovist_nr", {}, {})
+
+
+def test_an_unknown_name_is_refused_with_those_that_there_are():
+    with pytest.raises(ValueError, match="`name` must be one of 'rovist_nr'"):
+        explain("bleu", {}, {})
+
+
+@pytest.mark.parametrize("column", ["predictions", "id"])
+def test_columns_of_another_length_are_refused(column):
+    columns, result = scored("rovist_nr")
+    with pytest.raises(ValueError, match=rf"`columns\['{column}'\]` must have one row per score, got 1 for 3 scores"):
+        explain("rovist_nr", columns | {column: ["one"]}, result)
+
+
+def test_a_row_that_is_not_there_is_refused():
+    with pytest.raises(IndexError, match="`row` must be a row of the result, 0 to 2, got 3"):
+        explanation("rovist_nr").example(3)
+
+
+@pytest.mark.parametrize("argument", ["worst", "best"])
+def test_numbers_of_rows_are_whole_and_not_negative(argument):
+    with pytest.raises(ValueError, match=f"`{argument}` must be a whole number of at least 0, got -1"):
+        explanation("rovist_nr").html(**{argument: -1})
+
+
+def test_jinja_is_asked_for_by_the_name_of_its_extra(run_python, tmp_path):
+    printed = run_python(
+        "import sys; sys.modules['jinja2'] = None\n"
+        "try:\n    import vlgauge.explain\nexcept ImportError as error:\n    print(error)",
+        cwd=tmp_path,
+    )
+    assert 'pip install "vlgauge[explain]"' in printed

@@ -1,0 +1,117 @@
+"""Columns and results of every metric, for a few rows that bring out what explains a score."""
+
+import warnings
+from functools import cache
+
+from folders import EXAMPLES
+
+import vlgauge
+from vlgauge import scenes
+from vlgauge.media.tables import located, read_rows
+
+EMBEDDED = {"profile": "embedded", "keep_in_memory": True}
+ON_CPU = EMBEDDED | {"device": "cpu"}
+
+
+def pictured(stories):
+    """Columns of stories beside their pictures."""
+    drawn = [story.drawings() for story in stories]
+    return {
+        "predictions": [story.sentences for story in stories],
+        "images": [[one.image for one in row] for row in drawn],
+        "regions": [[{"boxes": [*one.boxes, (0, 0, *one.image.size)]} for one in row] for row in drawn],
+    }
+
+
+def bundled(name, n=12):
+    """The first rows of a bundled file, by column."""
+    path = str(EXAMPLES / f"{name}.jsonl")
+    rows = read_rows(path)[:n]
+    columns = {key: [row[key] for row in rows] for key in rows[0] if key in ("id", "predictions", "references")}
+    media = {key: [row[key] for row in rows] for key in ("images", "videos") if key in rows[0]}
+    return columns | {key: cells for key, cells in located(media, path).items() if cells is not None}
+
+
+def sets():
+    """Two caption sets, one of which says one thing only, and one without a score."""
+    columns = bundled("caption_sets", 2)
+    columns["predictions"][1] = [columns["predictions"][1][0]] * 5
+    return {
+        name: [*columns[name], extra]
+        for name, extra in (("id", "alone"), ("predictions", ["One."]), ("references", ["A.", "B."]))
+    }
+
+
+def styled():
+    """Captions with styles, two of them of words that no table has."""
+    return {
+        "predictions": [
+            "A dog runs with love in its heart.",
+            "A silly dog trips on its own tail.",
+            "Xyzzy plugh.",
+            "?",
+        ],
+        "styles": ["romantic", "humorous", "angry", "plain"],
+        "references": [
+            ["A dog in love, with all its heart."],
+            ["A dog.", "The tail of a silly dog."],
+            ["No."],
+            ["Yes."],
+        ],
+    }
+
+
+def parts():
+    """Scores of three metrics for two stories, one of them without one of its scores."""
+    model = [
+        {"groovist": 1.0, "rovist_c": 0.5, "rovist_nr": 0.9},
+        {"groovist": 1.0, "rovist_c": None, "rovist_nr": 0.9},
+    ]
+    return {"predictions": model, "references": [{"groovist": 2.0, "rovist_c": 0.9, "rovist_nr": 0.95}] * 2}
+
+
+def stories():
+    """Stories that repeat themselves, that do not, and one of one sentence."""
+    return {
+        "id": ["fair", "dog", "short"],
+        "predictions": [
+            ["We went to the fair.", "The lights of the fair came on.", "A band played until ten."],
+            ["The dog ran and the dog ran and the dog ran.", "The dog ran."],
+            ["One."],
+        ],
+    }
+
+
+def videos():
+    """Rows of two clips."""
+    return bundled("captioned_clips", 8)
+
+
+# Name -> configuration, settings, columns.
+CASES = {
+    "rovist_nr": ((), EMBEDDED, stories),
+    "rovist_c": ((), ON_CPU, stories),
+    "groovist": ((), ON_CPU, lambda: pictured(scenes.stories(2, 41, "test"))),
+    "rovist_vg": ((), ON_CPU, lambda: pictured(scenes.stories(2, 41, "test"))),
+    "rovist": ((), ON_CPU | {"scale_vg": True}, lambda: pictured(scenes.stories(2, 41, "test"))),
+    "d_hm": ((), {"keep_in_memory": True}, parts),
+    "trm": ((), EMBEDDED | {"pvalue": "exact"}, sets),
+    "mmd_bert": ((), ON_CPU | {"pvalue": "exact"}, sets),
+    "frechet_bert": ((), ON_CPU | {"pvalue": "exact"}, sets),
+    "onlystyle": (("demo",), {"keep_in_memory": True}, styled),
+    "stylecider": (("demo",), {"keep_in_memory": True}, styled),
+    "clip_s": ((), ON_CPU, lambda: bundled("captioned_scenes")),
+    "pac_s": (("video",), ON_CPU, videos),
+}
+
+
+@cache
+def scored(name):
+    """Columns and result of a metric, with details; to be left as they are."""
+    configuration, settings, columns_of = CASES[name]
+    columns = columns_of()
+    metric = vlgauge.load(name, *configuration, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        own = {column.name: columns[column.name] for column in metric.columns if column.name in columns}
+        return columns, metric.compute(**own, return_details=True)
