@@ -9,6 +9,8 @@ import numpy as np
 from folders import GOLDEN
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.media.images import image_cell
+from vlgauge.media.pictures import ImagePicture
 
 PAC_S = GOLDEN / "pac_s"
 IMAGES = PAC_S / "images"
@@ -62,3 +64,34 @@ def golden_arrays(name):
     """Arrays of a file of golden values, by name."""
     with np.load(PAC_S / name) as file:
         return dict(file)
+
+
+PROMPT = "A photo depicts "
+INPUTS = golden_json("inputs.json")
+
+
+def pictures_of(case="edge", convert="late"):
+    """Pictures of a case of the golden inputs."""
+    names = INPUTS[case]["images"]
+    return [ImagePicture(image_cell(IMAGES / name, name), name, convert) for name in names]
+
+
+def check_vectors(encoder, arrays, case):
+    """Compare what an encoder makes of a case of the golden inputs with the released code's vectors, in `arrays`."""
+    images = encoder.image_hidden(pictures_of(case))
+    texts = encoder.text_hidden(INPUTS[case]["candidates"], prompt=PROMPT, tokens=True)
+    for ids, wanted in zip(texts.ids, arrays[f"{case}/tokens"], strict=True):
+        np.testing.assert_array_equal(ids, wanted[: len(ids)])
+        assert not wanted[len(ids) :].any()
+    found = {
+        "image_hidden": images,
+        "text_hidden": texts.end,
+        "image_features": encoder.project(images, "image"),
+        "text_features": encoder.project(texts.end, "text"),
+    }
+    if len(texts.ids) > 7:
+        found["text_token_features_row7"] = encoder.project(texts.tokens[7], "text")
+    for name, vectors in found.items():
+        assert vectors.dtype == np.float32
+        if f"{case}/{name}" in arrays:
+            np.testing.assert_allclose(vectors, arrays[f"{case}/{name}"], rtol=0, atol=1e-5, err_msg=name)

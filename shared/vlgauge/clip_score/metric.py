@@ -198,10 +198,11 @@ class ClipScoreMetric(Metric):
         batch = self.emscore_batch_size if self.variant == "emscore" else None
         words = "none" if idf is None else f"{idf.name}@{idf.digest[:8]}"
         fields = {"idf": words, "frames": self._frames(cells), **({} if batch is None else {"emscore_batch": batch})}
+        videos = video_pictures(cells, n_frames=self.n_frames, on_error=self.on_error, progress=self.progress)
         scored = score_videos(
             vectors,
             rows,
-            video_pictures(cells, n_frames=self.n_frames, on_error=self.on_error, progress=self.progress),
+            videos,
             idf=idf,
             joint=self.variant == "paper",
             batch=batch,

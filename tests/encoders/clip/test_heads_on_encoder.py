@@ -2,19 +2,15 @@
 
 import numpy as np
 import pytest
-from tiny_clip import IMAGES, TINY, golden_json, rand_clip, tiny_state, write_tiny
+from tiny_clip import INPUTS, PROMPT, TINY, golden_json, pictures_of, rand_clip, tiny_state, write_tiny
 
 from vlgauge.encoders import WeightsNotFound
 from vlgauge.encoders.clip import model, toy
 from vlgauge.encoders.clip.heads import adapter_of, heads_digest, write_adapter
 from vlgauge.encoders.clip.loading import clip_encoder, clip_with_checkpoint
 from vlgauge.encoders.clip.pac_s_heads import paper_adapter_path
-from vlgauge.media.images import image_cell
-from vlgauge.media.pictures import ImagePicture
 from vlgauge.pool import pool
 from vlgauge.weights.files import sha256_of
-
-INPUTS = golden_json("inputs.json")
 
 
 @pytest.fixture(autouse=True)
@@ -45,14 +41,10 @@ def toy_files(tmp_path, monkeypatch):
     return tmp_path, state
 
 
-def pictures(case):
-    return [ImagePicture(image_cell(IMAGES / name, name), name) for name in INPUTS[case]["images"]]
-
-
 def pac_s(encoder, adapter, case):
     """Eq. 1 of the paper with the released prompt."""
-    hidden = encoder.text_hidden(INPUTS[case]["candidates"], prompt="A photo depicts ")
-    image = encoder.project(encoder.image_hidden(pictures(case)), "image", adapter)
+    hidden = encoder.text_hidden(INPUTS[case]["candidates"], prompt=PROMPT)
+    image = encoder.project(encoder.image_hidden(pictures_of(case)), "image", adapter)
     text = encoder.project(hidden.end, "text", adapter)
     norms = np.linalg.norm(image, axis=1) * np.linalg.norm(text, axis=1)
     return 2 * np.maximum((image * text).sum(axis=1) / norms, 0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from released_tokens import released_ids
-from tiny_clip import golden_arrays, golden_json
+from tiny_clip import INPUTS, PROMPT, golden_arrays
 
 from vlgauge.encoders.clip.tokens import (
     CONTEXT,
@@ -18,9 +18,6 @@ from vlgauge.encoders.clip.tokens import (
     token_texts,
     too_long,
 )
-
-PROMPT = "A photo depicts "
-INPUTS = golden_json("inputs.json")
 
 
 def rows(lengths):

@@ -8,19 +8,15 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from tiny_clip import IMAGES, TINY, golden_json, rand_clip, write_tiny
+from tiny_clip import TINY, pictures_of, rand_clip, write_tiny
 
 from vlgauge.encoders import WeightsNotFound
 from vlgauge.encoders.clip import loading, toy
 from vlgauge.encoders.clip import model as clip_model
 from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.encoders.sentences.given import text_encoder
-from vlgauge.media.images import image_cell
-from vlgauge.media.pictures import ImagePicture
 from vlgauge.pool import pool
 from vlgauge.weights.files import sha256_of
-
-INPUTS = golden_json("inputs.json")
 
 
 @pytest.fixture(autouse=True)
@@ -43,10 +39,6 @@ def toy_files(tmp_path, monkeypatch):
     monkeypatch.setattr(toy, "toy_file", lambda name="toy_clip.safetensors": tmp_path / name)
     monkeypatch.setattr(toy, "toy_state", lambda: state)
     return tmp_path, state
-
-
-def pictures(case):
-    return [ImagePicture(image_cell(IMAGES / name, name), name) for name in INPUTS[case]["images"]]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -148,7 +140,7 @@ def test_the_embedded_profile_has_the_toy_only(toy_files, no_sockets):
     encoder = clip_encoder(profile="embedded", device="cpu")
     assert encoder.architecture == "vlgauge-toy-clip"
     assert encoder is clip_encoder("vlgauge-toy-clip", profile="embedded", device="cpu")
-    assert encoder.image_hidden(pictures("edge")[:2]).shape == (2, 128)
+    assert encoder.image_hidden(pictures_of("edge")[:2]).shape == (2, 128)
     assert encoder.project(encoder.text_hidden(["a dog"]).end, "text").shape == (1, 64)
 
 
@@ -197,7 +189,7 @@ def test_clip_is_an_encoder_of_texts(toy_files):
 def test_vectors_of_before_the_folder_was_named_are_kept_too(weights, tmp_path):
     texts = ["a dog", "a cat"]
     before = clip_encoder(TINY, weights=weights, device="cpu")
-    seen = pictures("edge")
+    seen = pictures_of("edge")
     before.image_hidden(seen)
     before.text_hidden(texts)
     named = clip_encoder(TINY, weights=weights, device="cpu", feature_cache=tmp_path)
@@ -214,7 +206,7 @@ def test_vectors_of_before_the_folder_was_named_are_kept_too(weights, tmp_path):
 def test_vectors_are_kept_between_processes(weights, tmp_path, monkeypatch):
     folder = tmp_path / "features"
     first = clip_encoder(TINY, weights=weights, device="cpu", feature_cache=folder)
-    seen, texts = pictures("edge"), ["a dog", "a cat"]
+    seen, texts = pictures_of("edge"), ["a dog", "a cat"]
     hidden, read = first.image_hidden(seen), first.text_hidden(texts).end
     assert first.forwards == {"image": 8, "text": 2}
     del first
