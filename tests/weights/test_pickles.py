@@ -1,9 +1,12 @@
 """Pickles and MATLAB files that strangers made: data comes out, nothing is executed, nothing fills the memory."""
 
 import collections
+import contextlib
 import io
 import os
 import pickle
+import random
+import warnings
 
 import numpy as np
 import pytest
@@ -189,6 +192,21 @@ def test_objects_outside_the_file_are_refused(tmp_path):
 def test_broken_pickles(tmp_path, data):
     with pytest.raises(ValueError, match="must be a whole pickle, got a file that fails with: "):
         read_pickle(written(tmp_path, data))
+
+
+def test_altered_pickles_are_data_or_refused(tmp_path):
+    choose, n_read = random.Random(7), 0
+    for _ in range(2_000):
+        data = bytearray(pickle.dumps(choose.choice(DATA), choose.randrange(6)))
+        for _ in range(choose.randrange(1, 4)):
+            at = choose.randrange(len(data))
+            data[at : at + choose.randrange(3)] = choose.randbytes(choose.randrange(3))
+        path = written(tmp_path, data)
+        with warnings.catch_warnings(), contextlib.suppress(ValueError):
+            warnings.simplefilter("ignore")  # of escapes in texts of protocol 0
+            read_pickle(path)
+            n_read += 1
+    assert n_read > 20
 
 
 def test_encoding_is_that_of_arrays_only(tmp_path):

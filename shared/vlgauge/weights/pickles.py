@@ -15,11 +15,25 @@ import numpy.typing as npt
 
 from vlgauge.files import MAX_DEPTH, read_bytes
 
-# Steps that a pickle may ask for: each of its bytes makes an object at most, but objects can be used more than once.
-_STEPS, _STEPS_PER_BYTE = 100_000, 16
-
 # Kind and size of the elements of an array: bool, integers, floats, texts, bytes; "O" for objects.
 _ELEMENTS = re.compile(r"\??|b1|[iu][1248]|f[248]|[US]\d{1,6}|O8?")
+
+
+class _Steps:
+    """Steps that are left: each byte of a pickle makes an object at most, but objects can be used more than once.
+
+    Args:
+        size: Bytes of the pickle.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.left = 100_000 + 16 * size
+
+    def take(self, n: int) -> None:
+        """UnpicklingError where so many are not left."""
+        self.left -= n
+        if self.left < 0:
+            raise pickle.UnpicklingError("objects that are used too often within each other")
 
 
 def read_pickle(path: Path) -> Any:
@@ -39,7 +53,7 @@ def read_pickle(path: Path) -> Any:
     try:
         check_pickle(file)
         file.seek(0)
-        return _Plain(len(data)).value(reader.load())
+        return _plain(reader.load(), _Steps(len(data)))
     except Exception as error:
         # The unpickler trusts its input: a cut or made-up file raises nearly anything.
         if reader.refused:
@@ -64,7 +78,7 @@ def check_pickle(file: IO[bytes]) -> None:
         ValueError: If it is cut short or no pickle.
     """
     start = file.tell()
-    left = _STEPS + _STEPS_PER_BYTE * (file.seek(0, io.SEEK_END) - start)
+    steps = _Steps(file.seek(0, io.SEEK_END) - start)
     file.seek(start)
     # Depth and number of parts of the tuples on the stack and of those remembered; None is a mark.
     stack: list[tuple[int, int] | None] = []
@@ -72,16 +86,14 @@ def check_pickle(file: IO[bytes]) -> None:
     for n_read, (code, argument, _) in enumerate(pickletools.genops(file)):
         taken = _taken(stack, code)
         n_parts = sum(parts for _, parts in taken) + 1
-        left -= n_parts
-        if left < 0:
-            raise pickle.UnpicklingError("objects that are used too often within each other")
+        steps.take(n_parts)
         name = code.name
         if name in ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"):
-            place = len(remembered) if argument is None else int(argument)
-            if place > n_read:
-                raise pickle.UnpicklingError(f"place {place:,} for what it remembers, after {n_read:,} objects")
+            index = len(remembered) if argument is None else int(argument)
+            if index > n_read:
+                raise pickle.UnpicklingError(f"place {index:,} for what it remembers, after {n_read:,} objects")
             stack += taken
-            remembered[place] = taken[-1] if taken else (0, 1)
+            remembered[index] = taken[-1] if taken else (0, 1)
         elif name in ("GET", "BINGET", "LONG_BINGET"):
             stack.append(remembered.get(int(argument or 0), (0, 1)))
         elif name == "DUP":
@@ -138,9 +150,9 @@ class _Elements:
             if self.code.startswith("U") and found.size and found.view(f"{self.order}u4").max() > sys.maxunicode:
                 raise pickle.UnpicklingError("an array of texts with numbers that are no characters")
             return found.reshape(shape, order="F" if by_columns else "C")
-        objects, plain = np.empty(len(data), dtype=object), _Plain(len(data))
-        for place, value in enumerate(data):
-            objects[place] = plain.value(value)
+        objects, steps = np.empty(len(data), dtype=object), _Steps(len(data))
+        for row, value in enumerate(data):
+            objects[row] = _plain(value, steps)
         return objects.reshape(shape)
 
 
@@ -180,11 +192,11 @@ class _Reader(pickle.Unpickler):
             ("__builtin__", "bytes"): self._no_bytes,
         }
         # numpy.core is numpy before its version 2.
-        place = (module.replace("numpy.core.", "numpy._core."), name)
-        if place not in known:
+        stand_in = known.get((module.replace("numpy.core.", "numpy._core."), name))
+        if stand_in is None:
             self.refused = f"{module}.{name}"
             raise pickle.UnpicklingError(self.refused)
-        return known[place]
+        return stand_in
 
     def persistent_load(self, pid: Any) -> Any:
         """Refuse what lies outside the file."""
@@ -214,33 +226,21 @@ class _Reader(pickle.Unpickler):
         return b""
 
 
-class _Plain:
-    """Data with arrays in the place of those that were being read, within bounds.
+def _plain(value: Any, steps: _Steps, depth: int = 0) -> Any:
+    """The value, with arrays in the place of those that were being read.
 
-    Args:
-        size: Bytes of the pickle.
+    Raises:
+        UnpicklingError: If a part of an array stands where data should, or there is too much of it.
     """
-
-    def __init__(self, size: int = 0) -> None:
-        self._left = _STEPS + _STEPS_PER_BYTE * size
-
-    def value(self, value: Any, depth: int = 0) -> Any:
-        """The value itself.
-
-        Raises:
-            UnpicklingError: If a part of an array stands where data should, or there is too much of it.
-        """
-        self._left -= 1
-        if self._left < 0:
-            raise pickle.UnpicklingError("objects that are used too often within each other")
-        if depth > MAX_DEPTH:
-            raise pickle.UnpicklingError(f"objects more than {MAX_DEPTH} deep within each other")
-        if isinstance(value, _Array):
-            return value.value
-        if isinstance(value, (list, tuple)):
-            return type(value)(self.value(item, depth + 1) for item in value)
-        if isinstance(value, dict):
-            return {key: self.value(item, depth + 1) for key, item in value.items()}
-        if isinstance(value, (_Elements, set, frozenset)) or callable(value):
-            raise pickle.UnpicklingError("a set, or a part of an array in the place of data")
-        return value
+    steps.take(1)
+    if depth > MAX_DEPTH:
+        raise pickle.UnpicklingError(f"objects more than {MAX_DEPTH} deep within each other")
+    if isinstance(value, _Array):
+        return value.value
+    if isinstance(value, (list, tuple)):
+        return type(value)(_plain(item, steps, depth + 1) for item in value)
+    if isinstance(value, dict):
+        return {key: _plain(item, steps, depth + 1) for key, item in value.items()}
+    if isinstance(value, (_Elements, set, frozenset)) or callable(value):
+        raise pickle.UnpicklingError("a set, or a part of an array in the place of data")
+    return value
