@@ -7,8 +7,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from vlgauge.cli import main
 from vlgauge.encoders.clip import architectures
-from vlgauge.training.pac_s import command, drawn
+from vlgauge.training.pac_s import drawn
 
 MICRO_CONFIG = {
     "embed_dim": 16,
@@ -65,7 +66,7 @@ def train(weights, micro_backbone, tmp_path, capsys):
 
     def run(*options, out="trained.safetensors", base=("--backbone", "micro", "--weights", str(weights))):
         path = tmp_path / out
-        status = command.main([*FAST, *base, "--out", str(path), *map(str, options)])
+        status = main(["train", "pac_s", *FAST, *base, "--out", str(path), *map(str, options)])
         printed = capsys.readouterr()
         return status, printed.out + printed.err, path
 

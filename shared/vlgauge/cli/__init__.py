@@ -42,6 +42,7 @@ COMMANDS = {
         "convert a CLIP checkpoint, such as that of PAC-S, to a small file, after comparing it with its base",
     ),
     "idf": ("idf", "count words of stories for rovist_vg and groovist, or convert the authors' pickle"),
+    "train": ("train", "train weights by the recipe of a paper: pac_s, rovist_c, rovist_vg"),
     "cache": ("cache", "tell or clear what the feature cache holds"),
     "info": ("info", "print versions, devices and caches"),
 }
@@ -114,7 +115,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         # A character that the terminal lacks must not cost the scores.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    options = build_parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    options = build_parser().parse_args(words, argparse.Namespace(words=words))
     try:
         with (
             plain_warnings(f"vlgauge {options.command}"),

@@ -1,12 +1,13 @@
-"""What the training scripts share: the options of a run, and how it ends."""
+"""What the training recipes share: the options of a run, and what is checked before it."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from vlgauge.torch_use import missing_packages
 
 
 def add_run_options(parser: argparse.ArgumentParser, recipe: Mapping[str, Any]) -> None:
@@ -18,7 +19,7 @@ def add_run_options(parser: argparse.ArgumentParser, recipe: Mapping[str, Any]) 
     parser.add_argument("--half", action="store_true", help="store the weights in float16")
     parser.add_argument("--restart", action="store_true", help="forget an interrupted run in OUT")
     add_overwrite(parser)
-    parser.add_argument("--no-plot", action="store_true", help="draw no picture of the losses")
+    parser.add_argument("--no-plot", dest="plot", action="store_false", help="draw no picture of the losses")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
     parser.add_argument("--about", default="", metavar="TEXT", help="a paragraph for the card")
 
@@ -47,14 +48,12 @@ def keep_finished(argument: str, files: Iterable[Path], *, overwrite: bool) -> N
         )
 
 
-def exit_code(name: str, run: Callable[[], object]) -> int:
-    """Run a training: 0, or 2 after an error and 130 after an interruption, which are one line on standard error."""
-    try:
-        run()
-    except KeyboardInterrupt:
-        sys.stderr.write(f"{name}: interrupted; call it again to go on\n")
-        return 130
-    except (ValueError, OSError, ImportError) as error:
-        sys.stderr.write(f"{name}: error: {' '.join(str(error).split())}\n")
-        return 2
-    return 0
+def check_packages(recipe: str, packages: Sequence[str], *, plot: bool) -> None:
+    """Check that all packages are there before hours of work.
+
+    Raises:
+        ImportError: If one is missing; names them all.
+    """
+    wanted = (*packages, "matplotlib") if plot else packages
+    if told := missing_packages(f"vlgauge train {recipe}", wanted, "train"):
+        raise ImportError(f"{told}, or do without the picture by --no-plot" if "matplotlib" in told else told)

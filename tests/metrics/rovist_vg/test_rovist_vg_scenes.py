@@ -7,6 +7,7 @@ import pytest
 
 import vlgauge
 from vlgauge import scenes
+from vlgauge.cli import main
 from vlgauge.encoders.grounding.model import EMBEDDED, grounding_model
 from vlgauge.text.story_idf import fit_idf, idf_table
 from vlgauge.text.word_vectors import word_vector_file
@@ -71,7 +72,21 @@ def test_training_on_drawn_scenes(tmp_path, capsys, no_sockets):
     """The way the shipped heads were made, in small, and twice the same."""
     arguments = ["--scenes", "6", "--epochs", "2", "--width", "4", "--learning-rate", "1e-2", "--half", "--test", "3"]
     for name in ("one", "two"):
-        assert command.main([str(tmp_path / name), *arguments, "--no-plot", "--no-progress", "--device", "cpu"]) == 0
+        assert (
+            main(
+                [
+                    "train",
+                    "rovist_vg",
+                    str(tmp_path / name),
+                    *arguments,
+                    "--no-plot",
+                    "--no-progress",
+                    "--device",
+                    "cpu",
+                ]
+            )
+            == 0
+        )
     files = {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()}
     assert set(files) == {path.name for path in EMBEDDED.iterdir()}
     for name in ("model.safetensors", "vectors.txt", "idf.json", "config.json"):

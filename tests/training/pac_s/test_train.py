@@ -18,6 +18,7 @@ from micro_clip import (
     weights,  # noqa: F401  # a fixture
 )
 
+from vlgauge.cli import main
 from vlgauge.encoders.clip import architectures
 from vlgauge.encoders.clip.heads import heads_digest, read_adapter, safetensors_metadata
 from vlgauge.encoders.clip.loading import clip_encoder, clip_with_checkpoint
@@ -194,7 +195,7 @@ def test_the_curve_is_drawn(train):
     arguments = ["--backbone", "micro", "--weights", json.loads(read_adapter(path).metadata["recipe"])["weights"]]
     target = path.with_name("again.safetensors")
     given = [*options, *arguments, "--out", str(target), *map(str, SCENES[:4]), "--max-iterations", "5"]
-    assert command.main(given) == 0
+    assert main(["train", "pac_s", *given]) == 0
     assert target.with_suffix(".svg").read_text("utf-8").startswith("<?xml")
     assert read_adapter(target).digest == read_adapter(path).digest
 
@@ -212,7 +213,7 @@ def test_an_interrupted_training_goes_on_bit_by_bit(train, monkeypatch):
     monkeypatch.setattr(command, "write_log", interrupted)
     status, printed, path = train(*SCENES, out="parts.safetensors")
     assert (status, path.exists()) == (130, False)
-    assert printed.endswith("train_pac_s: interrupted; repeat the command with --resume to go on\n")
+    assert printed.endswith("vlgauge train: interrupted; repeat the command with --resume to go on\n")
     monkeypatch.setattr(command, "write_log", written)
     status, printed, path = train(*SCENES, out="parts.safetensors")
     assert status == 2
@@ -239,7 +240,7 @@ def test_an_interruption_before_the_first_checkpoint_keeps_nothing(train, monkey
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "train_learner", interrupted)
-    assert train(*SCENES)[:2] == (130, "train_pac_s: interrupted; nothing was kept yet\n")
+    assert train(*SCENES)[:2] == (130, "vlgauge train: interrupted; nothing was kept yet\n")
 
 
 def test_training_stops_when_the_validation_loss_no_longer_falls(train):

@@ -47,7 +47,7 @@ from vlgauge.training.pac_s import rows
 def test_options_are_refused(options, message, train):
     status, printed, path = train("--test-scenes", 2, "--max-iterations", 5, *options)
     assert status == 2
-    assert f"train_pac_s: {message}" in printed
+    assert f"vlgauge train: error: {message}" in printed
     assert not path.exists()
 
 
@@ -67,7 +67,7 @@ def test_finished_weights_are_replaced_only_when_asked(train):
     status, printed, _ = train(*scenes, "--seed", 1)
     assert (status, printed) == (
         2,
-        f"train_pac_s: `--out` must name a new output, got {str(path)!r}, which is there; choose "
+        f"vlgauge train: error: `--out` must name a new output, got {str(path)!r}, which is there; choose "
         "another name, or pass --overwrite to train anew over it\n",
     )
     assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == before

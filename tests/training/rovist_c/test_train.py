@@ -10,6 +10,7 @@ import transformers
 from safetensors.torch import load_file
 
 import vlgauge
+from vlgauge.cli import build_parser, main
 from vlgauge.training import loop, report
 
 NO_WORDS = {"hidden_size": 16, "embedding_size": 8, "num_hidden_layers": 1, "intermediate_size": 16}
@@ -32,6 +33,10 @@ def corpus(tmp_path):
     path = tmp_path / "stories.jsonl"
     path.write_text("".join(json.dumps({"story": story}) + "\n" for story in STORIES), "utf-8")
     return path
+
+
+def train(words):
+    return main(["train", "rovist_c", *words])
 
 
 def options(corpus, *more):
@@ -126,7 +131,7 @@ def test_defaults_are_those_of_the_paper(script):
     recipe = loop.Recipe()
     assert (recipe.learning_rate, recipe.weight_decay, recipe.decay) == (1e-5, 1e-5, 0.95)
     assert (recipe.batch_size, recipe.epochs, recipe.patience) == (32, 50, 5)
-    assert script.parser().parse_args(["out"]).base == "albert/albert-large-v1"
+    assert build_parser().parse_args(["train", "rovist_c", "out"]).base == "albert/albert-large-v1"
 
 
 # -- training ---------------------------------------------------------------------------------------------------------
@@ -141,7 +146,7 @@ def losses_of(folder):
 
 def test_it_learns_writes_and_the_metric_takes_it(script, corpus, tmp_path, capsys):
     out = tmp_path / "out"
-    assert script.main([str(out), *options(corpus, "--epochs", "12", "--half", "--about", "For a test.")]) == 0
+    assert train([str(out), *options(corpus, "--epochs", "12", "--half", "--about", "For a test.")]) == 0
     assert {path.name for path in out.iterdir()} == {
         *("README.md", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "training.json")
     }
@@ -163,7 +168,7 @@ def test_it_learns_writes_and_the_metric_takes_it(script, corpus, tmp_path, caps
 def test_runs_repeat_and_an_interrupted_one_ends_in_the_same_weights(script, corpus, tmp_path, monkeypatch):
     whole, again, parts = (tmp_path / name for name in ("whole", "again", "parts"))
     for out in (whole, again):
-        assert script.main([str(out), *options(corpus)]) == 0
+        assert train([str(out), *options(corpus)]) == 0
     real = script.epochs.run_epoch
 
     def stop_at_the_third(*arguments, **keywords):
@@ -172,10 +177,10 @@ def test_runs_repeat_and_an_interrupted_one_ends_in_the_same_weights(script, cor
         return real(*arguments, **keywords)
 
     monkeypatch.setattr(script.epochs, "run_epoch", stop_at_the_third)
-    assert script.main([str(parts), *options(corpus)]) == 130
+    assert train([str(parts), *options(corpus)]) == 130
     assert [path.name for path in (parts / "interrupted").iterdir()] == ["state.safetensors"]
     monkeypatch.setattr(script.epochs, "run_epoch", real)
-    assert script.main([str(parts), *options(corpus)]) == 0
+    assert train([str(parts), *options(corpus)]) == 0
     assert not (parts / "interrupted").exists()
     for out in (again, parts):
         assert all(torch.equal(value, tensors_of(whole)[name]) for name, value in tensors_of(out).items())
@@ -184,27 +189,27 @@ def test_runs_repeat_and_an_interrupted_one_ends_in_the_same_weights(script, cor
 
 def test_a_finished_run_is_replaced_only_when_asked(script, corpus, tmp_path, monkeypatch, capsys):
     out = tmp_path / "out"
-    assert script.main([str(out), *options(corpus, "--epochs", "1")]) == 0
+    assert train([str(out), *options(corpus, "--epochs", "1")]) == 0
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     for more in ((), ("--restart",)):
-        assert script.main([str(out), *options(corpus, "--seed", "9", *more)]) == 2
+        assert train([str(out), *options(corpus, "--seed", "9", *more)]) == 2
         assert capsys.readouterr().err == (
-            "train_rovist_c: error: `OUT` must name a new output, got "
+            "vlgauge train: error: `OUT` must name a new output, got "
             f"{str(out / 'model.safetensors')!r}, which is there; choose another name, or pass --overwrite to train "
             "anew over it\n"
         )
         assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     with monkeypatch.context() as patch:
         patch.setattr(script.epochs, "run_epoch", interrupt)
-        assert script.main([str(out), *options(corpus, "--seed", "9", "--overwrite")]) == 130
+        assert train([str(out), *options(corpus, "--seed", "9", "--overwrite")]) == 130
     assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
-    assert script.main([str(out), *options(corpus, "--seed", "9")]) == 0
+    assert train([str(out), *options(corpus, "--seed", "9")]) == 0
     assert (out / "model.safetensors").read_bytes() != before["model.safetensors"]
 
 
 def test_a_card_of_something_else_is_kept(script, corpus, tmp_path, capsys):
     (tmp_path / "README.md").write_text("mine")
-    assert script.main([str(tmp_path), *options(corpus)]) == 2
+    assert train([str(tmp_path), *options(corpus)]) == 2
     assert "README.md', which is there" in capsys.readouterr().err
     assert (tmp_path / "README.md").read_text() == "mine"
 
@@ -222,7 +227,7 @@ def test_the_learning_rate_falls_by_five_percent_per_epoch(script, corpus, tmp_p
         return real(model, data, optimizer, *arguments, **keywords)
 
     monkeypatch.setattr(script.epochs, "run_epoch", watched)
-    assert script.main([str(tmp_path / "out"), *options(corpus)]) == 0
+    assert train([str(tmp_path / "out"), *options(corpus)]) == 0
     assert rates == [[(pytest.approx(0.003 * 0.95**epoch), 1e-5)] for epoch in range(3)]
 
 
@@ -231,17 +236,17 @@ def test_another_recipe_does_not_go_on(script, corpus, tmp_path, monkeypatch, ca
     with monkeypatch.context() as patch:
         patch.setattr(script, "finish", lambda *arguments: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            script.main([str(out), *options(corpus)])
+            train([str(out), *options(corpus)])
     told = (
         f"`{out / 'interrupted' / 'state.safetensors'}` must be the state of this training, got that of one with other"
     )
-    assert script.main([str(out), *options(corpus, "--seed", "9")]) == 2
+    assert train([str(out), *options(corpus, "--seed", "9")]) == 2
     assert told in capsys.readouterr().err
     other = corpus.with_name("other.jsonl")
     other.write_text(corpus.read_text("utf-8").replace("still", "quiet"), "utf-8")
-    assert script.main([str(out), *options(other)]) == 2
+    assert train([str(out), *options(other)]) == 2
     assert told in capsys.readouterr().err
-    assert script.main([str(out), *options(corpus)]) == 0
+    assert train([str(out), *options(corpus)]) == 0
 
 
 @pytest.mark.parametrize(("losses", "epochs"), [([3, 2, 1, 2, 2, 2], 5), ([3, 2, 1, 0.5, 0.4, 0.3], 6), ([1, 2, 2], 3)])
@@ -257,23 +262,23 @@ def test_it_stops_when_no_epoch_was_better_for_too_long(losses, epochs):
 
 def test_a_published_base_gets_a_new_head(script, corpus, tmp_path):
     base = tmp_path / "base"
-    assert script.main([str(base), *options(corpus, "--epochs", "1")]) == 0
+    assert train([str(base), *options(corpus, "--epochs", "1")]) == 0
     settings = ["--jsonl", str(corpus), "--epochs", "1", "--device", "cpu", "--no-progress", "--no-plot"]
-    assert script.main([str(tmp_path / "tuned"), "--base", str(base), *settings]) == 0
+    assert train([str(tmp_path / "tuned"), "--base", str(base), *settings]) == 0
     record = json.loads((tmp_path / "tuned" / "training.json").read_text())
     assert (record["base"], record["recipe"]["learning_rate"]) == ("base", 1e-5)
 
 
 def test_a_base_without_segments(script, corpus, tmp_path):
     made = tmp_path / "made"
-    assert script.main([str(made), *options(corpus, "--epochs", "1")]) == 0
+    assert train([str(made), *options(corpus, "--epochs", "1")]) == 0
     tokenizer = transformers.AutoTokenizer.from_pretrained(str(made))
     config = transformers.DistilBertConfig(vocab_size=len(tokenizer), dim=32, hidden_dim=32, n_layers=1, n_heads=2)
     base, tuned = tmp_path / "base", tmp_path / "tuned"
     transformers.DistilBertForSequenceClassification(config).save_pretrained(str(base))
     tokenizer.save_pretrained(str(base))
     settings = ["--jsonl", str(corpus), "--epochs", "1", "--device", "cpu", "--no-progress", "--no-plot"]
-    assert script.main([str(tuned), "--base", str(base), *settings]) == 0
+    assert train([str(tuned), "--base", str(base), *settings]) == 0
     metric = vlgauge.load("rovist_c", model=str(tuned), device="cpu", keep_in_memory=True)
     assert 0 <= metric.compute(predictions=[["A dog ran.", "It stopped."]])["rovist_c"] <= 1
 
@@ -294,7 +299,7 @@ def test_the_picture(tmp_path):
 )
 def test_errors_are_one_line(script, capsys, monkeypatch, tmp_path, arguments, message):
     monkeypatch.chdir(tmp_path)
-    assert script.main(arguments) == 2
+    assert train(arguments) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert re.search(message, err)

@@ -5,7 +5,8 @@ import pytest
 from PIL import Image
 
 from vlgauge import scenes
-from vlgauge.training.rovist_vg import command, drawn, function_words, held_out, pairs
+from vlgauge.cli import main
+from vlgauge.training.rovist_vg import drawn, function_words, held_out, pairs
 
 HEADER = "image_id,noun_phrase,bbox\n"
 BOX = '"[0, 0, 9, 9]"'
@@ -135,9 +136,9 @@ def test_broken_files_of_flickr30k(flickr, file, content, message):
 def test_the_command_tells_of_broken_files_in_one_line(flickr, capsys):
     (flickr / "Annotations" / "7.xml").write_text("<annotation>")
     arguments = ["--flickr30k", str(flickr), "--images", str(flickr / "images"), "--glove", "none.txt"]
-    assert command.main([str(flickr / "out"), *arguments]) == 2
+    assert main(["train", "rovist_vg", str(flickr / "out"), *arguments]) == 2
     err = capsys.readouterr().err
-    assert err.startswith("train_rovist_vg: error: 7.xml must be an annotation")
+    assert err.startswith("vlgauge train: error: 7.xml must be an annotation")
     assert err.count("\n") == 1
 
 

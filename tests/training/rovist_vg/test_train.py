@@ -10,6 +10,8 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 from tiny_vit import old_names, tiny_vit
 
+from vlgauge.cli import main
+from vlgauge.cli import train as cli_train
 from vlgauge.encoders.grounding.model import grounding_model
 from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import ImagePicture
@@ -48,10 +50,14 @@ def table(tmp_path):
 def uninterrupted(tmp_path_factory):
     """Losses and weights of a training of three epochs."""
     folder = write_table(tmp_path_factory.mktemp("uninterrupted"))
-    assert command.main(options(folder, "out", "--epochs", 3)) == 0
+    assert train(options(folder, "out", "--epochs", 3)) == 0
     record = json.loads((folder / "out" / "training.json").read_text())
     losses = [(epoch["training_loss"], epoch["validation_loss"]) for epoch in record["epochs"]]
     return {"losses": losses, "weights": load_file(folder / "out" / "model.safetensors")}
+
+
+def train(words):
+    return main(["train", "rovist_vg", *words])
 
 
 def options(folder, out, *more):
@@ -90,7 +96,7 @@ def test_loss_by_plain_loops():
 
 
 def test_training_on_a_table(table, capsys):
-    assert command.main(options(table, "out", "--epochs", 2)) == 0
+    assert train(options(table, "out", "--epochs", 2)) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "pairs.csv: 14 pairs to train on, 2 to validate with, on cpu"
     assert [line.split(":")[0] for line in lines[1:3]] == ["epoch 1", "epoch 2"]
@@ -109,7 +115,7 @@ def test_training_on_a_table(table, capsys):
 
 # What the training calls one after the other; the number is of the call in which it is interrupted.
 MOMENTS = [
-    (command, "say", 2),  # after the first epoch
+    (cli_train, "say", 2),  # after the first epoch
     (epochs, "symmetric_loss", 3),  # in the first epoch
     (epochs, "symmetric_loss", 7),  # in the second
     (epochs, "validation_loss", 2),
@@ -136,8 +142,8 @@ def test_an_interrupted_training_goes_on(table, uninterrupted, monkeypatch, modu
 
     with monkeypatch.context() as patch:
         patch.setattr(module, name, interrupted)
-        assert command.main(options(table, "out", "--epochs", 3)) == 130
-    assert command.main(options(table, "out", "--epochs", 3)) == 0
+        assert train(options(table, "out", "--epochs", 3)) == 130
+    assert train(options(table, "out", "--epochs", 3)) == 0
     record = json.loads((table / "out" / "training.json").read_text())
     losses = [(epoch["training_loss"], epoch["validation_loss"]) for epoch in record["epochs"]]
     assert losses == uninterrupted["losses"]
@@ -150,29 +156,29 @@ def test_an_interrupted_training_goes_on(table, uninterrupted, monkeypatch, modu
 def test_an_interrupted_training_goes_on_with_its_own_pairs_only(table, monkeypatch, capsys):
     with monkeypatch.context() as patch:
         patch.setattr(command, "measured", interrupt)
-        assert command.main(options(table, "out", "--epochs", 1)) == 130
+        assert train(options(table, "out", "--epochs", 1)) == 130
     text = (table / "pairs.csv").read_text()
     (table / "pairs.csv").write_text(text.replace("red cat", "red dog"))
-    assert command.main(options(table, "out", "--epochs", 1)) == 2
+    assert train(options(table, "out", "--epochs", 1)) == 2
     assert "must be the state of this training, got that of one with other data" in capsys.readouterr().err
-    assert command.main(options(table, "out", "--epochs", 1, "--restart")) == 0
+    assert train(options(table, "out", "--epochs", 1, "--restart")) == 0
     (table / "pairs.csv").write_text(text)
-    assert command.main(options(table, "other", "--epochs", 1)) == 0
+    assert train(options(table, "other", "--epochs", 1)) == 0
 
 
 def test_a_finished_training_is_replaced_only_when_asked(table, capsys):
     out = table / "out"
-    assert command.main(options(table, "out", "--epochs", 1)) == 0
+    assert train(options(table, "out", "--epochs", 1)) == 0
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     for more in ((), ("--restart",)):
-        assert command.main(options(table, "out", "--epochs", 2, *more)) == 2
+        assert train(options(table, "out", "--epochs", 2, *more)) == 2
         assert capsys.readouterr().err == (
-            "train_rovist_vg: error: `OUT` must name a new output, got "
+            "vlgauge train: error: `OUT` must name a new output, got "
             f"{str(out / 'model.safetensors')!r}, which is there; choose another name, or pass --overwrite to train "
             "anew over it\n"
         )
         assert {path.name: path.read_bytes() for path in out.iterdir()} == before
-    assert command.main(options(table, "out", "--epochs", 2, "--overwrite")) == 0
+    assert train(options(table, "out", "--epochs", 2, "--overwrite")) == 0
     assert len(json.loads((out / "training.json").read_text())["epochs"]) == 2
 
 
@@ -181,7 +187,7 @@ def interrupt(*_):
 
 
 def test_an_epoch_that_is_interrupted_leaves_the_checkpoint_of_an_earlier_one(table, monkeypatch):
-    assert command.main(options(table, "out", "--epochs", 1)) == 0
+    assert train(options(table, "out", "--epochs", 1)) == 0
     before = (table / "out" / "model.safetensors").read_bytes()
     import safetensors.torch
 
@@ -190,17 +196,17 @@ def test_an_epoch_that_is_interrupted_leaves_the_checkpoint_of_an_earlier_one(ta
         raise KeyboardInterrupt
 
     monkeypatch.setattr(safetensors.torch, "save_file", half_written)
-    assert command.main(options(table, "out", "--epochs", 1, "--overwrite")) == 130
+    assert train(options(table, "out", "--epochs", 1, "--overwrite")) == 130
     assert (table / "out" / "model.safetensors").read_bytes() == before
 
 
 def test_pairs_without_a_known_word_are_left_out_and_told(table, capsys):
     text = (table / "pairs.csv").read_text()
     (table / "pairs.csv").write_text(text.replace("0,a dog", "0,Zebra").replace("red cat", "Red CAT"))
-    assert command.main(options(table, "out", "--epochs", 1)) == 0
+    assert train(options(table, "out", "--epochs", 1)) == 0
     assert capsys.readouterr().out.startswith("1 of 16 pairs have no word in glove.txt: left out\n")
     (table / "pairs.csv").write_text(text.replace("a dog", "Zebra").replace("red cat", "Zebra"))
-    assert command.main(options(table, "other", "--epochs", 1)) == 2
+    assert train(options(table, "other", "--epochs", 1)) == 2
     assert "no phrase has a word in glove.txt" in capsys.readouterr().err
 
 
@@ -259,7 +265,7 @@ def test_the_learning_rate_falls_by_a_twentieth_per_epoch(tmp_path, monkeypatch)
 def test_a_plot_is_drawn(table):
     pytest.importorskip("matplotlib")
     arguments = [text for text in options(table, "out", "--epochs", 1) if text != "--no-plot"]
-    assert command.main(arguments) == 0
+    assert train(arguments) == 0
     assert (table / "out" / "training.svg").read_text().startswith("<?xml")
 
 
@@ -282,8 +288,8 @@ FILES = ["--csv", "{0}/pairs.csv", "--crops", "{0}/crops", "--glove", "{0}/glove
 def test_errors(table, capsys, arguments, message):
     rows = (table / "pairs.csv").read_text().splitlines()
     (table / "few.csv").write_text("\n".join([*rows[:5], rows[5]]))
-    assert command.main([str(table / "out"), *(text.format(table) for text in arguments)]) == 2
-    assert capsys.readouterr().err.startswith(f"train_rovist_vg: error: {message}")
+    assert train([str(table / "out"), *(text.format(table) for text in arguments)]) == 2
+    assert capsys.readouterr().err.startswith(f"vlgauge train: error: {message}")
 
 
 def test_pairs_of_one_image_cannot_be_split():

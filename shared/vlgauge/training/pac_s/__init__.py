@@ -1,1 +1,1 @@
-"""Parts of train_pac_s.py: rows, batches, losses, what is trained, the loop, evaluation, and the files it writes."""
+"""The recipe of PAC-S: rows, batches, losses, what is trained, rounds of it, evaluation, and the files it writes."""

@@ -12,8 +12,7 @@ import argparse
 import hashlib
 import json
 import shlex
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,11 +22,12 @@ import numpy as np
 from vlgauge.encoders.clip.heads import adapter_of, heads_digest, write_adapter
 from vlgauge.encoders.clip.loading import ClipEncoder, clip_encoder, clip_with_checkpoint
 from vlgauge.training.loop import Progressed
+from vlgauge.training.options import check_packages
 from vlgauge.training.pac_s.batches import BatchOrder, epoch_batches
 from vlgauge.training.pac_s.evaluation import Comparison, comparisons, margins
 from vlgauge.training.pac_s.heads import HeadLearner, hidden_features
 from vlgauge.training.pac_s.material import MISSING, Material, material_of
-from vlgauge.training.pac_s.options import Schedule, check_options, checkpoint_of, parser
+from vlgauge.training.pac_s.options import Schedule, add_options, check_options, checkpoint_of
 from vlgauge.training.pac_s.record import comparison_line, draw_losses, write_card, write_log
 from vlgauge.training.pac_s.rounds import LOSS, train_learner
 from vlgauge.training.pac_s.rows import Foil
@@ -35,10 +35,17 @@ from vlgauge.training.pac_s.sources import test_pairs, training_rows
 from vlgauge.training.pac_s.towers import TowerLearner
 from vlgauge.writing import replacing
 
+__all__ = ["PURPOSE", "add_options", "advice", "run"]
+
 Learner: TypeAlias = HeadLearner | TowerLearner
 
-# Settings that say nothing of what comes out, and those with which an interrupted training may go on.
-UNTOLD_SETTINGS = ("out", "resume", "overwrite", "plot", "device", "feature_cache", "encode_batch_size")
+PURPOSE = "projections of a CLIP, or low-rank updates of both towers, for pac_s"
+PACKAGES = ("torch", "torchvision", "open_clip", "safetensors")
+
+# What the command line adds to the options; settings that say nothing of what comes out; and those with which an
+# interrupted training may go on.
+ADDED = ("words", "command", "recipe", "run")
+UNTOLD_SETTINGS = (*ADDED, "out", "resume", "overwrite", "plot", "device", "feature_cache", "encode_batch_size")
 # Options of one call, which the command of the card does without.
 ONCE = ("--resume", "--overwrite")
 FREE_SETTINGS = (*UNTOLD_SETTINGS, "max_iterations")
@@ -178,9 +185,16 @@ def compared(options: argparse.Namespace, foils: Sequence[Foil], encoder: ClipEn
     return comparisons(foils, margins(encoder, None, foils), margins(after, adapter, foils), options.seed)
 
 
-def run(options: argparse.Namespace, given: Sequence[str]) -> None:
+def advice(options: argparse.Namespace) -> str:
+    """How to go on after an interruption."""
+    there = checkpoint_of(options.out).is_file()
+    return "repeat the command with --resume to go on" if there else "nothing was kept yet"
+
+
+def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     """Train, compare, write."""
     check_options(options)
+    check_packages("pac_s", PACKAGES, plot=options.plot)
     encoder = clip_encoder(
         options.backbone,
         weights=options.weights,
@@ -191,7 +205,7 @@ def run(options: argparse.Namespace, given: Sequence[str]) -> None:
     material = material_of(*training_rows(options))
     foils = test_pairs(options, material)
     learner, state, digest = trained(options, material, encoder)
-    command = shlex.join(["vlgauge", "train", "pac_s", *(arg for arg in given if arg not in ONCE)])
+    command = shlex.join(["vlgauge", *(word for word in options.words if word not in ONCE)])
     facts = record_of(options, command, learner, state, encoder)
     metadata = {"kind": "pac_s", "w": "2.0", "training_sha256": digest, **facts}
     write_weights(options.out, learner, metadata)
@@ -203,26 +217,6 @@ def run(options: argparse.Namespace, given: Sequence[str]) -> None:
     if options.plot:
         draw_losses(options.out.with_suffix(".svg"), state)
     checkpoint_of(options.out).unlink(missing_ok=True)
-    print(f"{options.out}: {facts['iterations']}; validation loss {facts['validation_loss']}")
-    print("\n".join(map(comparison_line, found)))
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Train; 0, or 2 after an error and 130 after an interruption, which are one line on standard error."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    options = parser(__doc__).parse_args(given)
-    try:
-        run(options, given)
-    except (ValueError, ImportError, OSError) as error:
-        print(f"train_pac_s: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        there = checkpoint_of(options.out).is_file()
-        advice = "repeat the command with --resume to go on" if there else "nothing was kept yet"
-        print(f"train_pac_s: interrupted; {advice}", file=sys.stderr)
-        return 130
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    say(f"{options.out}: {facts['iterations']}; validation loss {facts['validation_loss']}")
+    for comparison in found:
+        say(comparison_line(comparison))

@@ -42,13 +42,12 @@ class Schedule:
     max_iterations: int = 100_000
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """The options."""
-    p = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    source = p.add_argument_group("rows").add_mutually_exclusive_group(required=True)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the recipe."""
+    source = parser.add_argument_group("rows").add_mutually_exclusive_group(required=True)
     source.add_argument("--train", type=Path, metavar="FILE", help="JSON lines, or CSV if the name ends in .csv")
     source.add_argument("--scenes", type=int, metavar="N", help="draw N scenes instead of reading a file")
-    rows = p.add_argument_group("more about rows")
+    rows = parser.add_argument_group("more about rows")
     rows.add_argument("--validation", type=Path, metavar="FILE", help="default: 5 %% of the images of --train")
     rows.add_argument("--test", type=Path, metavar="FILE", help="pairs to compare with: image, caption, foil")
     rows.add_argument("--test-scenes", type=int, default=1_024, metavar="N", help="(default: %(default)s)")
@@ -57,20 +56,19 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     rows.add_argument("--image-folder", type=Path, metavar="DIR", help="of relative paths (default: that of the file)")
     for name, default in asdict(Columns()).items():
         rows.add_argument(f"--{name.replace('_', '-')}-column", default=default, metavar="NAME", help="(%(default)s)")
-    base = p.add_argument_group("base")
+    base = parser.add_argument_group("base")
     base.add_argument("--backbone", help="such as ViT-B/32 (default), RN50, laion/ViT-L-14")
     base.add_argument("--weights", type=Path, metavar="FILE", help="weights of the backbone (default: from the Hub)")
     base.add_argument("--profile", choices=PROFILES, default="paper", help="embedded: the toy CLIP")
     base.add_argument("--device", default="auto")
     base.add_argument("--feature-cache", type=Path, metavar="DIR", help="keep the features of the backbone")
     base.add_argument("--encode-batch-size", type=int, default=64, metavar="N")
-    _add_recipe(p.add_argument_group("recipe"))
-    out = p.add_argument_group("output")
+    _add_recipe(parser.add_argument_group("recipe"))
+    out = parser.add_argument_group("output")
     out.add_argument("--out", type=Path, required=True, metavar="FILE.safetensors")
     out.add_argument("--resume", action="store_true", help="go on from the checkpoint of an interrupted training")
     add_overwrite(out)
     out.add_argument("--no-plot", dest="plot", action="store_false", help="do without matplotlib")
-    return p
 
 
 def _add_recipe(recipe: argparse._ArgumentGroup) -> None:
@@ -127,13 +125,6 @@ def check_options(options: argparse.Namespace) -> None:
         raise ValueError(f"`--resume` must be given exactly if there is a checkpoint, and {str(checkpoint)!r} {there}")
     if not options.resume:
         keep_finished("--out", (options.out, options.out.with_suffix(".md")), overwrite=options.overwrite)
-    if options.plot:
-        try:
-            import matplotlib  # noqa: F401
-        except ImportError as error:
-            raise ImportError(
-                'the curve needs matplotlib; pass --no-plot, or run: pip install "vlgauge[demo]"'
-            ) from error
 
 
 def checkpoint_of(out: Path) -> Path:

@@ -1,1 +1,1 @@
-"""Training of classifiers of sentence order: corpora, pairs, a fresh small model, the loop, and its report."""
+"""The recipe of RoViST-C: corpora, pairs of sentences, a fresh small model, epochs, and the files it writes."""

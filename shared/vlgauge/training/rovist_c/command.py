@@ -1,7 +1,7 @@
 """Train a classifier of sentence order for rovist_c, by the recipe of RoViST-C (Wang et al., 2022).
 
-    train_rovist_c.py OUT --vist train.story-in-sequence.json --rocstories ROCStories_winter2017.csv
-    train_rovist_c.py OUT --scenes 4000 --fresh --learning-rate 5e-4
+    vlgauge train rovist_c OUT --vist train.story-in-sequence.json --rocstories ROCStories_winter2017.csv
+    vlgauge train rovist_c OUT --scenes 4000 --fresh --learning-rate 5e-4
 
 Each two neighbouring sentences of a story make two samples, in order and swapped; 85 % of the stories are trained on,
 the others choose the epoch. OUT gets weights (safetensors), configuration, tokenizer, training.json, training.svg and a
@@ -14,8 +14,7 @@ import argparse
 import hashlib
 import json
 import shutil
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,12 @@ from typing import Any
 from vlgauge.encoders.pairs.classifier import longest_input, takes_segments
 from vlgauge.torch_use import resolved_device
 from vlgauge.training.loop import INTERRUPTED, Figures, Progressed, Recipe, train_epochs
-from vlgauge.training.options import add_run_options, exit_code, keep_finished
+from vlgauge.training.options import add_run_options, check_packages, keep_finished
 from vlgauge.training.report import draw, write_record
 from vlgauge.training.rovist_c import corpora, epochs, models, pairs, report
 
+PURPOSE = "a classifier of sentence order for rovist_c"
+PACKAGES = ("torch", "transformers", "tokenizers", "safetensors")
 DEFAULTS = Recipe()
 N_TEST_STORIES = 1_000
 # Seeds of drawn stories; those of validation and test are of other splits anyway.
@@ -50,24 +51,23 @@ class Corpus:
     test: corpora.Stories
 
 
-def parser() -> argparse.ArgumentParser:
-    """The options."""
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("output", metavar="OUT", type=Path, help="folder for the model")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the recipe."""
+    parser.add_argument("output", metavar="OUT", type=Path, help="folder for the model")
     for kind in corpora.READERS:
-        made.add_argument(f"--{kind}", metavar="FILE", action="append", default=[], help="a corpus of this kind")
-    made.add_argument("--scenes", metavar="N", type=int, default=0, help="so many stories about drawn scenes")
-    made.add_argument("--test", metavar="FILE", help="held-out stories (jsonl); drawn ones with --scenes")
-    made.add_argument("--base", metavar="MODEL", default=models.BASE, help=f"folder or Hub id (default: {models.BASE})")
-    made.add_argument("--fresh", action="store_true", help="a small new model with a tokenizer of its own instead")
-    add_run_options(made, asdict(DEFAULTS))
-    return made
+        parser.add_argument(f"--{kind}", metavar="FILE", action="append", default=[], help="a corpus of this kind")
+    parser.add_argument("--scenes", metavar="N", type=int, default=0, help="so many stories about drawn scenes")
+    parser.add_argument("--test", metavar="FILE", help="held-out stories (jsonl); drawn ones with --scenes")
+    parser.add_argument(
+        "--base", metavar="MODEL", default=models.BASE, help=f"folder or Hub id (default: {models.BASE})"
+    )
+    parser.add_argument("--fresh", action="store_true", help="a small new model with a tokenizer of its own instead")
+    add_run_options(parser, asdict(DEFAULTS))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Train; 0, or 2 after an error, which is one line on standard error."""
-    options = parser().parse_args(arguments)
-    return exit_code("train_rovist_c", lambda: run(options))
+def advice(options: argparse.Namespace) -> str:
+    """How to go on after an interruption."""
+    return "repeat the command to go on"
 
 
 def read_corpus(options: argparse.Namespace) -> Corpus:
@@ -92,8 +92,9 @@ def read_corpus(options: argparse.Namespace) -> Corpus:
     return Corpus(", ".join(names), training, validation, corpora.read_jsonl(options.test) if options.test else test)
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     """Read, train, measure, write."""
+    check_packages("rovist_c", PACKAGES, plot=options.plot)
     import torch
 
     interrupted = options.output / INTERRUPTED
@@ -131,8 +132,11 @@ def run(options: argparse.Namespace) -> None:
         keep=lambda: report.save_model(options.output, tokenizer, model, half=options.half),
         say=say,
     )
-    facts = {"base": base, "corpus": corpus.name, "training_samples": len(training)}
-    facts |= measured(options.output, tokenizer, model, corpus, validation, device)
+    found = measured(options.output, tokenizer, model, corpus, validation, device)
+    for name, value in found.items():
+        say(f"{name.replace('_', ' ')}: {value}")
+    facts = {"base": base, "corpus": corpus.name, "training_samples": len(training), **found}
+
     finish(options, recipe, corpus, state, facts)
     shutil.rmtree(interrupted, ignore_errors=True)
     say(f"wrote {options.output}")
@@ -160,7 +164,7 @@ def finish(
     }
     write_record(options.output, record)
     report.write_card(options.output, record, options.about)
-    if not options.no_plot:
+    if options.plot:
         draw(options.output, state, ("loss", "accuracy"))
 
 
@@ -186,15 +190,4 @@ def measured(
         pad = tokenizer.pad_token_id
         found[f"{side}_accuracy"] = epochs.evaluated(model, data, pad=pad, device=device)[1]
         found[f"{side}_ordered_above_swapped"] = epochs.ordered_above_swapped(model, data, pad=pad, device=device)
-    for name, value in found.items():
-        say(f"{name.replace('_', ' ')}: {value}")
     return found
-
-
-def say(text: str) -> None:
-    """Tell what is being done."""
-    print(text, flush=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

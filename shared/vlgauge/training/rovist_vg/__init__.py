@@ -1,1 +1,1 @@
-"""What `train_rovist_vg.py` is made of: readers of (region, phrase) pairs, the loss, the loop, the report."""
+"""The recipe of RoViST-VG: readers of (region, phrase) pairs, the loss, the model, epochs, and the files it writes."""

@@ -1,8 +1,8 @@
 """Train the heads of rovist_vg on pairs of a region and a phrase, by the recipe of RoViST-VG (Wang et al., 2022).
 
-    train_rovist_vg.py OUT --glove glove.6B.300d.txt --flickr30k DIR --images DIR
-    train_rovist_vg.py OUT --glove glove.6B.300d.txt --csv pairs.csv --crops DIR
-    train_rovist_vg.py OUT --scenes 400 --learning-rate 1e-3 --width 16
+    vlgauge train rovist_vg OUT --glove glove.6B.300d.txt --flickr30k DIR --images DIR
+    vlgauge train rovist_vg OUT --glove glove.6B.300d.txt --csv pairs.csv --crops DIR
+    vlgauge train rovist_vg OUT --scenes 400 --learning-rate 1e-3 --width 16
 
 Flickr30k Entities is a folder with Annotations and Sentences. The CSV has the columns image_id, noun_phrase and bbox,
 its crops are named {image_id}_{bbox}.jpg. All weights of the vision transformer are trained; a CLIP stays as it is, and
@@ -16,15 +16,14 @@ import argparse
 import hashlib
 import json
 import shutil
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
+from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.encoders.clip.toy import TOY_NAME
 from vlgauge.encoders.grounding.model import IDF, VECTORS
 from vlgauge.encoders.grounding.vit import VIT_NAME
@@ -34,38 +33,39 @@ from vlgauge.text.word_lookup import mean_vectors, write_vectors
 from vlgauge.text.word_vectors import WordVectorFile, word_vector_file
 from vlgauge.torch_use import resolved_device
 from vlgauge.training.loop import INTERRUPTED, Figures, Progressed, Recipe, train_epochs
-from vlgauge.training.options import add_run_options, exit_code, keep_finished
+from vlgauge.training.options import add_run_options, check_packages, keep_finished
 from vlgauge.training.report import draw, write_record
 from vlgauge.training.rovist_vg import drawn, epochs, model, pairs, report, sides
 from vlgauge.training.rovist_vg.held_out import held_out
 
+PURPOSE = "heads of images and words for rovist_vg"
+PACKAGES = ("torch", "torchvision", "open_clip", "safetensors", "transformers", "spacy")
 SCENES_SEED = 11
 N_TEST_STORIES = 200
 DEFAULTS = Recipe(learning_rate=5e-5, batch_size=64, patience=3)
 
 
-def parser() -> argparse.ArgumentParser:
-    """The options."""
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("output", metavar="OUT", type=Path, help="folder for the checkpoint")
-    made.add_argument("--csv", type=Path, metavar="FILE", help="pairs as a table, with --crops")
-    made.add_argument("--crops", type=Path, metavar="DIR", help="folder of the crops of --csv")
-    made.add_argument("--flickr30k", type=Path, metavar="DIR", help="Flickr30k Entities, with --images")
-    made.add_argument("--images", type=Path, metavar="DIR", help="folder of the images of Flickr30k")
-    made.add_argument("--scenes", type=int, metavar="N", default=0, help="so many stories about drawn scenes")
-    made.add_argument("--test", type=int, metavar="N", default=N_TEST_STORIES, help="drawn test stories with --scenes")
-    made.add_argument("--glove", type=Path, metavar="FILE", help="word vectors; with --scenes, small ones are made")
-    made.add_argument("--encoder", metavar="NAME", help=f"a CLIP, frozen, or {VIT_NAME} (default; --scenes: the toy)")
-    made.add_argument("--vit", metavar="PATH", help="file or folder with the weights of the vision transformer")
-    made.add_argument("--width", type=int, default=1024, metavar="D", help="of the common space (default: 1024)")
-    add_run_options(made, asdict(DEFAULTS))
-    return made
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the recipe."""
+    parser.add_argument("output", metavar="OUT", type=Path, help="folder for the checkpoint")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="pairs as a table, with --crops")
+    parser.add_argument("--crops", type=Path, metavar="DIR", help="folder of the crops of --csv")
+    parser.add_argument("--flickr30k", type=Path, metavar="DIR", help="Flickr30k Entities, with --images")
+    parser.add_argument("--images", type=Path, metavar="DIR", help="folder of the images of Flickr30k")
+    parser.add_argument("--scenes", type=int, metavar="N", default=0, help="so many stories about drawn scenes")
+    parser.add_argument(
+        "--test", type=int, metavar="N", default=N_TEST_STORIES, help="drawn test stories with --scenes"
+    )
+    parser.add_argument("--glove", type=Path, metavar="FILE", help="word vectors; with --scenes, small ones are made")
+    parser.add_argument("--encoder", metavar="NAME", help=f"a CLIP, frozen, or {VIT_NAME} (default; --scenes: the toy)")
+    parser.add_argument("--vit", metavar="PATH", help="file or folder with the weights of the vision transformer")
+    parser.add_argument("--width", type=int, default=1024, metavar="D", help="of the common space (default: 1024)")
+    add_run_options(parser, asdict(DEFAULTS))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Train; 0, or 2 after an error, which is one line on standard error."""
-    options = parser().parse_args(arguments)
-    return exit_code("train_rovist_vg", lambda: run(options))
+def advice(options: argparse.Namespace) -> str:
+    """How to go on after an interruption."""
+    return "repeat the command to go on"
 
 
 def read_pairs(options: argparse.Namespace) -> tuple[list[pairs.Pair], str]:
@@ -110,15 +110,23 @@ def word_vectors(options: argparse.Namespace, found: Sequence[pairs.Pair]) -> Wo
     return word_vector_file(needed(options.glove, "--glove"), argument="--glove")
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     """Read, train, measure, write."""
+    check_packages("rovist_vg", PACKAGES, plot=options.plot)
+    import torch
+
     interrupted = options.output / INTERRUPTED
     if not interrupted.exists():
         keep_finished("OUT", (options.output / name for name in report.MAIN_FILES), overwrite=options.overwrite)
     device = resolved_device(options.device)
     found, corpus = read_pairs(options)
     vectors = word_vectors(options, found)
-    found, rows = with_vectors(found, vectors)
+    rows, kept = mean_vectors([pair.phrase for pair in found], vectors)
+    if not kept:
+        raise ValueError(f"no phrase has a word in {vectors.path.name}; pass word vectors of this language as --glove")
+    if len(kept) < len(found):
+        say(f"{len(found) - len(kept)} of {len(found)} pairs have no word in {vectors.path.name}: left out")
+    found = [found[i] for i in kept]
     torch.manual_seed(options.seed)
     images, net, config = image_side(options, found, vectors.width, device)
     recipe = Recipe(**{name: getattr(options, name) for name in asdict(DEFAULTS)})
@@ -153,25 +161,12 @@ def run(options: argparse.Namespace) -> None:
         "training_pairs": len(training.rows),
         "validation_pairs": len(validation.rows),
     }
-    write_report(
-        options, state, about | {"recipe": {**asdict(recipe), "data": data}, "held_out": measured(options, vectors)}
-    )
+    shares = measured(options, vectors)
+    for name, share in shares.items():
+        say(f"{name}: {100 * share:.1f} %")
+    write_report(options, state, about | {"recipe": {**asdict(recipe), "data": data}, "held_out": shares})
     shutil.rmtree(interrupted, ignore_errors=True)
     say(f"wrote {options.output}")
-
-
-def with_vectors(found: Sequence[pairs.Pair], vectors: WordVectorFile) -> tuple[list[pairs.Pair], np.ndarray]:
-    """The pairs whose phrases have a word with a vector, and the vectors of the phrases.
-
-    Raises:
-        ValueError: If there is none.
-    """
-    rows, kept = mean_vectors([pair.phrase for pair in found], vectors)
-    if not kept:
-        raise ValueError(f"no phrase has a word in {vectors.path.name}; pass word vectors of this language as --glove")
-    if len(kept) < len(found):
-        say(f"{len(found) - len(kept)} of {len(found)} pairs have no word in {vectors.path.name}: left out")
-    return [found[i] for i in kept], rows
 
 
 def data_digest(found: Sequence[pairs.Pair], vectors: WordVectorFile, config: Mapping[str, Any]) -> str:
@@ -186,7 +181,7 @@ def write_report(options: argparse.Namespace, state: Progressed, about: Mapping[
     record = {**about, "minutes": minutes, "kept_epoch": state.best + 1, "epochs": state.rounds}
     write_record(options.output, record)
     report.write_card(options.output, record, options.about)
-    if not options.no_plot:
+    if options.plot:
         draw(options.output, state, ["loss"])
 
 
@@ -200,7 +195,7 @@ def image_side(
         vit = model.pretrained_vit(options.vit)
         net = model.grounding_net(vit, vit.config.pooler_output_size, text_width, options.width)
         return sides.Decoded(pictures, vit.config.image_size), net, {"image_encoder": VIT_NAME}
-    from vlgauge.encoders.clip.loading import clip_encoder
+    import torch
 
     toy = name == TOY_NAME
     encoder = clip_encoder(None if toy else name, profile="embedded" if toy else "paper", device=device)
@@ -215,16 +210,4 @@ def measured(options: argparse.Namespace, vectors: WordVectorFile) -> dict[str, 
     if not options.scenes or not options.test:
         return {}
     idf = options.output / IDF
-    found = held_out(options.output, vectors.path, idf if idf.is_file() else None, options.test)
-    for name, share in found.items():
-        say(f"{name}: {100 * share:.1f} %")
-    return found
-
-
-def say(text: str) -> None:
-    """Tell what is being done."""
-    print(text, flush=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return held_out(options.output, vectors.path, idf if idf.is_file() else None, options.test)

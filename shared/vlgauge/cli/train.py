@@ -1,0 +1,43 @@
+"""`vlgauge train RECIPE`: weights of one's own, by the training recipes of the papers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from vlgauge.training.pac_s import command as pac_s
+from vlgauge.training.rovist_c import command as rovist_c
+from vlgauge.training.rovist_vg import command as rovist_vg
+
+RECIPES = {"pac_s": pac_s, "rovist_c": rovist_c, "rovist_vg": rovist_vg}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add a parser per recipe."""
+    parser.description = __doc__
+    recipes = parser.add_subparsers(dest="recipe", required=True, metavar="RECIPE")
+    for name, recipe in RECIPES.items():
+        one = recipes.add_parser(
+            name,
+            help=recipe.PURPOSE,
+            description=recipe.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        recipe.add_options(one)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Train; 130 with advice where it is interrupted."""
+    recipe = RECIPES[options.recipe]
+    try:
+        recipe.run(options, say)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"vlgauge train: interrupted; {recipe.advice(options)}\n")
+        return 130
+    return 0
+
+
+def say(text: str) -> None:
+    """Tell what is being done, at once."""
+    print(text, flush=True)

@@ -1,0 +1,72 @@
+"""`vlgauge train`: the recipes, their help, what is checked first, and the commands that are written down."""
+
+import re
+import shlex
+import sys
+
+import pytest
+from folders import METRICS, ROOT
+
+from vlgauge.cli import build_parser, main
+from vlgauge.encoders.clip.heads import read_adapter
+
+DATA = ROOT / "shared" / "vlgauge" / "data"
+WRITTEN = [DATA / "SOURCES.md", DATA / "toy_clip" / "toy_pac_s.md", METRICS / "pac_s" / "README.md"]
+SHORTEST = {"pac_s": ["--out", "x.safetensors", "--scenes", "9"], "rovist_c": ["out"], "rovist_vg": ["out"]}
+
+
+def test_help_lists_the_recipes_and_imports_nothing_heavy(run_python, tmp_path):
+    code = (
+        "import sys; from vlgauge.cli import main\n"
+        "try: main(['train', '--help'])\n"
+        "except SystemExit as end: print(end.code, [m for m in HEAVY if m in sys.modules])"
+    )
+    heavy = "HEAVY = ['torch', 'transformers', 'evaluate', 'datasets', 'matplotlib']\n"
+    out = run_python(heavy + code, cwd=tmp_path)
+    assert out.endswith("0 []\n")
+    for name in SHORTEST:
+        assert re.search(rf"^    {name}\b", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", SHORTEST)
+def test_every_recipe_has_a_help_of_its_own(name, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["train", name, "--help"])
+    assert end.value.code == 0
+    assert f"usage: vlgauge train {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [[], ["clip_s"], ["rovist_c"], ["pac_s", "--scenes", "x", "--out", "y"]])
+def test_usage_errors_are_one_line(arguments, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["train", *arguments])
+    assert end.value.code == 2
+    assert re.fullmatch(r"vlgauge train.*: error: .*\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("name", SHORTEST)
+def test_missing_packages_are_told_before_the_work(name, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for module in ("matplotlib", "safetensors"):
+        monkeypatch.setitem(sys.modules, module, None)
+    told = f"vlgauge train: error: vlgauge train {name} needs safetensors%s, not installed here; run: pip install"
+    for plot, missing, end in ((True, ", matplotlib", ", or do without the picture by --no-plot"), (False, "", "")):
+        assert main(["train", name, *SHORTEST[name], *([] if plot else ["--no-plot"])]) == 2
+        assert capsys.readouterr().err == f'{told % missing} "vlgauge[train]"{end}\n'
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.name)
+def test_commands_that_are_written_down_can_be_read(path):
+    text = path.read_text("utf-8").replace("\\\n", " ")
+    found = re.findall(r"^ *vlgauge (train .+)$|`vlgauge (train [^`]+ [^`]+)`", text, re.MULTILINE)
+    assert found
+    for words in found:
+        options = build_parser().parse_args(shlex.split("".join(words)))
+        assert options.recipe in SHORTEST
+
+
+def test_the_command_of_the_shipped_adapter_is_that_of_its_card():
+    command = read_adapter(DATA / "toy_clip" / "toy_pac_s.safetensors").metadata["command"]
+    assert command in (DATA / "toy_clip" / "toy_pac_s.md").read_text("utf-8")
+    assert build_parser().parse_args(shlex.split(command)[1:]).scenes == 12_000
