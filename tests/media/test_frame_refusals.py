@@ -7,6 +7,7 @@ import sys
 import av
 import numpy as np
 import pytest
+import small_videos
 from PIL import Image
 from small_videos import indices, levels, noisy, video_frames, write_shifted, write_silence, write_video
 
@@ -40,7 +41,7 @@ def test_a_cut_file_is_sampled_as_far_as_it_goes(name, folder):
         UserWarning, match="1 of 1 videos ended before they should; frames are spread over what could"
     ) as caught:
         pictures = video_frames(half)
-    assert {warning.filename for warning in caught} == {__file__}
+    assert {warning.filename for warning in caught} == {small_videos.__file__}
     seen = indices(pictures)
     assert 5 < seen[-1] < 30
     assert seen == sampled(0, seen[-1] + 1, 10)
@@ -71,7 +72,7 @@ def test_a_cut_avi_has_its_whole_frames(codec, whole, half, folder):
     short = data[: (begin + end) // 2 if half else begin]
     with pytest.warns(UserWarning, match="1 of 1 videos ended before they should") as caught:
         pictures = video_frames(short)
-    assert {warning.filename for warning in caught} == {__file__}
+    assert {warning.filename for warning in caught} == {small_videos.__file__}
     assert len(caught) == 1
     assert indices(pictures) == levels(pictures) == sampled(0, whole, 10)
     with pytest.warns(UserWarning, match="ended before"):

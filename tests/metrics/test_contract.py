@@ -82,8 +82,9 @@ def test_every_metric_has_an_extra_and_is_in_all():
     assert {name.replace("_", "-") for name in FOLDERS} <= set(everything)
 
 
-def test_extras_that_the_catalog_knows_exist():
-    assert set(catalog.EXTRA_MODULES) <= {extra.replace("_", "-") for extra in SETUP["options.extras_require"]}
+@pytest.mark.parametrize("name", FOLDERS)
+def test_extras_that_a_metric_needs_exist(name):
+    assert set(catalog.metric_facts(name).needs) <= {x.replace("_", "-") for x in SETUP["options.extras_require"]}
 
 
 @pytest.mark.parametrize("name", FOLDERS)
