@@ -8,8 +8,8 @@ from tiny_clip import TINY, rand_clip, tiny_state
 from vlgauge.cli import main
 from vlgauge.encoders.clip.architectures import TABLE
 from vlgauge.encoders.clip.checkpoints import load_checkpoint
+from vlgauge.encoders.clip.files import paper_adapter
 from vlgauge.encoders.clip.heads import heads_digest, safetensors_metadata
-from vlgauge.encoders.clip.pac_s_heads import paper_adapter
 from vlgauge.weights.files import sha256_of
 
 

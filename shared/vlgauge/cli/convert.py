@@ -9,8 +9,7 @@ from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.encoders.clip.backbones import architecture_of
 from vlgauge.encoders.clip.checkpoints import read_state
 from vlgauge.encoders.clip.conversion import Conversion, convert
-from vlgauge.encoders.clip.model import find_weights, given_file
-from vlgauge.encoders.clip.pac_s_heads import paper_adapter_path
+from vlgauge.encoders.clip.files import find_weights, given_file, paper_adapter_path
 from vlgauge.results import to_table
 from vlgauge.weights.files import WeightsNotFound, sha256_of
 from vlgauge.writing import checked_target

@@ -13,11 +13,10 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from vlgauge.media.pictures import Picture
-from vlgauge.pool import EncoderPool, pool
 from vlgauge.progress import Progress
 from vlgauge.weights.files import WeightsNotFound
 
-__all__ = ["EncoderPool", "ImageTextEncoder", "TextEncoder", "TextHidden", "WeightsNotFound", "pool"]
+__all__ = ["ImageTextEncoder", "TextEncoder", "TextHidden", "WeightsNotFound"]
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ from pathlib import Path
 from vlgauge.catalog import metric_names
 from vlgauge.encoders.clip.architectures import TABLE
 from vlgauge.encoders.clip.backbones import architecture_of
-from vlgauge.encoders.clip.pac_s_heads import manual_step, paper_adapter_path
+from vlgauge.encoders.clip.files import manual_step, paper_adapter_path
 from vlgauge.encoders.grounding.model import AUTHORS_FILE as GROUNDING_FILE
 from vlgauge.encoders.grounding.model import AUTHORS_IDF as GROUNDING_IDF
 from vlgauge.encoders.grounding.vit import VIT_NAME, VIT_REVISION

@@ -11,8 +11,8 @@ from tiny_clip import TINY, write_tiny
 from vlgauge.encoders import WeightsNotFound
 from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, TABLE
 from vlgauge.encoders.clip.backbones import architecture_of
+from vlgauge.encoders.clip.files import find_weights, paper_adapter, paper_adapter_path
 from vlgauge.encoders.clip.loading import clip_encoder, clip_with_checkpoint
-from vlgauge.encoders.clip.model import find_weights
 from vlgauge.network import NetworkError
 from vlgauge.weights.files import sha256_of
 
@@ -150,3 +150,46 @@ def test_folders_give_what_their_files_give(tmp_path):
     file = tmp_path / "other" / "pytorch_model.bin"
     assert (whole.digest, head) == (sha256_of(file), None)
     assert clip_encoder(TINY, weights=tmp_path / "base", device="cpu").digest == sha256_of(base)
+
+
+# -- the weights of the paper -----------------------------------------------------------------------------------------
+def test_the_papers_weights_are_looked_for_in_the_users_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path))
+    path = tmp_path / "adapters" / "pac_s-ViT-B-32-quickgelu.safetensors"
+    assert paper_adapter_path("ViT-B/32") == path
+    path.parent.mkdir()
+    path.write_bytes(b"")
+    assert paper_adapter("ViT-B/32") == path
+    monkeypatch.delenv("VLGAUGE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert paper_adapter_path(TINY) == tmp_path / "home/.cache/vlgauge/adapters/pac_s-tiny-quickgelu.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("backbone", "parts"),
+    [
+        (
+            "ViT-B/32",
+            ["1F-0Pma-vfJPAiDzeyl-iEdSXZIO1cDae", "605 MB", "vlgauge convert clip_ViT-B-32.pth --backbone ViT-B/32"],
+        ),
+        (
+            "laion/ViT-L-14",
+            ["1G1DAGQf5fW2U3u7K3Dn-eCC6koMDyvsU", "1.6 GB", "openClip_ViT-L-14.pth --backbone laion/ViT-L-14"],
+        ),
+        (
+            "RN50",
+            ["were released for ViT-B/32 and laion/ViT-L-14 only; train others with vlgauge train pac_s"],
+        ),
+    ],
+)
+def test_missing_weights_of_the_paper_say_what_to_do(tmp_path, monkeypatch, backbone, parts):
+    monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path))
+    with pytest.raises(WeightsNotFound) as raised:
+        paper_adapter(backbone)
+    for part in (*parts, str(tmp_path), "`checkpoint`", "profile='embedded'"):
+        assert part in str(raised.value)
+
+
+def test_unknown_backbones_are_refused():
+    with pytest.raises(ValueError, match="`backbone` must be one of"):
+        paper_adapter("ViT-B/33")

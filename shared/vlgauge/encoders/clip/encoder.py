@@ -119,7 +119,7 @@ class ClipEncoder:
         ids, distinct = distinct_pictures(pictures, on_error)
         if distinct and self.row.name == TOY_NAME:
             tell_of_pictures()
-        rows = _known_rows(distinct, stores)
+        rows = known_rows(distinct, stores)
         new = sorted_ids(distinct, set(distinct) - set(rows))
         skip_rest(pictures, {id(distinct[name]) for name in new})
         note = f"Encoding images ({len(rows)} of {len(distinct)} known)"
@@ -270,9 +270,10 @@ class ClipEncoder:
         return LayeredStore(process_memory, (self._scope, side, repr(settings)), disk)
 
 
-def _known_rows(
+def known_rows(
     distinct: Mapping[PictureId, Picture], stores: Mapping[str, LayeredStore]
 ) -> dict[PictureId, np.ndarray]:
+    """Vectors of the pictures that are remembered, each looked for in the store of its way to RGB."""
     rows: dict[PictureId, np.ndarray] = {}
     for convert, store in stores.items():
         known = store.get([key for kind, key in distinct if kind == convert])

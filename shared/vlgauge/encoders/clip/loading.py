@@ -13,9 +13,9 @@ from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.encoders.clip.backbones import architecture_of
 from vlgauge.encoders.clip.checkpoints import checked_adapter, load_checkpoint, read_state
 from vlgauge.encoders.clip.encoder import ClipEncoder
+from vlgauge.encoders.clip.files import find_weights, given_file, look_for_weights, paper_adapter
 from vlgauge.encoders.clip.heads import FORMAT, Adapter, safetensors_metadata
-from vlgauge.encoders.clip.model import build_model, find_weights, given_file, look_for_weights
-from vlgauge.encoders.clip.pac_s_heads import paper_adapter
+from vlgauge.encoders.clip.model import build_model
 from vlgauge.encoders.clip.towers import DTYPES, ClipTowers
 from vlgauge.pool import pool
 from vlgauge.progress import with_size
@@ -59,7 +59,7 @@ def clip_encoder(
     Args:
         backbone: A name of the table such as ``"ViT-B/32"``, or a row of the caller's own; None for ViT-B/32, or for
             the toy CLIP under the embedded profile.
-        weights: File with the weights, or folder with one of `vlgauge.encoders.clip.model.FOLDER_FILES`; None for the
+        weights: File with the weights, or folder with one of `vlgauge.encoders.clip.files.FOLDER_FILES`; None for the
             one of the Hub, at the revision of the table.
         profile: ``"paper"``, or ``"embedded"`` for the toy CLIP, which needs no download.
         device: ``"auto"``: the first of cuda, mps, cpu that is there; or a device of torch.

@@ -1,103 +1,22 @@
-"""The files of a CLIP: where they are, and the module that is built of their tensors."""
+"""The module of a CLIP, built of its tensors, and what turns texts into ids for it."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, HUB_FILE, ClipArchitecture
+from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.encoders.clip.tokens import CONTEXT, ClipTokens, ForeignTokens
 from vlgauge.lean_imports import lean_import
-from vlgauge.weights.files import WeightsNotFound, hub_file_at, hub_file_here, sha256_of
+from vlgauge.weights.files import WeightsNotFound
 
 if TYPE_CHECKING:
     import torch
 
-# What the weights are called in a folder that was copied from the Hub or saved by a library; the first that is there.
-FOLDER_FILES = (
-    HUB_FILE,
-    CONVERTED_HUB_FILE,
-    "model.safetensors",
-    "open_clip_pytorch_model.bin",
-    "pytorch_model.bin",
-)
-
 NEEDS_CLIP = 'CLIP needs more packages; run: pip install "vlgauge[clip]"'
-
-
-def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: str = "weights") -> Path:
-    """File with the weights of a backbone: the given one, else the one of the Hub, at the revision of the table.
-
-    Args:
-        row: The backbone.
-        weights: File, or folder with one of `FOLDER_FILES`; None for the Hub.
-        setting: What it was given as, for messages.
-
-    Raises:
-        WeightsNotFound: If there is no such file and it cannot be fetched.
-        ValueError: If the file of the Hub is not the one that the table records.
-    """
-    if weights is not None:
-        return given_file(weights, setting)
-    path = hub_file_at(*_on_hub(row), sha256=row.sha256)
-    if row.sha256 and sha256_of(path) != row.sha256:
-        raise ValueError(
-            f"the weights of {row.name} must have the sha256 {row.sha256[:16]}, got {sha256_of(path)[:16]} in "
-            f"{str(path)!r}; delete the file and run: vlgauge prefetch clip:{row.name}"
-        )
-    return path
-
-
-def look_for_weights(row: ClipArchitecture, weights: str | Path | None) -> None:
-    """Check that `find_weights` can find something, without fetching it.
-
-    Raises:
-        WeightsNotFound: If it cannot.
-    """
-    if weights is not None:
-        given_file(weights, "weights")
-    else:
-        hub_file_here(*_on_hub(row))
-
-
-def _on_hub(row: ClipArchitecture) -> tuple[str, Sequence[str], str | None, Callable[[str, str], str]]:
-    """What `hub_file_at` takes for a backbone."""
-    if row.repository is None:
-        raise WeightsNotFound(f"`weights` must be a file for the backbone {row.name!r}, which is on no Hub, got None")
-
-    def missing(folder: str, why: str) -> str:
-        return (
-            f"{row.repository} (revision {row.revision or 'newest'}, file {' or '.join(row.files)}) is not in {folder} "
-            f"and {why}; run on a machine with network: vlgauge prefetch clip:{row.name}, pass a file as `weights`, or "
-            "profile='embedded'"
-        )
-
-    return row.repository, row.files, row.revision, missing
-
-
-def given_file(path: str | os.PathLike[str], setting: str) -> Path:
-    """The file that a setting names, or the one with weights in the folder that it names.
-
-    Raises:
-        WeightsNotFound: If there is none.
-    """
-    file = Path(path).expanduser()
-    if file.is_dir():
-        found = next((file / name for name in FOLDER_FILES if (file / name).is_file()), None)
-        if found is None:
-            raise WeightsNotFound(
-                f"`{setting}` must be a file, or a folder with one of {', '.join(FOLDER_FILES)}, got the folder "
-                f"{os.fspath(path)!r} without"
-            )
-        return found
-    if not file.is_file():
-        raise WeightsNotFound(f"`{setting}` must be an existing file, got {os.fspath(path)!r}")
-    return file
 
 
 def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:

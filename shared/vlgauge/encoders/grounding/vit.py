@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.encoders.clip.encoder import known_rows
 from vlgauge.encoders.clip.pixels import (
     batched,
     decoded_batches,
@@ -154,11 +155,7 @@ class VisionEncoder:
         refuse_forked()
         ids, distinct = distinct_pictures(pictures, "raise")
         stores = {kind: self._store(kind) for kind in ("early", "late")}
-        rows = {
-            (kind, key): vector
-            for kind, store in stores.items()
-            for key, vector in store.get([key for own, key in distinct if own == kind]).items()
-        }
+        rows = known_rows(distinct, stores)
         new = sorted_ids(distinct, set(distinct) - set(rows))
         skip_rest(pictures, {id(distinct[name]) for name in new})
         note = f"Encoding regions ({len(rows)} of {len(distinct)} known)"

@@ -6,9 +6,9 @@ from tiny_clip import INPUTS, PROMPT, TINY, golden_json, pictures_of, rand_clip,
 
 from vlgauge.encoders import WeightsNotFound
 from vlgauge.encoders.clip import model, toy
+from vlgauge.encoders.clip.files import paper_adapter_path
 from vlgauge.encoders.clip.heads import adapter_of, heads_digest, write_adapter
 from vlgauge.encoders.clip.loading import clip_encoder, clip_with_checkpoint
-from vlgauge.encoders.clip.pac_s_heads import paper_adapter_path
 from vlgauge.pool import pool
 from vlgauge.weights.files import sha256_of
 

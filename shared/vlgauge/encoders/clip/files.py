@@ -1,0 +1,152 @@
+"""Where the weights of CLIP and of PAC-S are on this machine, and how a user gets them; those of PAC-S by hand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, HUB_FILE, ClipArchitecture
+from vlgauge.encoders.clip.backbones import architecture_of
+from vlgauge.weights.files import WeightsNotFound, cache_folder, hub_file_at, hub_file_here, sha256_of
+
+# What the weights are called in a folder that was copied from the Hub or saved by a library; the first that is there.
+FOLDER_FILES = (
+    HUB_FILE,
+    CONVERTED_HUB_FILE,
+    "model.safetensors",
+    "open_clip_pytorch_model.bin",
+    "pytorch_model.bin",
+)
+
+
+def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: str = "weights") -> Path:
+    """File with the weights of a backbone: the given one, else the one of the Hub, at the revision of the table.
+
+    Args:
+        row: The backbone.
+        weights: File, or folder with one of `FOLDER_FILES`; None for the Hub.
+        setting: What it was given as, for messages.
+
+    Raises:
+        WeightsNotFound: If there is no such file and it cannot be fetched.
+        ValueError: If the file of the Hub is not the one that the table records.
+    """
+    if weights is not None:
+        return given_file(weights, setting)
+    path = hub_file_at(*_on_hub(row), sha256=row.sha256)
+    if row.sha256 and sha256_of(path) != row.sha256:
+        raise ValueError(
+            f"the weights of {row.name} must have the sha256 {row.sha256[:16]}, got {sha256_of(path)[:16]} in "
+            f"{str(path)!r}; delete the file and run: vlgauge prefetch clip:{row.name}"
+        )
+    return path
+
+
+def look_for_weights(row: ClipArchitecture, weights: str | Path | None) -> None:
+    """Check that `find_weights` can find something, without fetching it.
+
+    Raises:
+        WeightsNotFound: If it cannot.
+    """
+    if weights is not None:
+        given_file(weights, "weights")
+    else:
+        hub_file_here(*_on_hub(row))
+
+
+def _on_hub(row: ClipArchitecture) -> tuple[str, Sequence[str], str | None, Callable[[str, str], str]]:
+    """What `hub_file_at` takes for a backbone."""
+    if row.repository is None:
+        raise WeightsNotFound(f"`weights` must be a file for the backbone {row.name!r}, which is on no Hub, got None")
+
+    def missing(folder: str, why: str) -> str:
+        return (
+            f"{row.repository} (revision {row.revision or 'newest'}, file {' or '.join(row.files)}) is not in {folder} "
+            f"and {why}; run on a machine with network: vlgauge prefetch clip:{row.name}, pass a file as `weights`, or "
+            "profile='embedded'"
+        )
+
+    return row.repository, row.files, row.revision, missing
+
+
+def given_file(path: str | os.PathLike[str], setting: str) -> Path:
+    """The file that a setting names, or the one with weights in the folder that it names.
+
+    Raises:
+        WeightsNotFound: If there is none.
+    """
+    file = Path(path).expanduser()
+    if file.is_dir():
+        found = next((file / name for name in FOLDER_FILES if (file / name).is_file()), None)
+        if found is None:
+            raise WeightsNotFound(
+                f"`{setting}` must be a file, or a folder with one of {', '.join(FOLDER_FILES)}, got the folder "
+                f"{os.fspath(path)!r} without"
+            )
+        return found
+    if not file.is_file():
+        raise WeightsNotFound(f"`{setting}` must be an existing file, got {os.fspath(path)!r}")
+    return file
+
+
+# -- the weights of PAC-S ---------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Release:
+    """A checkpoint that the authors of PAC-S released, without a licence and without a checksum.
+
+    Attributes:
+        file: Its name.
+        drive_id: Its id on Google Drive.
+        size: Its size, in words.
+    """
+
+    file: str
+    drive_id: str
+    size: str
+
+    @property
+    def link(self) -> str:
+        """Where a browser finds it."""
+        return f"https://drive.google.com/file/d/{self.drive_id}/view"
+
+
+# Of the larger one the authors' own page repeats the link of the smaller.
+RELEASES = {
+    "ViT-B/32": Release("clip_ViT-B-32.pth", "1F-0Pma-vfJPAiDzeyl-iEdSXZIO1cDae", "about 605 MB"),
+    "laion/ViT-L-14": Release("openClip_ViT-L-14.pth", "1G1DAGQf5fW2U3u7K3Dn-eCC6koMDyvsU", "about 1.6 GB"),
+}
+
+
+def paper_adapter_path(backbone: str | ClipArchitecture) -> Path:
+    """Where the converted weights of PAC-S for a backbone belong, whether or not they are there."""
+    return cache_folder() / "adapters" / f"pac_s-{architecture_of(backbone).architecture}.safetensors"
+
+
+def paper_adapter(backbone: str | ClipArchitecture) -> Path:
+    """File with the converted weights of PAC-S, for `load_checkpoint`, which also says whether they fit.
+
+    Raises:
+        WeightsNotFound: If they are not there; says how to get them. Plain CLIP never takes their place.
+    """
+    path = paper_adapter_path(backbone)
+    if path.is_file():
+        return path
+    raise WeightsNotFound(
+        f"the weights of PAC-S for {architecture_of(backbone).name} are not in {path}: {manual_step(backbone)}; "
+        f"or pass `checkpoint`, or profile='embedded'"
+    )
+
+
+def manual_step(backbone: str | ClipArchitecture) -> str:
+    """What a user does once to get the weights of PAC-S for a backbone."""
+    name = architecture_of(backbone).name
+    if name not in RELEASES:
+        released = " and ".join(RELEASES)
+        return f"they were released for {released} only; train others with vlgauge train pac_s"
+    release = RELEASES[name]
+    return (
+        f"they carry no licence, so fetch {release.file} ({release.size}) yourself from {release.link} and run: "
+        f"vlgauge convert {release.file} --backbone {name}"
+    )
