@@ -223,6 +223,29 @@ def test_a_text_that_is_stored_once_counts_each_time(nested):
     assert len(files.parquet_rows(data, "FILE", "x")) == (10 if nested else 1000)
 
 
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_sizes_of_pages_are_those_that_the_writer_tells(version, dictionary):
+    options = {"data_page_version": version, "use_dictionary": dictionary, "data_page_size": 1000}
+    data = written(pa.Table.from_pylist(ROWS), row_group_size=4000, compression="zstd", **options)
+    metadata = pq.read_metadata(io.BytesIO(data))
+    for group in range(metadata.num_row_groups):
+        for chunk in files._chunks(metadata, group):
+            n_bytes, n_values = files.page_sizes(data, chunk)
+            # The writer counts the headers of the pages, and a dictionary has values too.
+            assert 0.5 * chunk.total_uncompressed_size < n_bytes < chunk.total_uncompressed_size
+            in_dictionary = n_values - chunk.num_values
+            assert in_dictionary > 0 if chunk.has_dictionary_page else in_dictionary == 0
+
+
+def test_pages_that_cannot_be_followed():
+    data = written(pa.table({"a": range(100)}))
+    chunk = pq.read_metadata(io.BytesIO(data)).row_group(0).column(0)
+    for start in (b"\xff" * 200, b"\x15\x00\x15\x01", b"\x1c" * 200, b"\x15" + b"\x80" * 200, b"PAR1"):
+        with pytest.raises(OSError, match="a page of the column 'a' cannot be found"):
+            files.page_sizes(b"PAR1" + start, chunk)
+
+
 def reads(data):
     files.parquet_rows(data, "FILE", "x")
     return "FILE must be read"

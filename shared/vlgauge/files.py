@@ -9,6 +9,7 @@ import csv
 import gzip
 import io
 import json
+import mmap
 import os
 import re
 import stat
@@ -43,6 +44,9 @@ _BYTES_PER_VALUE = 32
 # Larger numbers are no floats.
 _MAX_DIGITS = 308
 _CHUNK = 2**20
+# Of the header of a Parquet page: its sizes, and the kinds of pages, whose first field is the number of values.
+_PAGE_UNPACKED, _PAGE_PACKED, _PAGE_KINDS = 2, 3, (5, 7, 8)
+_THRIFT_TRUTH, _THRIFT_INTEGERS, _THRIFT_TEXT, _THRIFT_STRUCTURE = (1, 2), (4, 5, 6), 8, 12
 _ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+://|data:)", re.IGNORECASE)
 _BATCH = 4096
 
@@ -396,7 +400,7 @@ def parquet_rows(data: bytes, name: str, shown: object) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     try:
         metadata = pq.read_metadata(pa.BufferReader(data))
-        texts = _check_parquet(metadata, len(data), name, shown)
+        texts = _check_parquet(metadata, data, name, shown)
         # Texts that are stored once and used often are read as such, where the library can.
         once, plain = (pq.ParquetFile(pa.BufferReader(data), read_dictionary=columns) for columns in (texts, None))
         if (repeated := first_repeated(plain.schema_arrow.names)) is not None:
@@ -410,7 +414,7 @@ def parquet_rows(data: bytes, name: str, shown: object) -> list[dict[str, Any]]:
                 left = before[0]
                 del rows[before[1] :]
                 # Each row could be as long as all that is stored.
-                largest = max(chunk.total_uncompressed_size for chunk in _chunks(metadata, group))
+                largest = max(page_sizes(data, chunk)[0] for chunk in _chunks(metadata, group))
                 left = _read_group(plain, group, max(1, min(_BATCH, limit // max(1, largest))), rows, left)
             if left < 0:
                 refuse(name, limit, "bytes when it is unpacked", "max_unpacked", shown)
@@ -433,15 +437,15 @@ def _read_group(file: Any, group: int, batch_size: int, rows: list[dict[str, Any
     return left
 
 
-def _check_parquet(metadata: Any, size: int, name: str, shown: object) -> list[str]:
-    """Refuse a file that declares too much before it is read; the columns of texts otherwise."""
+def _check_parquet(metadata: Any, data: bytes, name: str, shown: object) -> list[str]:
+    """Refuse a file that holds too much before it is unpacked; the columns of texts otherwise."""
     known = current_limits()
     if metadata.num_rows > known.max_rows:
         refuse(name, known.max_rows, "rows", "max_rows", shown)
     chunks = [chunk for group in range(metadata.num_row_groups) for chunk in _chunks(metadata, group)]
-    limit = unpacked_limit(size)
-    values = sum(chunk.num_values for chunk in chunks)
-    if max(sum(chunk.total_uncompressed_size for chunk in chunks), _BYTES_PER_VALUE * values) > limit:
+    limit = unpacked_limit(len(data))
+    sizes = [page_sizes(data, chunk) for chunk in chunks]
+    if max(sum(n_bytes for n_bytes, _ in sizes), _BYTES_PER_VALUE * sum(n_values for _, n_values in sizes)) > limit:
         refuse(name, limit, "bytes when it is unpacked", "max_unpacked", shown)
     columns = [metadata.schema.column(i) for i in range(metadata.num_columns)]
     texts = [column for column in columns if column.physical_type == "BYTE_ARRAY"]
@@ -450,6 +454,76 @@ def _check_parquet(metadata: Any, size: int, name: str, shown: object) -> list[s
 
 def _chunks(metadata: Any, group: int) -> list[Any]:
     return [metadata.row_group(group).column(column) for column in range(metadata.num_columns)]
+
+
+def page_sizes(data: bytes | mmap.mmap, chunk: Any) -> tuple[int, int]:
+    """Bytes that the pages of a column chunk unpack to, and how many values they have.
+
+    The reader of Parquet allocates what the header of a page says; what the end of the file says need not be true.
+
+    Args:
+        data: The file.
+        chunk: What the end of the file says of the chunk, by pyarrow.
+
+    Raises:
+        OSError: If its pages cannot be followed.
+    """
+    if not chunk.num_values:
+        return 0, 0  # the reader looks for no page then
+    at = chunk.data_page_offset
+    if chunk.has_dictionary_page and chunk.dictionary_page_offset:
+        at = min(at, chunk.dictionary_page_offset)
+    end, n_bytes, n_values = at + chunk.total_compressed_size, 0, 0
+    try:
+        while at < end:
+            header, at = _thrift_fields(data, at)
+            unpacked, packed = header[_PAGE_UNPACKED], header[_PAGE_PACKED]
+            values = sum(header[kind][1] for kind in _PAGE_KINDS if kind in header)
+            if min(unpacked, packed, values) < 0:
+                raise ValueError
+            n_bytes, n_values, at = n_bytes + unpacked, n_values + values, at + packed
+    except (LookupError, TypeError, ValueError):
+        raise OSError(f"a page of the column {chunk.path_in_schema!r} cannot be found") from None
+    return n_bytes, n_values
+
+
+def _thrift_fields(data: bytes | mmap.mmap, at: int, depth: int = 0) -> tuple[dict[int, Any], int]:
+    """The fields of a structure in Thrift's compact protocol by their number, and where it ends; texts are skipped."""
+    fields: dict[int, Any] = {}
+    number = 0
+    while head := data[at]:
+        at, step, kind = at + 1, head >> 4, head & 15
+        if step:
+            number += step
+        else:
+            number, at = _thrift_integer(data, at)
+        value: Any = None
+        if kind in _THRIFT_INTEGERS:
+            value, at = _thrift_integer(data, at)
+        elif kind == _THRIFT_TEXT:
+            size, at = _varint(data, at)
+            at += size
+        elif kind == _THRIFT_STRUCTURE and depth < 4:
+            value, at = _thrift_fields(data, at, depth + 1)
+        elif kind not in _THRIFT_TRUTH:
+            raise ValueError(kind)
+        fields[number] = value
+    return fields, at + 1
+
+
+def _thrift_integer(data: bytes | mmap.mmap, at: int) -> tuple[int, int]:
+    value, at = _varint(data, at)
+    return value >> 1 ^ -(value & 1), at
+
+
+def _varint(data: bytes | mmap.mmap, at: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        byte = data[at + shift // 7]
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at + shift // 7 + 1
+    raise ValueError("no integer")
 
 
 def _plain_bytes(column: pa.Array) -> int:

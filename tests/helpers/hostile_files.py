@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -101,6 +102,47 @@ def long_list(path, size):
     """A Parquet file of one row that has a list of that many nothings."""
     lists = pa.ListArray.from_arrays(pa.array([0, size], pa.int32()), pa.nulls(size, pa.int32()))
     pq.write_table(pa.table({"predictions": lists}), path, compression="zstd")
+
+
+def style_table(path, metadata, texts, list_length=1):
+    """A Parquet file with the metadata and columns of a style table, all lists of one length."""
+    size = len(texts) * list_length
+    bounds = pa.array(range(0, size + 1, list_length), pa.int32())
+    columns = {"order": pa.array([4], pa.uint8()).take(pa.array([0] * len(texts))), "ngram": texts}
+    for name, kind in (("styles", np.uint16), ("df", np.uint32)):
+        columns[name] = pa.ListArray.from_arrays(bounds, pa.array(np.zeros(size, kind)))
+    content = pa.table(columns)
+    # Without the schema of Arrow a column is of texts, however it is stored.
+    with pq.ParquetWriter(path, content.schema, compression="zstd", store_schema=False) as writer:
+        writer.write_table(content)
+        writer.add_key_value_metadata(metadata)
+
+
+def one_text(size, rows):
+    """A column with one text of that many characters in that many rows."""
+    return pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["a" * size]))
+
+
+def understate(path):
+    """Let the end of a Parquet file say 1 where it says that a column unpacks to many bytes or has many values."""
+    data = bytearray(Path(path).read_bytes())
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    group = pq.read_metadata(path).row_group(0)
+    columns = [group.column(i) for i in range(group.num_columns)]
+    many = {n for column in columns for n in (column.total_uncompressed_size, column.num_values) if n > 2**17}
+    for n in many:
+        told = b"\x16" + _varint(2 * n)
+        data[start:] = data[start:].replace(told, b"\x16\x82" + b"\x80" * (len(told) - 3) + b"\x00")
+    Path(path).write_bytes(data)
+    assert many
+
+
+def _varint(value):
+    digits = []
+    while value >= 128:
+        digits.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*digits, value])
 
 
 # Ten bytes that have the unpickler make a table of 2 GB.

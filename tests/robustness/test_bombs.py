@@ -9,9 +9,12 @@ import zipfile
 from pathlib import Path
 
 import hostile_files as made
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import vlgauge
+from vlgauge.style import StyleTable
 
 # What a reader may take beside its imports.
 MOST_EXTRA = 500  # MB
@@ -111,10 +114,12 @@ def test_pickles(tmp_path):
 # -- tables -----------------------------------------------------------------------------------------------------------
 @measured
 def test_tables(tmp_path):
-    paths = {name: tmp_path / f"{name}.parquet" for name in ("rows", "texts", "list")}
+    paths = {name: tmp_path / f"{name}.parquet" for name in ("rows", "texts", "list", "understated")}
     made.many_rows(paths["rows"], 3 * 10**6)
     made.long_text_often(paths["texts"], 10**6, 10**4)
     made.long_list(paths["list"], 10**8)
+    paths["understated"].write_bytes(paths["list"].read_bytes())
+    made.understate(paths["understated"])
     assert max(path.stat().st_size for path in paths.values()) < 2**20
     paths |= {name: tmp_path / f"{name}.jsonl" for name in ("keys", "deep")}
     paths["keys"].write_text(made.many_keys(100_000))
@@ -124,7 +129,24 @@ def test_tables(tmp_path):
         "rows": "FILE must have at most 1,000,000 rows, got more",
         "texts": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",
         "list": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",
+        "understated": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",
         "keys": "nothing",
         "deep": "FILE must have lists and objects at most 64 deep within each other",
     }
     check(found, expected)
+
+
+@measured
+def test_style_tables(tmp_path):
+    paths = {name: tmp_path / f"{name}.parquet" for name in ("fine", "text", "list", "understated", "unlisted")}
+    StyleTable.fit(["a b", "c"], ["x", "y"]).save(paths["fine"])
+    metadata = pq.read_schema(paths["fine"]).metadata
+    for text, long_list in (("text", "list"), ("understated", "unlisted")):
+        made.style_table(paths[text], metadata, made.one_text(10**6, 10**4))
+        made.style_table(paths[long_list], metadata, pa.array(["a"]), 5 * 10**7)
+    for name in ("understated", "unlisted"):
+        made.understate(paths[name])
+    assert max(path.stat().st_size for path in paths.values()) < 10_000
+    found = results("from vlgauge.style import StyleTable", "StyleTable.load(path)", paths)
+    message = "unpacks to far more than one of its"
+    check(found, {"fine": "nothing"} | dict.fromkeys(("text", "list", "understated", "unlisted"), message))

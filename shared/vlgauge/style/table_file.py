@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import mmap
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from vlgauge.files import page_sizes
 from vlgauge.style.counts import KnownCaptions, StyleCounts, Table
 from vlgauge.style.tokenizers import TOKENIZERS
 from vlgauge.style.weights import OrderCounts, rows_among_sorted
@@ -34,7 +36,10 @@ _METADATA = b"vlgauge.style_table"
 # made to unpack to more than any machine holds, and a count of captions costs memory by its size.
 _FREE_BYTES, _BYTES_PER_BYTE = 2**28, 128
 _FREE_CAPTIONS, _CAPTIONS_PER_BYTE = 2**24, 64
-_ROWS_AT_A_TIME = 2**16
+_BYTES_PER_VALUE = 8  # a style or count in a list, with what the reader keeps beside it
+# Each n-gram could be as long as all that is stored of its group of rows, so groups are small, and read by parts.
+_ROWS_PER_GROUP = 2**16
+_NGRAM_COLUMN = 1
 _KEY_DIGITS = 16
 _SPACE = 32
 _SCHEMA = pa.schema(
@@ -69,6 +74,7 @@ def save(table: StyleCounts, path: str | PathLike[str]) -> None:
         pq.write_table(
             content,
             part,
+            row_group_size=_ROWS_PER_GROUP,
             compression="zstd",
             compression_level=9,
             use_dictionary=["order", "styles.list.element", "df.list.element"],
@@ -122,22 +128,31 @@ def _read(path: str | PathLike[str], shown: str) -> tuple[dict[str, Any], pa.Tab
     try:
         with pq.ParquetFile(os.fspath(path), page_checksum_verification=True) as file:
             header = _header(file.schema_arrow, shown)
-            return header, _unpacked(file, sum(header["captions"]), os.path.getsize(path), shown)
+            return header, _unpacked(file, path, sum(header["captions"]), shown)
     except (pa.ArrowException, OSError, MemoryError, UnicodeDecodeError) as error:
         if isinstance(error, PermissionError):
             raise
         raise ValueError(f"`table` must be a whole Parquet file, got {shown}: {error}") from error
 
 
-def _unpacked(file: pq.ParquetFile, n_captions: int, size: int, shown: str) -> pa.Table:
-    """The rows of a file of this size; one that would fill the memory is refused before it does."""
-    batches, left = [], _FREE_BYTES + _BYTES_PER_BYTE * size
-    if n_captions <= _FREE_CAPTIONS + _CAPTIONS_PER_BYTE * size:
-        for batch in file.iter_batches(batch_size=_ROWS_AT_A_TIME):
-            left -= batch.nbytes
+def _unpacked(file: pq.ParquetFile, path: str | PathLike[str], n_captions: int, shown: str) -> pa.Table:
+    """The rows of a file; one that would fill the memory is refused before it does."""
+    size, batches = os.path.getsize(path), []
+    left = _FREE_BYTES + _BYTES_PER_BYTE * size
+    groups = range(file.metadata.num_row_groups)
+    with open(path, "rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        sizes = [[page_sizes(data, file.metadata.row_group(group).column(i)) for i in range(4)] for group in groups]
+    needed = sum(max(n_bytes, _BYTES_PER_VALUE * n_values) for columns in sizes for n_bytes, n_values in columns)
+    if needed <= left and n_captions <= _FREE_CAPTIONS + _CAPTIONS_PER_BYTE * size:
+        for group in groups:
+            rows = max(1, min(_ROWS_PER_GROUP, left // (8 * max(1, sizes[group][_NGRAM_COLUMN][0]))))
+            for batch in file.iter_batches(rows, row_groups=[group], use_threads=False):
+                left -= batch.nbytes
+                if left < 0:
+                    break
+                batches.append(batch)
             if left < 0:
                 break
-            batches.append(batch)
         else:
             return pa.Table.from_batches(batches, file.schema_arrow)
     raise ValueError(f"`table` must be a style table, and {shown} unpacks to far more than one of its {size} bytes can")
