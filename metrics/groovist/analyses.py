@@ -1,15 +1,17 @@
 """What the paper measures beside the score: misplaced phrases and their share of the words."""
 
 import math
+from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.regions.sources import per_story
+from vlgauge.grounding.features import per_story
 from vlgauge.settings import listed
 from vlgauge.settings import shown
+from vlgauge.text.language import words
 
 Floats = npt.NDArray[np.float64]
 
@@ -96,23 +98,76 @@ def n_real_words(tokens: Sequence[str]) -> int:
     return sum(any(map(str.isalnum, token)) for token in tokens)
 
 
+def analysed(
+    names: Sequence[str],
+    stories: Sequence[Sequence[str]],
+    phrases: Sequence[Any],
+    scored: Sequence[Any],
+    *,
+    theta: float,
+    matching: str,
+    sentence_image: Any,
+    split: Callable[[str], list[str]],
+    noun_phrases: Callable[[], tuple[Sequence[Sequence[Sequence[str]]], str]] | None,
+) -> dict[str, list[float]]:
+    """What the setting `analysis` asks for, by name.
+
+    Args:
+        names: The analyses.
+        stories: Sentences of each story.
+        phrases: `StoryPhrases` of each story.
+        scored: `StoryScore` of each story.
+        theta: A score from which on a phrase matches an image.
+        matching: See `temporal_misalignment`.
+        sentence_image: Per story the image of each sentence, or None.
+        split: How a sentence is split again before it is cut into words.
+        noun_phrases: Extracts the noun phrases where other words are scored, else None.
+    """
+    found = {}
+    if "np_proportion" in names:
+        counts = [of.n_extracted for of in phrases]
+        if noun_phrases is not None:
+            counts = [sum(map(len, of)) for of in noun_phrases()[0]]
+        found["np_proportion"] = noun_phrase_proportions(stories, counts, split)
+    if "temporal_misalignment" in names:
+        found["temporal_misalignment"] = misaligned_stories(
+            stories, phrases, scored, sentence_image, theta, matching=matching
+        )
+    return found
+
+
+def noun_phrase_proportions(
+    stories: Sequence[Sequence[str]], n_phrases: Sequence[int], split: Callable[[str], list[str]]
+) -> list[float]:
+    """P of each story.
+
+    Args:
+        stories: Sentences of each story.
+        n_phrases: Number of phrases of each story as extracted.
+        split: How a sentence is split again before it is cut into words.
+    """
+    n_words = [sum(n_real_words(words(text, split)) for text in story) for story in stories]
+    return list(map(noun_phrase_proportion, n_phrases, n_words))
+
+
 def misaligned_stories(
-    metric: Any,
     stories: Sequence[Sequence[str]],
     phrases: Sequence[Any],
     scored: Sequence[Any],
     given: Any,
     theta: float,
+    *,
+    matching: str,
 ) -> list[float]:
     """T of each story; NaN where the numbers of sentences and images differ and nobody says which belong together.
 
     Args:
-        metric: The metric, for its settings.
         stories: Sentences of each story.
         phrases: `StoryPhrases` of each story.
         scored: `StoryScore` of each story.
         given: Per story the image of each sentence, or None.
         theta: A score from which on a phrase matches an image.
+        matching: See `temporal_misalignment`.
 
     Raises:
         ValueError: If phrases are given without saying of which sentence, or images that do not exist.
@@ -135,7 +190,7 @@ def misaligned_stories(
             continue
         row = {phrase: k for k, phrase in enumerate(own_phrases.kept)}
         tables = [story.per_image[[row[phrase] for phrase in group]] for group in groups]
-        found.append(temporal_misalignment(tables, images, theta, matching=metric.matching)[0])
+        found.append(temporal_misalignment(tables, images, theta, matching=matching)[0])
     return found
 
 
@@ -148,12 +203,12 @@ def own_images(given: Any, n_sentences: int, n_images: int, place: str) -> list[
     if given is None:
         return list(range(n_images)) if n_sentences == n_images else None
     own = listed(given)
-    if own is None or len(own) != n_sentences or not all(_is_place(j, n_images) for j in own):
+    if own is None or len(own) != n_sentences or not all(_is_index(j, n_images) for j in own):
         raise ValueError(
             f"`{place}` must name one of {n_images} images for each of {n_sentences} sentences, got {shown(given)}"
         )
     return [int(j) for j in own]
 
 
-def _is_place(value: Any, count: int) -> bool:
+def _is_index(value: Any, count: int) -> bool:
     return hasattr(value, "__index__") and not isinstance(value, bool) and 0 <= int(value) < count

@@ -8,7 +8,6 @@ def story_details(
     story: Any,
     phrases: Any,
     sentences: Sequence[str],
-    weights: Sequence[float | None],
     *,
     truncated: set[str],
 ) -> dict[str, Any]:
@@ -18,7 +17,6 @@ def story_details(
         story: Its `StoryScore`.
         phrases: Its `StoryPhrases`.
         sentences: Its sentences.
-        weights: Weight of each phrase, None where no word has a rating.
         truncated: Phrases of the call that were cut.
     """
     spots, count = story.spots, len(phrases.kept)
@@ -31,19 +29,16 @@ def story_details(
                 "weight": story.weights[k],
                 **{name: _at(getattr(story, name), k) for name in ("cosine", "scaled", "penalized")},
                 "contribution": story.weights[k] * story.penalized[k] / count if best is not None else None,
-                "image": None if best is None else spots.image[best],
-                "region": None if best is None else spots.place[best],
-                "box": None if best is None or spots.boxes[best] is None else list(spots.boxes[best]),
+                **spots.shown(best),
             }
         )
-    seen = set(spots.image)
     return {
         "sentences": list(sentences),
         "noun_phrases": rows,
         "dropped": [{"text": text, "reason": reason} for text, reason in phrases.dropped],
-        "without_rating": [text for text, weight in zip(phrases.kept, weights, strict=True) if weight is None],
+        "without_rating": [text for text, rated in zip(phrases.kept, story.rated, strict=True) if not rated],
         "truncated": [text for text in phrases.kept if text in truncated],
-        "images_without_regions": [image for image in range(spots.n_images) if image not in seen],
+        "images_without_regions": spots.images_without_regions,
         "per_image": story.per_image.tolist(),
     }
 

@@ -2,48 +2,46 @@
 
 import math
 import os
-import warnings
 from collections.abc import Callable
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import evaluate
 
 from vlgauge import base  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import results  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.encoders.clip import tokens  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.text import language  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import grounding  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import settings  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.weights import preflight  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .analyses import MATCHING
+from .analyses import analysed
 from .analyses import check_sentence_image
 from .analyses import checked_analysis
-from .analyses import misaligned_stories
-from .analyses import n_real_words
-from .analyses import noun_phrase_proportion
 from .details import story_details
-from .evidence import TextVectors
-from .evidence import story_evidence
+from .encoder import ENCODER_SETTINGS
+from .encoder import GIVEN
+from .encoder import NO_ENCODER
+from .encoder import chosen_encoder
+from .encoder import look_for_encoder
+from .formula import SCALE
 from .formula import VARIANTS
-from .formula import StoryScore
-from .formula import harmonic_mean
+from .formula import rescored_story
+from .formula import reversed_scores
 from .formula import story_score
-from .phrases import StoryPhrases
 from .phrases import story_phrases
-from .sources import CONCRETENESS
-from .sources import GIVEN
-from .sources import SOURCE_SETTINGS
-from .sources import UNITS
-from .sources import UNKNOWN
-from .sources import checked_sources
-from .sources import comparison_sources
-from .sources import look_for_sources
-from .sources import phrase_weigher
-from .sources import sentence_phrases
 from .theta import DATASETS
+from .theta import NEUTRAL
+from .theta import MadeWith
 from .theta import checked_theta
 from .theta import chosen_theta
 from .theta import fitted_theta
 from .theta import look_for_theta
+from .weights import SOURCE_SETTINGS
+from .weights import Weigh
+from .weights import checked_concreteness
+from .weights import look_for_weights
+from .weights import phrase_weigher
 
 _PAPERS = ("https://aclanthology.org/2023.emnlp-main.202",)
 
@@ -93,14 +91,14 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class Groovist(base.StoryImageMetric):
+class Groovist(grounding.GroundingMetric):
     """Grounding of the noun phrases of a story in the regions of its images."""
 
     measures = "How well are the noun phrases of a story grounded in its images?"
     score_range = "(-inf, inf); tanh [-1, 1]"
     higher_is_better = True
     needs = ("groovist",)
-    columns = (base.Story("predictions"), base.Images("images", optional=True))
+    words, unit, source_settings = "noun_phrases", "phrase", SOURCE_SETTINGS
 
     def __init__(
         self,
@@ -137,35 +135,30 @@ class Groovist(base.StoryImageMetric):
     ) -> None:
         self.variant = base.one_of("variant", variant, VARIANTS)
         self.dataset = None if dataset is None else base.one_of("dataset", dataset, DATASETS)
-        self.theta = checked_theta(theta)
-        self.concreteness = None if concreteness is None else base.one_of("concreteness", concreteness, CONCRETENESS)
+        self.theta = checked_theta(theta, self.dataset)
+        self.concreteness = checked_concreteness(concreteness, path=concreteness_path, idf=idf)
         self.concreteness_path, self.idf = concreteness_path, idf
         self.lemmatizer = base.one_of("lemmatizer", lemmatizer, ("rules", "wordnet"))
         self.penalize = base.true_or_false("penalize", penalize)
-        self.units = base.one_of("units", units, UNITS)
-        self.noun_phrases, self.regions = noun_phrases, regions
-        self.sentences = language.checked_splitter(sentences)
-        self.placeholders = language.checked_placeholders(placeholders)
+        self.units = base.one_of("units", units, ("noun_phrases", "nouns"))
+        self.noun_phrases = noun_phrases
         self.deduplicate = base.true_or_false("deduplicate", deduplicate)
         self.drop_pronouns = base.true_or_false("drop_pronouns", drop_pronouns)
-        self.detector_weights, self.min_score = detector_weights, min_score
-        self.top_k = base.whole_number("top_k", top_k, 1)
         self.normalize = None if normalize is None else base.one_of("normalize", normalize, ("tanh",))
         self.analysis = checked_analysis(analysis)
         self.matching = base.one_of("matching", matching, MATCHING)
         self.reverse = base.true_or_false("reverse", reverse)
-        self.backbone, self.weights, self.feature_cache = backbone, weights, feature_cache
-        self.device, self.dtype = device, dtype
-        self.batch_size = base.whole_number("batch_size", batch_size, 1)
-        checked_sources(self)
-        super().__init__(*args, **host)
+        self.backbone, self.weights, self.feature_cache, self.dtype = backbone, weights, feature_cache, dtype
+        read: dict[str, Any] = {"sentences": sentences, "placeholders": placeholders, "regions": regions}
+        limits: dict[str, Any] = {"top_k": top_k, "min_score": min_score, "batch_size": batch_size}
+        super().__init__(*args, **read, **limits, detector_weights=detector_weights, device=device, **host)
 
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
 
     def signature_fields(self) -> dict[str, Any]:
         """The settings that are no source; `_compute` adds the sources by what was read there."""
-        fields = {name: value for name, value in super().signature_fields().items() if name not in SOURCE_SETTINGS}
+        fields = super().signature_fields()
         if self.concreteness != "brysbaert":
             del fields["lemmatizer"]
         if not self.analysis or "temporal_misalignment" not in self.analysis:
@@ -185,7 +178,32 @@ class Groovist(base.StoryImageMetric):
         Raises:
             ValueError: If no story has a phrase and a region.
         """
-        return fitted_theta(self, data, path)
+        own = {name: getattr(self, name) for name in settings.setting_names(type(self))}
+        scorer = type(self)(keep_in_memory=True, **own | NEUTRAL)
+        result: Any = scorer.compute(**data, return_details=True)
+        return fitted_theta(result[f"{self.name}_details"], scorer.made_with, path)
+
+    def rescored(self, story: Any, theta: float, *, weigh: Weigh | None = None, penalize: bool | None = None) -> float:
+        """The score of a story from its details, as other settings would have made it.
+
+        Args:
+            story: One of ``groovist_details``; text, weight and scaled score of its phrases are read.
+            theta: Threshold on the scale of the variant.
+            weigh: Gives the weight of a phrase; None for the weights in the details.
+            penalize: As the setting; None for that of the metric.
+        """
+        penalty = self.penalize if penalize is None else penalize
+        return self._shown(rescored_story(story["noun_phrases"], theta, weigh=weigh, penalize=penalty))
+
+    def look_for_sources(self, images: Any, words: Any, regions: Any, features: Any) -> preflight.Preflight:
+        """What a call needs that is not given with it; nothing is parsed, loaded or fetched."""
+        found = self.begun_preflight(images, words, regions, features)
+        backbone = self.backbone if features is None else NO_ENCODER
+        look_for_weights(found, self.concreteness, path=self.concreteness_path, idf=self.idf)
+        look_for_encoder(found, backbone, weights=self.weights, profile=self.profile)
+        self.look_for_regions(found, regions, features)
+        look_for_theta(found, self.theta, self.dataset, backbone=backbone, profile=self.profile)
+        return found
 
     def _compute(
         self,
@@ -199,76 +217,43 @@ class Groovist(base.StoryImageMetric):
     ) -> dict[str, Any]:
         """Score the stories."""
         check_sentence_image(sentence_image, self.analysis)
-        has_images = images is not None and images[0] is not None
-        needed = look_for_sources(self, has_images, noun_phrases, regions, features)
-        look_for_theta(needed, self, features is not None)
-        needed.end()
-        split = language.sentence_splitter(self.sentences)
-        stories = [language.story_sentences(story, split) for story in predictions]
-        groups, phrase_source = sentence_phrases(self, stories, noun_phrases)
-        filters = {"deduplicate": self.deduplicate, "drop_pronouns": self.drop_pronouns}
-        phrases = [story_phrases(of, **filters) for of in groups]
-        weigh, weight_source = phrase_weigher(self)
-        sources = comparison_sources(self, regions, features)
-        self.made_with = {"encoder": sources.encoder_name, "regions": sources.regions_name, "phrases": phrase_source}
-        theta = chosen_theta(self, sources.is_published)
-        read, evidence = story_evidence(self, sources, [of.kept for of in phrases], images, regions, features)
-        scored, weights = [], []
+        self.look_for_sources(images, noun_phrases, regions, features).end()
+        stories, split = self.told_stories(predictions)
+        groups, phrase_source = self.sentence_words(stories, noun_phrases, nouns=self.units == "nouns")
+        phrases = [story_phrases(of, deduplicate=self.deduplicate, drop_pronouns=self.drop_pronouns) for of in groups]
+        kept = [of.kept for of in phrases]
+        weigh, rated_by = phrase_weigher(self.concreteness, self.lemmatizer, path=self.concreteness_path, idf=self.idf)
+        own = {name: getattr(self, name) for name in ENCODER_SETTINGS}
+        encoder = chosen_encoder(self.backbone, **own) if features is None else NO_ENCODER
+        where, region_source = self.chosen_regions(regions, features, len(stories))
+        self.made_with = MadeWith(encoder.identity, self.variant, region_source, phrase_source)
+        theta = chosen_theta(self.theta, self.dataset, self.made_with, SCALE, is_published=encoder.is_published)
+        read = encoder.phrases(kept)
+        if features is None:
+            evidence = self.seen_stories(read.rows, read.rows_of(kept), where, images, encoder.regions)
+        else:
+            evidence = self.given_stories(features, kept, images)
+        scored = []
+        options: dict[str, Any] = {"variant": self.variant, "penalize": self.penalize}
         with base.progress_bar(len(stories), "Scoring stories", self.progress) as advance:
-            for own, compared in zip(phrases, evidence, strict=True):
-                weights.append([weigh(phrase) for phrase in own.kept])
-                filled = [UNKNOWN if weight is None else weight for weight in weights[-1]]
-                options: dict[str, Any] = {"variant": self.variant, "penalize": self.penalize}
-                scored.append(story_score(compared, filled, theta.value, **options))
+            for texts, compared in zip(kept, evidence, strict=True):
+                scored.append(story_score(compared, list(map(weigh, texts)), theta.value, **options))
                 advance(1)
-        self._warn(phrases, scored, read)
-        extra = self._analyses(stories, phrases, scored, theta.value, sentence_image)
+        read.warn(kept)
+        self.warn_of_images([story.spots for story in scored])
+        extra: dict[str, Any] = reversed_scores(scored) if self.reverse else {}
+        extract = partial(self.sentence_words, stories, None, nouns=False)
+        recount = extract if self.units == "nouns" and phrase_source != GIVEN else None
+        asked: dict[str, Any] = {"theta": theta.value, "matching": self.matching, "sentence_image": sentence_image}
+        extra |= analysed(self.analysis or (), stories, phrases, scored, split=split, noun_phrases=recount, **asked)
         if return_details:
-            rows = zip(scored, phrases, stories, weights, strict=True)
+            rows = zip(scored, phrases, stories, strict=True)
             extra["details"] = [story_details(*row, truncated=read.truncated) for row in rows]
-        made_with = {**sources.signed, "regions": sources.regions_name, "phrases": phrase_source}
-        made_with |= {"concreteness": weight_source, "theta": str(theta)}
+        made_with = {**encoder.signed, "regions": region_source, "phrases": phrase_source}
+        made_with |= {"concreteness": rated_by, "theta": str(theta)}
         if phrase_source == GIVEN:
             made_with |= {"units": None, "placeholders": None}
         return self.result([self._shown(story.score) for story in scored], made_with=made_with, **extra)
 
     def _shown(self, score: float) -> float:
         return math.tanh(score) if self.normalize == "tanh" else score
-
-    def _warn(self, phrases: Sequence[StoryPhrases], scored: Sequence[StoryScore], read: TextVectors) -> None:
-        """One warning per kind and call, with counts."""
-        kept = [phrase for own in phrases for phrase in own.kept]
-        if cut := sum(phrase in read.truncated for phrase in kept):
-            warnings.warn(f"noun phrases longer than the encoder takes, which were cut: {cut}", stacklevel=6)
-        if special := sum(phrase in read.special for phrase in kept):
-            warnings.warn(f"{special} of {len(kept)} noun phrases {tokens.SPELLED}", stacklevel=6)
-        without = sum(story.spots.n_images - len(set(story.spots.image)) for story in scored)
-        if without:
-            warnings.warn(f"images without a region, which were left out: {without}", stacklevel=6)
-
-    def _analyses(
-        self,
-        stories: Sequence[Sequence[str]],
-        phrases: Sequence[StoryPhrases],
-        scored: Sequence[StoryScore],
-        theta: float,
-        sentence_image: Sequence[Any] | None,
-    ) -> dict[str, Any]:
-        """Results beside the score that the settings ask for."""
-        extra: dict[str, Any] = {}
-        if self.reverse:
-            covered = [story.coverage for story in scored]
-            f = [harmonic_mean(story.score, story.coverage) for story in scored]
-            for name, values in (("reverse", covered), ("f", f)):
-                extra |= {name: results.mean_of_defined(values), f"{name}_scores": values}
-        if "np_proportion" in (self.analysis or ()):
-            split = language.sentence_splitter(self.sentences)
-            n_words = [sum(n_real_words(language.words(text, split)) for text in story) for story in stories]
-            n_phrases = [own.n_extracted for own in phrases]
-            if self.units == "nouns" and self.made_with["phrases"] != GIVEN:
-                groups, _ = sentence_phrases(self, stories, None, units="noun_phrases")
-                n_phrases = [sum(map(len, of)) for of in groups]
-            extra["np_proportion"] = list(map(noun_phrase_proportion, n_phrases, n_words))
-        if "temporal_misalignment" in (self.analysis or ()):
-            extra["temporal_misalignment"] = misaligned_stories(self, stories, phrases, scored, sentence_image, theta)
-        return extra

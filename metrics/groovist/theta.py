@@ -6,6 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import asdict
 from dataclasses import dataclass
 from dataclasses import replace
@@ -18,7 +19,7 @@ from vlgauge.files import DATA
 from vlgauge.files import read_json
 from vlgauge.regions import GIVEN
 from vlgauge.settings import finite_number
-from vlgauge.settings import setting_names
+from vlgauge.settings import shown
 from vlgauge.weights.files import SourcesMissing
 from vlgauge.weights.preflight import Preflight
 from vlgauge.writing import write
@@ -26,9 +27,13 @@ from vlgauge.writing import write
 # The mean phrase score of each data set, on the scale of 2.5 times the cosine of OpenAI's CLIP ViT-B/32.
 PUBLISHED = {"VIST": 0.6159241924121119, "AESOP": 0.5949957337433985, "VWP": 0.6193549522736276}
 PUBLISHED_ENCODER = "OpenAI's CLIP ViT-B/32"
-SCALE = 2.5
 SCENES = "scenes"
 DATASETS = (*PUBLISHED, SCENES)
+# Settings that change no phrase's score before penalty and weight, with which theta is fitted.
+NEUTRAL: dict[str, Any] = {
+    **{"theta": 0.0, "dataset": None, "concreteness": None, "concreteness_path": None, "idf": None},
+    **{"penalize": False, "normalize": None, "analysis": None, "reverse": False},
+}
 FORMAT = "groovist-theta-1"
 
 
@@ -60,6 +65,23 @@ class FittedTheta:
 
 
 @dataclass(frozen=True)
+class MadeWith:
+    """What scores are made with, and what a theta holds for.
+
+    Attributes:
+        encoder: Identity of the encoder.
+        variant: Variant of the scale, "released" or "paper".
+        regions: Source of the regions.
+        phrases: Source of the phrases.
+    """
+
+    encoder: str
+    variant: str
+    regions: str
+    phrases: str
+
+
+@dataclass(frozen=True)
 class Theta:
     """The value that a call uses, on its own scale, and where it is from."""
 
@@ -70,15 +92,20 @@ class Theta:
         return f"{self.value}@{self.origin}"
 
 
-def checked_theta(theta: Any) -> Any:
+def checked_theta(theta: Any, dataset: str | None) -> Any:
     """The setting `theta`, if it is None, a finite number, or the path of a fitted one.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If it is not, or there is a `dataset` beside it.
     """
-    if theta is None or isinstance(theta, (str, os.PathLike)):
-        return theta
-    return finite_number("theta", theta, "a finite number or the file of a fitted one")
+    if not (theta is None or isinstance(theta, (str, os.PathLike))):
+        theta = finite_number("theta", theta, "a finite number or the file of a fitted one")
+    if theta is not None and dataset is not None:
+        raise ValueError(
+            f"`dataset` must be left out where `theta` is given, which takes its place, got "
+            f"{shown(dataset)} and {shown(theta)}"
+        )
+    return theta
 
 
 def read_theta(path: str | os.PathLike[str]) -> FittedTheta:
@@ -112,7 +139,7 @@ def _fitted(content: Mapping[str, Any]) -> FittedTheta | None:
     return FittedTheta(**{name: content[name] for name in names}) if math.isfinite(content["theta"]) else None
 
 
-def scenes_theta(regions: str, variant: str) -> FittedTheta:
+def scenes_theta(made: MadeWith, scale: float) -> FittedTheta:
     """Theta of the drawn scenes for the embedded profile; that of the given source of regions, if it was fitted.
 
     Fitted with the variant "released"; for "paper" on the scale of the cosine, as with the published ones.
@@ -120,16 +147,26 @@ def scenes_theta(regions: str, variant: str) -> FittedTheta:
     content = (DATA / "groovist" / "theta_scenes.json").read_text("utf-8")
     records = [_fitted(record) for record in json.loads(content)]
     known = {record.regions: record for record in records if record is not None}
-    found = known.get(regions) or next(iter(known.values()))
-    return found if variant == found.variant else replace(found, theta=found.theta / SCALE, variant=variant)
+    found = known.get(made.regions) or next(iter(known.values()))
+    if made.variant == found.variant:
+        return found
+    return replace(found, theta=found.theta / scale, variant=made.variant)
 
 
-def look_for_theta(preflight: Preflight, metric: Any, has_features: bool) -> None:
-    """Have a preflight look for what `chosen_theta` needs."""
-    preflight.look_for_file(metric.theta, read_theta)
-    name = getattr(metric.backbone, "identity", "")
-    toy = not has_features and (name.startswith(f"{TOY_NAME}@") or (metric.profile == "embedded" and not name))
-    if metric.theta is None and metric.dataset is None and not toy:
+def look_for_theta(preflight: Preflight, theta: Any, dataset: str | None, *, backbone: Any, profile: str) -> None:
+    """Have a preflight look for what `chosen_theta` needs.
+
+    Args:
+        preflight: Of the call.
+        theta: The setting.
+        dataset: The setting.
+        backbone: The setting, or an encoder; the toy CLIP, which an embedded profile has, brings a theta of its own.
+        profile: Profile of the metric.
+    """
+    preflight.look_for_file(theta, read_theta)
+    name = getattr(backbone, "identity", "")
+    is_toy = name.startswith(f"{TOY_NAME}@") or (profile == "embedded" and not name)
+    if theta is None and dataset is None and not is_toy:
         preflight.look(refuse_without_theta)
 
 
@@ -141,90 +178,78 @@ def refuse_without_theta() -> NoReturn:
     )
 
 
-def chosen_theta(metric: Any, is_published_encoder: bool) -> Theta:
+def chosen_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, *, is_published: bool) -> Theta:
     """The theta of a call.
 
     Args:
-        metric: The metric: its settings `theta` (a number on the scale of the variant, a file, or None), `dataset` and
-            `variant`, and `made_with`, the sources of the call.
-        is_published_encoder: Whether the encoder is `PUBLISHED_ENCODER`.
+        theta: The setting: a number on the scale of the variant, a file, or None.
+        dataset: The setting.
+        made: What the scores of the call are made with.
+        scale: What a theta of the variant "released" is divided by for "paper".
+        is_published: Whether the encoder is `PUBLISHED_ENCODER`.
 
     Raises:
         ValueError: If there is none, or it was made with another encoder or variant.
     """
-    theta, dataset = metric.theta, metric.dataset
-    encoder = metric.made_with["encoder"]
-    if dataset is None and encoder.startswith(f"{TOY_NAME}@"):
-        dataset = SCENES
     if isinstance(theta, float):
         return Theta(theta, "given")
-    if theta is not None or dataset == SCENES:
-        shipped = theta is None
-        fitted = scenes_theta(metric.made_with["regions"], metric.variant) if shipped else read_theta(theta)
-        if shipped and fitted.encoder != encoder:
-            named = "`theta` must be given" if metric.dataset is None else "`dataset` must be left out"
+    if theta is not None:
+        fitted = read_theta(theta)
+        return _of_fitted(fitted, made, "fitted")
+    if dataset == SCENES or (dataset is None and made.encoder.startswith(f"{TOY_NAME}@")):
+        fitted = scenes_theta(made, scale)
+        if fitted.encoder != made.encoder:
+            named = "`theta` must be given" if dataset is None else "`dataset` must be left out"
             raise ValueError(
                 f"{named} with this encoder, because the theta of {SCENES} holds for {fitted.encoder} only, got "
-                f"{encoder}; fit another with `fit_theta` and give it as `theta`"
+                f"{made.encoder}; fit another with `fit_theta` and give it as `theta`"
             )
-        _check_fitted(fitted, metric)
-        digest = hashlib.sha256(json.dumps(asdict(fitted)).encode()).hexdigest()[:8]
-        return Theta(fitted.theta, f"{dataset if theta is None else 'fitted'}-{digest}")
+        return _of_fitted(fitted, made, SCENES)
     if dataset is None:
         refuse_without_theta()
-    if not is_published_encoder:
+    if not is_published:
         raise ValueError(
             f"`dataset` must be left out with this encoder, because the theta of {dataset} holds for "
-            f"{PUBLISHED_ENCODER} only, got {encoder}; fit another with `fit_theta` and give it as `theta`"
+            f"{PUBLISHED_ENCODER} only, got {made.encoder}; fit another with `fit_theta` and give it as `theta`"
         )
-    regions = metric.made_with["regions"]
-    if regions != GIVEN:
+    if made.regions != GIVEN:
         warnings.warn(
-            f"the theta of {dataset} was made with the regions of its authors, this call has {regions}; give theirs as "
-            "`regions`, or fit another theta with `fit_theta`",
+            f"the theta of {dataset} was made with the regions of its authors, this call has {made.regions}; give "
+            "theirs as `regions`, or fit another theta with `fit_theta`",
             stacklevel=6,
         )
     value = PUBLISHED[dataset]
-    return Theta(value if metric.variant == "released" else value / SCALE, dataset)
+    return Theta(value if made.variant == "released" else value / scale, dataset)
 
 
-def fitted_theta(metric: Any, data: Mapping[str, Any], path: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """Fit theta with the settings of a metric, and write it if there is a path; see `Groovist.fit_theta`."""
-    neutral = {"theta": 0.0, "dataset": None, "concreteness": None, "concreteness_path": None, "idf": None}
-    neutral |= {"penalize": False, "normalize": None, "analysis": None, "reverse": False}
-    settings = {name: getattr(metric, name) for name in setting_names(type(metric))}
-    scorer = type(metric)(keep_in_memory=True, **settings | neutral)
-    result = scorer.compute(**data, return_details=True)
-    rows = [[p["scaled"] for p in story["noun_phrases"]] for story in result[f"{metric.name}_details"]]
-    scores = [score for row in rows for score in row if score is not None]
+def _of_fitted(fitted: FittedTheta, made: MadeWith, origin: str) -> Theta:
+    """A fitted theta, named by its record; refused if encoder or variant differ, with a warning if another source does.
+
+    Raises:
+        ValueError: If it was fitted with another encoder or variant.
+    """
+    for name in ("encoder", "variant"):
+        before, now = getattr(fitted, name), getattr(made, name)
+        if before != now:
+            raise ValueError(f"`theta` must be fitted with the {name} of this call, got {before} and {now}; fit again")
+    for name in ("regions", "phrases"):
+        before, now = getattr(fitted, name), getattr(made, name)
+        if before != now:
+            warnings.warn(
+                f"theta was fitted with {name} {before}, this call has {now}; better fit it again", stacklevel=7
+            )
+    return Theta(fitted.theta, f"{origin}-{hashlib.sha256(json.dumps(asdict(fitted)).encode()).hexdigest()[:8]}")
+
+
+def fitted_theta(
+    details: Sequence[Mapping[str, Any]], made: MadeWith, path: str | os.PathLike[str] | None
+) -> dict[str, Any]:
+    """Mean of s over all phrases of all stories, written if there is a path; see `Groovist.fit_theta`."""
+    rows = [row["scaled"] for story in details for row in story["noun_phrases"]]
+    scores = [score for score in rows if score is not None]
     if not scores:
         raise ValueError("`predictions` must have at least one phrase to fit theta on, got none that has a region")
-    fitted = FittedTheta(
-        theta=math.fsum(scores) / len(scores),
-        n_phrases=len(scores),
-        n_stories=len(rows),
-        encoder=scorer.made_with["encoder"],
-        variant=metric.variant,
-        regions=scorer.made_with["regions"],
-        phrases=scorer.made_with["phrases"],
-    )
+    fitted = FittedTheta(math.fsum(scores) / len(scores), len(scores), len(details), **asdict(made))
     if path is not None:
         fitted.save(path)
     return asdict(fitted)
-
-
-def _check_fitted(fitted: FittedTheta, metric: Any) -> None:
-    """Refuse a theta of another encoder or variant; warn of another source of regions or phrases."""
-    now = {**metric.made_with, "variant": metric.variant}
-    for name in ("encoder", "variant"):
-        made = getattr(fitted, name)
-        if made != now[name]:
-            raise ValueError(
-                f"`theta` must be fitted with the {name} of this call, got {made} and {now[name]}; fit again"
-            )
-    for name in ("regions", "phrases"):
-        made = getattr(fitted, name)
-        if made != now[name]:
-            warnings.warn(
-                f"theta was fitted with {name} {made}, this call has {now[name]}; better fit it again", stacklevel=7
-            )

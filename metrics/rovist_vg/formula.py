@@ -12,15 +12,6 @@ Floats = npt.NDArray[np.float64]
 AGGREGATES = ("log_sum_exp", "sum", "mean")
 
 
-def best_regions(cosines: Floats) -> npt.NDArray[np.intp]:
-    """Region of the largest cosine of each noun, the first of equal ones; all nouns may share one region.
-
-    Args:
-        cosines: Shape ``(n_nouns, n_regions)``, at least one region.
-    """
-    return np.argmax(cosines, axis=1)
-
-
 def grounding_score(cosines: Floats, idf: Floats, aggregate: str = "log_sum_exp") -> float:
     """S_VG of the nouns of a story, repetitions included; NaN without a noun.
 

@@ -2,16 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.regions import GIVEN
-from vlgauge.settings import valid_unicode
-from vlgauge.text.language import replace_placeholders
-from vlgauge.text.noun_phrases import given_phrases
-from vlgauge.text.noun_phrases import phrase_source
 from vlgauge.text.story_idf import IdfTable
 from vlgauge.text.word_lookup import look_up
 from vlgauge.text.word_vectors import WordVectorFile
@@ -34,27 +28,6 @@ class StoryNouns:
     seen: list[bool]
     oov: list[bool]
     skipped: list[str]
-
-
-def story_nouns(metric: Any, stories: Sequence[Sequence[str]], given: Any, split: Any) -> tuple[list[list[str]], str]:
-    """Nouns of each story, and their source for signatures.
-
-    Args:
-        metric: The metric, for its settings.
-        stories: Sentences of each story.
-        given: Lists of the caller, flat or per sentence, used verbatim; None to extract them.
-        split: How "nltk" splits a sentence again.
-    """
-    if given is not None:
-        lists = given_phrases(given, len(stories), argument="nouns")
-        return [[noun for group in groups for noun in group] for groups in lists], GIVEN
-    for i, story in enumerate(stories):
-        for k, sentence in enumerate(story):
-            valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # spaCy takes nothing else
-    source = phrase_source(metric.nouns, profile=metric.profile, argument="nouns", split=split)
-    flat = [replace_placeholders(sentence, metric.placeholders) for story in stories for sentence in story]
-    found = iter(source.nouns(flat, progress=metric.progress))
-    return [[noun for _ in story for noun in next(found)] for story in stories], source.identity
 
 
 def looked_up(

@@ -6,33 +6,31 @@ import warnings
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import evaluate
+import numpy as np
 
 from vlgauge import base  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.text import language  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import grounding  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.weights import preflight  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-from .evidence import Evidence
-from .evidence import given_evidence
-from .evidence import seen_stories
+from .details import story_details
 from .formula import AGGREGATES
-from .formula import best_regions
 from .formula import grounding_score
 from .formula import scaled_score
 from .nouns import StoryNouns
 from .nouns import looked_up
-from .nouns import story_nouns
 from .nouns import weighed
 from .sources import GIVEN
 from .sources import OOV
 from .sources import REQUIRED
 from .sources import SOURCE_SETTINGS
-from .sources import checked_sources
+from .sources import checked_path
 from .sources import idf_weights
-from .sources import missing_sources
-from .sources import regions_from
+from .sources import look_for_idf
+from .sources import look_for_trained
 from .sources import signed_model
 from .sources import trained_model
 
@@ -82,14 +80,14 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class RovistVg(base.StoryImageMetric):
+class RovistVg(grounding.GroundingMetric):
     """Visual grounding of the nouns of a story in the regions of its images."""
 
     measures = "Do the nouns of a story name what its images show?"
     score_range = "(-inf, inf); scaled (-1, 1)"
     higher_is_better = True
     needs = ("rovist-vg",)
-    columns = (base.Story("predictions"), base.Images("images", optional=True))
+    words, unit, source_settings = "nouns", "noun", SOURCE_SETTINGS
 
     def __init__(
         self,
@@ -111,30 +109,43 @@ class RovistVg(base.StoryImageMetric):
         batch_size: int = 64,
         **host: Any,
     ) -> None:
-        self.checkpoint, self.glove_path, self.idf = checkpoint, glove_path, idf
+        self.checkpoint, self.glove_path = (
+            checked_path("checkpoint", checkpoint),
+            checked_path("glove_path", glove_path),
+        )
+        self.idf, self.nouns = idf, nouns
         self.oov = base.one_of("oov", oov, OOV)
         self.aggregate = base.one_of("aggregate", aggregate, AGGREGATES)
         self.scale = base.true_or_false("scale", scale)
-        self.nouns, self.regions = nouns, regions
-        self.sentences = language.checked_splitter(sentences)
-        self.placeholders = language.checked_placeholders(placeholders)
-        self.detector_weights, self.min_score = detector_weights, min_score
-        self.top_k = base.whole_number("top_k", top_k, 1)
-        self.device = device
-        self.batch_size = base.whole_number("batch_size", batch_size, 1)
-        checked_sources(self)
-        super().__init__(*args, **host)
+        read: dict[str, Any] = {"sentences": sentences, "placeholders": placeholders, "regions": regions}
+        limits: dict[str, Any] = {"top_k": top_k, "min_score": min_score, "batch_size": batch_size}
+        super().__init__(*args, **read, **limits, detector_weights=detector_weights, device=device, **host)
 
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
 
-    def signature_fields(self) -> dict[str, Any]:
-        """The settings that are no source; `_compute` adds the sources by what was read there."""
-        return {name: value for name, value in super().signature_fields().items() if name not in SOURCE_SETTINGS}
-
-    def look_for_sources(self, images: Any, nouns: Any, regions: Any, features: Any) -> preflight.Preflight:
+    def look_for_sources(self, images: Any, words: Any, regions: Any, features: Any) -> preflight.Preflight:
         """What a call needs that is not given with it; nothing is parsed, loaded or fetched."""
-        return missing_sources(self, images is not None and images[0] is not None, nouns, regions, features)
+        found = self.begun_preflight(images, words, regions, features)
+        look_for_idf(found, self.idf, self.profile)
+        if features is None:
+            look_for_trained(found, self.checkpoint, self.glove_path, self.profile)
+        self.look_for_regions(found, regions, features)
+        return found
+
+    def rescored(
+        self, story: Any, *, cosine: Callable[[str], float] | None = None, aggregate: str | None = None
+    ) -> float:
+        """The score of a story from its details, as other cosines or another aggregate would have made it.
+
+        Args:
+            story: One of ``rovist_vg_details``; text, idf and cosine of its nouns are read.
+            cosine: Gives the cosine of a noun; None for the cosines in the details.
+            aggregate: As the setting; None for that of the metric.
+        """
+        seen = [noun for noun in story["nouns"] if noun["cosine"] is not None]
+        cosines = np.array([noun["cosine"] if cosine is None else cosine(noun["text"]) for noun in seen])
+        return self._score(cosines, np.array([noun["idf"] for noun in seen]), aggregate or self.aggregate)
 
     def _compute(
         self,
@@ -147,22 +158,21 @@ class RovistVg(base.StoryImageMetric):
     ) -> dict[str, Any]:
         """Score the stories."""
         self.look_for_sources(images, nouns, regions, features).end()
-        split = language.sentence_splitter(self.sentences)
-        stories = [language.story_sentences(story, split) for story in predictions]
-        named, noun_source = story_nouns(self, stories, nouns, split)
-        idf, idf_source = idf_weights(self)
+        stories, split = self.told_stories(predictions)
+        groups, noun_source = self.sentence_words(stories, nouns, nouns=True, split=split)
+        named = [[noun for nouns in story for noun in nouns] for story in groups]
+        idf, idf_source = idf_weights(self.idf, self.profile)
         own, evidence, made_with = self._compared(named, idf, images, regions, features)
-        scores, details, without = [], [], 0
+        scores, details, spots = [], [], []
         with base.progress_bar(len(stories), "Scoring stories", self.progress) as advance:
             for sentences, found, seen in zip(stories, own, evidence, strict=True):
-                score, rows = self._scored(found, seen)
-                scores.append(scaled_score(score) if self.scale else score)
-                without += seen.n_images - len(set(seen.image))
+                best, cosines = seen.best()
+                scores.append(self._score(cosines, found.idf, self.aggregate))
+                spots.append(seen.spots)
                 if return_details:
-                    details.append(_details(sentences, found, seen, rows))
+                    details.append(story_details(sentences, found, seen.spots, best, cosines))
                 advance(1)
-        if without:
-            warnings.warn(f"images without a region, which were left out: {without}", stacklevel=5)
+        self.warn_of_images(spots)
         unseen = sum(of.seen.count(False) for of in own)
         if unseen and idf is not None and idf.n_stories is None:
             warnings.warn(
@@ -176,53 +186,20 @@ class RovistVg(base.StoryImageMetric):
 
     def _compared(
         self, named: list[list[str]], idf: Any, images: Any, regions: Any, features: Any
-    ) -> tuple[list[StoryNouns], Iterator[Evidence], dict[str, Any]]:
+    ) -> tuple[list[StoryNouns], Iterator[grounding.Evidence], dict[str, Any]]:
         """Nouns and evidence of each story, and the sources for the signature."""
+        where, region_source = self.chosen_regions(regions, features, len(named))
         if features is not None:
             own = [weighed(words, idf, [False] * len(words), []) for words in named]
-            made_with = {**dict.fromkeys(("enc", "vectors", "regions"), GIVEN), "oov": None}
-            return own, iter(given_evidence(features, named, top_k=self.top_k, min_score=self.min_score)), made_with
-        source, region_source = regions_from(self, regions)
-        model, vectors = trained_model(self)
+            made_with = {"enc": GIVEN, "vectors": GIVEN, "regions": region_source, "oov": None}
+            return own, self.given_stories(features, named, images), made_with
+        model, vectors = trained_model(self.checkpoint, self.glove_path, profile=self.profile, device=self.device)
         own, distinct, rows = looked_up(named, vectors, idf, self.oov)
-        text = model.words(distinct)
+        encode = partial(model.regions, batch_size=self.batch_size, progress=False)
         made_with = {**signed_model(model, vectors), "regions": region_source}
-        return own, seen_stories(self, model, source, [text[row] for row in rows], images, regions), made_with
+        return own, self.seen_stories(model.words(distinct), rows, where, images, encode), made_with
 
-    def _scored(self, nouns: StoryNouns, seen: Evidence) -> tuple[float, list[dict[str, Any]]]:
-        """Score of a story, NaN without a noun or a region, and what each noun brings to it."""
-        if not nouns.words or not len(seen.regions):
-            return math.nan, [noun_row(nouns, k, seen, None, None) for k in range(len(nouns.words))]
-        cosines = seen.text @ seen.regions.T
-        best = best_regions(cosines)
-        highest = cosines[range(len(best)), best]
-        rows = [noun_row(nouns, k, seen, int(best[k]), float(highest[k])) for k in range(len(best))]
-        return grounding_score(highest, nouns.idf, self.aggregate), rows
-
-
-def noun_row(nouns: StoryNouns, k: int, seen: Evidence, best: int | None, cosine: float | None) -> dict[str, Any]:
-    """What `return_details` shows of a noun; None for what a story without any region does not have."""
-    box = None if best is None else seen.boxes[best]
-    return {
-        "text": nouns.words[k],
-        "idf": float(nouns.idf[k]),
-        "seen": nouns.seen[k],
-        "oov": nouns.oov[k],
-        "cosine": cosine,
-        "weighted": None if cosine is None else float(nouns.idf[k] * cosine),
-        "image": None if best is None else seen.image[best],
-        "region": None if best is None else seen.place[best],
-        "box": None if box is None else list(box),
-    }
-
-
-def _details(sentences: list[str], nouns: StoryNouns, seen: Evidence, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """What `return_details` shows of a story."""
-    return {
-        "sentences": sentences,
-        "nouns": rows,
-        "skipped": nouns.skipped,
-        "n_oov": sum(nouns.oov),
-        "n_unseen": nouns.seen.count(False),
-        "images_without_regions": [image for image in range(seen.n_images) if image not in set(seen.image)],
-    }
+    def _score(self, cosines: np.ndarray, idf: np.ndarray, aggregate: str) -> float:
+        """Score of a story from the best cosine of each noun; NaN without a noun or a region."""
+        score = grounding_score(cosines, idf, aggregate) if len(cosines) else math.nan
+        return scaled_score(score) if self.scale else score

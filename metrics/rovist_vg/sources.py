@@ -1,4 +1,4 @@
-"""From the settings to what the formulas need: model, word vectors, weights, regions."""
+"""From the settings to what the formulas need: model, word vectors, weights."""
 
 import os
 from typing import Any
@@ -13,17 +13,8 @@ from vlgauge.encoders.grounding.model import grounding_model
 from vlgauge.encoders.grounding.model import look_for_model
 from vlgauge.media.pictures import PREPROCESSING
 from vlgauge.regions import GIVEN
-from vlgauge.regions import RegionSource
-from vlgauge.regions import check_given
-from vlgauge.regions import checked_source as checked_regions
-from vlgauge.regions import checked_weights
-from vlgauge.regions import look_for_regions
-from vlgauge.regions import region_source
-from vlgauge.settings import finite_number
 from vlgauge.settings import shown
 from vlgauge.signatures import local_name
-from vlgauge.text.noun_phrases import checked_source as checked_nouns
-from vlgauge.text.noun_phrases import look_for_phrases
 from vlgauge.text.story_idf import IdfTable
 from vlgauge.text.story_idf import idf_table
 from vlgauge.text.word_lookup import OOV
@@ -39,44 +30,30 @@ NO_IDF = "none"
 __all__ = ["GIVEN", "OOV", "REQUIRED", "SOURCE_SETTINGS"]
 
 
-def checked_sources(metric: Any) -> None:
-    """Check the settings that name where nouns, weights and regions come from; loads nothing.
+def checked_path(name: str, path: Any) -> Any:
+    """The setting of this name, if it is a path or None; looks at no file.
 
     Raises:
-        ValueError: If one of them is not what it should be.
+        ValueError: If it is something else.
     """
-    for name in ("checkpoint", "glove_path"):
-        value = getattr(metric, name)
-        if value is not None and (not isinstance(value, (str, os.PathLike)) or value == ""):
-            raise ValueError(f"`{name}` must be the path of a file or folder, or None, got {shown(value)}")
-    checked_nouns(metric.nouns, "nouns")
-    checked_regions(metric.regions)
-    checked_weights(metric.detector_weights, metric.regions)
-    metric.min_score = finite_number("min_score", metric.min_score)
+    if path is not None and (not isinstance(path, (str, os.PathLike)) or path == ""):
+        raise ValueError(f"`{name}` must be the path of a file or folder, or None, got {shown(path)}")
+    return path
 
 
-def missing_sources(metric: Any, has_images: bool, nouns: Any, regions: Any, features: Any) -> Preflight:
-    """What a call needs that is not given with it; nothing is parsed, loaded or fetched.
-
-    Raises:
-        ValueError: If the call has too much or too little.
-    """
-    check_given(metric.name, has_images, regions, features)
-    preflight = Preflight(metric.name, "rovist-vg")
-    profile = metric.profile
-    if nouns is None:
-        look_for_phrases(preflight, metric.nouns, profile=profile, argument="nouns")
-    if not (isinstance(metric.idf, str) and metric.idf == REQUIRED):
-        preflight.look_for_file(metric.idf, idf_table)
+def look_for_idf(preflight: Preflight, idf: Any, profile: str) -> None:
+    """Have a preflight look for what `idf_weights` needs."""
+    if not (isinstance(idf, str) and idf == REQUIRED):
+        preflight.look_for_file(idf, idf_table)
     elif profile != "embedded":
         preflight.look(refuse_without_idf)
-    if features is None:
-        look_for_model(preflight, metric.checkpoint, profile)
-        preflight.look(lambda: vectors_path(metric))
-        preflight.look_for_file(metric.glove_path, word_vector_file)
-    if features is None and regions is None:
-        look_for_regions(preflight, metric.regions, profile=profile, weights=metric.detector_weights)
-    return preflight
+
+
+def look_for_trained(preflight: Preflight, checkpoint: Any, glove_path: Any, profile: str) -> None:
+    """Have a preflight look for what `trained_model` needs."""
+    look_for_model(preflight, checkpoint, profile)
+    preflight.look(lambda: vectors_path(checkpoint, glove_path, profile))
+    preflight.look_for_file(glove_path, word_vector_file)
 
 
 def refuse_without_idf() -> NoReturn:
@@ -88,33 +65,34 @@ def refuse_without_idf() -> NoReturn:
     )
 
 
-def idf_weights(metric: Any) -> tuple[IdfTable | None, str]:
+def idf_weights(idf: Any, profile: str) -> tuple[IdfTable | None, str]:
     """The table of idf weights, None for weights of 1, and its source for signatures.
 
     Raises:
         ValueError: If none is given, or it holds something else.
         OSError: If a file cannot be read.
     """
-    if metric.idf is None:
+    if idf is None:
         return None, NO_IDF
-    source = metric.idf
-    if isinstance(source, str) and source == REQUIRED:
-        if metric.profile != "embedded":
+    if isinstance(idf, str) and idf == REQUIRED:
+        if profile != "embedded":
             refuse_without_idf()
-        source = EMBEDDED / IDF
-    table = idf_table(source)
+        idf = EMBEDDED / IDF
+    table = idf_table(idf)
     return table, table.identity
 
 
-def trained_model(metric: Any) -> tuple[GroundingModel, WordVectorFile]:
+def trained_model(
+    checkpoint: Any, glove_path: Any, *, profile: str, device: str
+) -> tuple[GroundingModel, WordVectorFile]:
     """The checkpoint and the word vectors that it was trained with.
 
     Raises:
         WeightsNotFound: If one of them is missing.
         ValueError: If they do not belong together, or are broken.
     """
-    model = grounding_model(metric.checkpoint, profile=metric.profile, device=metric.device)
-    vectors = word_vector_file(vectors_path(metric))
+    model = grounding_model(checkpoint, profile=profile, device=device)
+    vectors = word_vector_file(vectors_path(checkpoint, glove_path, profile))
     wanted = (model.vectors or {}).get("sha256")
     if wanted not in (None, vectors.sha256):
         raise ValueError(
@@ -134,14 +112,14 @@ def signed_model(model: GroundingModel, vectors: WordVectorFile) -> dict[str, An
     }
 
 
-def vectors_path(metric: Any) -> str | os.PathLike[str]:
+def vectors_path(checkpoint: Any, glove_path: Any, profile: str) -> str | os.PathLike[str]:
     """The file of word vectors.
 
     Raises:
         SourcesMissing: If none is given.
     """
-    path: str | os.PathLike[str] | None = metric.glove_path
-    if path is None and metric.profile == "embedded" and metric.checkpoint is None:
+    path: str | os.PathLike[str] | None = glove_path
+    if path is None and profile == "embedded" and checkpoint is None:
         path = EMBEDDED / VECTORS
     if path is None:
         raise SourcesMissing(
@@ -149,13 +127,3 @@ def vectors_path(metric: Any) -> str | os.PathLike[str]:
             "take glove.6B.300d.txt of https://nlp.stanford.edu/data/glove.6B.zip"
         )
     return path
-
-
-def regions_from(metric: Any, regions: Any) -> tuple[RegionSource | Any, str]:
-    """Where regions come from, and its name for signatures."""
-    if regions is not None:
-        return None, GIVEN
-    source = region_source(
-        metric.regions, profile=metric.profile, weights=metric.detector_weights, device=metric.device
-    )
-    return source, source.identity

@@ -30,7 +30,6 @@ def sibling(name):
 phrases = sibling("phrases")
 formula = sibling("formula")
 analyses = sibling("analyses")
-evidence = sibling("evidence")
 
 
 @cache

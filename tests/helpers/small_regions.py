@@ -19,4 +19,4 @@ def cell(seed=0, size=SIZE):
 
 
 def given(entries, cells=None, **options):
-    return regions.regions_of([cells], None, [entries], **options)[0]
+    return regions.regions_of([cells], [entries], **options)[0]

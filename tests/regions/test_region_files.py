@@ -35,7 +35,7 @@ def test_authors_layout(authors):
     assert entries["a"]["boxes"] == [[2.5, 2, 9, 9], [0, 0, 4, 4], [5, 5, 9, 9]]
     assert entries["a"]["scores"] == [0.8, 0.3, 0.3]
     story = regions.arranged(entries, [["b", "a"]])
-    first, second = regions.regions_of([None], None, [story[0]], top_k=2)[0]
+    first, second = regions.regions_of([None], [story[0]], top_k=2)[0]
     assert (len(first), [region.box for region in second]) == (1, [(2, 2, 9, 9), (0, 0, 4, 4)])
     assert second[0].picture.open().size == (4, 4)
     assert "crops" not in regions.read_authors_regions(authors / "regions.csv")["a"]

@@ -13,10 +13,10 @@ from vlgauge.regions.sources import image_head
 from vlgauge.weights.files import WeightsNotFound
 
 
-def found(source, cells=None, given=None, **options):
+def found(source, cells=None, **options):
     """Regions of one story."""
     chosen = regions.region_source(source) if not isinstance(source, regions.RegionSource) else source
-    return regions.regions_of([cells or [cell()]], chosen, None if given is None else [given], **options)[0]
+    return regions.regions_of([cells or [cell()]], chosen, **options)[0]
 
 
 # -- boxes ------------------------------------------------------------------------------------------------------------

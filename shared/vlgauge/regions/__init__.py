@@ -22,7 +22,6 @@ __all__ = [
     "Region",
     "RegionSource",
     "arranged",
-    "check_given",
     "checked_source",
     "checked_weights",
     "look_for_regions",
@@ -69,18 +68,6 @@ def checked_weights(weights: Any, regions: Any) -> Any:
             f"with regions={source}"
         )
     return weights
-
-
-def check_given(metric: str, has_images: bool, regions: Any, features: Any) -> None:
-    """Check that a call of a metric has what it compares stories with, and not twice.
-
-    Raises:
-        ValueError: If it has too much or too little.
-    """
-    if features is not None and regions is not None:
-        raise ValueError("`regions` must be left out where `features` are given, got both")
-    if features is None and regions is None and not has_images:
-        raise ValueError(f"`images` is missing: {metric} needs images, or crops as `regions`, or `features`")
 
 
 def look_for_regions(preflight: Preflight, regions: Any, *, profile: str, weights: Any) -> None:
@@ -136,8 +123,7 @@ def region_source(
 
 def regions_of(
     images: Sequence[Sequence[Cell] | None],
-    source: RegionSource | Callable[[], RegionSource],
-    given: Sequence[Any] | None = None,
+    source: RegionSource | Sequence[Any],
     *,
     first_story: int = 0,
     top_k: int = 10,
@@ -147,8 +133,7 @@ def regions_of(
 
     Args:
         images: Per story the cells of its images; None where crops are given.
-        source: Where regions come from if none are given; a function is called only if it is needed.
-        given: Per story, per image, what the caller gives; see `given_regions`. None for nothing.
+        source: Where regions come from; or what the caller gives per story, per image, see `given_regions`.
         first_story: Number of the first story, for messages.
         top_k: Largest number of regions of an image.
         min_score: Regions that have a lower score are left out.
@@ -162,15 +147,12 @@ def regions_of(
     result = []
     for story, cells in enumerate(images):
         place = f"images[{first_story + story}]"
-        if given is None:
-            if not cells:
-                raise ValueError(f"`{place}` must have at least one image, got none")
-            used = source if isinstance(source, RegionSource) else source()
-            result.append(
-                [used.find(c, f"{place}[{j}]", top_k=top_k, min_score=min_score) for j, c in enumerate(cells)]
-            )
-        else:
-            result.append(_of_given(given[story], cells, first_story + story, top_k, min_score))
+        if not isinstance(source, RegionSource):
+            result.append(_of_given(source[story], cells, first_story + story, top_k, min_score))
+            continue
+        if not cells:
+            raise ValueError(f"`{place}` must have at least one image, got none")
+        result.append([source.find(c, f"{place}[{j}]", top_k=top_k, min_score=min_score) for j, c in enumerate(cells)])
     return result
 
 

@@ -89,10 +89,10 @@ def detector(
     refuse_forked()
     check_torchvision(name)
     path = find_weights(name, weights, profile=profile)
-    place = resolved_device(device)
-    key = ("detector", name, sha256_of(path), place)
+    device = resolved_device(device)
+    key = ("detector", name, sha256_of(path), device)
     found: TorchvisionDetector = pool.get(
-        key, lambda: TorchvisionDetector(name, path, place), with_size(f"the detector {name}", path)
+        key, lambda: TorchvisionDetector(name, path, device), with_size(f"the detector {name}", path)
     )
     return found
 

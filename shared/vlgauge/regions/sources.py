@@ -246,16 +246,3 @@ def _given_boxes(
 
 def _shown(entry: Any) -> str:
     return f"a mapping with {sorted(map(str, entry))}" if isinstance(entry, Mapping) else type(entry).__name__
-
-
-def per_story(value: Any, n_stories: int, name: str) -> list[Any]:
-    """Per-call data as a list with one entry per story.
-
-    Raises:
-        ValueError: If it is no list, or has another length.
-    """
-    rows = listed(value)
-    if rows is None or len(rows) != n_stories:
-        got = type(value).__name__ if rows is None else len(rows)
-        raise ValueError(f"`{name}` must have one entry per story, {n_stories} in all, got {got}")
-    return rows

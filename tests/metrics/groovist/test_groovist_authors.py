@@ -6,7 +6,9 @@ import warnings
 
 import numpy as np
 import pytest
-from groovist_parts import ORACLES, evidence, features_of, formula, load, phrases, scored
+from groovist_parts import ORACLES, features_of, formula, load, phrases, scored
+
+from vlgauge.grounding.evidence import given_evidence
 
 
 @pytest.mark.parametrize("case", ORACLES["concreteness_standin"])
@@ -106,7 +108,9 @@ def test_authors_scores_of_the_published_sample(shared_folder):
     assert len(cases) == 14
     for case in cases:
         assert phrases.story_phrases([case["nphrases"]]).kept == case["filtered"]
-        compared = evidence.given_evidence(features_of(case), case["filtered"], "f", top_k=case["B"], min_score=0.0)
+        compared = given_evidence(
+            features_of(case), case["filtered"], "f", unit="phrase", top_k=case["B"], min_score=0.0
+        )
         story = formula.story_score(compared, case["weights"], case["theta"])
         if len(case["unusable_images"]) == len(case["region_features"]):
             assert math.isnan(story.score)  # the authors' code scores rows of zeros

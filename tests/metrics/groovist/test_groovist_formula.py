@@ -1,19 +1,21 @@
 """Formulas of groovist: phrases that are scored, scale, penalty, mean, coverage."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from groovist_parts import evidence, formula, load, phrases
+from groovist_parts import formula, load, phrases
+
+from vlgauge.grounding import Evidence, Spots
+from vlgauge.grounding.evidence import given_evidence
 
 
 # -- by hand ----------------------------------------------------------------------------------------------------------
 def test_story_by_hand():
     text = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
     regions = np.array([[0.6, 0.8], [0.8, 0.6], [1.0, 0.0]])
-    spots = evidence.Spots([0, 0, 2], [0, 1, 0], [None] * 3, [0.9, 0.4, None], 3)
-    compared = evidence.Evidence(text, regions, spots)
+    spots = Spots([0, 0, 2], [0, 1, 0], [None] * 3, [0.9, 0.4, None], 3)
+    compared = Evidence(text, regions, spots)
     story = formula.story_score(compared, [2.0, 3.0, 1.0], 2.2)
     assert story.cosine == pytest.approx([1.0, 0.8, -0.6])
     assert story.scaled == pytest.approx([2.5, 2.0, -1.5])
@@ -58,14 +60,14 @@ def test_equals_the_pseudocode(variant, penalize, sizes):
     images = [rng.normal(size=(size, 5)) for size in sizes]
     names = [f"p{k}" for k in range(6)]
     entry = {"text": dict(zip(names, text, strict=True)), "images": images}
-    compared = evidence.given_evidence(entry, names, "features[0]", top_k=10, min_score=0.0)
+    compared = given_evidence(entry, names, "features[0]", unit="phrase", top_k=10, min_score=0.0)
     story = formula.story_score(compared, list(weights), 0.7, variant=variant, penalize=penalize)
     assert story.score == pytest.approx(brute_force(text, images, weights, 0.7, variant, penalize), rel=1e-12)
 
 
 def test_best_region_of_equal_ones_is_the_first():
     entry = {"text": {"a": [1.0, 0.0]}, "images": [[[0.0, 1.0], [2.0, 0.0]], [[3.0, 0.0]]]}
-    story = formula.story_score(evidence.given_evidence(entry, ["a"], "f", top_k=10, min_score=0.0), [1.0], 0.1)
+    story = formula.story_score(given_evidence(entry, ["a"], "f", unit="phrase", top_k=10, min_score=0.0), [1.0], 0.1)
     assert story.best.tolist() == [1]
 
 
@@ -76,7 +78,7 @@ def test_more_regions_never_lower_a_phrase_and_their_order_is_invisible():
 
     def cosines(images):
         entry = {"text": dict(zip(names, text, strict=True)), "images": images}
-        compared = evidence.given_evidence(entry, names, "f", top_k=10, min_score=0.0)
+        compared = given_evidence(entry, names, "f", unit="phrase", top_k=10, min_score=0.0)
         return formula.story_score(compared, [1.0] * 4, 0.5).cosine
 
     few, many = cosines([image[:2] for image in images]), cosines(images)
@@ -179,5 +181,5 @@ def test_scores_of_given_regions_choose_and_order_them(form):
 def test_confident_regions():
     assert formula.confident_regions([4, 5, 6], [0.51, None, 0.5]) == [4]
     assert formula.confident_regions([4, 5], [0.5, 0.2]) == [4, 5]
-    spots = SimpleNamespace(image=[], scores=[])
+    spots = Spots([], [], [], [], 0)
     assert math.isnan(formula.coverage(np.zeros((0, 3)), spots, 0.5, variant="released", penalize=True))

@@ -67,7 +67,7 @@ def test_an_image_without_regions(load):
         ({"text": [1], "images": []}, r"`features\[0\]` must be \{'text'.*, got dict"),
         (
             {"text": {}, "images": [[[1.0]]]},
-            r"`features\[0\]` must have a text vector for each noun, got none for 'd",
+            r"`features\[0\]` must have a text vector for each scored noun, got none for 'd",
         ),
         ({"text": DOG, "images": None}, r"`features\[0\]\['images'\]` must be a list or an array, got NoneType"),
         ({"text": DOG, "images": 3}, r"`features\[0\]\['images'\]` must be a list or an array, got int"),
@@ -78,12 +78,12 @@ def test_an_image_without_regions(load):
         ({"text": DOG, "images": [[[1, 0]], ["ab"]]}, r"`features\[0\]\['images'\]\[1\]` must be vectors of numbers"),
         (
             {"text": DOG, "images": [[1, 0]]},
-            r"\['images'\]\[0\]` must be vectors of one width, got shape",
+            r"\['images'\]\[0\]` must be vectors of one width 2, as those before, got shape \(2,\)",
         ),
         ({"text": DOG, "images": []}, r"`features\[0\]` must have the regions of at least one image, got none"),
         (
             {"text": {"dog": [math.nan, 1]}, "images": [[[1, 0]]]},
-            r"`features\[0\]\['text'\]\['dog'\]` must be finite and not zero, got \[nan, 1.0\] in row 0",
+            r"`features\[0\]\['text'\]` must be finite and not zero, got \[nan, 1.0\] for 'dog'",
         ),
         (
             {"text": DOG, "images": [[[1, 0]], [[1, 0], [math.inf, 0]]]},
@@ -93,14 +93,14 @@ def test_an_image_without_regions(load):
             {"text": DOG, "images": [[[0, 0]]]},
             r"\['images'\]\[0\]` must be finite and not zero, got \[0.0, 0",
         ),
-        ({"text": {"dog": None}, "images": [[[1, 0]]]}, r"\['dog'\]` must be vectors of one width, got shape \(1,\)"),
+        ({"text": {"dog": None}, "images": [[[1, 0]]]}, r"\['text'\]` must be vectors of one width, got shape \(1,\)"),
         (
             {"text": {"dog": [1.0]}, "images": [[[1.0, 2.0]]]},
-            "must have vectors of one width, got 1 and 2",
+            r"\['images'\]\[0\]` must be vectors of one width 1, as those before, got shape \(1, 2\)",
         ),
         (
             {"text": DOG, "images": [[[1, 0]], [[1, 0, 0]]]},
-            "must have vectors of one width, got 2 and 3",
+            r"\['images'\]\[1\]` must be vectors of one width 2, as those before, got shape \(1, 3\)",
         ),
         ({"text": DOG, "images": [[[1, 0], [1]]]}, r"\['images'\]\[0\]` must be vectors of numbers, of one width"),
         (

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from folders import METRICS
 
-from vlgauge.regions.features import unit_vectors
+from vlgauge.grounding import best_regions
+from vlgauge.grounding.features import unit_vectors
 from vlgauge.text.story_idf import fit_idf, idf_table
 
 GOLDEN = json.loads((folders.GOLDEN / "rovist_vg.json").read_text("utf-8"))
@@ -26,7 +27,6 @@ def part(name):
 
 
 AGGREGATES = part("formula").AGGREGATES
-best_regions = part("formula").best_regions
 grounding_score = part("formula").grounding_score
 scaled_score = part("formula").scaled_score
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from vlgauge.regions.features import unit_vectors
+from vlgauge.grounding.features import unit_vectors
 
 SMALLEST = 5e-324
 

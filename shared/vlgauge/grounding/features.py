@@ -8,27 +8,42 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.settings import listed
+
 Floats = npt.NDArray[np.float64]
 
 
-def check_features(entry: Any, words: Sequence[str], place: str, *, form: str, unit: str) -> None:
+def per_story(value: Any, n_stories: int, name: str) -> list[Any]:
+    """Per-call data as a list with one entry per story.
+
+    Raises:
+        ValueError: If it is no list, or has another length.
+    """
+    entries = listed(value)
+    if entries is None or len(entries) != n_stories:
+        got = type(value).__name__ if entries is None else len(entries)
+        raise ValueError(f"`{name}` must have one entry per story, {n_stories} in all, got {got}")
+    return entries
+
+
+def check_features(entry: Any, words: Sequence[str], place: str, *, unit: str) -> None:
     """Refuse an entry that has another form, or lacks the vector of a word.
 
     Args:
         entry: Features of one story.
         words: What is scored.
         place: Where the entry stands, for messages.
-        form: What it should look like, for messages.
-        unit: What the words are called, for messages.
+        unit: What a word is called, for messages.
 
     Raises:
         ValueError: If it is no such mapping, or a word has no vector.
     """
     if not isinstance(entry, Mapping) or not isinstance(entry.get("text"), Mapping) or "images" not in entry:
+        form = f"{{'text': {{{unit}: vector}}, 'images': [vectors of the regions, one array per image]}}"
         raise ValueError(f"`{place}` must be {form}, got {type(entry).__name__}")
     missing = [word for word in words if word not in entry["text"]]
     if missing:
-        raise ValueError(f"`{place}` must have a text vector for each {unit}, got none for {missing[0]!r}")
+        raise ValueError(f"`{place}` must have a text vector for each scored {unit}, got none for {missing[0]!r}")
 
 
 def images_of(entry: Mapping[str, Any], place: str) -> list[tuple[Any, Any]]:

@@ -1,0 +1,128 @@
+"""What makes vectors of phrases and regions: a CLIP of ours, an encoder of the user's, or nothing."""
+
+import warnings
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.encoders import ImageTextEncoder
+from vlgauge.encoders.clip import loading
+from vlgauge.encoders.clip.tokens import SPELLED
+from vlgauge.encoders.clip.tokens import spells_special
+from vlgauge.grounding.features import unit_vectors
+from vlgauge.media.pictures import PREPROCESSING
+from vlgauge.media.pictures import Picture
+from vlgauge.progress import Progress
+from vlgauge.regions import GIVEN
+from vlgauge.weights.preflight import Preflight
+
+Floats = npt.NDArray[np.float64]
+
+OPENAI_BACKBONE = "ViT-B/32"
+ENCODER_SETTINGS = ("weights", "profile", "device", "dtype", "feature_cache", "batch_size", "progress")
+
+__all__ = ["GIVEN"]
+
+
+@dataclass(frozen=True)
+class PhraseVectors:
+    """Unit vectors of the phrases of a call, each phrase once.
+
+    Attributes:
+        rows: Vectors, shape ``(n_distinct, d)``.
+        row_of: Row of each phrase.
+        truncated: Phrases that were longer than the encoder takes.
+        special: Phrases that spell a token of CLIP.
+    """
+
+    rows: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    row_of: Mapping[str, int] = field(default_factory=dict)
+    truncated: set[str] = field(default_factory=set)
+    special: set[str] = field(default_factory=set)
+
+    def rows_of(self, stories: Sequence[Sequence[str]]) -> list[list[int]]:
+        """Per story the rows of its phrases."""
+        return [[self.row_of[phrase] for phrase in story] for story in stories]
+
+    def warn(self, stories: Sequence[Sequence[str]]) -> None:
+        """One warning per kind and call, with counts."""
+        phrases = [phrase for story in stories for phrase in story]
+        if cut := sum(phrase in self.truncated for phrase in phrases):
+            warnings.warn(f"noun phrases longer than the encoder takes, which were cut: {cut}", stacklevel=6)
+        if special := sum(phrase in self.special for phrase in phrases):
+            warnings.warn(f"{special} of {len(phrases)} noun phrases {SPELLED}", stacklevel=6)
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """What makes the vectors of a call.
+
+    Attributes:
+        model: The encoder itself; None if the vectors are given.
+        identity: By which a fitted theta knows it.
+        signed: Fields of the signature that say what made the vectors.
+        is_published: Whether it is the one that the published thetas were made with.
+        batch_size: Setting of the metric.
+        progress: Setting of the metric.
+    """
+
+    model: Any
+    identity: str
+    signed: dict[str, Any]
+    is_published: bool = False
+    batch_size: int = 64
+    progress: Progress = None
+
+    def phrases(self, stories: Sequence[Sequence[str]]) -> PhraseVectors:
+        """Vectors of the phrases of all stories, as they are, without a prompt; nothing without an encoder."""
+        distinct = list(dict.fromkeys(phrase for story in stories for phrase in story))
+        if self.model is None or not distinct:
+            return PhraseVectors()
+        hidden = self.model.text_hidden(distinct, batch_size=self.batch_size, progress=self.progress)
+        rows = unit_vectors(self.model.project(hidden.end, "text"), "the text features of the encoder")
+        cut = {phrase for phrase, was in zip(distinct, hidden.truncated, strict=True) if was}
+        row_of = {phrase: row for row, phrase in enumerate(distinct)}
+        return PhraseVectors(rows, row_of, cut, set(filter(spells_special, distinct)))
+
+    def regions(self, pictures: Sequence[Picture]) -> Floats:
+        """Unit vectors of pictures, shape ``(n_pictures, d)``."""
+        hidden = self.model.image_hidden(pictures, batch_size=self.batch_size, progress=False)
+        return unit_vectors(self.model.project(hidden, "image"), "the image features of the encoder")
+
+
+NO_ENCODER = Encoder(None, GIVEN, {"enc": GIVEN, "dtype": None})
+
+
+def look_for_encoder(preflight: Preflight, backbone: Any, *, weights: Any, profile: str) -> None:
+    """Have a preflight look for what `chosen_encoder` needs."""
+    if not isinstance(backbone, (ImageTextEncoder, Encoder)):
+        loading.look_for_clip(preflight, backbone, weights=weights, profile=profile)
+
+
+def chosen_encoder(
+    backbone: Any, *, weights: Any, profile: str, batch_size: int, progress: Progress, **clip: Any
+) -> Encoder:
+    """A CLIP of ours, or an object of the user's, which computes in its own way.
+
+    Args:
+        backbone: Name of a CLIP, an encoder, or None for the CLIP of the profile.
+        weights: File of the weights of the CLIP.
+        profile: Profile of the metric.
+        batch_size: Setting of the metric.
+        progress: Setting of the metric.
+        **clip: Further arguments of `vlgauge.encoders.clip.loading.clip_encoder`.
+    """
+    if isinstance(backbone, ImageTextEncoder):
+        signed = {"enc": backbone.identity, "dtype": None, "prep": None}
+        return Encoder(backbone, backbone.identity, signed, batch_size=batch_size, progress=progress)
+    model = loading.clip_encoder(backbone, weights=weights, profile=profile, **clip)
+    name = loading.weights_name(model, given=weights is not None)
+    signed = {"enc": name, "prep": PREPROCESSING, "arch": model.architecture}
+    openai = profile == "paper" and model.row.name == OPENAI_BACKBONE
+    published = openai and (weights is None or model.digest == model.row.openai_sha256)
+    return Encoder(model, model.identity, signed, published, batch_size, progress)

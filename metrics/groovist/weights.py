@@ -1,0 +1,73 @@
+"""From the settings to the weights of phrases: ratings of concreteness, or idf."""
+
+import os
+from collections.abc import Callable
+from types import NoneType
+from typing import Any
+
+from vlgauge.settings import one_of
+from vlgauge.settings import shown
+from vlgauge.text.concreteness import PhraseWeights
+from vlgauge.text.concreteness import concreteness_table
+from vlgauge.text.concreteness import packaged_ratings
+from vlgauge.text.story_idf import idf_table
+from vlgauge.weights.preflight import Preflight
+
+SOURCE_SETTINGS = (
+    *("dataset", "theta", "concreteness", "concreteness_path", "idf", "noun_phrases"),
+    *("regions", "detector_weights", "backbone", "weights", "feature_cache"),
+)
+CONCRETENESS = ("brysbaert", "idf")
+
+Weigh = Callable[[str], float | None]
+"""The weight of a phrase; None where no word of it is known."""
+
+
+def checked_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | None:
+    """The setting `concreteness`, if it is known and the sources of weights are those that it reads; reads no file.
+
+    Raises:
+        ValueError: If it is unknown, or a source is missing, or is there without being read.
+    """
+    if concreteness is not None:
+        one_of("concreteness", concreteness, CONCRETENESS)
+    if (idf is not None) is not (concreteness == "idf"):
+        raise ValueError(
+            "`idf` must be given with concreteness='idf', and only then: a fitted file, or the stories of the corpus; "
+            f"got {type(idf).__name__} with concreteness={shown(concreteness)}"
+        )
+    if not isinstance(path, (str, os.PathLike, NoneType)):
+        raise ValueError(f"`concreteness_path` must be the path of a file, got {shown(path)}")
+    if path is not None and concreteness != "brysbaert":
+        raise ValueError(f"`concreteness_path` must be left out with concreteness={concreteness!r}, got {str(path)!r}")
+    return concreteness
+
+
+def look_for_weights(preflight: Preflight, concreteness: str | None, *, path: Any, idf: Any) -> None:
+    """Have a preflight look for what `phrase_weigher` needs."""
+    if concreteness == "brysbaert" and (path or packaged_ratings()) is None:
+        preflight.look(concreteness_table)
+    preflight.look_for_file(path, concreteness_table)
+    preflight.look_for_file(idf, idf_table)
+
+
+def phrase_weigher(concreteness: str | None, lemmatizer: str, *, path: Any, idf: Any) -> tuple[Weigh, str]:
+    """What weighs a phrase, and its source for signatures.
+
+    Raises:
+        ValueError: If the ratings are missing or broken.
+        OSError: If a file cannot be read.
+    """
+    if concreteness is None:
+        return lambda phrase: 1.0, "none"
+    if concreteness == "idf":
+        table = idf_table(idf, lowercase=True)  # phrases are in lower case, the stories of a corpus are not
+        if table.n_stories is None:
+            raise ValueError(
+                "`idf` must be a fitted table with `N` and `df`, or the stories of the corpus, got finished values, "
+                "which do not tell what another word weighs; fit one with "
+                "`vlgauge.text.story_idf.fit_idf(stories, lowercase=True)`"
+            )
+        return table.mean, table.identity
+    ratings = concreteness_table(path)
+    return PhraseWeights(ratings, lemmatizer).weight, ratings.identity
