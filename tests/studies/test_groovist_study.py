@@ -53,14 +53,26 @@ def test_pairs_are_scored_as_the_metric_scores_them(data):
     assert sum(seen) == len(data.stories)
     assert "|theta:0.3@given" in pairs.signature
     others = study.random_stories(4, 2, seed=3)
-    for i in range(4):
-        for j, one in zip([i, *others[i]], [pairs.own[i], *pairs.random[i]], strict=True):
-            for settings in ({}, {"penalize": False}, {"concreteness": None}):
-                metric = load(**settings)
+    changes = [
+        ({}, {}),
+        ({"penalize": False}, {"penalize": False}),
+        ({"concreteness": None}, {"weigh": lambda text: 1}),
+    ]
+    for settings, changed in changes:
+        metric, found = load(**settings), pairs.scores(**changed)
+        assert found.signature == pairs.signature
+        for i in range(4):
+            for j, score in zip([i, *others[i]], [found.own[i], *found.random[i]], strict=True):
                 expected = metric.compute(predictions=[data.stories[j]], images=[data.images[i]])["groovist"]
-                weights = None if "concreteness" in settings else "own"
-                found = one.score(0.3, weights=weights, penalize=settings.get("penalize", True))
-                assert found == pytest.approx(expected, rel=1e-12)
+                assert score == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("settings", [{"penalize": False}, {"normalize": "tanh"}, {"concreteness": None}])
+def test_pairs_are_scored_by_the_settings_of_the_metric(data, settings):
+    found = study.compared_pairs(loader(**settings), data, n_random=0).scores()
+    expected = loader(**settings)().compute(predictions=data.stories, images=data.images)["groovist_scores"]
+    assert found.own == pytest.approx(expected, rel=1e-12)
+    assert found.random == [[]] * 4
 
 
 def test_given_regions_stay_with_their_images(data):
@@ -68,7 +80,7 @@ def test_given_regions_stay_with_their_images(data):
     with_regions = study.Stories(data.stories, data.images, boxes)
     pairs = study.compared_pairs(loader(), with_regions, n_random=1)
     assert "|regions:given|" in pairs.signature
-    assert all(one.scaled for row in pairs.random for one in row)
+    assert all(phrase["scaled"] for row in pairs.random for one in row for phrase in one["noun_phrases"])
 
 
 def test_ablations_are_the_settings_of_the_metric(data):
@@ -83,6 +95,17 @@ def test_ablations_are_the_settings_of_the_metric(data):
         assert found[name].own == pytest.approx(expected, rel=1e-12), name
     full = study.random_pairs(found["GROOViST"].own, found["GROOViST"].random)
     assert full.wins == 1.0
+
+
+def test_parts_of_the_data_as_the_paper_has_them():
+    t, p = [1.0, 0.9, 2.0, math.nan, 0.1], [0.2325, 0.2324, 0.5, 0.1, 0.1]
+    assert study.parts_of_data(t, p, [3.0, 3.0, 2.9, 4.0, 2.0]) == {
+        "all stories": [True] * 5,
+        "T >= 1.0": [True, False, True, False, False],
+        "T < 1.0": [False, True, False, False, True],
+        "P >= 0.2325, rating >= 3.0": [True, False, False, False, False],
+        "P < 0.2325, rating >= 3.0": [False, True, False, True, False],
+    }
 
 
 # -- agreement --------------------------------------------------------------------------------------------------------

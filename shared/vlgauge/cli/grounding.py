@@ -14,13 +14,12 @@ from vlgauge.media.tables import READERS, Rows, located, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import plain, to_table
 from vlgauge.settings import PROFILES
-from vlgauge.studies.groovist import Stories, ablations, compared_pairs, random_pairs
+from vlgauge.studies.groovist import Stories, ablations, compared_pairs, parts_of_data, random_pairs
 from vlgauge.studies.rating_agreement import agreement
 from vlgauge.text.story_idf import IdfTable, fit_idf, idf_table
 from vlgauge.writing import checked_target
 
 NAME = "groovist"
-HIGH_T, HIGH_P, HIGH_RATING = 1.0, 0.2325, 3.0  # where the paper parts its data
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -74,19 +73,14 @@ def run_random_pairs(options: argparse.Namespace) -> int:
     metric = loader(options)
     with progress_bar(len(data.stories), "Comparing", _progress(options)) as advance:
         pairs = compared_pairs(metric, data, n_random=options.random, seed=options.seed, advance=advance)
-    shown = metric()
-    settings: dict[str, Any] = {"weights": None if shown.concreteness is None else "own"}
-    settings["penalize"] = shown.penalize
-    shape = math.tanh if shown.normalize == "tanh" else float
-    own = [shape(one.score(pairs.theta, **settings)) for one in pairs.own]
-    random = [[shape(one.score(pairs.theta, **settings)) for one in row] for row in pairs.random]
-    result = random_pairs(own, random, seed=options.seed)
+    scores = pairs.scores()
+    result = random_pairs(scores.own, scores.random, seed=options.seed)
     rows = [("own story", result.own), (f"best of {options.random} random stories", result.random)]
     rows += [("difference", result.difference), ("own story wins", result.wins), ("p", result.test.pvalue)]
     print(to_table([f"{NAME}, {result.n} image sequences", "value"], rows))
-    _print_left_out(len(own) - result.n, "a score")
-    print(f"\n{pairs.signature}")
-    _write(options, {"summary": result, "own": own, "random": random, "signature": pairs.signature})
+    _print_left_out(len(scores.own) - result.n, "a score")
+    print(f"\n{scores.signature}")
+    _write(options, {"summary": result, **vars(scores)})
     return 0
 
 
@@ -106,21 +100,6 @@ def run_correlation(options: argparse.Namespace) -> int:
     print(f"\n{result[f'{NAME}_signature']}")
     _write(options, {"agreement": found, "scores": scores, "T": t, "P": p, "signature": result[f"{NAME}_signature"]})
     return 0
-
-
-def parts_of_data(
-    misalignment: Sequence[float], proportion: Sequence[float], ratings: Sequence[float]
-) -> dict[str, list[bool]]:
-    """Which stories belong to each part of Figure 3 of the paper; P is looked at in well rated stories only."""
-    well = [rating >= HIGH_RATING for rating in ratings]
-    rated = list(zip(proportion, well, strict=True))
-    return {
-        "all stories": [True] * len(ratings),
-        f"T >= {HIGH_T}": [t >= HIGH_T for t in misalignment],
-        f"T < {HIGH_T}": [t < HIGH_T for t in misalignment],
-        f"P >= {HIGH_P}, rating >= {HIGH_RATING}": [p >= HIGH_P and w for p, w in rated],
-        f"P < {HIGH_P}, rating >= {HIGH_RATING}": [p < HIGH_P and w for p, w in rated],
-    }
 
 
 def run_ablations(options: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from vlgauge.text.story_idf import IdfTable
 
 N_RANDOM = 5
 SEQUENCES_AT_ONCE = 16
+HIGH_T, HIGH_P, HIGH_RATING = 1.0, 0.2325, 3.0  # where the paper parts its data
+
+Details = Mapping[str, Any]
 
 # Name in the paper, units, weights, penalty; the order of Tables 2 and 3.
 ABLATIONS = (
@@ -51,31 +55,18 @@ class Stories:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """One story beside one image sequence: what its scores are made of.
+class PairedScores:
+    """Scores of one variant.
 
     Attributes:
-        texts: The phrases.
-        scaled: s of each phrase; empty without a region.
-        weights: Weight of each phrase with the metric's own settings.
+        own: Of each story beside its own images.
+        random: Per image sequence those of the random stories.
+        signature: Of the metric for these units, with its own weights and the penalty.
     """
 
-    texts: list[str]
-    scaled: list[float]
-    weights: list[float]
-
-    def score(self, theta: float, *, weights: IdfTable | str | None = "own", penalize: bool = True) -> float:
-        """GROOViST with its own, idf or no weights, with or without the penalty; NaN without phrase or region."""
-        if not self.scaled:
-            return math.nan
-        values = np.array(self.scaled)
-        if penalize:
-            values = np.where(values >= theta, values, values - theta)
-        if isinstance(weights, IdfTable):
-            values = values * [weights.mean(text) for text in self.texts]
-        elif weights == "own":
-            values = values * self.weights
-        return float(values.mean())
+    own: list[float]
+    random: list[list[float]]
+    signature: str
 
 
 @dataclass(frozen=True)
@@ -83,16 +74,28 @@ class PairedComparisons:
     """The stories beside their own images, and beside each image sequence random other stories.
 
     Attributes:
-        own: One per story.
-        random: Per image sequence the comparisons with other stories.
+        own: Details of each story, as far as its scores are made of them: text, weight and scaled score of its phrases.
+        random: Per image sequence those of the other stories.
         theta: Of the metric.
         signature: Of the metric, for the stories beside their own images.
+        rescored: The method of this name of the metric.
     """
 
-    own: list[Comparison]
-    random: list[list[Comparison]]
+    own: list[Details]
+    random: list[list[Details]]
     theta: float
     signature: str
+    rescored: Callable[..., float]
+
+    def scores(self, *, weigh: Callable[[str], float] | None = None, penalize: bool | None = None) -> PairedScores:
+        """Scores by the settings of the metric, or with other weights, or with or without the penalty.
+
+        Args:
+            weigh: Gives the weight of a phrase; None for the weights of the metric.
+            penalize: Whether a phrase below theta loses theta; None for the setting of the metric.
+        """
+        score = partial(self.rescored, theta=self.theta, weigh=weigh, penalize=penalize)
+        return PairedScores(list(map(score, self.own)), [list(map(score, row)) for row in self.random], self.signature)
 
 
 @dataclass(frozen=True)
@@ -147,11 +150,12 @@ def compared_pairs(
         advance: Called with the number of image sequences that were compared.
     """
     others = random_stories(len(data.stories), n_random, seed) if n_random else [[] for _ in data.stories]
-    own, signature = _compared(load(), data)
+    metric = load()
+    own, signature = _compared(metric, data)
     theta = float(parse_signature(signature)[1]["theta"].partition("@")[0])
     # The phrases are known by now, and so is theta: nothing is extracted or compared with a record again.
     scorer = load(theta=theta, dataset=None)
-    random: list[list[Comparison]] = []
+    random: list[list[Details]] = []
     for start in range(0, len(others), SEQUENCES_AT_ONCE):
         chunk = range(start, min(start + SEQUENCES_AT_ONCE, len(others)))
         pairs = [(i, j) for i in chunk for j in others[i]]
@@ -159,20 +163,20 @@ def compared_pairs(
             found = iter(_compared(scorer, _recombined(data, own, pairs))[0])
         random += [[next(found) for _ in others[i]] for i in chunk]
         advance(len(chunk))
-    return PairedComparisons(own, random, theta, signature)
+    return PairedComparisons(own, random, theta, signature, metric.rescored)
 
 
-def _recombined(data: Stories, own: Sequence[Comparison], pairs: Sequence[tuple[int, int]]) -> Stories:
+def _recombined(data: Stories, own: Sequence[Details], pairs: Sequence[tuple[int, int]]) -> Stories:
     """The images of the first of each pair beside the story of the second."""
     return Stories(
         stories=[data.stories[j] for _, j in pairs],
         images=[data.images[i] for i, _ in pairs],
         regions=None if data.regions is None else [data.regions[i] for i, _ in pairs],
-        noun_phrases=[own[j].texts for _, j in pairs],
+        noun_phrases=[[phrase["text"] for phrase in own[j]["noun_phrases"]] for _, j in pairs],
     )
 
 
-def _compared(metric: Any, data: Stories) -> tuple[list[Comparison], str]:
+def _compared(metric: Any, data: Stories) -> tuple[list[Details], str]:
     result = metric.compute(
         predictions=list(data.stories),
         images=list(data.images),
@@ -180,12 +184,12 @@ def _compared(metric: Any, data: Stories) -> tuple[list[Comparison], str]:
         noun_phrases=data.noun_phrases,
         return_details=True,
     )
-    return [_comparison(story["noun_phrases"]) for story in result["groovist_details"]], result["groovist_signature"]
+    return [_kept(story["noun_phrases"]) for story in result["groovist_details"]], result["groovist_signature"]
 
 
-def _comparison(rows: Sequence[Mapping[str, Any]]) -> Comparison:
-    scaled = [row["scaled"] for row in rows if row["scaled"] is not None]
-    return Comparison([row["text"] for row in rows], scaled, [row["weight"] for row in rows])
+def _kept(phrases: Sequence[Mapping[str, Any]]) -> Details:
+    """What scores are made of; all else of the details would fill the memory."""
+    return {"noun_phrases": [{name: phrase[name] for name in ("text", "weight", "scaled")} for phrase in phrases]}
 
 
 def random_pairs(own: Sequence[float], random: Sequence[Sequence[float]], *, seed: int = 0) -> RandomPairs:
@@ -205,19 +209,19 @@ def random_pairs(own: Sequence[float], random: Sequence[Sequence[float]], *, see
     return RandomPairs(means[0], means[1], means[2], means[3], len(first), paired_test(own, best, seed=seed))
 
 
-@dataclass(frozen=True)
-class PairedScores:
-    """Scores of one variant.
-
-    Attributes:
-        own: Of each story beside its own images.
-        random: Per image sequence those of the random stories.
-        signature: Of the metric for these units, with its own weights and the penalty.
-    """
-
-    own: list[float]
-    random: list[list[float]]
-    signature: str
+def parts_of_data(
+    misalignment: Sequence[float], proportion: Sequence[float], ratings: Sequence[float]
+) -> dict[str, list[bool]]:
+    """Which stories belong to each part of Figure 3 of the paper; P is looked at in well rated stories only."""
+    well = [rating >= HIGH_RATING for rating in ratings]
+    rated = list(zip(proportion, well, strict=True))
+    return {
+        "all stories": [True] * len(ratings),
+        f"T >= {HIGH_T}": [t >= HIGH_T for t in misalignment],
+        f"T < {HIGH_T}": [t < HIGH_T for t in misalignment],
+        f"P >= {HIGH_P}, rating >= {HIGH_RATING}": [p >= HIGH_P and w for p, w in rated],
+        f"P < {HIGH_P}, rating >= {HIGH_RATING}": [p < HIGH_P and w for p, w in rated],
+    }
 
 
 def ablations(
@@ -244,13 +248,8 @@ def ablations(
     phrases = compared_pairs(load, data, n_random=n_random, seed=seed, advance=advance)
     fixed = {"theta": phrases.theta, "dataset": None, "units": "nouns"}
     nouns = compared_pairs(lambda **more: load(**more | fixed), data, n_random=n_random, seed=seed, advance=advance)
-    found = {}
-    for name, units, weights, penalize in ABLATIONS:
-        pairs = phrases if units == "noun_phrases" else nouns
-        settings: dict[str, Any] = {"weights": idf if weights == "idf" else weights, "penalize": penalize}
-        found[name] = PairedScores(
-            own=[one.score(pairs.theta, **settings) for one in pairs.own],
-            random=[[one.score(pairs.theta, **settings) for one in row] for row in pairs.random],
-            signature=pairs.signature,
-        )
-    return found
+    weighers: dict[str | None, Callable[[str], float] | None] = {"own": None, None: lambda text: 1.0, "idf": idf.mean}
+    return {
+        name: (phrases if units == "noun_phrases" else nouns).scores(weigh=weighers[weights], penalize=penalize)
+        for name, units, weights, penalize in ABLATIONS
+    }

@@ -176,17 +176,6 @@ def test_commands_that_are_refused(run, options, message):
     assert message in error
 
 
-def test_parts_of_the_data_as_the_paper_has_them():
-    t, p = [1.0, 0.9, 2.0, math.nan, 0.1], [0.2325, 0.2324, 0.5, 0.1, 0.1]
-    assert grounding.parts_of_data(t, p, [3.0, 3.0, 2.9, 4.0, 2.0]) == {
-        "all stories": [True] * 5,
-        "T >= 1.0": [True, False, True, False, False],
-        "T < 1.0": [False, True, False, False, True],
-        "P >= 0.2325, rating >= 3.0": [True, False, False, False, False],
-        "P < 0.2325, rating >= 3.0": [False, True, False, True, False],
-    }
-
-
 def test_ratings_of_several_people_are_averaged():
     rows = [{"rating": cell} for cell in ([4, None, 1], [3, "3"], "2", 1.5, "", None, [])]
     assert grounding._ratings(rows, "rating") == pytest.approx([2.5, 3, 2, 1.5, *[math.nan] * 3], nan_ok=True)
