@@ -1,6 +1,5 @@
 """What makes vectors of phrases and regions: a CLIP of ours, an encoder of the user's, or nothing."""
 
-import warnings
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from vlgauge.media.pictures import PREPROCESSING
 from vlgauge.media.pictures import Picture
 from vlgauge.progress import Progress
 from vlgauge.regions import GIVEN
+from vlgauge.settings import warn
 from vlgauge.weights.preflight import Preflight
 
 Floats = npt.NDArray[np.float64]
@@ -53,9 +53,9 @@ class PhraseVectors:
         """One warning per kind and call, with counts."""
         phrases = [phrase for story in stories for phrase in story]
         if cut := sum(phrase in self.truncated for phrase in phrases):
-            warnings.warn(f"noun phrases longer than the encoder takes, which were cut: {cut}", stacklevel=6)
+            warn(f"noun phrases longer than the encoder takes, which were cut: {cut}")
         if special := sum(phrase in self.special for phrase in phrases):
-            warnings.warn(f"{special} of {len(phrases)} noun phrases {SPELLED}", stacklevel=6)
+            warn(f"{special} of {len(phrases)} noun phrases {SPELLED}")
 
 
 @dataclass(frozen=True)

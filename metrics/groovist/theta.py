@@ -4,7 +4,6 @@ import hashlib
 import json
 import math
 import os
-import warnings
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -20,6 +19,7 @@ from vlgauge.files import read_json
 from vlgauge.regions import GIVEN
 from vlgauge.settings import finite_number
 from vlgauge.settings import shown
+from vlgauge.settings import warn
 from vlgauge.weights.files import SourcesMissing
 from vlgauge.weights.preflight import Preflight
 from vlgauge.writing import write
@@ -213,10 +213,9 @@ def chosen_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, 
             f"{PUBLISHED_ENCODER} only, got {made.encoder}; fit another with `fit_theta` and give it as `theta`"
         )
     if made.regions != GIVEN:
-        warnings.warn(
+        warn(
             f"the theta of {dataset} was made with the regions of its authors, this call has {made.regions}; give "
-            "theirs as `regions`, or fit another theta with `fit_theta`",
-            stacklevel=6,
+            "theirs as `regions`, or fit another theta with `fit_theta`"
         )
     value = PUBLISHED[dataset]
     return Theta(value if made.variant == "released" else value / scale, dataset)
@@ -235,9 +234,7 @@ def _of_fitted(fitted: FittedTheta, made: MadeWith, origin: str) -> Theta:
     for name in ("regions", "phrases"):
         before, now = getattr(fitted, name), getattr(made, name)
         if before != now:
-            warnings.warn(
-                f"theta was fitted with {name} {before}, this call has {now}; better fit it again", stacklevel=7
-            )
+            warn(f"theta was fitted with {name} {before}, this call has {now}; better fit it again")
     return Theta(fitted.theta, f"{origin}-{hashlib.sha256(json.dumps(asdict(fitted)).encode()).hexdigest()[:8]}")
 
 

@@ -2,7 +2,6 @@
 
 import math
 import os
-import warnings
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ import numpy as np
 
 from vlgauge import base  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import grounding  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.settings import warn  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.weights import preflight  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .details import story_details
@@ -175,10 +175,7 @@ class RovistVg(grounding.GroundingMetric):
         self.warn_of_images(spots)
         unseen = sum(of.seen.count(False) for of in own)
         if unseen and idf is not None and idf.n_stories is None:
-            warnings.warn(
-                f"nouns that the idf table lacks: {unseen}; as it has no N, each weighs its largest value + ln 2",
-                stacklevel=5,
-            )
+            warn(f"nouns that the idf table lacks: {unseen}; as it has no N, each weighs its largest value + ln 2")
         made_with |= {"nouns": noun_source, "idf": idf_source}
         if noun_source == GIVEN:
             made_with |= {"sentences": None, "placeholders": None}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -12,7 +11,7 @@ from vlgauge.base.columns import Images, Story
 from vlgauge.grounding.evidence import Encode, Evidence, Floats, Spots, given_stories, seen_stories
 from vlgauge.grounding.features import per_story
 from vlgauge.regions import GIVEN, RegionSource, checked_source, checked_weights, look_for_regions, region_source
-from vlgauge.settings import finite_number, valid_unicode, whole_number
+from vlgauge.settings import finite_number, valid_unicode, warn, whole_number
 from vlgauge.text.language import (
     checked_placeholders,
     checked_splitter,
@@ -157,4 +156,4 @@ class GroundingMetric(StoryImageMetric):
     def warn_of_images(self, spots: Sequence[Spots]) -> None:
         """One warning per call for the images without a region."""
         if without := sum(len(of.images_without_regions) for of in spots):
-            warnings.warn(f"images without a region, which were left out: {without}", stacklevel=6)
+            warn(f"images without a region, which were left out: {without}")
