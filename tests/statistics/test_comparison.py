@@ -122,22 +122,36 @@ def test_constant_scores_of_no_short_binary_form_have_width_zero():
 
 
 def test_several_lists_have_the_intervals_and_tests_of_each_alone():
-    columns = RNG.normal(size=(4, 25))
-    columns[1, 3] = columns[3, :24] = math.nan
-    alone = [bootstrap_interval(column, resamples=300, groups=np.arange(25) // 2) for column in columns]
-    for one, other in zip(bootstrap_intervals(columns, resamples=300, groups=np.arange(25) // 2), alone, strict=True):
-        assert (one is None) == (other is None)
-        if one is not None:
+    columns = list(RNG.normal(size=(3, 25)))
+    labels = np.arange(25) // 2
+    for groups in (None, labels):
+        together = bootstrap_intervals(columns, resamples=300, groups=groups)
+        for one, column in zip(together, columns, strict=True):
+            other = bootstrap_interval(column, resamples=300, groups=groups)
             assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-12)
-    assert alone[3] is None
-    pairs = list(itertools.combinations(columns, 2))
-    together = paired_tests(pairs, resamples=300, seed=2)
-    for one, (a, b) in zip(together, pairs, strict=True):
-        single = paired_test(a, b, resamples=300, seed=2)
-        assert (one.pvalue, one.n_items, one.n_dropped, one.exact) == (
-            *(single.pvalue, single.n_items, single.n_dropped, single.exact),
-        )
-        assert one.difference == pytest.approx(single.difference, rel=1e-12)
+        pairs = list(itertools.combinations(columns, 2))
+        for one, (a, b) in zip(paired_tests(pairs, resamples=300, groups=groups), pairs, strict=True):
+            other = paired_test(a, b, resamples=300, groups=groups)
+            assert (one.pvalue, one.n_items, one.exact) == (other.pvalue, other.n_items, other.exact)
+            assert one.difference == pytest.approx(other.difference, rel=1e-12)
+
+
+def test_lists_with_undefined_items_come_close_to_each_alone():
+    columns = RNG.normal(size=(4, 200))
+    columns[1, :15] = columns[2, 10:110] = columns[3, 1:] = math.nan
+    together = bootstrap_intervals(columns)
+    assert [one is None for one in together] == [False, False, False, True]
+    # More than a tenth is undefined: samples of its own.
+    assert together[2] == bootstrap_interval(columns[2])
+    alone = bootstrap_interval(columns[1])
+    assert (together[1].low, together[1].high) == pytest.approx((alone.low, alone.high), abs=0.01)
+    pairs = [(columns[0], columns[1]), (columns[0], columns[3]), (columns[0], columns[0] * math.nan)]
+    tests = paired_tests(pairs)
+    other = paired_test(*pairs[0])
+    assert (tests[0].n_items, tests[0].n_dropped, tests[0].difference) == (185, 15, pytest.approx(other.difference))
+    assert tests[0].pvalue == pytest.approx(other.pvalue, abs=4 * math.sqrt(other.pvalue / 10_000))
+    assert tests[1] == paired_test(*pairs[1])
+    assert (tests[2].n_items, tests[2].n_dropped, math.isnan(tests[2].pvalue)) == (0, 200, True)
 
 
 def test_groups_change_their_signs_together():
@@ -182,6 +196,7 @@ def test_holm_rejects_as_the_stepwise_procedure_does():
         (lambda: bootstrap_interval([1.0, 2.0], groups=[1]), "`groups` must have one label per score, got 1 and 2"),
         (lambda: bootstrap_interval([[1.0, 2.0]] * 3), r"`scores` must be one list of numbers, got shape \(3, 2\)"),
         (lambda: paired_test([1.0], [2.0], groups=[1, 2]), "`groups` must have one label per score, got 2 and 1"),
+        (lambda: bootstrap_intervals([[1.0], [1.0, 2.0]]), "lists of scores must be of the same items, got 1 and 2 of"),
         (lambda: holm([0.5, 1.5]), "`pvalues` must lie between 0 and 1, got 1.5"),
         (lambda: paired_test([[1.0]], [[2.0]]), r"`a` must be one list of numbers, got shape \(1, 1\); pass"),
         (lambda: paired_test([1.0], [1.0, 2.0]), r"`a` and `b` must be two lists of equal length, got shapes \(1,\)"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,8 @@ Floats = npt.NDArray[np.float64]
 
 # Cells of an index or sign matrix that are in memory at once: as many as the caches hold.
 _CHUNK_CELLS = 2**20
+# Share of the units that a list must define to share the samples of the others.
+_SHARED = 0.9
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,11 @@ def bootstrap_interval(
         ValueError: If ``level`` or ``resamples`` is out of range, the scores are no single list, one is infinite, or
             there is not one label per item.
     """
-    return bootstrap_intervals([scores], level=level, resamples=resamples, seed=seed, groups=groups)[0]
+    values = _finite_or_nan("scores", scores)
+    _check_labels(len(values), groups)
+    kept = np.flatnonzero(~np.isnan(values)).tolist()
+    labels = None if groups is None else [groups[i] for i in kept]
+    return bootstrap_intervals([values[kept].tolist()], level=level, resamples=resamples, seed=seed, groups=labels)[0]
 
 
 def bootstrap_intervals(
@@ -91,7 +97,10 @@ def bootstrap_intervals(
     seed: int = 0,
     groups: Sequence[object] | None = None,
 ) -> list[Interval | None]:
-    """`bootstrap_interval` of several lists of scores; those with equally many items share the samples.
+    """`bootstrap_interval` of several lists of scores of the same items, in about the time of one.
+
+    Lists without an undefined item share the samples. Those with a few share them too, whose samples then have not
+    exactly as many defined items as the list; one with more than a tenth undefined has samples of its own.
 
     Args:
         columns: Lists of scores of the same items.
@@ -104,28 +113,40 @@ def bootstrap_intervals(
         An interval, or None, per list.
 
     Raises:
-        ValueError: As `bootstrap_interval`.
+        ValueError: As `bootstrap_interval`, or if the lists have different numbers of items.
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"`level` must lie between 0 and 1, got {level}")
     _check_resamples(resamples)
-    centred, units = [], []
-    for column in columns:
-        values = _finite_or_nan("scores", column)
-        # Equal scores differ from the first one by exactly 0, and so do their means.
-        centre = next(iter(values[~np.isnan(values)].tolist()), 0.0)
-        centred.append(centre)
-        units.append(_group_sums(values - centre, groups))
-    found: list[Interval | None] = [None] * len(units)
-    for rows in _of_equal_length([sums for sums, _ in units]):
-        if len(units[rows[0]][0]) < 2:
+    values = _columns([_finite_or_nan("scores", column) for column in columns])
+    # Equal scores differ from the first one by exactly 0, and so do their means.
+    centres = np.array([next(iter(column[~np.isnan(column)].tolist()), 0.0) for column in values.T])
+    sums, counts = _unit_sums(values - centres, groups)
+    found: list[Interval | None] = [None] * values.shape[1]
+    for rows, chosen in _sharing(counts > 0):
+        if np.count_nonzero(rows) < 2:
             continue
-        sums, counts = (np.stack([units[row][i] for row in rows], axis=1) for i in (0, 1))
-        means = _bootstrap_means(sums, counts, resamples, seed)
-        ends = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0).T
-        for row, (low, high) in zip(rows, ends.tolist(), strict=True):
-            found[row] = Interval(centred[row] + low, centred[row] + high, level, resamples, seed)
+        means = _bootstrap_means(sums[np.ix_(rows, chosen)], counts[np.ix_(rows, chosen)], resamples, seed)
+        ends = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0) + centres[chosen]
+        for index, (low, high) in zip(chosen.tolist(), ends.T.tolist(), strict=True):
+            found[index] = Interval(low, high, level, resamples, seed)
     return found
+
+
+def _sharing(defined: npt.NDArray[np.bool_]) -> Iterator[tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]]:
+    """Columns that share samples, and the units that are drawn for them.
+
+    Args:
+        defined: Whether a unit has an item in a column, shape ``(n_units, n_columns)``.
+
+    Yields:
+        Which units, shape ``(n_units,)``, and indices of columns.
+    """
+    together = defined.mean(axis=0) >= _SHARED if len(defined) else np.zeros(defined.shape[1], dtype=np.bool_)
+    if together.any():
+        yield np.ones(len(defined), dtype=np.bool_), np.flatnonzero(together)
+    for index in np.flatnonzero(~together):
+        yield defined[:, index], np.array([index])
 
 
 def _bootstrap_means(sums: Floats, counts: Floats, resamples: int, seed: int) -> Floats:
@@ -182,7 +203,15 @@ def paired_test(
         ValueError: If the systems have different numbers of items or are no single lists, a score is infinite, there
             is not one label per item, or ``resamples`` is below 1.
     """
-    return paired_tests([(a, b)], resamples=resamples, seed=seed, groups=groups)[0]
+    first, second = _finite_or_nan("a", a), _finite_or_nan("b", b)
+    _check_pair(first, second)
+    _check_labels(len(first), groups)
+    kept = np.flatnonzero(~np.isnan(first - second)).tolist()
+    labels = None if groups is None else [groups[i] for i in kept]
+    test = paired_tests([(first[kept].tolist(), second[kept].tolist())], resamples=resamples, seed=seed, groups=labels)[
+        0
+    ]
+    return replace(test, n_dropped=len(first) - len(kept))
 
 
 def paired_tests(
@@ -192,42 +221,41 @@ def paired_tests(
     seed: int = 0,
     groups: Sequence[object] | None = None,
 ) -> list[PairedTest]:
-    """`paired_test` of several pairs of systems; those with equally many items share the signs.
+    """`paired_test` of several pairs of systems on the same items, in about the time of one: they share the signs.
 
     Args:
-        pairs: Scores of two systems each, all on the same items.
+        pairs: Scores of two systems each.
         resamples: Number of random assignments.
         seed: Their seed.
         groups: Label per item.
 
     Raises:
-        ValueError: As `paired_test`.
+        ValueError: As `paired_test`, or if the pairs have different numbers of items.
     """
     _check_resamples(resamples)
-    differences = []
-    for a, b in pairs:
-        first, second = _finite_or_nan("a", a), _finite_or_nan("b", b)
-        if first.shape != second.shape:
-            raise ValueError(
-                f"`a` and `b` must be two lists of equal length, got shapes {first.shape} and {second.shape}"
-            )
-        differences.append(first - second)
-    sums = [_group_sums(difference, groups)[0] for difference in differences]
-    found: list[PairedTest] = [PairedTest(math.nan, math.nan, 0, len(one), exact=True) for one in differences]
-    for rows in _of_equal_length(sums):
-        n = len(sums[rows[0]])
-        if not n:
-            continue
-        exact = n < 63 and 2**n <= resamples
-        total = 2**n if exact else resamples
-        units = np.stack([sums[row] for row in rows], axis=1)
-        hits = _sign_flips(units, total, None if exact else np.random.default_rng(seed))
-        for row, count in zip(rows, hits.tolist(), strict=True):
-            defined = differences[row][~np.isnan(differences[row])]
-            pvalue = count / total if exact else (count + 1) / (total + 1)
-            dropped = len(differences[row]) - len(defined)
-            found[row] = PairedTest(float(defined.mean()), pvalue, len(defined), dropped, exact)
-    return found
+    both = [(_finite_or_nan("a", a), _finite_or_nan("b", b)) for a, b in pairs]
+    for first, second in both:
+        _check_pair(first, second)
+    differences = _columns([first - second for first, second in both])
+    # A unit without an item in a pair adds 0 to every sum of that pair, whatever its sign.
+    sums, counts = _unit_sums(differences, groups)
+    n_units = np.count_nonzero(counts, axis=0)
+    exact = np.array([n < 63 and 2**n <= resamples for n in n_units.tolist()], dtype=np.bool_)
+    hits, totals = np.ones(len(pairs)), np.ones(len(pairs))
+    for index in np.flatnonzero(exact & (n_units > 0)).tolist():
+        own = sums[counts[:, index] > 0][:, [index]]
+        hits[index], totals[index] = _sign_flips(own, 2 ** len(own), None)[0], 2 ** len(own)
+    if not exact.all():
+        drawn = _sign_flips(sums[:, ~exact], resamples, np.random.default_rng(seed))
+        hits[~exact], totals[~exact] = drawn + 1, resamples + 1
+    tests = []
+    for index, column in enumerate(differences.T):
+        defined = column[~np.isnan(column)]
+        mean, pvalue = (
+            (float(defined.mean()), float(hits[index] / totals[index])) if len(defined) else (math.nan, math.nan)
+        )
+        tests.append(PairedTest(mean, pvalue, len(defined), len(column) - len(defined), bool(exact[index])))
+    return tests
 
 
 def _sign_flips(units: Floats, total: int, rng: np.random.Generator | None) -> npt.NDArray[np.intp]:
@@ -282,11 +310,22 @@ def _check_resamples(resamples: int) -> None:
         raise ValueError(f"`resamples` must be at least 1, got {resamples}")
 
 
-def _of_equal_length(arrays: Sequence[Floats]) -> Iterator[list[int]]:
-    """Indices of the arrays of each length."""
-    lengths = [len(array) for array in arrays]
-    for length in dict.fromkeys(lengths):
-        yield [row for row, own in enumerate(lengths) if own == length]
+def _check_pair(first: Floats, second: Floats) -> None:
+    if first.shape != second.shape:
+        raise ValueError(f"`a` and `b` must be two lists of equal length, got shapes {first.shape} and {second.shape}")
+
+
+def _check_labels(n_items: int, groups: Sequence[object] | None) -> None:
+    if groups is not None and len(groups) != n_items:
+        raise ValueError(f"`groups` must have one label per score, got {len(groups)} and {n_items}")
+
+
+def _columns(lists: Sequence[Floats]) -> Floats:
+    """Lists of scores of the same items side by side, shape ``(n_items, n_lists)``."""
+    lengths = sorted({len(one) for one in lists})
+    if len(lengths) > 1:
+        raise ValueError(f"the lists of scores must be of the same items, got {lengths[0]} and {lengths[-1]} of them")
+    return np.stack(lists, axis=1) if lists else np.empty((0, 0))
 
 
 def _finite_or_nan(name: str, scores: Sequence[float]) -> Floats:
@@ -303,16 +342,24 @@ def _finite_or_nan(name: str, scores: Sequence[float]) -> Floats:
     return values
 
 
-def _group_sums(scores: Floats, groups: Sequence[object] | None) -> tuple[Floats, Floats]:
-    """Sum and number of the defined scores of each group; every item is a group of its own without labels."""
-    if groups is not None and len(groups) != len(scores):
-        raise ValueError(f"`groups` must have one label per score, got {len(groups)} and {len(scores)}")
-    defined = ~np.isnan(scores)
-    values = scores[defined]
+def _unit_sums(values: Floats, groups: Sequence[object] | None) -> tuple[Floats, Floats]:
+    """Sum and number of the defined scores of each group; every item is a group of its own without labels.
+
+    Args:
+        values: Shape ``(n_items, n_columns)``.
+        groups: Label per item.
+
+    Returns:
+        Both of shape ``(n_units, n_columns)``.
+    """
+    _check_labels(len(values), groups)
+    counts = (~np.isnan(values)).astype(np.float64)
+    sums = np.where(np.isnan(values), 0.0, values)
     if groups is None:
-        return values, np.ones(len(values))
+        return sums, counts
     number: dict[object, int] = {}
-    labels = [number.setdefault(groups[i], len(number)) for i in np.flatnonzero(defined).tolist()]
-    of_item = np.array(labels, dtype=np.intp)
-    sums: Floats = np.bincount(of_item, weights=values).astype(np.float64)
-    return sums, np.bincount(of_item).astype(np.float64)
+    of_item = np.array([number.setdefault(label, len(number)) for label in groups], dtype=np.intp)
+    totals = np.zeros((len(number), values.shape[1])), np.zeros((len(number), values.shape[1]))
+    np.add.at(totals[0], of_item, sums)
+    np.add.at(totals[1], of_item, counts)
+    return totals
