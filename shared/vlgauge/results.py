@@ -11,6 +11,8 @@ from typing import Any
 
 # Key of the two ends of the interval of a number: its own key and this.
 INTERVAL = "_interval"
+# Ending of the file beside a table of scores, which has what is no column.
+SIDECAR = ".json"
 
 # What a terminal obeys or what changes the order of what it shows: control characters and escape codes, ends of lines
 # and paragraphs, marks of direction, and halves of characters.

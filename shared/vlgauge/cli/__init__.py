@@ -27,6 +27,7 @@ USER_ERRORS = (
 COMMANDS = {
     "list": ("listing", "list the metrics"),
     "score": ("score", "score a file of examples"),
+    "compare": ("compare", "compare systems on the same examples"),
     "sensitivity": ("sensitivity", "p-values over numbers of candidates"),
     "style-fit": ("style:add_fit_options", "fit a style table for onlystyle and stylecider"),
     "style-report": (

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.cli.inputs import add_limits
-from vlgauge.cli.outputs import SIDECAR, check_target, write_json
+from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.score import row_ids
 from vlgauge.cli.scoring import compute_all, load_metric, load_metrics, read_columns, settings_by_metric
 from vlgauge.files import read_json
 from vlgauge.media.tables import READERS, located, read_rows
-from vlgauge.results import to_json, to_table
+from vlgauge.results import SIDECAR, to_json, to_table
 from vlgauge.settings import PROFILES
 from vlgauge.statistics import bootstrap_interval
 from vlgauge.studies.component_tables import PairedRows, Table, paired_rows, read_published, table_of_rows

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.files import STDIN
-from vlgauge.results import INTERVAL, printable, to_json, without_nan
+from vlgauge.results import INTERVAL, SIDECAR, printable, to_json, without_nan
 from vlgauge.writing import checked_target, write
 
 JSON = (".json",)
@@ -168,5 +168,4 @@ _TABLES: dict[str, Callable[[Columns, Mapping[str, Any]], str | bytes]] = {
     ".parquet": _parquet,
 }
 RESULT_ENDINGS = (".json", *_TABLES)
-SIDECAR = ".json"
 _WITH_SIDECAR = (".csv", ".jsonl")

@@ -6,14 +6,19 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_result_target, write_result
-from vlgauge.cli.scoring import COLUMNS, compute_all, load_metrics, metric_list, read_columns, settings_by_metric
-from vlgauge.media.tables import READERS, Rows, located, read_rows, take_column
+from vlgauge.cli.scoring import (
+    COLUMNS,
+    add_scoring,
+    compute_all,
+    load_metrics,
+    metric_list,
+    read_columns,
+    settings_by_metric,
+    shortened,
+)
+from vlgauge.media.tables import Rows, located, read_rows, take_column
 from vlgauge.results import INTERVAL, to_json, to_table
-from vlgauge.settings import PROFILES
-
-TEXT_WIDTH = 60
 
 
 class _InPlaceOfMetric(argparse.Action):
@@ -36,20 +41,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("metric", metavar="METRIC", help="name of a metric, or several with commas; see `vlgauge list`")
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file; - for standard input")
     parser.add_argument("--metrics", action=_InPlaceOfMetric, metavar="METRIC,...", help="the same in place of METRIC")
-    parser.add_argument("--input-format", choices=list(READERS), help="where the ending of FILE does not tell it")
-    add_limits(parser)
-    for column in COLUMNS:
-        parser.add_argument(f"--{column}", metavar="COLUMN", help=f"column of FILE that holds the {column}")
-    parser.add_argument("--id", metavar="COLUMN", help="column of FILE that names the rows (default: id, if there)")
-    words = "a setting, of every metric that has it; METRIC.NAME=VALUE for one of several"
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=words)
-    parser.add_argument("--config", metavar="NAME", help="configuration, for metrics that have several")
-    parser.add_argument("--profile", choices=PROFILES, help="published weights, or what is shipped")
+    add_scoring(parser)
     parser.add_argument("--details", action="store_true", help="also say how each score came about (JSON)")
     parser.add_argument("--format", choices=("table", "json"), help="of what is printed (default: table)")
     parser.add_argument("--output", metavar="FILE", help=f"write the result, as {', '.join(RESULT_ENDINGS)}")
     parser.add_argument("--rows", type=int, default=20, metavar="N", help="rows in the table; 0 for all (default: 20)")
-    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
     parser.set_defaults(run=run)
 
 
@@ -83,7 +79,7 @@ def summary(results: Mapping[str, dict[str, Any]], ids: Sequence[Any], texts: Se
     """The table of scores, with means, numbers of undefined examples and signatures below it."""
     scores = [result[f"{name}_scores"] for name, result in results.items()]
     shown = len(ids) if limit <= 0 else min(limit, len(ids))
-    rows = [[ids[i], *(column[i] for column in scores), _shortened(texts[i])] for i in range(shown)]
+    rows = [[ids[i], *(column[i] for column in scores), shortened(texts[i])] for i in range(shown)]
     lines = [to_table(["id", *results, "predictions"], rows)]
     if shown < len(ids):
         lines.append(f"... and {len(ids) - shown} more rows (--rows 0 prints all, --output FILE writes all)")
@@ -112,12 +108,3 @@ def row_ids(rows: Rows, title: str | None) -> list[Any]:
     if title is None and not all("id" in row for row in rows):
         return list(range(len(rows)))
     return take_column(rows, title or "id")
-
-
-def _shortened(text: Any) -> str:
-    if isinstance(text, Mapping):
-        joined = ", ".join(f"{name} {value}" for name, value in text.items())
-    else:
-        joined = text if isinstance(text, str) else " | ".join(map(str, text))
-    joined = " ".join(joined.split())
-    return joined if len(joined) <= TEXT_WIDTH else joined[: TEXT_WIDTH - 3] + "..."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import inspect
 from collections.abc import Mapping, Sequence
@@ -9,8 +10,9 @@ from typing import Any
 
 import vlgauge
 from vlgauge.catalog import metric_folder
-from vlgauge.media.tables import MissingColumn, Rows, take_column
-from vlgauge.settings import nearest, setting_names
+from vlgauge.cli.inputs import add_limits
+from vlgauge.media.tables import READERS, MissingColumn, Rows, take_column
+from vlgauge.settings import PROFILES, nearest, setting_names
 
 COLUMNS = ("predictions", "references", "images", "videos", "styles")
 
@@ -25,6 +27,22 @@ NOT_SETTINGS = (
 _OF_PYTHON = {("distance", "precomputed"): "distances"}
 
 Settings = dict[str, Any]
+
+TEXT_WIDTH = 60
+
+
+def add_scoring(parser: argparse.ArgumentParser) -> None:
+    """The options that say where the columns of a file are, and how it is scored."""
+    parser.add_argument("--input-format", choices=list(READERS), help="where the ending of FILE does not tell it")
+    add_limits(parser)
+    for column in COLUMNS:
+        parser.add_argument(f"--{column}", metavar="COLUMN", help=f"column of FILE that holds the {column}")
+    parser.add_argument("--id", metavar="COLUMN", help="column of FILE that names the rows (default: id, if there)")
+    words = "a setting, of every metric that has it; METRIC.NAME=VALUE for one of several"
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=words)
+    parser.add_argument("--config", metavar="NAME", help="configuration, for metrics that have several")
+    parser.add_argument("--profile", choices=PROFILES, help="published weights, or what is shipped")
+    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
 
 
 def load_metric(name: str, config_name: str | None = None, **settings: Any) -> Any:
@@ -219,3 +237,13 @@ def _details(metric: Any, wanted: bool) -> dict[str, bool]:
     if "return_details" not in inspect.signature(metric._compute).parameters:
         raise ValueError(f"--details is nothing that {metric.name} can give")
     return {"return_details": True}
+
+
+def shortened(text: Any) -> str:
+    """The start of a prediction, in one line."""
+    if isinstance(text, Mapping):
+        joined = ", ".join(f"{name} {value}" for name, value in text.items())
+    else:
+        joined = text if isinstance(text, str) else " | ".join(map(str, text))
+    joined = " ".join(joined.split())
+    return joined if len(joined) <= TEXT_WIDTH else joined[: TEXT_WIDTH - 3] + "..."

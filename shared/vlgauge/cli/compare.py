@@ -1,0 +1,246 @@
+"""`vlgauge compare METRIC A B`: which of several systems is better, from their predictions or from their scores."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vlgauge.cli.outputs import check_target, write_json
+from vlgauge.cli.scoring import (
+    COLUMNS,
+    Settings,
+    add_scoring,
+    compute_all,
+    load_metrics,
+    metric_list,
+    read_columns,
+    settings_by_metric,
+    shortened,
+)
+from vlgauge.leaderboard import Comparison, compare, read_run, rows_that_differ
+from vlgauge.leaderboard.runs import Run, labels_of, row_keys
+from vlgauge.leaderboard.table import FORMS, differences_table, pairs_table, render, systems_table
+from vlgauge.media.tables import Rows, located, read_rows, take_column
+from vlgauge.results import plain, to_json
+from vlgauge.settings import setting_names
+
+# Columns that must say the same of a row in every file; paths of pictures depend on the folder.
+_SAME = ("references", "styles")
+
+
+@dataclass(frozen=True)
+class _File:
+    """One system.
+
+    Attributes:
+        path: Its file.
+        run: Its scores, None if they are to be computed.
+        rows: Its predictions, empty if it holds scores.
+        ids: What names the rows.
+    """
+
+    path: str
+    run: Run | None
+    rows: Rows
+    ids: Sequence[Any]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.description = (
+        f"{__doc__} A, B, ... are files of predictions with a column of ids, scored here, or files that "
+        "`vlgauge score ... --output` wrote; their rows are joined by id. Differences have paired bootstrap intervals "
+        "and sign-flip tests with Holm's correction; systems in one rank group are not told apart."
+    )
+    parser.add_argument("metric", metavar="METRIC", help="name of a metric, or several with commas; see `vlgauge list`")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="predictions or scores, one file per system")
+    parser.add_argument("--names", metavar="NAME,...", help="of the systems (default: names of the files)")
+    parser.add_argument("--baseline", metavar="NAME", help="compare each other system with this one, not all pairs")
+    add_scoring(parser)
+    words = "draw rows whole that are equal in this column, such as the captions of one image"
+    parser.add_argument("--groups", metavar="COLUMN", help=words)
+    parser.add_argument("--groups-file", metavar="FILE", help="table with ids and that column (default: first FILE)")
+    parser.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
+    parser.add_argument("--resamples", type=int, default=10_000, metavar="N", help="of intervals and tests")
+    parser.add_argument("--seed", type=int, default=0, help="of intervals and tests (default: 0)")
+    parser.add_argument(
+        "--rows-that-differ", type=int, default=0, metavar="N", help="also show the N largest differences"
+    )
+    parser.add_argument("--format", choices=("json", *FORMS), default="text", help="of what is printed (default: text)")
+    parser.add_argument("--output", metavar="FILE", help="write the whole comparison as JSON to this file")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read or compute the scores of every system, compare, print."""
+    check_target(options.output, options.files)
+    if options.groups_file and not options.groups:
+        raise ValueError("--groups-file must come with --groups COLUMN, which was left out")
+    settings = settings_by_metric(options.set, metric_list(options.metric))
+    names = system_names(options.files, options.names)
+    files = {name: _read(path, list(settings), options) for name, path in zip(names, options.files, strict=True)}
+    scored, texts = _scored(files, settings, options)
+    comparison = compare(
+        scored,
+        list(settings),
+        baseline=_baseline(options.baseline, files),
+        groups=_groups(files, options),
+        level=options.level,
+        resamples=options.resamples,
+        seed=options.seed,
+    )
+    record = as_record(comparison, options.rows_that_differ)
+    if options.output:
+        write_json(options.output, record)
+    print(to_json(record) if options.format == "json" else _shown(comparison, options, texts))
+    return 0
+
+
+def system_names(files: Sequence[str], given: str | None) -> list[str]:
+    """Names of the systems: those given, else of the files without folder and ending, as far as that tells them apart.
+
+    Raises:
+        ValueError: If there is not one name per file, or two are equal.
+    """
+    stems = [Path(file).stem for file in files]
+    names = [name.strip() for name in given.split(",")] if given else stems
+    if not given and len(set(stems)) < len(stems):
+        names = list(files)
+    if len(names) != len(files) or len(set(names)) < len(names) or not all(names):
+        raise ValueError(f"--names must be {len(files)} different names, one per FILE, got {', '.join(names)}")
+    return names
+
+
+def _read(path: str, metrics: Sequence[str], options: argparse.Namespace) -> _File:
+    """The scores or the predictions in a file."""
+    found = None if options.input_format else read_run(path, metrics)
+    if found is not None:
+        return _File(path, found, [], found["ids"])
+    rows = read_rows(path, options.input_format)
+    try:
+        return _File(path, None, rows, take_column(rows, options.id or "id"))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}; choose what names the rows with --id COLUMN") from None
+
+
+def _scored(
+    files: Mapping[str, _File], settings: Mapping[str, Settings], options: argparse.Namespace
+) -> tuple[dict[str, Run], dict[str, dict[str, str]]]:
+    """The scores of every system, and the texts of those that were scored here, by the keys of their rows."""
+    runs: dict[str, Run] = {name: file.run for name, file in files.items() if file.run is not None}
+    unscored = {name: file for name, file in files.items() if file.run is None}
+    if not unscored:
+        _refuse_scoring_options(options)
+        return runs, {}
+    titles = {column: getattr(options, column) for column in COLUMNS}
+    metrics = load_metrics(settings, config=options.config, profile=options.profile, quiet=options.no_progress)
+    columns = {name: located(read_columns(file.rows, metrics, titles), file.path) for name, file in unscored.items()}
+    _check_same(columns, unscored)
+    sizes = {name: _sizes(own) for name, own in columns.items()}
+    if _test_unequal_sets(metrics, settings, sizes, unscored):
+        metrics = load_metrics(settings, config=options.config, profile=options.profile, quiet=options.no_progress)
+    texts = {}
+    for name, file in unscored.items():
+        run: dict[str, Any] = {"ids": file.ids} | ({"sizes": sizes[name]} if sizes[name] else {})
+        for result in compute_all(metrics, columns[name]).values():
+            run |= result
+        runs[name] = run
+        texts[name] = dict(zip(row_keys(file.ids), map(shortened, columns[name]["predictions"] or []), strict=True))
+    return {name: runs[name] for name in files}, texts
+
+
+def _refuse_scoring_options(options: argparse.Namespace) -> None:
+    given = [name for name in (*COLUMNS, "config", "profile") if getattr(options, name) is not None]
+    given += ["set"] if options.set else []
+    if given:
+        raise ValueError(f"--{given[0]} must be left out where every FILE holds scores")
+
+
+def _check_same(columns: Mapping[str, Mapping[str, Any]], files: Mapping[str, _File]) -> None:
+    """Refuse references or styles of one row that differ between two files."""
+    (first, own), *others = columns.items()
+    for column in _SAME:
+        if own.get(column) is None:
+            continue
+        known = dict(zip(row_keys(files[first].ids), own[column], strict=True))
+        for name, other in others:
+            for key, cell in zip(row_keys(files[name].ids), other.get(column) or [], strict=False):
+                if key in known and known[key] != cell:
+                    raise ValueError(
+                        f"FILE must have the same {column} for every system, {first} and {name} differ in row {key!r}"
+                    )
+
+
+def _sizes(columns: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """Numbers of candidates and references of each row; nothing unless both are lists in every row."""
+    sides = [columns.get(name) or [] for name in ("predictions", "references")]
+    if not all(side and all(isinstance(cell, list) for cell in side) for side in sides):
+        return []
+    return [(len(candidates), len(references)) for candidates, references in zip(*sides, strict=True)]
+
+
+def _test_unequal_sets(
+    metrics: Sequence[Any],
+    settings: Mapping[str, Settings],
+    sizes: Mapping[str, Sequence[tuple[int, int]]],
+    files: Mapping[str, _File],
+) -> bool:
+    """Let metrics of caption sets compute the excess over the null where systems have sets of unequal sizes."""
+    by_key = [dict(zip(row_keys(files[name].ids), own, strict=False)) for name, own in sizes.items()]
+    if all(own == by_key[0] for own in by_key) and len(by_key) == len(files):
+        return False
+    untested = [metric.name for metric in metrics if "pvalue" in setting_names(type(metric))]
+    untested = [name for name in untested if "pvalue" not in settings[name]]
+    for name in untested:
+        settings[name]["pvalue"] = "auto"
+        sys.stderr.write(f"{name}: systems have unequal numbers of captions, the excess over the null is compared\n")
+    return bool(untested)
+
+
+def _baseline(given: str | None, files: Mapping[str, _File]) -> str | None:
+    """Name of the baseline, which may be given by its file."""
+    return next((name for name, file in files.items() if given == file.path), given)
+
+
+def _groups(files: Mapping[str, _File], options: argparse.Namespace) -> dict[str, str] | None:
+    if options.groups is None:
+        return None
+    if options.groups_file:
+        rows = read_rows(options.groups_file)
+        return labels_of(rows, take_column(rows, options.id or "id"), options.groups)
+    found: dict[str, str] = {}
+    for file in files.values():
+        if file.rows and not found:
+            found = labels_of(file.rows, file.ids, options.groups)
+    if not found:
+        raise ValueError("--groups must come with --groups-file FILE where every FILE holds scores, which was left out")
+    return found
+
+
+def as_record(comparison: Comparison, limit: int) -> dict[str, Any]:
+    """The comparison as JSON has it, with the rows of each pair that differ most."""
+    record = {"n_rows": len(comparison.ids)} | plain(comparison)
+    del record["ids"]
+    for compared, told in zip(comparison.metrics, record["metrics"], strict=True):
+        del told["scores"]
+        for pair, shown in zip(compared.pairs, told["pairs"], strict=True) if limit else ():
+            shown["rows_that_differ"] = [
+                {"id": comparison.ids[row]} | {name: compared.scores[name][row] for name in (pair.first, pair.second)}
+                for row in rows_that_differ(compared, pair, limit)
+            ]
+    return record
+
+
+def _shown(comparison: Comparison, options: argparse.Namespace, texts: Mapping[str, Mapping[str, str]]) -> str:
+    tables = [systems_table(comparison), pairs_table(comparison)]
+    if options.rows_that_differ:
+        tables += [
+            differences_table(comparison, compared, pair, options.rows_that_differ, texts)
+            for compared in comparison.metrics
+            for pair in compared.pairs
+        ]
+    return "\n\n".join(render(table, options.format) for table in tables)

@@ -1,0 +1,420 @@
+"""Which of several systems is better: means, differences, tests and groups over the rows that all of them scored."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from vlgauge.catalog import metric_facts
+from vlgauge.leaderboard.runs import Run, numbers, row_keys
+from vlgauge.results import mean_of_defined
+from vlgauge.settings import nearest, shown
+from vlgauge.signatures import parse_signature
+from vlgauge.statistics import Interval, PairedTest, bootstrap_intervals, holm, paired_tests
+
+Scores: TypeAlias = Mapping[str, Sequence[float]]
+"""By name of the system, in the order of the rows."""
+
+# Scores this close, relative to the larger one, tie: rounding parts what is equal by much less.
+_TIE = 1e-9
+
+
+@dataclass(frozen=True)
+class System:
+    """One system by one metric.
+
+    Attributes:
+        name: Of the system.
+        value: Mean over the rows that it defines.
+        low: Lower end of the interval; None with fewer than two rows or groups of rows.
+        high: Upper end.
+        n: Number of the defined rows.
+        undefined: Number of the others.
+        groups: Numbers of the rank groups it is in, the best first: two systems that share one are not told apart.
+    """
+
+    name: str
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    undefined: int
+    groups: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two systems by one metric.
+
+    Attributes:
+        first: Name of a system.
+        second: Name of another.
+        difference: Mean of first - second over the rows that both define.
+        low: Lower end of its paired bootstrap interval; None with fewer than two rows or groups of rows.
+        high: Upper end.
+        pvalue: Of the sign-flip test.
+        adjusted_pvalue: The same by Holm's correction for all pairs that were tested.
+        wins: Number of rows in which the first system is better.
+        losses: Number of rows in which the second is.
+        ties: Number of the others.
+        n: Number of rows that both define.
+        undefined: Number of the others.
+        better: The better system, None if they are not told apart.
+    """
+
+    first: str
+    second: str
+    difference: float
+    low: float | None
+    high: float | None
+    pvalue: float
+    adjusted_pvalue: float
+    wins: int
+    losses: int
+    ties: int
+    n: int
+    undefined: int
+    better: str | None
+
+
+@dataclass(frozen=True)
+class MetricComparison:
+    """All systems by one metric.
+
+    Attributes:
+        metric: Name of the metric.
+        value: What is compared: "score", or "excess" over the null mean.
+        higher_is_better: Direction.
+        signature: How the scores of every system were made.
+        systems: From the best to the worst.
+        pairs: Those that were tested, in the order of the call.
+        scores: By name of the system, in the order of the ids.
+    """
+
+    metric: str
+    value: str
+    higher_is_better: bool
+    signature: str
+    systems: tuple[System, ...]
+    pairs: tuple[Pair, ...]
+    scores: Scores
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Systems by one or more metrics.
+
+    Attributes:
+        ids: The rows, in the order of the first system.
+        baseline: The system that the others are compared with; None for all pairs.
+        level: Of the intervals; tests are significant at one minus it.
+        resamples: Of the intervals and the tests.
+        seed: Of both.
+        n_groups: Number of groups of rows that are drawn together; None where each row is drawn by itself.
+        metrics: One per metric.
+    """
+
+    ids: tuple[str, ...]
+    baseline: str | None
+    level: float
+    resamples: int
+    seed: int
+    n_groups: int | None
+    metrics: tuple[MetricComparison, ...]
+
+
+def compare(
+    runs: Mapping[str, Run],
+    metrics: Sequence[str],
+    *,
+    baseline: str | None = None,
+    groups: Mapping[str, object] | None = None,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """Compare systems on the same rows, metric by metric.
+
+    Differences have paired bootstrap intervals and sign-flip tests, corrected by Holm for the pairs of a metric that
+    are tested. Rank groups come from all pairs, whatever the baseline. Sets of captions of unequal sizes are compared
+    by the excess of the score over its null mean, for which they must be scored with ``pvalue``.
+
+    Args:
+        runs: By name of the system what `vlgauge score --output` writes as JSON: ``ids``, and per metric
+            ``<metric>_scores`` and ``<metric>_signature``. From Python ``{"ids": ids} | metric.compute(...)``.
+            ``sizes``, where it is there, has the numbers of candidates and references of each row.
+        metrics: Names of the metrics.
+        baseline: Name of the system that all others are compared with; None for all pairs.
+        groups: Label by id; rows of one label, such as the captions of one image, are drawn together.
+        level: Of the intervals; tests are significant at one minus it.
+        resamples: Number of samples of the intervals and the tests.
+        seed: Of both.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        ValueError: If there are fewer than two systems, their ids or signatures differ, a score is missing or
+            infinite, a system has none that is defined, or a name, a label or a number is wrong.
+    """
+    if len(runs) < 2:
+        raise ValueError(f"`runs` must have at least two systems, got {len(runs)}")
+    if baseline is not None and baseline not in runs:
+        raise ValueError(f"`baseline` must be one of the systems, got {baseline!r}; {nearest(baseline, runs)}")
+    keys, orders = _joined(runs)
+    labels = None if groups is None else _labels(groups, keys)
+    signatures = [_common_signature(metric, runs) for metric in metrics]
+    kinds = [_kind(metric, runs, orders, own) for metric, own in zip(metrics, signatures, strict=True)]
+    scores = [
+        {name: _scores(metric, kind, name, run, orders[name], len(keys)) for name, run in runs.items()}
+        for metric, kind in zip(metrics, kinds, strict=True)
+    ]
+    names = [(b, a) if a == baseline else (a, b) for a, b in itertools.combinations(runs, 2)]
+    drawn = _Drawn(labels, level, resamples, seed)
+    compared = []
+    for metric, kind, signature, own, tested in zip(
+        metrics, kinds, signatures, scores, drawn.tested(scores, names), strict=True
+    ):
+        higher = metric_facts(metric).higher_is_better
+        every = _pairs(own, tested, names, higher, 1 - level)
+        with_baseline = [pair for pair in names if pair[1] == baseline]
+        pairs = every if baseline is None else _pairs(own, tested, with_baseline, higher, 1 - level)
+        systems = _systems(own, tested.intervals, every, higher)
+        compared.append(MetricComparison(metric, kind, higher, signature, systems, pairs, own))
+    n_groups = None if labels is None else len(set(labels))
+    return Comparison(tuple(keys), baseline, level, resamples, seed, n_groups, tuple(compared))
+
+
+def rows_that_differ(compared: MetricComparison, pair: Pair, limit: int) -> list[int]:
+    """Indices of the rows in which two systems differ most, the largest difference first; rows that tie are left out.
+
+    Args:
+        compared: All systems by one metric.
+        pair: Two of them.
+        limit: Most rows.
+    """
+    both = zip(compared.scores[pair.first], compared.scores[pair.second], strict=True)
+    differences = {row: abs(a - b) for row, (a, b) in enumerate(both) if not math.isnan(a - b) and not _ties(a, b)}
+    return sorted(differences, key=lambda row: -differences[row])[:limit]
+
+
+# -- What goes in -----------------------------------------------------------------------------------------------------
+def _joined(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]]]:
+    """Keys of the rows, and for each system the index of each of them among its own rows."""
+    keys: list[str] = []
+    orders = {}
+    for name, run in runs.items():
+        own = row_keys(run["ids"])
+        index = {key: row for row, key in enumerate(own)}
+        if len(index) < len(own):
+            twice = next(key for row, key in enumerate(own) if index[key] != row)
+            raise ValueError(f"`ids` must name each row once, {name} has {shown(twice)} more than once")
+        keys = keys or own
+        if set(keys) != set(own):
+            first = next(iter(runs))
+            raise ValueError(
+                f"`ids` must be the same in every system, {first} has {_few(set(keys) - set(own))} that {name} lacks, "
+                f"{name} has {_few(set(own) - set(keys))} that {first} lacks"
+            )
+        orders[name] = [index[key] for key in keys]
+    if not keys:
+        raise ValueError("`ids` must name at least one row, got none")
+    return keys, orders
+
+
+def _few(keys: set[str]) -> str:
+    if not keys:
+        return "none"
+    named = ", ".join(map(shown, sorted(keys)[:3]))
+    return named if len(keys) <= 3 else f"{named} and {len(keys) - 3} more"
+
+
+def _labels(groups: Mapping[str, object], keys: Sequence[str]) -> list[object]:
+    labels = dict(zip(row_keys(groups), groups.values(), strict=True))
+    if lacking := [key for key in keys if key not in labels]:
+        raise ValueError(f"`groups` must have a label for every row, lacks those of {_few(set(lacking))}")
+    return [labels[key] for key in keys]
+
+
+def _common_signature(metric: str, runs: Mapping[str, Run]) -> str:
+    """The signature that all systems have.
+
+    Raises:
+        ValueError: If one has none, or they differ; the message names where.
+    """
+    found: dict[str, str] = {}
+    for name, run in runs.items():
+        found[name] = str(run.get(f"{metric}_signature", ""))
+        if parse_signature(found[name])[0] != metric:
+            raise ValueError(f"`runs` must have a signature of {metric} for every system, {name} has none")
+    (first, signature), *others = found.items()
+    for name, other in others:
+        if other == signature:
+            continue
+        one, two = (parse_signature(text)[1] for text in (signature, other))
+        unlike = [key for key in dict.fromkeys([*one, *two]) if one.get(key) != two.get(key)]
+        told = ", ".join(f"{key} {one.get(key, 'absent')} and {two.get(key, 'absent')}" for key in unlike)
+        raise ValueError(
+            f"`runs` must have been scored in one way by {metric}, {first} and {name} differ in {told or 'order'}; "
+            f"score both with the same settings and version"
+        )
+    return signature
+
+
+def _kind(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]], signature: str) -> str:
+    """What is compared: "score", or "excess" where sets of captions have unequal sizes or nobody knows."""
+    if "pvalue" not in parse_signature(signature)[1]:
+        return "score"
+    sizes = [
+        [tuple(run["sizes"][row]) for row in orders[name]] if "sizes" in run else None for name, run in runs.items()
+    ]
+    if None not in sizes and all(own == sizes[0] for own in sizes):
+        return "score"
+    if all(f"{metric}_excess_scores" in run for run in runs.values()):
+        return "excess"
+    if None not in sizes:
+        raise ValueError(
+            f"`runs` must have {metric}_excess_scores where systems have unequal numbers of captions, got none; score "
+            f"with --set pvalue=auto"
+        )
+    warnings.warn(
+        f"the scores of {metric} can only be compared if every system has as many captions per row as the others, "
+        f"which files of scores do not tell; score with --set pvalue=auto to compare the excess over the null",
+        stacklevel=3,
+    )
+    return "score"
+
+
+def _scores(metric: str, kind: str, name: str, run: Run, order: Sequence[int], n_rows: int) -> tuple[float, ...]:
+    key = f"{metric}_scores" if kind == "score" else f"{metric}_excess_scores"
+    if key not in run:
+        raise ValueError(f"`runs` must have {key} for every system, {name} has none")
+    own = numbers(f"{key} of {name}", run[key], row_keys(run["ids"]))
+    if all(map(math.isnan, own)):
+        raise ValueError(f"`{key} of {name}` must be defined for at least one of {n_rows} rows, got NaN for all")
+    return tuple(own[row] for row in order)
+
+
+# -- What comes out ---------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Tested:
+    """Intervals and tests of one metric.
+
+    Attributes:
+        intervals: Of the mean of each system.
+        pairs: Of each pair of systems, first minus second, the test and the interval.
+    """
+
+    intervals: Mapping[str, Interval | None]
+    pairs: Mapping[tuple[str, str], tuple[PairedTest, Interval | None]]
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """How rows are drawn."""
+
+    groups: Sequence[object] | None
+    level: float
+    resamples: int
+    seed: int
+
+    def tested(self, scores: Sequence[Scores], names: Sequence[tuple[str, str]]) -> list[_Tested]:
+        """Intervals and tests of every metric; in one call each, which draws the samples once."""
+        both = [(own[first], own[second]) for own in scores for first, second in names]
+        tests = paired_tests(both, resamples=self.resamples, seed=self.seed, groups=self.groups)
+        columns = [column for own in scores for column in own.values()]
+        columns += [tuple(a - b for a, b in zip(first, second, strict=True)) for first, second in both]
+        ends = bootstrap_intervals(
+            columns, level=self.level, resamples=self.resamples, seed=self.seed, groups=self.groups
+        )
+        of_systems, of_pairs = iter(ends), zip(tests, ends[len(columns) - len(both) :], strict=True)
+        return [
+            _Tested({name: next(of_systems) for name in own}, {pair: next(of_pairs) for pair in names})
+            for own in scores
+        ]
+
+
+def _pairs(
+    scores: Scores, tested: _Tested, names: Sequence[tuple[str, str]], higher_is_better: bool, alpha: float
+) -> tuple[Pair, ...]:
+    """The pairs of some names, corrected for their number."""
+    pairs = []
+    adjusted = holm([tested.pairs[pair][0].pvalue for pair in names])
+    for (first, second), pvalue in zip(names, adjusted, strict=True):
+        test, interval = tested.pairs[first, second]
+        winner = first if (test.difference > 0) == higher_is_better else second
+        outcomes = _outcomes(scores[first], scores[second], higher_is_better)
+        pairs.append(
+            Pair(
+                *(first, second, test.difference, *_ends(interval), test.pvalue, pvalue),
+                *(*outcomes, test.n_items, test.n_dropped),
+                better=winner if pvalue <= alpha and test.difference != 0 else None,
+            )
+        )
+    return tuple(pairs)
+
+
+def _outcomes(first: Sequence[float], second: Sequence[float], higher_is_better: bool) -> tuple[int, int, int]:
+    """Rows in which the first system is better, the second is, and neither."""
+    wins = losses = ties = 0
+    for a, b in zip(first, second, strict=True):
+        if math.isnan(a - b):
+            continue
+        if _ties(a, b):
+            ties += 1
+        elif (a > b) == higher_is_better:
+            wins += 1
+        else:
+            losses += 1
+    return wins, losses, ties
+
+
+def _ties(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=_TIE, abs_tol=1e-12)
+
+
+def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
+    return (None, None) if interval is None else (interval.low, interval.high)
+
+
+def _systems(
+    scores: Scores,
+    intervals: Mapping[str, Interval | None],
+    pairs: Sequence[Pair],
+    higher_is_better: bool,
+) -> tuple[System, ...]:
+    """The systems from the best to the worst."""
+    means = {name: mean_of_defined(own) for name, own in scores.items()}
+    ranked = sorted(means, key=lambda name: -means[name] if higher_is_better else means[name])
+    groups = rank_groups(ranked, [(pair.first, pair.second) for pair in pairs if pair.better is not None])
+    systems = []
+    for name in ranked:
+        undefined = sum(map(math.isnan, scores[name]))
+        mine = tuple(number for number, members in enumerate(groups, 1) if name in members)
+        counts = len(scores[name]) - undefined, undefined
+        systems.append(System(name, means[name], *_ends(intervals[name]), *counts, mine))
+    return tuple(systems)
+
+
+def rank_groups(ranked: Sequence[str], told_apart: Sequence[tuple[str, str]]) -> list[list[str]]:
+    """The largest groups of systems none of which is told apart from another (Piepho, 2004).
+
+    Args:
+        ranked: Names, the best first.
+        told_apart: The pairs that differ significantly.
+
+    Returns:
+        Members of each group in the order of the ranks; the group of the best system first.
+    """
+    groups = [frozenset(ranked)]
+    for first, second in told_apart:
+        split = []
+        for group in groups:
+            split += [group - {first}, group - {second}] if {first, second} <= group else [group]
+        groups = [group for group in dict.fromkeys(split) if not any(group < other for other in split)]
+    ordered = [[name for name in ranked if name in group] for group in groups]
+    return sorted(ordered, key=lambda group: [ranked.index(name) for name in group])

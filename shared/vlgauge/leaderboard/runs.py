@@ -1,0 +1,124 @@
+"""Scores of one system on the rows of a data set: what is compared and recorded."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from vlgauge.files import STDIN, parse_json, read_bytes, read_json
+from vlgauge.media.tables import FILE, Rows, read_rows
+from vlgauge.results import SIDECAR
+from vlgauge.settings import shown
+
+Run: TypeAlias = Mapping[str, Any]
+"""What `vlgauge score --output` writes as JSON: ``ids``, and the results of one or more metrics."""
+
+_TABLES = (".csv", ".jsonl", ".parquet")
+
+
+def read_run(path: str, metrics: Sequence[str]) -> dict[str, Any] | None:
+    """The scores in a file that `vlgauge score --output` wrote; None if it is a file of another kind.
+
+    Args:
+        path: JSON, or a table with what is no column beside it or in its metadata.
+        metrics: Names of the metrics that are wanted.
+
+    Raises:
+        ValueError: If it is a file of scores that lacks those of a metric, or their signature.
+    """
+    if path == STDIN:
+        return None
+    run = _of_json(path) if Path(path).suffix.lower() == ".json" else _of_table(path)
+    if run is None:
+        return None
+    for name in metrics:
+        if f"{name}_scores" not in run or f"{name}_signature" not in run:
+            there = ", ".join(key.removesuffix("_signature") for key in run if key.endswith("_signature")) or "none"
+            raise ValueError(f"FILE must have the scores of {name} and their signature, {path!r} has those of: {there}")
+    return run
+
+
+def _of_json(path: str) -> dict[str, Any] | None:
+    content = read_json(path, FILE)
+    return content if isinstance(content, dict) and isinstance(content.get("ids"), list) else None
+
+
+def _of_table(path: str) -> dict[str, Any] | None:
+    beside = _beside(path)
+    if beside is None:
+        return None
+    rows = read_rows(path)
+    titles = [title for title in rows[0] if title != "id"]
+    run: dict[str, Any] = {"ids": [row.get("id") for row in rows], **beside}
+    for title in titles:
+        name = f"{title}_scores" if f"{title}_signature" in beside else title
+        run[name] = [row.get(title) for row in rows]
+    return run
+
+
+def _beside(path: str) -> dict[str, Any] | None:
+    """What is no column of a table of scores; None where there is nothing."""
+    if Path(path).suffix.lower() == ".parquet":
+        content = _metadata(path)
+    elif Path(path).suffix.lower() in _TABLES and Path(f"{path}{SIDECAR}").is_file():
+        content = read_json(f"{path}{SIDECAR}", FILE)
+    else:
+        return None
+    return content if isinstance(content, dict) and any(key.endswith("_signature") for key in content) else None
+
+
+def _metadata(path: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_metadata(pa.BufferReader(read_bytes(path, FILE))).metadata or {}
+    except pa.ArrowException:
+        return None  # the reader of rows says why it is no Parquet file
+    return parse_json(metadata[b"vlgauge"].decode("utf-8", "replace"), FILE, path) if b"vlgauge" in metadata else None
+
+
+def row_keys(ids: Iterable[Any]) -> list[str]:
+    """Ids as texts, by which rows of files of different forms are joined: a number in one is a text in another."""
+    return [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in ids]
+
+
+def numbers(name: str, cells: Sequence[Any], keys: Sequence[str]) -> list[float]:
+    """The cells of a column of scores, NaN for what is empty.
+
+    Raises:
+        ValueError: If there is not one per row, or one is neither empty nor a finite number.
+    """
+    if not isinstance(cells, Sequence) or isinstance(cells, str) or len(cells) != len(keys):
+        count = len(cells) if isinstance(cells, Sequence) and not isinstance(cells, str) else shown(cells)
+        raise ValueError(f"`{name}` must be one score per row, got {count} for {len(keys)} rows")
+    return [_number(name, cell, key) for cell, key in zip(cells, keys, strict=True)]
+
+
+def _number(name: str, cell: Any, key: str) -> float:
+    if cell is None or cell == "":
+        return math.nan
+    try:
+        number = math.inf if isinstance(cell, bool) else float(cell)
+    except (TypeError, ValueError, OverflowError):
+        number = math.inf
+    if math.isinf(number):
+        raise ValueError(f"`{name}` must hold finite numbers, or NaN where undefined, got {shown(cell)} in row {key!r}")
+    return number
+
+
+def labels_of(rows: Rows, ids: Sequence[Any], column: str) -> dict[str, str]:
+    """Label of each row in a column, by the key of the row.
+
+    Raises:
+        ValueError: If a row has none.
+    """
+    labels = {}
+    for key, row in zip(row_keys(ids), rows, strict=True):
+        if row.get(column) is None:
+            raise ValueError(f"--groups must be a column that every row has, got {column!r}, which row {key!r} lacks")
+        labels[key] = str(row[column])
+    return labels

@@ -1,0 +1,261 @@
+"""Tables of systems: from one table Markdown for cards, HTML for pages, LaTeX for papers and text for terminals."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from vlgauge.leaderboard.comparison import Comparison, MetricComparison, Pair, System, rows_that_differ
+from vlgauge.results import printable
+from vlgauge.settings import one_of
+
+ARROWS = {True: "\N{UPWARDS ARROW}", False: "\N{DOWNWARDS ARROW}"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in a cell.
+
+    Attributes:
+        text: As it is; every form escapes it.
+        bold: Whether it is one of the best.
+        right: Whether it stands on the right, as numbers do.
+    """
+
+    text: str
+    bold: bool = False
+    right: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table between a line of text and several.
+
+    Attributes:
+        header: Titles of the columns.
+        rows: Cells of each row.
+        caption: Line above it, if there is one.
+        notes: Lines below it.
+    """
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+    notes: Sequence[str] = ()
+
+
+def systems_table(comparison: Comparison) -> Table:
+    """The leaderboard: a row per system, the best by the first metric first, and per metric its mean and rank groups.
+
+    The means of the first rank group are bold: the best system, and those that are not told apart from it.
+    """
+    header = ["system"]
+    for compared in comparison.metrics:
+        header += [title(compared), "group"]
+    rows = []
+    for first in comparison.metrics[0].systems:
+        cells = [Cell(first.name)]
+        for compared in comparison.metrics:
+            system = next(one for one in compared.systems if one.name == first.name)
+            best = 1 in system.groups
+            cells += [Cell(mean_text(system.value, system.low, system.high), best, right=True)]
+            cells += [Cell(groups_text(system), right=True)]
+        rows.append([*cells, Cell(counts_text(first.n, first.undefined), right=True)])
+    return Table([*header, "n"], rows, notes=_notes(comparison))
+
+
+def pairs_table(comparison: Comparison) -> Table:
+    """The pairs that were tested: differences, p-values, rows won, and which system is better."""
+    header = ["metric", "systems", "difference", "p", "p (Holm)", "wins", "losses", "ties", "better"]
+    rows = [
+        [Cell(title(compared)), Cell(f"{pair.first} - {pair.second}"), *_pair_cells(pair)]
+        for compared in comparison.metrics
+        for pair in compared.pairs
+    ]
+    return Table(header, rows)
+
+
+def _pair_cells(pair: Pair) -> list[Cell]:
+    numbers = [mean_text(pair.difference, pair.low, pair.high), pvalue_text(pair.pvalue)]
+    numbers += [pvalue_text(pair.adjusted_pvalue), *map(str, (pair.wins, pair.losses, pair.ties))]
+    return [
+        *(Cell(text, right=True) for text in numbers),
+        Cell(pair.better or "not told apart", bold=bool(pair.better)),
+    ]
+
+
+def differences_table(
+    comparison: Comparison,
+    compared: MetricComparison,
+    pair: Pair,
+    limit: int,
+    texts: Mapping[str, Mapping[str, str]],
+) -> Table:
+    """The rows in which two systems differ most.
+
+    Args:
+        comparison: All metrics.
+        compared: One of them.
+        pair: Two systems.
+        limit: Most rows.
+        texts: What the systems said, by name and by id, where that is known.
+    """
+    names = (pair.first, pair.second)
+    told = [name for name in names if name in texts]
+    rows = []
+    for row in rows_that_differ(compared, pair, limit):
+        key = comparison.ids[row]
+        first, second = (compared.scores[name][row] for name in names)
+        better = pair.first if (first > second) == compared.higher_is_better else pair.second
+        scores = [Cell(mean_text(value), right=True) for value in (first, second, first - second)]
+        rows.append([Cell(key), *scores, Cell(better), *(Cell(texts[name][key]) for name in told)])
+    what = f"Rows in which {pair.first} and {pair.second} differ most by {title(compared)}"
+    header = ["id", *names, "difference", "better", *(f"text of {name}" for name in told)]
+    return Table(header, rows, what if rows else f"{what}: none, they tie in every row")
+
+
+def title(compared: MetricComparison) -> str:
+    """Name of a metric, of what is compared, and the arrow that points to the better scores."""
+    what = "" if compared.value == "score" else f" {compared.value}"
+    return f"{compared.metric}{what} {ARROWS[compared.higher_is_better]}"
+
+
+def mean_text(value: float, low: float | None = None, high: float | None = None, digits: int = 4) -> str:
+    """A number with its interval."""
+    value_text, *ends = (f"{number:.{digits}f}" for number in (value, low, high) if number is not None)
+    return f"{value_text} [{', '.join(ends)}]" if ends else value_text
+
+
+def pvalue_text(pvalue: float) -> str:
+    """A p-value with two digits, or four behind the point."""
+    return f"{pvalue:.4f}" if not pvalue < 0.001 else f"{pvalue:.1e}"
+
+
+def groups_text(system: System) -> str:
+    """Numbers of the rank groups of a system."""
+    return ",".join(map(str, system.groups))
+
+
+def counts_text(n: int, undefined: int) -> str:
+    """Number of rows, and of those that have no score."""
+    return f"{n} (+{undefined} undefined)" if undefined else str(n)
+
+
+def _notes(comparison: Comparison) -> list[str]:
+    percent = f"{100 * comparison.level:g} %"
+    drawn = f"{len(comparison.ids)} rows"
+    if comparison.n_groups is not None:
+        drawn += f" in {comparison.n_groups} groups, which are drawn whole"
+    systems = len(comparison.metrics[0].systems)
+    n_pairs = systems * (systems - 1) // 2
+    alpha = f"{1 - comparison.level:.2g}"
+    return [
+        f"Means with {percent} bootstrap intervals; {drawn}, {comparison.resamples} samples, seed {comparison.seed}.",
+        "Systems that share a group are not told apart by paired sign-flip tests "
+        f"(Holm's correction for {n_pairs} {'pairs' if n_pairs > 1 else 'pair'}, {alpha}); bold: the first group.",
+        *(compared.signature for compared in comparison.metrics),
+    ]
+
+
+# -- Forms ------------------------------------------------------------------------------------------------------------
+def render(table: Table, form: str) -> str:
+    """The table in one of the forms.
+
+    Args:
+        table: The table.
+        form: "text", "markdown", "latex" or "html".
+
+    Raises:
+        ValueError: If there is no such form.
+    """
+    return FORMS[one_of("form", form, tuple(FORMS))](table)
+
+
+def _text(table: Table) -> str:
+    rows = [[printable(cell.text) for cell in row] for row in table.rows]
+    header = [printable(one) for one in table.header]
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        sided = zip(cells, widths, _right(table), strict=True)
+        return "  ".join(text.rjust(width) if right else text.ljust(width) for text, width, right in sided).rstrip()
+
+    lines = [line(header), line(["-" * width for width in widths]), *map(line, rows)]
+    caption = [printable(table.caption), ""] if table.caption else []
+    return "\n".join([*caption, *lines, *(["", *map(printable, table.notes)] if table.notes else [])])
+
+
+def _markdown(table: Table) -> str:
+    def line(cells: Sequence[str]) -> str:
+        return f"| {' | '.join(cells)} |"
+
+    def bold(cell: Cell) -> str:
+        text = _markdown_text(cell.text)
+        return f"**{text}**" if cell.bold else text
+
+    rule = ["---:" if right else "---" for right in _right(table)]
+    lines = [line([_markdown_text(one) for one in table.header]), line(rule)]
+    lines += [line([bold(cell) for cell in row]) for row in table.rows]
+    caption = [_markdown_text(table.caption), ""] if table.caption else []
+    return "\n".join([*caption, *lines, *(part for note in table.notes for part in ("", _markdown_text(note)))])
+
+
+def _markdown_text(text: str) -> str:
+    r"""One line without markup: a signature has stars and bars, and a name may have anything."""
+    return re.sub(r"([\\`*_<>|~$&]|\](?=[(\[:]))", r"\\\1", printable(text))
+
+
+def _latex(table: Table) -> str:
+    def line(cells: Sequence[str]) -> str:
+        return f"{' & '.join(cells)} \\\\"
+
+    def bold(cell: Cell) -> str:
+        text = _latex_text(cell.text)
+        # A hyphen is no minus there.
+        text = text.replace("-", "$-$") if cell.right else text
+        return f"\\textbf{{{text}}}" if cell.bold else text
+
+    columns = "".join("r" if right else "l" for right in _right(table))
+    lines = [f"\\begin{{tabular}}{{{columns}}}", "\\hline", line([_latex_text(one) for one in table.header]), "\\hline"]
+    lines += [line([bold(cell) for cell in row]) for row in table.rows]
+    notes = [f"% {printable(note)}" for note in table.notes]
+    caption = [f"% {printable(table.caption)}"] if table.caption else []
+    return "\n".join([*caption, *lines, "\\hline", "\\end{tabular}", *notes])
+
+
+_LATEX = {
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+    **{"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"},
+    **{ARROWS[True]: "$\\uparrow$", ARROWS[False]: "$\\downarrow$"},
+}
+
+
+def _latex_text(text: str) -> str:
+    # A bracket at the start of a row would be an option of the line break above it.
+    escaped = "".join(_LATEX.get(letter, letter) for letter in printable(text))
+    return f"{{}}{escaped}" if escaped.startswith("[") else escaped
+
+
+def _html(table: Table) -> str:
+    def cell(name: str, one: Cell, right: bool) -> str:
+        text = html.escape(printable(one.text))
+        side = ' style="text-align: right"' if right else ""
+        return f"<{name}{side}>{f'<strong>{text}</strong>' if one.bold else text}</{name}>"
+
+    right = _right(table)
+    head = "".join(cell("th", Cell(one), side) for one, side in zip(table.header, right, strict=True))
+    caption = [f"<caption>{html.escape(printable(table.caption))}</caption>"] if table.caption else []
+    lines = ["<table>", *caption, f"<thead><tr>{head}</tr></thead>", "<tbody>"]
+    lines += [f"<tr>{''.join(cell('td', one, one.right) for one in row)}</tr>" for row in table.rows]
+    notes = [f"<p>{html.escape(printable(note))}</p>" for note in table.notes]
+    return "\n".join([*lines, "</tbody>", "</table>", *notes])
+
+
+def _right(table: Table) -> list[bool]:
+    """Whether each column stands on the right."""
+    return [all(row[i].right for row in table.rows) for i in range(len(table.header))]
+
+
+FORMS: dict[str, Callable[[Table], str]] = {"text": _text, "markdown": _markdown, "latex": _latex, "html": _html}

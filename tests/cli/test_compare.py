@@ -1,0 +1,209 @@
+"""`vlgauge compare`: files in, tables out."""
+
+import json
+import shutil
+
+import pytest
+
+from vlgauge.cli import main
+from vlgauge.cli.compare import system_names
+
+STORIES = {
+    "plain": [
+        "A dog ran home. The cat sat down.",
+        "Rain fell all day. We stayed inside.",
+        "We left. The band played on.",
+    ],
+    "same": ["A dog ran home. A dog ran home.", "Rain fell all day. Rain fell all day.", "We left. We left again now."],
+}
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Predictions of two systems in the working folder, the second in another order."""
+    monkeypatch.chdir(tmp_path)
+    for name, stories in STORIES.items():
+        rows = [{"id": i, "album": f"album {i // 2}", "predictions": text} for i, text in enumerate(stories)]
+        lines = [json.dumps(row) + "\n" for row in (rows if name == "plain" else reversed(rows))]
+        (tmp_path / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+    return tmp_path
+
+
+def compared(capsys, *words):
+    assert main(["compare", *words, "--format", "json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys, *words):
+    assert main(["compare", *words]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    return err
+
+
+def test_predictions_are_scored_and_joined(files, capsys):
+    record = compared(capsys, "rovist_nr", "plain.jsonl", "same.jsonl", "--rows-that-differ", "1")
+    assert record["n_rows"] == 3
+    (metric,) = record["metrics"]
+    assert [one["name"] for one in metric["systems"]] == ["plain", "same"]
+    (pair,) = metric["pairs"]
+    assert (pair["wins"], pair["losses"], pair["pvalue"]) == (3, 0, 0.25)
+    (row,) = pair["rows_that_differ"]
+    assert row["plain"] - row["same"] >= pair["difference"]
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "jsonl", "parquet"])
+def test_scores_of_every_form_compare_as_predictions_do(files, capsys, ending):
+    expected = compared(capsys, "rovist_nr", "plain.jsonl", "same.jsonl")
+    for name in STORIES:
+        assert main(["score", "rovist_nr", f"{name}.jsonl", "--output", f"{name}-scores.{ending}"]) == 0
+    capsys.readouterr()
+    names = ["--names", "plain,same"]
+    assert compared(capsys, "rovist_nr", *(f"{name}-scores.{ending}" for name in STORIES), *names) == expected
+    assert compared(capsys, "rovist_nr", f"plain-scores.{ending}", "same.jsonl", *names) == expected
+
+
+def test_the_text_names_the_better_system_and_shows_the_rows(files, capsys):
+    assert main(["compare", "rovist_nr", "plain.jsonl", "same.jsonl", "--level", "0.5", "--rows-that-differ", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "rovist_nr ↑" in out
+    assert "Means with 50 % bootstrap intervals; 3 rows, 10000 samples, seed 0." in out
+    assert "Rows in which plain and same differ most by rovist_nr ↑" in out
+    assert "A dog ran home. A dog ran home." in out
+    assert out.count("|v:0.1.0|") == 1
+
+
+@pytest.mark.parametrize(("form", "begin"), [("markdown", "| system |"), ("latex", "\\begin{tab"), ("html", "<table>")])
+def test_forms(files, capsys, form, begin):
+    assert main(["compare", "rovist_nr", "plain.jsonl", "same.jsonl", "--format", form]) == 0
+    assert capsys.readouterr().out.startswith(begin)
+
+
+def test_lower_is_better_is_told_the_right_way_round(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"id": i, "references": [f"a dog number {i} ran", f"the dog {i} is running", f"dog {i} runs"]} for i in range(8)
+    ]
+    near = [
+        row | {"predictions": [f"a dog {row['id']} ran", f"the dog {row['id']} runs", "dog running"]} for row in rows
+    ]
+    far = [row | {"predictions": ["blue green", "no tree at all", "seven hats"]} for row in rows]
+    for name, own in (("far", far), ("near", near)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in own), encoding="utf-8")
+    record = compared(capsys, "trm", "far.jsonl", "near.jsonl")["metrics"][0]
+    assert not record["higher_is_better"]
+    assert [one["name"] for one in record["systems"]] == ["near", "far"]
+    assert (record["pairs"][0]["better"], record["pairs"][0]["losses"]) == ("near", 8)
+    assert record["pairs"][0]["difference"] > 0
+    for form in ("text", "markdown", "latex", "html"):
+        assert main(["compare", "trm", "far.jsonl", "near.jsonl", "--format", form]) == 0
+        out = capsys.readouterr().out
+        assert ("$\\downarrow$" if form == "latex" else "↓") in out
+        best = {
+            "text": "near    0",
+            "markdown": "| near | **0",
+            "latex": "near & \\textbf{0",
+            "html": "<td>near</td><td style",
+        }
+        assert out.index(best[form]) < out.index("far")
+
+
+def test_unequal_sets_get_their_null(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, count in (("four", 4), ("three", 3)):
+        words = ["a dog ran", "the dog ran home", "dog at home", "a brown dog"]
+        rows = [
+            {"id": i, "predictions": words[:count], "references": ["a dog", "dog runs", f"dogs {i}"]} for i in range(3)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert main(["compare", "trm", "four.jsonl", "three.jsonl", "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["metrics"][0]["value"] == "excess"
+    assert "trm: systems have unequal numbers of captions, the excess over the null is compared" in err
+
+
+def test_groups_come_from_the_predictions_or_from_a_file(files, capsys):
+    own = compared(capsys, "rovist_nr", "plain.jsonl", "same.jsonl", "--groups", "album")
+    assert own["n_groups"] == 2
+    for name in STORIES:
+        assert main(["score", "rovist_nr", f"{name}.jsonl", "--output", f"{name}.csv"]) == 0
+    capsys.readouterr()
+    words = ["rovist_nr", "plain.csv", "same.csv", "--groups", "album"]
+    assert compared(capsys, *words, "--groups-file", "plain.jsonl") == own
+    assert "--groups must come with --groups-file FILE where every FILE holds scores" in refused(capsys, *words)
+
+
+def test_the_baseline_may_be_a_file(files, capsys):
+    for given in ("same", "same.jsonl"):
+        record = compared(capsys, "rovist_nr", "same.jsonl", "plain.jsonl", "--baseline", given)
+        assert record["baseline"] == "same"
+        assert [pair["first"] for pair in record["metrics"][0]["pairs"]] == ["plain"]
+
+
+def test_the_output_is_what_json_prints(files, capsys):
+    record = compared(capsys, "rovist_nr", "plain.jsonl", "same.jsonl", "--output", "out.json")
+    assert json.loads((files / "out.json").read_text("utf-8")) == record
+
+
+def test_names_of_files_that_are_called_the_same():
+    assert system_names(["x/a.jsonl", "y/a.jsonl"], None) == ["x/a.jsonl", "y/a.jsonl"]
+    assert system_names(["x/a.jsonl", "y/b.csv"], None) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["rovist_nr", "plain.jsonl"], "`runs` must have at least two systems, got 1"),
+        (
+            ["rovist_nr", "plain.jsonl", "plain.jsonl"],
+            "--names must be 2 different names, one per FILE, got plain.jsonl",
+        ),
+        (["rovist_nr", "plain.jsonl", "same.jsonl", "--names", "a"], "--names must be 2 different names"),
+        (["nothing", "plain.jsonl", "same.jsonl"], "`name` must be one of the installed metrics"),
+        (["rovist_nr", "plain.jsonl", "none.jsonl"], "none.jsonl: No such file"),
+        (["rovist_nr", "plain.jsonl", "short.jsonl"], "`ids` must be the same in every system, plain has '1', '2'"),
+        (["rovist_nr", "plain.jsonl", "noid.jsonl"], "noid.jsonl: FILE must have the column 'id' in every row"),
+        (["rovist_nr", "plain.jsonl", "empty.jsonl"], "`rovist_nr_scores of empty` must be defined for at least one"),
+        (["rovist_nr", "plain.jsonl", "same.jsonl", "--groups-file", "x"], "--groups-file must come with --groups"),
+        (["rovist_nr", "plain.jsonl", "same.jsonl", "--groups", "page"], "'page', which row '0' lacks"),
+        (["rovist_nr", "plain.jsonl", "same.jsonl", "--output", "same.jsonl"], "--output must be another file"),
+        (
+            ["trm", "plain.csv", "same.csv"],
+            "the scores of trm and their signature, 'plain.csv' has those of: rovist_nr",
+        ),
+        (["rovist_nr", "plain.csv", "same.csv", "--profile", "paper"], "--profile must be left out where every FILE"),
+        (["rovist_nr", "plain.csv", "same.csv", "--set", "n=3"], "--set must be left out where every FILE"),
+        (["rovist_nr", "plain.csv", "same.jsonl", "--set", "n=3"], "plain and same differ in n 4 and 3"),
+    ],
+)
+def test_what_is_refused(files, capsys, words, message):
+    (files / "short.jsonl").write_text('{"id": 0, "predictions": "A dog ran."}\n', encoding="utf-8")
+    (files / "noid.jsonl").write_text('{"predictions": "A dog ran."}\n', encoding="utf-8")
+    (files / "empty.jsonl").write_text(
+        "".join(f'{{"id": {i}, "predictions": ""}}\n' for i in range(3)), encoding="utf-8"
+    )
+    for name in STORIES:
+        assert main(["score", "rovist_nr", f"{name}.jsonl", "--output", f"{name}.csv"]) == 0
+    capsys.readouterr()
+    assert message in refused(capsys, *words)
+
+
+def test_references_that_differ_are_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    row = {"id": 0, "predictions": ["a dog", "a cat"], "references": ["a dog ran", "the dog"]}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    (tmp_path / "b.jsonl").write_text(json.dumps(row | {"references": ["a dog", "the dog"]}) + "\n", encoding="utf-8")
+    assert "must have the same references for every system, a and b differ in row '0'" in refused(
+        capsys, "trm", "a.jsonl", "b.jsonl"
+    )
+    shutil.copy("a.jsonl", "c.jsonl")
+    assert main(["compare", "trm", "a.jsonl", "c.jsonl"]) == 0
+
+
+def test_scores_without_what_stands_beside_them_are_no_scores(files, capsys):
+    assert main(["score", "rovist_nr", "plain.jsonl", "--output", "plain.csv"]) == 0
+    (files / "plain.csv.json").unlink()
+    capsys.readouterr()
+    assert "FILE must have the column 'predictions' in every row" in refused(
+        capsys, "rovist_nr", "plain.csv", "same.jsonl"
+    )

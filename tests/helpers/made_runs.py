@@ -1,0 +1,21 @@
+"""Scores of made-up systems, as `vlgauge score --output` writes them."""
+
+import numpy as np
+
+
+def made_run(scores, metric="rovist_nr", ids=None, profile="paper", **more):
+    """The scores of one system by one metric."""
+    return {
+        "ids": list(range(len(scores))) if ids is None else list(ids),
+        f"{metric}_scores": [float(score) for score in scores],
+        f"{metric}_signature": f"{metric}|v:0.1.0|profile:{profile}",
+        **more,
+    }
+
+
+def three_systems(metric="rovist_nr", rows=40, seed=0):
+    """One system that is clearly higher than two that are nearly the same."""
+    rng = np.random.default_rng(seed)
+    base = rng.normal(size=rows)
+    shifts = {"high": 1.0, "low": 0.0, "low too": 0.01}
+    return {name: made_run(base + shift + 0.3 * rng.normal(size=rows), metric) for name, shift in shifts.items()}

@@ -1,0 +1,86 @@
+import pytest
+from made_runs import made_run, three_systems
+
+from vlgauge.leaderboard import compare
+from vlgauge.leaderboard.table import Cell, Table, differences_table, pairs_table, pvalue_text, render, systems_table
+
+HOSTILE = "a|b *c* _d_ <e> \x1b[2J & [f](javascript:g) {h}%$#~^\\\nnext"
+TABLE = Table(["name", "x ↑"], [[Cell(HOSTILE), Cell("-1 [2, 3]", bold=True, right=True)]], "over", ["under"])
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return compare(three_systems("frechet_bert"), ["frechet_bert"])
+
+
+def test_every_form_escapes_what_it_obeys():
+    safe = r"a\|b \*c\* \_d\_ \<e\> \\x1b[2J \& [f\](javascript:g) {h}%\$#\~^\\ next"
+    assert render(TABLE, "markdown") == f"over\n\n| name | x ↑ |\n| --- | ---: |\n| {safe} | **-1 [2, 3]** |\n\nunder"
+    latex = render(TABLE, "latex").splitlines()
+    assert latex[:4] == ["% over", r"\begin{tabular}{lr}", r"\hline", r"name & x $\uparrow$ \\"]
+    assert latex[5] == (
+        r"a|b *c* \_d\_ <e> \textbackslash{}x1b[2J \& [f](javascript:g) \{h\}\%\$\#\textasciitilde{}\textasciicircum{}"
+        r"\textbackslash{} next & \textbf{$-$1 [2, 3]} \\"
+    )
+    html = render(TABLE, "html")
+    assert "a|b *c* _d_ &lt;e&gt; \\x1b[2J &amp; [f]" in html
+    assert "<caption>over</caption>" in html
+    assert html.endswith("</table>\n<p>under</p>")
+    text = render(TABLE, "text").splitlines()
+    assert text[0] == "over"
+    assert text[2].startswith("name ")
+    assert len(text[3]) == len(text[4])
+    assert text[4].endswith("-1 [2, 3]")
+    assert "\x1b" not in "\n".join(text)
+
+
+def test_a_bracket_at_the_start_of_a_row_is_no_option_of_latex():
+    assert "\n{}[x] \\\\" in render(Table(["a"], [[Cell("[x]")]]), "latex")
+
+
+def test_the_first_group_is_bold_and_arrows_point_to_the_better_scores(comparison):
+    table = systems_table(comparison)
+    assert table.header == ["system", "frechet_bert ↓", "group", "n"]
+    assert {row[0].text: row[1].bold for row in table.rows} == {"low": True, "low too": True, "high": False}
+    assert [row[2].text for row in table.rows] == ["1", "1", "2"]
+    assert [line.startswith("frechet_bert|") for line in table.notes] == [False, False, True]
+
+
+def test_groups_that_are_drawn_whole_are_told():
+    runs = {"a": made_run([1, 2]), "b": made_run([2, 2])}
+    note = systems_table(compare(runs, ["rovist_nr"], groups={"0": 1, "1": 1})).notes[0]
+    assert note.endswith("2 rows in 1 groups, which are drawn whole, 10000 samples, seed 0.")
+
+
+def test_pairs_name_the_better_system(comparison):
+    better = {row[1].text: row[-1].text for row in pairs_table(comparison).rows}
+    assert better == {"high - low": "low", "high - low too": "low too", "low - low too": "not told apart"}
+
+
+def test_undefined_rows_are_counted_and_means_of_one_row_have_no_interval():
+    runs = {"a": made_run([1, float("nan")]), "b": made_run([2, float("nan")])}
+    row = systems_table(compare(runs, ["rovist_nr"])).rows[0]
+    assert [cell.text for cell in row] == ["b", "2.0000", "1", "1 (+1 undefined)"]
+
+
+def test_rows_that_differ_name_the_better_one(comparison):
+    (compared,) = comparison.metrics
+    texts = {"high": {str(row): f"text {row}" for row in range(40)}}
+    table = differences_table(comparison, compared, compared.pairs[0], 2, texts)
+    assert table.header == ["id", "high", "low", "difference", "better", "text of high"]
+    assert [row[4].text for row in table.rows] == ["low", "low"]
+    assert table.rows[0][5].text == f"text {table.rows[0][0].text}"
+    ties = compare({"a": made_run([1, 2]), "b": made_run([1, 2])}, ["rovist_nr"])
+    empty = differences_table(ties, ties.metrics[0], ties.metrics[0].pairs[0], 2, {})
+    assert empty.caption == "Rows in which a and b differ most by rovist_nr ↑: none, they tie in every row"
+    assert render(empty, "text")
+
+
+@pytest.mark.parametrize(("pvalue", "text"), [(0.05, "0.0500"), (0.00099, "9.9e-04"), (float("nan"), "nan")])
+def test_small_pvalues_keep_their_digits(pvalue, text):
+    assert pvalue_text(pvalue) == text
+
+
+def test_unknown_form():
+    with pytest.raises(ValueError, match="`form` must be one of 'text', 'markdown', 'latex', 'html', got 'pdf'"):
+        render(TABLE, "pdf")
