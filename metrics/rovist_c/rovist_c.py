@@ -198,8 +198,8 @@ class RovistC(base.StoryMetric):
                 progress=self.progress,
             )
         except loading.PairTooLong as error:
-            places = ((i, k, step) for i, story in enumerate(stories) for k, step in enumerate(story))
-            i, k = next((i, k) for i, k, step in places if (step.first, step.second) == error.pair)
+            numbered = ((i, k, step) for i, story in enumerate(stories) for k, step in enumerate(story))
+            i, k = next((i, k) for i, k, step in numbered if (step.first, step.second) == error.pair)
             raise ValueError(
                 f"`predictions[{i}]` must have sentence pairs of at most {error.maximum} tokens, got {error.n_tokens} "
                 f'in pair {k}; `truncation="auto"` cuts it'

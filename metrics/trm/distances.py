@@ -105,14 +105,14 @@ def cosine_matrices(captions: Captions, vectors: CaptionVectors) -> Matrices:
         captions: Captions of each example in the order of `vectors`.
         vectors: Their vectors.
     """
-    place = {
+    row_of = {
         caption: int(row)
         for pooled, rows in zip(captions, vectors.positions, strict=True)
         for caption, row in zip(pooled, rows, strict=True)
     }
 
     def distances(texts: list[str]) -> Floats:
-        chosen = vectors.table[[place[text] for text in texts]].astype(np.float64)
+        chosen = vectors.table[[row_of[text] for text in texts]].astype(np.float64)
         with np.errstate(invalid="ignore"):  # 0/0 of a vector without direction: undefined
             chosen /= np.linalg.norm(chosen, axis=1, keepdims=True)
         matrix: Floats = 1.0 - chosen @ chosen.T
@@ -225,8 +225,8 @@ def zero_between_equal(distances: Floats, texts: list[list[Tokens]]) -> Floats:
     """The distances, with 0 between captions of equal tokens."""
     changed = distances.copy()
     for matrix, tokens in zip(changed, texts, strict=True):
-        place = {one: i for i, one in enumerate(dict.fromkeys(tokens))}
-        numbers = np.array([place[one] for one in tokens])
+        index = {one: i for i, one in enumerate(dict.fromkeys(tokens))}
+        numbers = np.array([index[one] for one in tokens])
         matrix[numbers[:, None] == numbers] = 0.0
     return changed
 
@@ -236,8 +236,8 @@ def _of_distinct(key: Callable[[str], Hashable], between: Callable[[list[Any]], 
 
     def spread(captions: Sequence[str]) -> Floats:
         keys = [key(caption) for caption in captions]
-        place = {one: i for i, one in enumerate(dict.fromkeys(keys))}
-        order = [place[one] for one in keys]
-        return between(list(place))[np.ix_(order, order)]
+        index = {one: i for i, one in enumerate(dict.fromkeys(keys))}
+        order = [index[one] for one in keys]
+        return between(list(index))[np.ix_(order, order)]
 
     return lambda examples: map(spread, examples)

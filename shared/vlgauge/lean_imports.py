@@ -4,6 +4,9 @@ While a library is imported, a part that is put off is an empty module in `sys.m
 from it an object that forwards. Afterwards the table of modules is as it was, so that anybody can import the part.
 Whoever asks a module of the library for such an object gets the real one: the parts are imported then, and a part that
 is missing on this machine fails as it always did.
+
+This is the one place where parts are put off. It stands on the lowest floor, since those who need it stand on several:
+`vlgauge.load` and the base of all metrics before the host is there, and the encoders before open_clip is.
 """
 
 from __future__ import annotations

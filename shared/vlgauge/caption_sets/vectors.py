@@ -38,9 +38,9 @@ def encoded_captions(
     predictions: CaptionSets, references: CaptionSets, encoder: TextEncoder, *, batch_size: int, progress: Progress
 ) -> CaptionVectors:
     """Vectors from an encoder, which sees each distinct caption of the call once."""
-    place, positions = _places(predictions, references)
-    table = encoder.encode(list(place), batch_size=batch_size, progress=progress)
-    return CaptionVectors(table, positions, encoder.identity)
+    row_of, rows = _vector_rows(predictions, references)
+    table = encoder.encode(list(row_of), batch_size=batch_size, progress=progress)
+    return CaptionVectors(table, rows, encoder.identity)
 
 
 def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings: Any) -> CaptionVectors:
@@ -53,18 +53,18 @@ def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings
             one array of shape ``(n_captions, d)`` per example.
 
     Raises:
-        ValueError: If a caption has no vector, or a shape is wrong; the message names the place.
+        ValueError: If a caption has no vector, or a shape is wrong; the message names the row.
     """
     if isinstance(embeddings, Mapping):
-        place, positions = _places(predictions, references, known=embeddings)
-        vectors = [_real(embeddings[caption], f"embeddings[{caption!r}]") for caption in place]
-        for caption, vector in zip(place, vectors, strict=True):
+        row_of, rows = _vector_rows(predictions, references, known=embeddings)
+        vectors = [_real(embeddings[caption], f"embeddings[{caption!r}]") for caption in row_of]
+        for caption, vector in zip(row_of, vectors, strict=True):
             if vector.shape != vectors[0].shape or vector.ndim != 1 or not vector.size:
                 raise ValueError(
                     f"`embeddings` must give every caption a vector of one length, got shape {vector.shape} for "
-                    f"{caption!r} and {vectors[0].shape} for {next(iter(place))!r}"
+                    f"{caption!r} and {vectors[0].shape} for {next(iter(row_of))!r}"
                 )
-        return CaptionVectors(np.stack(vectors) if vectors else np.zeros((0, 0)), positions, "given")
+        return CaptionVectors(np.stack(vectors) if vectors else np.zeros((0, 0)), rows, "given")
     if not isinstance(embeddings, (tuple, list)) or len(embeddings) != 2:
         raise ValueError(
             "`embeddings` must be a mapping from caption to vector, or a pair (candidates, references) of lists of "
@@ -86,22 +86,22 @@ def groups_of_equal_sizes(
         yield n, m, rows
 
 
-def _places(
+def _vector_rows(
     predictions: CaptionSets, references: CaptionSets, known: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, int], list[npt.NDArray[np.intp]]]:
-    """Number of each distinct caption, and per example the numbers of its pooled captions."""
-    place: dict[str, int] = {}
-    positions = []
-    for row, (candidates, refs) in enumerate(zip(predictions, references, strict=True)):
+    """Row of each distinct caption in the table of vectors, and per example the rows of its pooled captions."""
+    row_of: dict[str, int] = {}
+    rows = []
+    for example, (candidates, refs) in enumerate(zip(predictions, references, strict=True)):
         for name, captions in (("predictions", candidates), ("references", refs)):
             for i, caption in enumerate(captions):
                 if known is not None and caption not in known:
                     raise ValueError(
-                        f"`embeddings` must have a vector for `{name}[{row}][{i}]`, got none for {caption!r}"
+                        f"`embeddings` must have a vector for `{name}[{example}][{i}]`, got none for {caption!r}"
                     )
-                place.setdefault(caption, len(place))
-        positions.append(np.array([place[caption] for caption in (*candidates, *refs)], dtype=np.intp))
-    return place, positions
+                row_of.setdefault(caption, len(row_of))
+        rows.append(np.array([row_of[caption] for caption in (*candidates, *refs)], dtype=np.intp))
+    return row_of, rows
 
 
 def _checked_side(number: int, arrays: Any, captions: CaptionSets) -> list[npt.NDArray[np.floating]]:

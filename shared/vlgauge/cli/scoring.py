@@ -6,13 +6,16 @@ import argparse
 import ast
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vlgauge
 from vlgauge.catalog import metric_folder
 from vlgauge.cli.inputs import add_limits
 from vlgauge.media.tables import READERS, MissingColumn, Rows, take_column
 from vlgauge.settings import PROFILES, nearest, setting_names
+
+if TYPE_CHECKING:
+    from vlgauge.base import Metric
 
 COLUMNS = ("predictions", "references", "images", "videos", "styles")
 
@@ -155,7 +158,7 @@ def _put(settings: Settings, path: Sequence[str], value: Any, word: str) -> None
 
 def load_metrics(
     settings: Mapping[str, Settings], *, config: str | None = None, profile: str | None = None, quiet: bool = False
-) -> list[Any]:
+) -> list[Metric]:
     """The metrics with their settings.
 
     Args:
@@ -179,7 +182,9 @@ def load_metrics(
     return metrics
 
 
-def read_columns(rows: Rows, metrics: Sequence[Any], titles: Mapping[str, str | None]) -> dict[str, list[Any] | None]:
+def read_columns(
+    rows: Rows, metrics: Sequence[Metric], titles: Mapping[str, str | None]
+) -> dict[str, list[Any] | None]:
     """The cells of every column that a metric has, each read once; None for optional ones that are not there.
 
     Args:
@@ -212,7 +217,7 @@ def read_columns(rows: Rows, metrics: Sequence[Any], titles: Mapping[str, str | 
 
 
 def compute_all(
-    metrics: Sequence[Any], columns: Mapping[str, list[Any] | None], *, details: bool = False
+    metrics: Sequence[Metric], columns: Mapping[str, list[Any] | None], *, details: bool = False
 ) -> dict[str, dict[str, Any]]:
     """Result of each metric by its name.
 
@@ -223,7 +228,7 @@ def compute_all(
     for metric in metrics:
         own = {column.name: columns[column.name] for column in metric.columns}
         try:
-            results[metric.name] = metric.compute(**own, **_details(metric, details))
+            results[metric.name] = metric.compute(**own, **_details(metric, details)) or {}
         except (ValueError, TypeError) as error:
             if len(metrics) == 1:
                 raise
@@ -231,7 +236,7 @@ def compute_all(
     return results
 
 
-def _details(metric: Any, wanted: bool) -> dict[str, bool]:
+def _details(metric: Metric, wanted: bool) -> dict[str, bool]:
     if not wanted:
         return {}
     if "return_details" not in inspect.signature(metric._compute).parameters:

@@ -6,10 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vlgauge.files import parse_json, read_text
 from vlgauge.settings import one_of
+
+if TYPE_CHECKING:
+    from vlgauge.base import Metric
 
 MISSING = ("error", "nan")
 SEEN = ("images", "videos")
@@ -30,7 +33,7 @@ class Scores:
     signature: str = ""
 
 
-def metric_scores(metric: Any, columns: Mapping[str, list[Any]], *, missing: str = "error") -> list[Scores]:
+def metric_scores(metric: Metric, columns: Mapping[str, list[Any]], *, missing: str = "error") -> list[Scores]:
     """The families of scores that a metric gives the rows.
 
     Args:
@@ -53,7 +56,7 @@ def metric_scores(metric: Any, columns: Mapping[str, list[Any]], *, missing: str
             has = ", ".join(columns)
             raise ValueError(f"METRIC must be able to score {has}, got {metric.name}, which needs {column.name}")
     rows = _present(own, missing)
-    result = metric.compute(**{name: [cells[i] for i in rows] for name, cells in own.items()})
+    result = metric.compute(**{name: [cells[i] for i in rows] for name, cells in own.items()}) or {}
     n = len(columns["predictions"])
     families = [key.removesuffix("_scores") for key in result if key.endswith("_scores")]
     return [
