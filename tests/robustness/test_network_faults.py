@@ -20,7 +20,8 @@ from local_hub import COMMIT, be_online, own_environment
 
 import vlgauge
 from vlgauge import network
-from vlgauge.network import Limits, NetworkError
+from vlgauge.network import NetworkError, answers
+from vlgauge.network.answers import Limits
 from vlgauge.style.table_sources import fetched
 from vlgauge.weights.files import WeightsNotFound, hub_file_at, hub_folder
 
@@ -243,7 +244,7 @@ def hub(monkeypatch, tmp_path):
     server.address = f"http://127.0.0.1:{server.server_port}"
     server.cache = tmp_path / "place" / "cache"
     be_online(monkeypatch, server.address, server.cache)
-    monkeypatch.setattr(network, "LIMITS", Limits(WATCHDOG_SECONDS, WATCHDOG_SECONDS, 2000))
+    monkeypatch.setattr(answers, "LIMITS", Limits(WATCHDOG_SECONDS, WATCHDOG_SECONDS, 2000))
     yield server
     server.over.set()
     server.shutdown()
@@ -266,7 +267,7 @@ def fail(hub, monkeypatch):
     def begin(fault):
         hub.fault = fault
         if fault in IMPATIENT:
-            monkeypatch.setattr(network, "LIMITS", IMPATIENT[fault])
+            monkeypatch.setattr(answers, "LIMITS", IMPATIENT[fault])
 
     return begin
 
@@ -362,8 +363,8 @@ def test_a_digest_that_is_known_counts_more_than_the_announced_one(hub, tmp_path
 def received(monkeypatch, parts):
     """What comes of parts for each of which nine seconds were waited."""
     clock = itertools.count(0, 9)
-    monkeypatch.setattr(network, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    exchange = object.__new__(network._Exchange)
+    monkeypatch.setattr(answers, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    exchange = object.__new__(answers.Exchange)
     exchange.host, exchange._parts, exchange._limits = "it", queue.Queue(), Limits()
     exchange._is_left = threading.Event()
     for part in parts:
@@ -513,7 +514,7 @@ def test_a_list_that_is_no_json_or_too_long(hub, monkeypatch):
     hub.whole = True
     with pytest.raises(NetworkError, match="gave no JSON where a list was asked for"):
         network.hub_listing("me/model", COMMIT, ["*"])
-    monkeypatch.setattr(network, "_LIST_BYTES", 1000)
+    monkeypatch.setattr(answers, "_LIST_BYTES", 1000)
     with pytest.raises(NetworkError, match="gave a list of more than 1000 bytes"):
         network.hub_listing("me/model", COMMIT, ["*"])
 
@@ -640,7 +641,7 @@ def test_nothing_else_opens_a_door():
     sources = [*root.rglob("*.py"), *checkout.glob("metrics/**/*.py"), *checkout.glob("scripts/**/*.py")]
     found = []
     for path in sources:
-        if path == Path(network.__file__):
+        if path.parent == Path(network.__file__).parent:
             continue
         text = path.read_text("utf-8")
         for node in ast.walk(ast.parse(text)):
