@@ -2,6 +2,7 @@
 
 import ast
 import re
+from configparser import ConfigParser
 from functools import cache
 from pathlib import Path
 
@@ -69,6 +70,16 @@ def test_rooms_import_only_what_stands_below(capsys):
     configuration.configure()
     kept = lint_imports(config_filename=str(ROOT / "setup.cfg"), cache_dir=None)
     assert kept, capsys.readouterr().out
+
+
+def test_contributing_shows_the_floors_of_the_contract():
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg", "utf-8")
+    floors = config["importlinter:contract:floors"]["layers"].split("\n")[1:]
+    # Rooms in brackets are still to be built.
+    built = [[room for room in floor.split(" | ") if not room.startswith("(")] for floor in floors]
+    shown = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("```\n")[1].splitlines()
+    assert [line.split("  ")[0].split(" | ") for line in shown] == [floor for floor in built if floor]
 
 
 def test_nothing_of_the_package_is_imported_inside_a_function():
