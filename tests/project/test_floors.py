@@ -28,12 +28,6 @@ HOMES = {
     "ray": ("integrations/ray.py",),
 }
 
-# Files that still import a part of the package inside a function; the list only shrinks.
-LATE = """
-    cli/train training/rovist_c/corpora training/rovist_vg/command
-"""
-LATE_FILES = {f"shared/vlgauge/{path}.py" for path in LATE.split()}
-
 
 def name_of(path):
     return path.relative_to(ROOT).as_posix()
@@ -84,7 +78,7 @@ def test_contributing_shows_the_floors_of_the_contract():
 
 def test_nothing_of_the_package_is_imported_inside_a_function():
     found = {name_of(path): late_imports(tree_of(path)) for path in FILES}
-    assert {path: names for path, names in found.items() if names and path not in LATE_FILES} == {}
+    assert {path: names for path, names in found.items() if names} == {}
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=name_of)

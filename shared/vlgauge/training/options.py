@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from vlgauge.torch_use import missing_packages
+from vlgauge.training.loop import Recipe
 
 
-def add_run_options(parser: argparse.ArgumentParser, recipe: Mapping[str, Any]) -> None:
+def add_run_options(parser: argparse.ArgumentParser, recipe: Recipe) -> None:
     """Add an option for each number of the recipe, and those about the run."""
-    for name, default in recipe.items():
+    for name, default in asdict(recipe).items():
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(option, type=type(default), default=default, metavar="X", help=f"default: {default}")
     parser.add_argument("--device", default="auto", help="of torch (default: auto)")
@@ -22,6 +23,11 @@ def add_run_options(parser: argparse.ArgumentParser, recipe: Mapping[str, Any]) 
     parser.add_argument("--no-plot", dest="plot", action="store_false", help="draw no picture of the losses")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
     parser.add_argument("--about", default="", metavar="TEXT", help="a paragraph for the card")
+
+
+def recipe_of(options: argparse.Namespace) -> Recipe:
+    """The recipe that was chosen."""
+    return Recipe(**{name: getattr(options, name) for name in asdict(Recipe())})
 
 
 def add_overwrite(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:

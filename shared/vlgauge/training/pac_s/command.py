@@ -27,15 +27,14 @@ from vlgauge.training.pac_s.batches import BatchOrder, epoch_batches
 from vlgauge.training.pac_s.evaluation import Comparison, comparisons, margins
 from vlgauge.training.pac_s.heads import HeadLearner, hidden_features
 from vlgauge.training.pac_s.material import MISSING, Material, material_of
-from vlgauge.training.pac_s.options import Schedule, add_options, check_options, checkpoint_of
+from vlgauge.training.pac_s.options import Schedule, check_options, checkpoint_of
+from vlgauge.training.pac_s.options import add_options as add_options
 from vlgauge.training.pac_s.record import comparison_line, draw_losses, write_card, write_log
 from vlgauge.training.pac_s.rounds import LOSS, train_learner
 from vlgauge.training.pac_s.rows import Foil
 from vlgauge.training.pac_s.sources import test_pairs, training_rows
 from vlgauge.training.pac_s.towers import TowerLearner
 from vlgauge.writing import replacing
-
-__all__ = ["PURPOSE", "add_options", "advice", "run"]
 
 Learner: TypeAlias = HeadLearner | TowerLearner
 

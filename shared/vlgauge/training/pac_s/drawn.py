@@ -52,16 +52,16 @@ def scene_rows(n: int, seed: int, split: str, variants: int = 0) -> list[Row]:
         own = 1_000_003 * seed + number
         kinds = np.random.default_rng(own).permutation(FOIL_KINDS)[:variants]
         changes = [changed(scene, str(kind), own) for kind in kinds]
-        for place, each in enumerate([scene, *changes]):
+        for jitter, each in enumerate([scene, *changes]):
             # No content twice, or a row would be a wrong negative of another; and none of another split.
             if each is not None and each.split == split and each.key not in found:
-                found[each.key] = _row(each, own, place, str(number) if variants else None)
+                found[each.key] = _row(each, own, jitter, str(number) if variants else None)
     return list(found.values())
 
 
-def _row(scene: Scene, seed: int, place: int, group: str | None) -> Row:
+def _row(scene: Scene, seed: int, jitter: int, group: str | None) -> Row:
     caption, paraphrase = captions(scene, seed, n=2)
-    drawings = ScenePicture(scene, seed + place), ScenePicture(scene, seed + place + 1, _OTHER_STYLE)
+    drawings = ScenePicture(scene, seed + jitter), ScenePicture(scene, seed + jitter + 1, _OTHER_STYLE)
     return Row(drawings[0], caption, drawings[1], paraphrase, group)
 
 
@@ -74,8 +74,8 @@ def scene_foils(n: int, seed: int, draws: int = 1) -> list[Foil]:
         draws: How often each scene is drawn, worded and changed.
     """
     foils = []
-    for place, scene in enumerate(scenes(n, seed, "test") * draws):
-        draw, number = divmod(place, n)
+    for index, scene in enumerate(scenes(n, seed, "test") * draws):
+        draw, number = divmod(index, n)
         own = 1_000_003 * (seed + draw) + number
         picture, right = ScenePicture(scene, own), captions(scene, own)[0]
         for kind in FOIL_KINDS:

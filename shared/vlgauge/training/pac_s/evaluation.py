@@ -95,7 +95,7 @@ def other_captions(material: Material, seed: int) -> list[Foil]:
     for row in rows:
         others = rows[material.image[rows] != material.image[row]]
         other = rng.choice(others)
-        right, wrong = (material.texts[material.caption[place]] for place in (row, other))
+        right, wrong = (material.texts[material.caption[index]] for index in (row, other))
         if right != wrong:
             foils.append(Foil(material.pictures[material.image[row]], right, wrong, "another image's caption"))
     return foils

@@ -16,13 +16,14 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from vlgauge.encoders.pairs.classifier import longest_input, takes_segments
 from vlgauge.torch_use import resolved_device
 from vlgauge.training.loop import INTERRUPTED, Figures, Progressed, Recipe, train_epochs
-from vlgauge.training.options import add_run_options, check_packages, keep_finished
+from vlgauge.training.options import add_run_options, check_packages, keep_finished, recipe_of
 from vlgauge.training.report import draw, write_record
 from vlgauge.training.rovist_c import corpora, epochs, models, pairs, report
 
@@ -62,7 +63,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--base", metavar="MODEL", default=models.BASE, help=f"folder or Hub id (default: {models.BASE})"
     )
     parser.add_argument("--fresh", action="store_true", help="a small new model with a tokenizer of its own instead")
-    add_run_options(parser, asdict(DEFAULTS))
+    add_run_options(parser, DEFAULTS)
 
 
 def advice(options: argparse.Namespace) -> str:
@@ -100,10 +101,9 @@ def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     interrupted = options.output / INTERRUPTED
     if not interrupted.exists():
         keep_finished("OUT", (options.output / name for name in report.MAIN_FILES), overwrite=options.overwrite)
-    recipe = Recipe(**{name: getattr(options, name) for name in asdict(DEFAULTS)})
     device = resolved_device(options.device)
     corpus = read_corpus(options)
-    torch.manual_seed(recipe.seed)
+    torch.manual_seed(options.seed)
     if options.fresh:
         tokenizer, model, base = models.fresh_model(sentence for story in corpus.training for sentence in story)
     else:
@@ -112,7 +112,33 @@ def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     say(f"{base} on {device}: {corpus.name}; {len(training)} samples to train on, {len(validation)} to validate with")
     if options.restart:
         shutil.rmtree(interrupted, ignore_errors=True)
-    pad, progress = tokenizer.pad_token_id, False if options.no_progress else None
+    data = data_digest(base, training, validation)
+    keep = partial(report.save_model, options.output, tokenizer, model, half=options.half)
+    pad = tokenizer.pad_token_id
+    recipe, state = trained(options, model, training, validation, pad, data=data, device=device, keep=keep, say=say)
+    found = measured(options.output, tokenizer, model, corpus, validation, device)
+    for name, value in found.items():
+        say(f"{name.replace('_', ' ')}: {value}")
+    facts = {"base": base, "corpus": corpus.name, "training_samples": len(training), **found}
+    finish(options, recipe, corpus, state, facts)
+    shutil.rmtree(interrupted, ignore_errors=True)
+    say(f"wrote {options.output}")
+
+
+def trained(
+    options: argparse.Namespace,
+    model: Any,
+    training: pairs.Encoded,
+    validation: pairs.Encoded,
+    pad: int,
+    *,
+    data: str,
+    device: str,
+    keep: Callable[[], object],
+    say: Callable[[str], object],
+) -> tuple[Recipe, Progressed]:
+    """The recipe of the options, and how the training by it went; see `vlgauge.training.loop.train_epochs`."""
+    recipe, progress = recipe_of(options), False if options.no_progress else None
 
     def run_epoch(optimizer: Any, epoch: int) -> Figures:
         return epochs.run_epoch(model, training, optimizer, recipe, epoch, pad=pad, device=device, progress=progress)
@@ -121,25 +147,9 @@ def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
         loss, accuracy = epochs.evaluated(model, validation, pad=pad, device=device)
         return {"validation_loss": loss, "validation_accuracy": accuracy}
 
-    state = train_epochs(
-        model,
-        recipe,
-        run_epoch,
-        validated,
-        options.output,
-        data=data_digest(base, training, validation),
-        device=device,
-        keep=lambda: report.save_model(options.output, tokenizer, model, half=options.half),
-        say=say,
+    return recipe, train_epochs(
+        model, recipe, run_epoch, validated, options.output, data=data, device=device, keep=keep, say=say
     )
-    found = measured(options.output, tokenizer, model, corpus, validation, device)
-    for name, value in found.items():
-        say(f"{name.replace('_', ' ')}: {value}")
-    facts = {"base": base, "corpus": corpus.name, "training_samples": len(training), **found}
-
-    finish(options, recipe, corpus, state, facts)
-    shutil.rmtree(interrupted, ignore_errors=True)
-    say(f"wrote {options.output}")
 
 
 def data_digest(base: str, training: pairs.Encoded, validation: pairs.Encoded) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from vlgauge import scenes
+
 Stories = list[list[str]]
 
 ROC_SENTENCES = tuple(f"sentence{number}" for number in range(1, 6))
@@ -35,8 +37,8 @@ def read_vist(path: str | Path) -> Stories:
             f"every annotation, got {type(error).__name__}: {error}"
         ) from error
     stories: dict[str, list[tuple[int, str]]] = {}
-    for story, place, text in parts:
-        stories.setdefault(story, []).append((place, text))
+    for story, position, text in parts:
+        stories.setdefault(story, []).append((position, text))
     return cleaned([text for _, text in sorted(story, key=lambda part: part[0])] for story in stories.values())
 
 
@@ -83,8 +85,6 @@ def read_jsonl(path: str | Path) -> Stories:
 
 def drawn_stories(n: int, seed: int, split: str) -> Stories:
     """Sentences of stories about drawn scenes, see `vlgauge.scenes`."""
-    from vlgauge import scenes
-
     return cleaned(story.sentences for story in scenes.stories(n, seed=seed, split=split))
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.progress import quiet_transformers
+from vlgauge.training.rovist_c.pairs import LABELS
 from vlgauge.weights.files import hub_folder
-
-from .pairs import LABELS
 
 BASE = "albert/albert-large-v1"
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

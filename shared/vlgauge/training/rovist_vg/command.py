@@ -18,6 +18,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from vlgauge.text.word_lookup import mean_vectors, write_vectors
 from vlgauge.text.word_vectors import WordVectorFile, word_vector_file
 from vlgauge.torch_use import resolved_device
 from vlgauge.training.loop import INTERRUPTED, Figures, Progressed, Recipe, train_epochs
-from vlgauge.training.options import add_run_options, check_packages, keep_finished
+from vlgauge.training.options import add_run_options, check_packages, keep_finished, recipe_of
 from vlgauge.training.report import draw, write_record
 from vlgauge.training.rovist_vg import drawn, epochs, model, pairs, report, sides
 from vlgauge.training.rovist_vg.held_out import held_out
@@ -60,7 +61,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--encoder", metavar="NAME", help=f"a CLIP, frozen, or {VIT_NAME} (default; --scenes: the toy)")
     parser.add_argument("--vit", metavar="PATH", help="file or folder with the weights of the vision transformer")
     parser.add_argument("--width", type=int, default=1024, metavar="D", help="of the common space (default: 1024)")
-    add_run_options(parser, asdict(DEFAULTS))
+    add_run_options(parser, DEFAULTS)
 
 
 def advice(options: argparse.Namespace) -> str:
@@ -121,39 +122,18 @@ def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     device = resolved_device(options.device)
     found, corpus = read_pairs(options)
     vectors = word_vectors(options, found)
-    rows, kept = mean_vectors([pair.phrase for pair in found], vectors)
-    if not kept:
-        raise ValueError(f"no phrase has a word in {vectors.path.name}; pass word vectors of this language as --glove")
-    if len(kept) < len(found):
-        say(f"{len(found) - len(kept)} of {len(found)} pairs have no word in {vectors.path.name}: left out")
-    found = [found[i] for i in kept]
+    found, rows = with_vectors(found, vectors, say)
     torch.manual_seed(options.seed)
     images, net, config = image_side(options, found, vectors.width, device)
-    recipe = Recipe(**{name: getattr(options, name) for name in asdict(DEFAULTS)})
     data = data_digest(found, vectors, config)
     config["word_vectors"] = {"file": vectors.path.name, "sha256": vectors.sha256}
-    parts = sides.split_by_image([pair.image for pair in found], recipe.seed)
+    parts = sides.split_by_image([pair.image for pair in found], options.seed)
     training, validation = (sides.Side(images, torch.from_numpy(np.asarray(rows)), part) for part in parts)
     say(f"{corpus}: {len(training.rows)} pairs to train on, {len(validation.rows)} to validate with, on {device}")
-    epochs.check_sides(training, validation, recipe)
     if options.restart:
         shutil.rmtree(interrupted, ignore_errors=True)
-    progress = False if options.no_progress else None
-
-    def run_epoch(optimizer: Any, epoch: int) -> Figures:
-        return {"training_loss": epochs.run_epoch(net, training, optimizer, recipe, epoch, device, progress)}
-
-    state = train_epochs(
-        net,
-        recipe,
-        run_epoch,
-        lambda: {"validation_loss": epochs.validation_loss(net, validation, recipe, device)},
-        options.output,
-        data=data,
-        device=device,
-        keep=lambda: report.save_checkpoint(options.output, net, config, half=options.half),
-        say=say,
-    )
+    keep = partial(report.save_checkpoint, options.output, net, config, half=options.half)
+    recipe, state = trained(options, net, training, validation, data=data, device=device, keep=keep, say=say)
     about = {
         "corpus": corpus,
         "image_encoder": config["image_encoder"],
@@ -167,6 +147,48 @@ def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     write_report(options, state, about | {"recipe": {**asdict(recipe), "data": data}, "held_out": shares})
     shutil.rmtree(interrupted, ignore_errors=True)
     say(f"wrote {options.output}")
+
+
+def with_vectors(
+    found: Sequence[pairs.Pair], vectors: WordVectorFile, say: Callable[[str], object]
+) -> tuple[list[pairs.Pair], np.ndarray]:
+    """The pairs whose phrases have a word with a vector, and the vectors of the phrases.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    rows, kept = mean_vectors([pair.phrase for pair in found], vectors)
+    if not kept:
+        raise ValueError(f"no phrase has a word in {vectors.path.name}; pass word vectors of this language as --glove")
+    if len(kept) < len(found):
+        say(f"{len(found) - len(kept)} of {len(found)} pairs have no word in {vectors.path.name}: left out")
+    return [found[i] for i in kept], rows
+
+
+def trained(
+    options: argparse.Namespace,
+    net: Any,
+    training: sides.Side,
+    validation: sides.Side,
+    *,
+    data: str,
+    device: str,
+    keep: Callable[[], object],
+    say: Callable[[str], object],
+) -> tuple[Recipe, Progressed]:
+    """The recipe of the options, and how the training by it went; see `vlgauge.training.loop.train_epochs`."""
+    recipe, progress = recipe_of(options), False if options.no_progress else None
+    epochs.check_sides(training, validation, recipe)
+
+    def run_epoch(optimizer: Any, epoch: int) -> Figures:
+        return {"training_loss": epochs.run_epoch(net, training, optimizer, recipe, epoch, device, progress)}
+
+    def validated() -> Figures:
+        return {"validation_loss": epochs.validation_loss(net, validation, recipe, device)}
+
+    return recipe, train_epochs(
+        net, recipe, run_epoch, validated, options.output, data=data, device=device, keep=keep, say=say
+    )
 
 
 def data_digest(found: Sequence[pairs.Pair], vectors: WordVectorFile, config: Mapping[str, Any]) -> str:

@@ -13,8 +13,7 @@ from vlgauge.media.pictures import Box, CropPicture, SharedImage
 from vlgauge.scenes import Mention, SceneStory, Thing, stories
 from vlgauge.scenes.wording import background_phrase, mention_of, noun_phrase
 from vlgauge.text.word_vectors import UNKNOWN
-
-from .pairs import Pair
+from vlgauge.training.rovist_vg.pairs import Pair
 
 WIDTH = 48
 MARGIN = 0.3  # of the sides of a box that may be seen around it

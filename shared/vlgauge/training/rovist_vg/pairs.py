@@ -13,8 +13,7 @@ from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import Box, CropPicture, ImagePicture, Picture, SharedImage
 from vlgauge.regions.boxes import pixel_box
 from vlgauge.regions.sources import image_head
-
-from .function_words import content_words
+from vlgauge.training.rovist_vg.function_words import content_words
 
 COLUMNS = ("image_id", "noun_phrase", "bbox")
 _BOX = re.compile(r"\[\s*-?[\d.]+(\s*,\s*-?[\d.]+){3}\s*\]")
