@@ -80,6 +80,17 @@ def metric_facts(name: str) -> MetricFacts:
     return MetricFacts(name, **literals)
 
 
+def metric_title(name: str) -> str:
+    """Name of a metric for people, from its card; the plain name where it has none.
+
+    Raises:
+        ValueError: If there is no such metric.
+    """
+    card = metric_folder(name) / "README.md"
+    lines = card.read_text("utf-8").splitlines() if card.is_file() else []
+    return next((line.removeprefix("title:").strip() for line in lines if line.startswith("title:")), name)
+
+
 def extra_is_present(extra: str) -> bool:
     """Whether everything that an extra brings is installed; looks, imports none of it.
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "list": ("listing", "list the metrics"),
     "score": ("score", "score a file of examples"),
     "compare": ("compare", "compare systems on the same examples"),
+    "record": ("record", "check a file of records that `score --record` wrote"),
     "sensitivity": ("sensitivity", "p-values over numbers of candidates"),
     "style-fit": ("style:add_fit_options", "fit a style table for onlystyle and stylecider"),
     "style-report": (

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_result_target, write_result
+from vlgauge.cli.record import add_record_options, check_record_options, record_results
 from vlgauge.cli.scoring import (
     COLUMNS,
     add_scoring,
@@ -46,6 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("table", "json"), help="of what is printed (default: table)")
     parser.add_argument("--output", metavar="FILE", help=f"write the result, as {', '.join(RESULT_ENDINGS)}")
     parser.add_argument("--rows", type=int, default=20, metavar="N", help="rows in the table; 0 for all (default: 20)")
+    add_record_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -58,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError("--details must go without --format table, which has no place for them, or with --output FILE")
     settings = settings_by_metric(options.set, metric_list(names))  # wrong names are told before the file is read
     check_result_target(options.output, file, details=options.details)
+    check_record_options(options, file)
     rows = read_rows(file, options.input_format)
     ids = row_ids(rows, options.id)
     metrics = load_metrics(settings, config=options.config, profile=options.profile, quiet=options.no_progress)
@@ -68,6 +71,7 @@ def run(options: argparse.Namespace) -> int:
         record |= result
     if options.output:
         write_result(options.output, record)
+    record_results(results, options)
     if options.format == "json" or (options.details and options.format is None and not options.output):
         print(to_json(record))
     else:

@@ -9,15 +9,23 @@ from vlgauge.leaderboard.comparison import (
     rank_groups,
     rows_that_differ,
 )
+from vlgauge.leaderboard.records import Dataset, Model, Record, Source, append_records, read_records, record_of
 from vlgauge.leaderboard.runs import read_run
 
 __all__ = [
     "Comparison",
+    "Dataset",
     "MetricComparison",
+    "Model",
     "Pair",
+    "Record",
+    "Source",
     "System",
+    "append_records",
     "compare",
     "rank_groups",
+    "read_records",
     "read_run",
+    "record_of",
     "rows_that_differ",
 ]

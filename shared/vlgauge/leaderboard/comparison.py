@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -12,7 +11,7 @@ from typing import TypeAlias
 from vlgauge.catalog import metric_facts
 from vlgauge.leaderboard.runs import Run, numbers, row_keys
 from vlgauge.results import mean_of_defined
-from vlgauge.settings import nearest, shown
+from vlgauge.settings import nearest, shown, warn
 from vlgauge.signatures import parse_signature
 from vlgauge.statistics import Interval, PairedTest, bootstrap_intervals, holm, paired_tests
 
@@ -281,10 +280,9 @@ def _kind(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[in
             f"`runs` must have {metric}_excess_scores where systems have unequal numbers of captions, got none; score "
             f"with --set pvalue=auto"
         )
-    warnings.warn(
+    warn(
         f"the scores of {metric} can only be compared if every system has as many captions per row as the others, "
-        f"which files of scores do not tell; score with --set pvalue=auto to compare the excess over the null",
-        stacklevel=3,
+        f"which files of scores do not tell; score with --set pvalue=auto to compare the excess over the null"
     )
     return "score"
 

@@ -1,0 +1,72 @@
+"""`vlgauge score --record` and `vlgauge record check`."""
+
+import json
+
+import pytest
+
+from vlgauge.cli import main
+from vlgauge.leaderboard import read_records
+
+WORDS = ["--record", "results.jsonl", "--model", "org/teller", "--dataset", "org/vist", "--split", "test"]
+
+
+@pytest.fixture(autouse=True)
+def stories(tmp_path, monkeypatch):
+    """A file of stories in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"id": i, "predictions": text} for i, text in enumerate(("A dog ran. A dog sat.", "One.", "We left. We ate."))
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return tmp_path
+
+
+def score(*words):
+    return main(["score", "rovist_nr", "rows.jsonl", *words])
+
+
+def test_a_score_is_recorded_once_and_checked(capsys):
+    assert score(*WORDS, "--model-name", "Teller", "--source-url", "https://x.org/s", "--source-org", "org") == 0
+    assert "recorded in results.jsonl: rovist_nr" in capsys.readouterr().err
+    (record,) = read_records("results.jsonl")
+    assert (record.model.name, record.dataset.name, record.dataset.config) == ("Teller", "vist", "default")
+    assert (record.n, record.undefined, record.higher_is_better, record.source.org) == (2, 1, True, "org")
+    assert score(*WORDS, "--model-name", "Teller", "--source-url", "https://x.org/s", "--source-org", "org") == 0
+    assert "nothing, as all was there already" in capsys.readouterr().err
+    assert main(["record", "check", "results.jsonl"]) == 0
+    out = capsys.readouterr().out
+    assert "1 record, which is right" in out
+    assert "org/teller" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (WORDS[:2], "--record must come with --model, --dataset, --split, which were left out"),
+        (WORDS[:-2], "--record must come with --split, which was left out"),
+        (["--model-name", "x"], "--model-name must come with --record FILE, which was left out"),
+        ([*WORDS, "--source-name", "x"], "must come with --source-url, which was left out"),
+        ([*WORDS, "--date", "today"], "`date` must be a date by ISO 8601"),
+        (
+            [*WORDS[:2], "--model", "teller", *WORDS[4:]],
+            "`model.id` must be an id of the Hub, owner/name, got 'teller'",
+        ),
+        ([*WORDS, "--model-revision", "main"], "`model.revision` must be a commit of 40 hexadecimal digits or null"),
+        (["--record", "results.csv", *WORDS[2:]], "--record must end in .jsonl, got 'results.csv'"),
+        (["--record", "rows.jsonl", *WORDS[2:]], "--record must be another file than FILE"),
+        (["--record", "bad.jsonl", *WORDS[2:]], "line 1 of 'bad.jsonl': `record` lacks schema, metric"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused_before_the_work(stories, capsys, words, message):
+    (stories / "bad.jsonl").write_text("{}\n", encoding="utf-8")
+    assert score(*words) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert message in err
+    assert not (stories / "results.jsonl").exists()
+
+
+def test_a_file_that_is_wrong_fails_the_check(stories, capsys):
+    (stories / "bad.jsonl").write_text("{}\n", encoding="utf-8")
+    assert main(["record", "check", "bad.jsonl"]) == 2
+    assert "line 1 of 'bad.jsonl'" in capsys.readouterr().err

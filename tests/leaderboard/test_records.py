@@ -1,0 +1,157 @@
+import dataclasses
+import json
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from made_runs import made_run
+
+from vlgauge.leaderboard import Dataset, Model, Source, append_records, read_records, record_of
+from vlgauge.statistics import bootstrap_interval
+
+MODEL = Model("org/teller", "Teller", "a" * 40)
+DATASET = Dataset("org/vist", "VIST", "default", "test", "b" * 40)
+SOURCE = Source("https://example.org/scores", "Per-story scores", org="org")
+LINE = (
+    '{"schema": 1, "metric": "rovist_nr", "title": "RoViST-NR", "version": "0.1.0", "value": 0.5, "ci": {"low": 0.25, '
+    '"high": 0.75, "level": 0.95, "method": "bootstrap", "resamples": 10000, "seed": 0}, "n": 3, "undefined": 1, '
+    '"higher_is_better": true, "profile": "paper", "model": {"id": "org/teller", "name": "Teller", "revision": "'
+    + 40 * "a"
+    + '"}, "dataset": {"id": "org/vist", "name": "VIST", "config": "default", "split": "test", "revision": "'
+    + 40 * "b"
+    + '"}, "signature": "rovist_nr|v:0.1.0|profile:paper", "date": "2026-11-20", "source": {"url": '
+    '"https://example.org/scores", "name": "Per-story scores", "org": "org"}, "notes": null}\n'
+)
+
+
+def record(scores=(0.25, 0.5, 0.75, math.nan), **options):
+    options = {"date": "2026-11-20", "source": SOURCE} | options
+    return record_of(made_run(scores), "rovist_nr", options.pop("model", MODEL), DATASET, **options)
+
+
+def test_a_line_has_every_key_in_order(tmp_path):
+    assert record().line() == LINE
+    assert append_records(tmp_path / "results.jsonl", [record()]) == [record()]
+    assert (tmp_path / "results.jsonl").read_text("utf-8") == LINE
+    assert read_records(tmp_path / "results.jsonl") == [record()]
+
+
+def test_the_interval_is_that_of_the_defined_scores():
+    ours, expected = record().ci, bootstrap_interval([0.25, 0.5, 0.75])
+    assert (ours.low, ours.high, ours.resamples) == (expected.low, expected.high, expected.resamples)
+    assert record([1.0, math.nan]).ci is None
+
+
+def test_what_is_optional_may_be_null(tmp_path):
+    bare = record(source=None, model=Model("org/teller", "Teller"), notes="by hand")
+    append_records(tmp_path / "r.jsonl", [bare])
+    assert read_records(tmp_path / "r.jsonl") == [bare]
+    assert '"source": null, "notes": "by hand"' in bare.line()
+
+
+def test_floats_and_letters_come_back_as_they_are(tmp_path):
+    own = record([0.1, 0.2, 1e-17], model=Model("org/teller", "Erzähler \u2028 2"))
+    append_records(tmp_path / "r.jsonl", [own])
+    (back,) = read_records(tmp_path / "r.jsonl")
+    assert back == own
+    assert back.value == math.fsum([0.1, 0.2, 1e-17]) / 3
+
+
+def test_a_record_is_added_once_and_never_replaced(tmp_path):
+    path = tmp_path / "results.jsonl"
+    assert append_records(path, [record()]) == [record()]
+    assert append_records(path, [record(date="2026-11-21")]) == []
+    other = record(model=dataclasses.replace(MODEL, revision=None))
+    assert append_records(path, [record(), other]) == [other]
+    with pytest.raises(ValueError, match=r"one for rovist_nr, org/teller and org/vist with another value and ci and n"):
+        append_records(path, [record([1.0, 2.0])])
+    assert path.read_text("utf-8") == LINE + other.line()
+
+
+def test_a_last_line_without_an_end_is_ended(tmp_path):
+    path = tmp_path / "results.jsonl"
+    path.write_text(LINE.rstrip("\n"), encoding="utf-8")
+    other = record(notes=None, model=Model("org/other", "Other"))
+    append_records(path, [other])
+    assert path.read_text("utf-8") == LINE + other.line()
+
+
+def test_no_record_of_several_writers_is_lost(tmp_path):
+    path = tmp_path / "results.jsonl"
+    own = [record(model=Model(f"org/m{i}", f"m{i}")) for i in range(12)]
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda one: append_records(path, [one]), own))
+    assert {one.model.id for one in read_records(path)} == {one.model.id for one in own}
+
+
+def changed(**values):
+    content = json.loads(LINE)
+    for key, value in values.items():
+        *path, last = key.split("__")
+        inner = content
+        for step in path:
+            inner = inner[step]
+        if value is ...:
+            del inner[last]
+        else:
+            inner[last] = value
+    return json.dumps(content)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (changed(schema=2), "`schema` must be 1, the only one that there is, got 2"),
+        (changed(schema=True), "`schema` must be 1"),
+        (changed(value=..., n=...), "`record` lacks value, n"),
+        (changed(extra=1), "`record` has 'extra', which is none of its keys"),
+        (changed(model__extra=1, model__id=...), "`model` lacks id and has 'extra', which is none of its keys"),
+        (changed(value=math.nan), "`value` must be a finite number, got nan"),
+        (changed(value=math.inf), "`value` must be a finite number, got inf"),
+        (changed(value=True), "`value` must be a finite number, got True"),
+        (changed(ci__low=math.nan), "`ci.low` must be a finite number, got nan"),
+        (changed(ci__low=0.9), "`ci` must have its low end first and a level between 0 and 1"),
+        (changed(n=-1), "`n` must be a whole number of at least 0, got -1"),
+        (changed(higher_is_better=1), "`higher_is_better` must be true or false, got 1"),
+        (changed(profile="toy"), "`profile` must be paper or embedded, got 'toy'"),
+        (changed(profile="embedded"), "`profile` must be that of the signature, 'paper', got 'embedded'"),
+        (changed(version="0.2"), "`version` must be that of the signature, '0.1.0', got '0.2'"),
+        (changed(metric="trm"), "`metric` must be that of the signature, 'rovist_nr', got 'trm'"),
+        (changed(metric="../x"), "`metric` must be the name of a metric, got"),
+        (changed(title=" "), "`title` must be a text, got ' '"),
+        (changed(model="org/teller"), "`model` must be an object, got 'org/teller'"),
+        (changed(model__id="teller"), "`model.id` must be an id of the Hub, owner/name, got 'teller'"),
+        (changed(model__revision="main"), "`model.revision` must be a commit of 40 hexadecimal digits or null"),
+        (changed(dataset__id="a/../b"), "`dataset.id` must be an id of the Hub"),
+        (changed(dataset__split=None), "`dataset.split` must be a text, got None"),
+        (changed(signature="x|y"), "`signature` must be the signature of a result"),
+        (changed(date="20 Nov 2026"), "`date` must be a date by ISO 8601, such as 2026-11-20, got '20 Nov 2026'"),
+        (changed(source__url="ftp://x"), "`source.url` must begin with https:// and have no blanks, got 'ftp://x'"),
+        (changed(source__url=...), "`source` lacks url"),
+        (changed(source__user="me"), "`source` must name a user or an org, got both"),
+        (changed(notes=3), "`notes` must be a text, got 3"),
+        ("[1]", "`record` must be an object, got [1]"),
+        ("{", "FILE must hold JSON"),
+        (LINE.strip(), "must have one record per metric, signature, model and data set, got lines 1 and 3 of"),
+    ],
+)
+def test_what_is_no_record_is_told_with_its_line(tmp_path, line, message):
+    path = tmp_path / "results.jsonl"
+    path.write_text(f"{LINE}\n{line}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"line.* 3") as caught:
+        read_records(path)
+    assert message in str(caught.value)
+    with pytest.raises(ValueError, match=r"line.* 3"):
+        append_records(path, [record()])
+    assert path.read_text("utf-8") == f"{LINE}\n{line}\n"
+
+
+def test_an_undefined_value_is_not_recorded():
+    with pytest.raises(ValueError, match=r"`rovist_nr_scores` must be defined for at least one example to be recorded"):
+        record([math.nan])
+
+
+@pytest.mark.parametrize("options", [{"date": "soon"}, {"model": Model("teller", "x")}, {"source": Source("x")}])
+def test_what_no_record_can_hold_is_refused_at_once(options):
+    with pytest.raises(ValueError, match=r"`(date|model\.id|source\.url)` must"):
+        record(**options)
