@@ -5,7 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from vlgauge.clip_score.emscore import Bags, best_frames, fine_scores, matches, reference_terms, weighted_means
+from vlgauge.clip_score.emscore import (
+    Bags,
+    Matches,
+    best_frames,
+    fine_scores,
+    matches,
+    mean_frames,
+    reference_terms,
+    scores_with_references,
+    weighted_means,
+)
 from vlgauge.clip_score.formula import unit_rows
 
 
@@ -152,8 +162,6 @@ def test_precision_and_recall_that_cancel():
 
 
 def test_terms_of_references():
-    from vlgauge.clip_score.emscore import Matches
-
     fine, coarse = np.array([0.2, 0.8, 0.4]), np.array([0.9, 0.1, 0.4])
     found = Matches(fine, fine, fine, coarse)
     groups = np.array([0, 0, 2])
@@ -162,6 +170,21 @@ def test_terms_of_references():
     assert released == pytest.approx([(0.8 + 0.9) / 2, math.nan, 0.4], nan_ok=True)
     assert joint == pytest.approx([0.55, math.nan, 0.4], nan_ok=True)
     assert best.tolist() == same.tolist() == [0, -1, 2]
+
+
+def test_a_score_with_references_is_the_mean_of_both():
+    assert scores_with_references(np.array([0.2, 0.4]), np.array([0.6, math.nan])) == pytest.approx(
+        [0.4, math.nan], nan_ok=True
+    )
+
+
+def test_a_video_is_its_mean_frame():
+    frames = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [1.0, 0.0], [-1.0, 0.0]], dtype=np.float32)
+    means = mean_frames(frames, np.array([0, 2, 1, 0, 2]))
+    half = math.sqrt(0.5)
+    wanted = [[math.nan] * 2, [half, half], [0.6, 0.8], [math.nan] * 2, [math.nan] * 2]
+    assert means == pytest.approx(np.array(wanted), abs=1e-6, nan_ok=True)
+    assert mean_frames(frames[:0], np.zeros(1, dtype=np.intp)).shape == (1, 2)
 
 
 def test_no_pairs():

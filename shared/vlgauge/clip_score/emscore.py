@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.clip_score.formula import Floats, Positions, Vectors, group_maxima, pair_cosines
+from vlgauge.clip_score.formula import Floats, Positions, Vectors, group_maxima, pair_cosines, unit_rows
 
 _NUMBERS = 2**22  # numbers gathered at once: 16 MB of float32
 
@@ -62,6 +62,21 @@ class Matches:
         """(fine + coarse) / 2 (Sarto et al., 2023, Eq. 5); range about -1..1, higher is better."""
         full: Floats = (self.fine + self.coarse) / 2
         return full
+
+
+def mean_frames(frames: Vectors, sizes: Positions) -> Vectors:
+    """V of each video, the mean of its frames divided by its length, shape ``(n_videos, d)``; NaN without frames.
+
+    Args:
+        frames: shape ``(n_frames, d)``, the frames of all videos, rows of unit norm.
+        sizes: shape ``(n_videos,)``, frames of each.
+    """
+    means: Vectors = np.full((len(sizes), frames.shape[1]), np.nan, dtype=np.float32)
+    there = np.flatnonzero(sizes)
+    if len(there):
+        sums = np.add.reduceat(frames, (np.cumsum(sizes) - sizes)[there])
+        means[there] = unit_rows(sums / sizes[there, None])
+    return means
 
 
 def matches(left: Bags, right: Bags, pairs: tuple[Positions, Positions], *, batch: int | None = None) -> Matches:

@@ -7,8 +7,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vlgauge.clip_score.emscore import Bags, Matches, best_frames, matches, reference_terms, scores_with_references
-from vlgauge.clip_score.formula import Floats, Positions, group_maxima, group_means, unit_rows
+from vlgauge.clip_score.emscore import (
+    Bags,
+    Matches,
+    best_frames,
+    matches,
+    mean_frames,
+    reference_terms,
+    scores_with_references,
+)
+from vlgauge.clip_score.formula import Floats, Positions, group_maxima, group_means
 from vlgauge.clip_score.image_rows import Scored, best_references
 from vlgauge.clip_score.text_rows import TextRows
 from vlgauge.clip_score.token_idf import Idf
@@ -88,13 +96,8 @@ def video_bags(
     sizes = np.array([len(bag) for bag in kept], dtype=np.intp)
     flat = np.array([frame for bag in kept for frame in bag], dtype=np.intp)
     rows = seen[flat] if len(flat) else np.zeros((0, width), np.float32)
-    wholes = np.full((len(bags), width), np.nan, dtype=np.float32)
-    there = np.flatnonzero(sizes)
-    if len(there):
-        sums = np.add.reduceat(rows, (np.cumsum(sizes) - sizes)[there])
-        wholes[there] = unit_rows(sums / sizes[there, None])
     n_unreadable = sum(frames is None for frames in videos) + int(np.count_nonzero(broken[video_of]))
-    return Bags(rows, sizes, np.ones(len(rows)), wholes), video_of, n_unreadable
+    return Bags(rows, sizes, np.ones(len(rows)), mean_frames(rows, sizes)), video_of, n_unreadable
 
 
 def _distinct_frames(videos: Videos) -> tuple[list[Picture], list[list[int]]]:
