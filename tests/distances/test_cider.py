@@ -11,7 +11,14 @@ import pytest
 from folders import TESTS
 
 from vlgauge.distances import cider
-from vlgauge.distances.cider import DocumentFrequency, cider_d, cider_d_distances, ngram_counts, ngrams
+from vlgauge.distances.cider import (
+    DocumentFrequency,
+    cider_d,
+    cider_d_distances,
+    length_penalties,
+    ngram_counts,
+    ngrams,
+)
 from vlgauge.text.coco_tokens import coco_normalize
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))
@@ -261,3 +268,9 @@ def test_machine_captions_of_1000_images():
     assert found == pytest.approx(oracle["per_image"]["cider_d"], abs=1e-9)
     assert np.mean(found) == pytest.approx(oracle["corpus"]["cider_d"], abs=1e-12)
     assert np.mean(found) == pytest.approx(0.59979, abs=5e-6)
+
+
+def test_length_penalty():
+    found = length_penalties(np.array([5, 1, 0, 0, 13]), np.array([5, 0, 0, 7, 1]))
+    # Lengths are counted without the first token, so that one word is as long as none.
+    assert found == pytest.approx([1, 1, 1, math.exp(-36 / 72), math.exp(-144 / 72)], abs=1e-15)

@@ -7,7 +7,7 @@ import json
 import math
 import warnings
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 
 import folders
 from hypothesis import strategies as st
@@ -120,7 +120,13 @@ def columns_of(corpus):
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-@lru_cache(maxsize=1)
+@cache
+def golden_tables():
+    """The tables of the golden corpora, by name."""
+    return {name: StyleTable.fit(*columns_of(corpus)) for name, corpus in GOLDEN_CORPORA.items()}
+
+
+@cache
 def goemotions(shared_folder):
     """Train and test part of GoEmotions, and the table of the first."""
     parts = [read_goemotions(shared_folder / "data" / "goemotions" / f"{name}.tsv.gz") for name in ("train", "test")]

@@ -12,23 +12,9 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from style_definition import GOLDEN, columns_of
 
 from vlgauge.style import StyleTable, table_sources
 from vlgauge.weights.files import sha256_of
-
-
-@pytest.fixture(scope="module")
-def toy():
-    about = {"name": "toy", "source": "ours", "licence": "Apache-2.0"}
-    return StyleTable.fit(*columns_of(GOLDEN["toy"]["corpus"]), **about)
-
-
-@pytest.fixture
-def saved(toy, tmp_path):
-    path = tmp_path / "toy.parquet"
-    toy.save(path)
-    return path
 
 
 # -- sources ----------------------------------------------------------------------------------------------------------

@@ -1,18 +1,17 @@
-"""Tokenizers of the style table, and the keys of captions."""
+"""Tokenizers of the style table."""
 
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from style_definition import GOLDEN
+from style_definition import (
+    GOLDEN,
+)
 
-from vlgauge.style import StyleTable
-from vlgauge.style.counts import caption_keys
 from vlgauge.style.tokenizers import TOKENIZERS, tokenized, words_1
 
 
-# -- tokenizers -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("case", GOLDEN["tokenizer"]["cases"], ids=lambda case: ascii(case["text"]))
 def test_golden_tokens(case):
     assert words_1(case["text"]) == case["tokens"]
@@ -55,15 +54,3 @@ def test_equal_texts_are_tokenized_once(monkeypatch):
 def test_text_that_is_none_is_refused(texts, message):
     with pytest.raises(ValueError, match=message):
         tokenized(texts, "words-1")
-
-
-@pytest.mark.parametrize("case", GOLDEN["caption_key"], ids=lambda case: case["key"])
-def test_golden_caption_keys(case):
-    assert f"{caption_keys([case['tokens']])[0]:016x}" == case["key"]
-
-
-def test_progress_is_told():
-    told = []
-    rows = [f"word {i}" for i in range(1500)]
-    StyleTable.fit(rows, ["x", "y"] * 750, progress=lambda done, total: told.append((done, total)))
-    assert told == [(1024, 1500), (1500, 1500), (1, 4), (2, 4), (3, 4), (4, 4)]

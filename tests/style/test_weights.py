@@ -1,42 +1,23 @@
-"""N-gram ids, counts and weights of the style table."""
+"""Counts and weights of the style table."""
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
-from style_definition import CAPTIONS, CORPORA, GOLDEN, ORDERS, TOY, columns_of, definition_of, ngrams_of, table_of
+from style_definition import (
+    CORPORA,
+    GOLDEN,
+    ORDERS,
+    TOY,
+    columns_of,
+    definition_of,
+    ngrams_of,
+    table_of,
+)
 
 from vlgauge.style import StyleTable
 from vlgauge.style.weights import contrastive_weights, rows_among
-from vlgauge.text.ngrams import _check_room, vocabulary_and_ngrams
-
-
-@pytest.fixture(scope="module")
-def toy():
-    return StyleTable.fit(*columns_of(TOY["corpus"]))
-
-
-# -- ids and counts ---------------------------------------------------------------------------------------------------
-@given(st.lists(CAPTIONS, max_size=8))
-def test_ids_are_places_in_the_sorted_ngrams_of_all_captions(captions):
-    tokens, orders = vocabulary_and_ngrams(captions)
-    assert tokens == sorted(set().union(*map(set, captions)))
-    for n, sets in enumerate(orders, 1):
-        everything = sorted(set().union(*(ngrams_of(caption, n) for caption in captions)))
-        expected = [(i, everything.index(u)) for i, c in enumerate(captions) for u in sorted(ngrams_of(c, n))]
-        assert list(zip(sets.captions.tolist(), sets.ngrams.tolist(), strict=True)) == expected
-        assert len(sets.keys) == len(everything)
-        assert (np.diff(sets.keys) > 0).all()
-
-
-def test_ids_that_64_bits_cannot_hold_are_refused():
-    _check_room(2**31, 2**31)
-    with pytest.raises(
-        ValueError, match=r"`captions` must have fewer distinct n-grams, got 4294967296 x 2147483648 >= 2"
-    ):
-        _check_room(2**32, 2**31)
 
 
 @given(CORPORA)
@@ -68,7 +49,6 @@ def test_orders_without_any_ngram():
     assert table.score_matrix(["one", "one two", ""]).tolist() == [[0.5, -0.5], [0.0, 0.0], [0.0, 0.0]]
 
 
-# -- golden weights ---------------------------------------------------------------------------------------------------
 def test_golden_frequencies_and_ecdf(toy):
     for style, orders in TOY["document_frequencies_F"].items():
         for n, expected in orders.items():

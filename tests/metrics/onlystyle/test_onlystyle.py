@@ -1,57 +1,25 @@
-"""OnlyStyle: formulas, the scores of every style, leaving one out."""
+"""The module OnlyStyle: in sample, settings, results and explanations."""
 
+import copy
+import csv
 import json
-from fractions import Fraction
+import math
+import pickle
 from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from folders import EXAMPLES
 from style_definition import (
     ASYMMETRIC,
-    CAPTIONS,
-    CORPORA,
     GOLDEN,
-    GOLDEN_CORPORA,
     TOY,
     columns_of,
-    definition_of,
-    table_of,
+    goemotions,
 )
-from style_scores import ONLYSTYLE, VARIANTS, all_scores, own_scores, without_warning
+from style_scores import ONLYSTYLE, VARIANTS, without_warning
 
 import vlgauge
-from vlgauge.style import StyleTable
-from vlgauge.style.formula import onlystyle_scores, order_scores
-
-SECTIONS = {"toy": TOY, "asymmetric": ASYMMETRIC}
-
-
-@pytest.fixture(scope="module")
-def tables():
-    return {name: StyleTable.fit(*columns_of(corpus)) for name, corpus in GOLDEN_CORPORA.items()}
-
-
-@pytest.fixture(scope="module")
-def load():
-    return lambda config=None, **options: vlgauge.load("onlystyle", config, keep_in_memory=True, **options)
-
-
-def floats(fractions):
-    return {name: float(Fraction(value)) for name, value in fractions.items()}
-
-
-# -- worked by hand ---------------------------------------------------------------------------------------------------
-def test_mean_over_an_order_and_over_the_orders():
-    # Caption 0 has two unigrams and a bigram, caption 1 nothing, caption 2 one unigram.
-    first = order_scores(np.array([0.5 + 0.25, 0.0, -0.5]), np.array([2, 0, 1]))
-    second = order_scores(np.array([0.125, 0.0, 0.0]), np.array([1, 0, 0]))
-    none = order_scores(np.zeros(3), np.array([0, 0, 0]))
-    assert (first.tolist(), second.tolist(), none.tolist()) == ([0.375, 0, -0.5], [0.125, 0, 0], [0, 0, 0])
-    means, sizes = np.stack([first, second, none, none]), np.array([[2, 0, 1], [1, 0, 0], [0, 0, 0], [0, 0, 0]])
-    assert onlystyle_scores(means, sizes).tolist() == [0.25, 0.0, -0.5]
-    assert onlystyle_scores(means, sizes, "four").tolist() == [0.125, 0.0, -0.125]
 
 
 def test_ranks_and_best_styles():
@@ -62,112 +30,6 @@ def test_ranks_and_best_styles():
     assert [[style for style, _ in row] for row in best] == [["b", "c"], ["a", "b"], ["a", "b"]]
     assert best[0] == [["b", 0.3], ["c", 0.2]]
     assert [len(row) for row in ONLYSTYLE.best_styles(matrix, ["a", "b", "c"], 9)] == [3, 3, 3]
-
-
-@pytest.mark.parametrize("section", SECTIONS)
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_golden_scores(tables, section, variant):
-    table = tables[section]
-    for row in SECTIONS[section]["onlystyle"]:
-        tokens = [row["caption"].split()]
-        expected = floats(row[variant])
-        assert dict(zip(table.styles, all_scores(table, tokens, variant)[0], strict=True)) == pytest.approx(
-            expected, abs=1e-12
-        )
-        for style, score in expected.items():
-            assert own_scores(table, tokens, [style], variant)[0] == pytest.approx(score, abs=1e-12)
-        for style, score in floats(row.get(f"{variant}_orders_four", {})).items():
-            assert own_scores(table, tokens, [style], variant, "four")[0] == pytest.approx(score, abs=1e-12)
-            column = table.style_id(style)
-            assert all_scores(table, tokens, variant, orders="four")[0, column] == pytest.approx(score, abs=1e-12)
-
-
-def test_repeated_ngrams_count_once(tables):
-    told_apart = 0
-    for row in TOY["onlystyle"]:
-        multiset = floats(row["paper_if_M_were_a_multiset"])
-        told_apart += multiset != pytest.approx(floats(row["paper"]))
-        assert own_scores(tables["toy"], [row["caption"].split()], ["A"])[0] == pytest.approx(
-            float(Fraction(row["paper"]["A"])), abs=1e-12
-        )
-    assert told_apart
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("row", GOLDEN["exclude_self"]["onlystyle"], ids=lambda r: f"{r['corpus']}-{r['caption']}")
-def test_golden_scores_with_one_left_out(tables, row, variant):
-    table, tokens = tables[row["corpus"]], [row["caption"].split()]
-    own = table.style_ids([row["target_style"]])
-    found = all_scores(table, tokens, variant, left_out_of=own)[0]
-    assert dict(zip(table.styles, found, strict=True)) == pytest.approx(floats(row[variant]), abs=1e-12)
-    alone = own_scores(table, tokens, [row["target_style"]], variant, exclude_self=True)[0]
-    assert alone == pytest.approx(floats(row[variant])[row["target_style"]], abs=1e-12)
-    assert bool(table.copies(tokens, own)[0]) is row["in_target_style"]
-
-
-# -- the definition ---------------------------------------------------------------------------------------------------
-@given(CORPORA, st.lists(CAPTIONS, min_size=1, max_size=4))
-@settings(deadline=None)
-def test_scores_equal_the_definition(rows, more):
-    table, definition = table_of(rows), definition_of(rows)
-    captions = [caption for caption, _ in rows[:3]] + more
-    for variant in VARIANTS:
-        for orders in ("available", "four"):
-            expected = [[float(definition.onlystyle(c, s, variant, orders)) for s in table.styles] for c in captions]
-            assert all_scores(table, captions, variant, orders=orders) == pytest.approx(np.array(expected), abs=1e-12)
-            for column, style in enumerate(table.styles):
-                found = own_scores(table, captions, [style] * len(captions), variant, orders)
-                assert found == pytest.approx([row[column] for row in expected], abs=1e-12)
-
-
-@given(CORPORA, st.lists(st.tuples(CAPTIONS, st.sampled_from(["x", "y", "zz"])), max_size=3))
-@settings(deadline=None)
-def test_leaving_one_out_equals_fitting_again(rows, more):
-    table, definition = table_of(rows), definition_of(rows)
-    examples = [*rows, *((caption, style) for caption, style in more if style in table.styles)]
-    captions, styles = [caption for caption, _ in examples], [style for _, style in examples]
-    own = table.style_ids(styles)
-    for variant in VARIANTS:
-        refitted = [definition.without(caption, style) for caption, style in examples]
-        expected = [
-            [float(fitted.onlystyle(caption, style, variant)) for style in table.styles]
-            for caption, fitted in zip(captions, refitted, strict=True)
-        ]
-        matrix = all_scores(table, captions, variant, left_out_of=own)
-        assert matrix == pytest.approx(np.array(expected), abs=1e-12)
-        alone = own_scores(table, captions, styles, variant, exclude_self=True)
-        assert alone == pytest.approx(matrix[np.arange(len(own)), own], abs=1e-12)
-
-
-# -- properties -------------------------------------------------------------------------------------------------------
-@given(CORPORA, st.lists(CAPTIONS, min_size=1, max_size=5))
-@settings(deadline=None)
-def test_bounds_sums_and_variants(rows, captions):
-    table = table_of(rows)
-    n = len(table.styles)
-    paper, authors = (all_scores(table, captions, variant) for variant in VARIANTS)
-    assert paper.sum(axis=1) == pytest.approx(np.zeros(len(captions)), abs=1e-12)
-    assert paper.min() >= -1 / n - 1e-12
-    assert paper.max() <= (n - 1) / n + 1e-12
-    assert authors.min() > -1 / (n - 1)
-    assert authors.max() <= 1 + 1e-12
-    if n == 2:
-        assert paper[:, 0] == pytest.approx(-paper[:, 1], abs=1e-12)
-
-
-@given(CORPORA, st.lists(CAPTIONS, min_size=1, max_size=5), st.randoms(use_true_random=False), st.integers(1, 3))
-@settings(deadline=None)
-def test_neither_order_nor_batch_matters(rows, captions, rng, size):
-    table, shuffled = table_of(rows), table_of(rng.sample(rows, len(rows)))
-    expected = all_scores(table, captions)
-    assert np.array_equal(all_scores(shuffled, captions), expected)
-    with patch("vlgauge.style.scoring.BLOCK", size):
-        assert np.array_equal(all_scores(table, captions), expected)
-    style = table.styles[0]
-    scores = own_scores(table, captions, [style] * len(captions))
-    for i, caption in enumerate(captions):
-        assert own_scores(table, [caption], [style])[0] == scores[i]
-    assert scores == pytest.approx(expected[:, 0], abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["onlystyle", "stylecider"])
@@ -195,3 +57,205 @@ def test_bounds_are_reached(tables, load):
     assert result["onlystyle_scores"] == pytest.approx([2 / 3, -1 / 3], abs=1e-15)
     result = load(table=tables["toy"], variant="authors").compute(predictions=["love", "love"], styles=["A", "B"])
     assert result["onlystyle_scores"] == pytest.approx([1, 0], abs=1e-15)
+
+
+def test_predictions_of_the_table_are_counted_in_one_warning(tables, load):
+    metric = load(table=tables["toy"])
+    texts = ["I love it!", "i love it", "the rain is calm", "new"]
+    with pytest.warns(
+        UserWarning, match="3 of 4 predictions are captions that the style table was fitted on"
+    ) as caught:
+        result = metric.compute(predictions=texts, styles=["A", "B", "A", "A"])
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert re_all(
+        str(caught[0].message), "their onlystyle is inflated", "`held_out=`, split by image", "`exclude_self=True`"
+    )
+    assert result["onlystyle_in_sample"] == 3
+
+
+def re_all(text, *parts):
+    return all(part in text for part in parts)
+
+
+def test_leaving_out_counts_them_without_a_warning(tables, load):
+    result = load(table=tables["toy"], exclude_self=True).compute(predictions=["i love it", "new"], styles=["A", "A"])
+    assert result["onlystyle_in_sample"] == 1
+    assert result["onlystyle_scores"] == pytest.approx([49 / 270, 0], abs=1e-12)
+
+
+def test_result_has_the_keys_of_every_metric(load, no_sockets):
+    result = load("demo").compute(predictions=["Two lovers.", "Stupid bus!", ""], styles=["romantic", "angry", "plain"])
+    scores = result["onlystyle_scores"]
+    assert list(result) == [
+        *("onlystyle", "onlystyle_scores", "onlystyle_undefined", "onlystyle_signature"),
+        *("onlystyle_in_sample", "onlystyle_no_evidence"),
+    ]
+    assert result["onlystyle"] == pytest.approx(sum(scores) / 3)
+    assert scores[0] > 0.1 < scores[1]
+    assert scores[2] == 0
+    assert {type(score) for score in scores} == {float}
+
+
+def test_signature_names_settings_and_table(tables, load):
+    table = tables["toy"]
+    result = load(table=table, top_k=1, return_style_matrix=True).compute(predictions=["it"], styles=["A"])
+    assert result["onlystyle_signature"] == (
+        f"onlystyle|v:{vlgauge.__version__}|profile:paper|config:default|orders:available|variant:paper|"
+        f"exclude_self:False|n:4|tok:words-1|styles:3|captions:6|table:{table.fingerprint}"
+    )
+    other = load("demo", variant="authors", orders="four", exclude_self=True).compute(
+        predictions=["it"], styles=["angry"]
+    )
+    assert "|config:demo|orders:four|variant:authors|exclude_self:True|" in other["onlystyle_signature"]
+
+
+def test_table_of_the_call_wins(tables, load):
+    metric = load(table=tables["asymmetric"])
+    given = metric.compute(predictions=["love"], styles=["A"], table=tables["toy"])
+    assert given["onlystyle"] == pytest.approx(2 / 3)
+    assert f"table:{tables['toy'].fingerprint}" in given["onlystyle_signature"]
+    named = load("demo").compute(predictions=["love"], styles=["A"], table=tables["toy"])
+    assert "|config:" not in named["onlystyle_signature"]
+    assert metric.compute(predictions=["chair"], styles=["witty"])["onlystyle"] > 0
+
+
+def test_table_from_a_file(tables, load, tmp_path):
+    tables["toy"].save(tmp_path / "toy.parquet")
+    for source in (tmp_path / "toy.parquet", str(tmp_path / "toy.parquet")):
+        assert load(table=source).compute(predictions=["love"], styles=["A"])["onlystyle"] == pytest.approx(2 / 3)
+        assert load().compute(predictions=["love"], styles=["A"], table=source)["onlystyle"] == pytest.approx(2 / 3)
+
+
+def test_a_metric_reads_its_file_once(tables, load, tmp_path):
+    path = tmp_path / "toy.parquet"
+    tables["toy"].save(path)
+    metric = load(table=path)
+    first = metric.compute(predictions=["love"], styles=["A"])
+    path.unlink()
+    assert metric.compute(predictions=["love"], styles=["A"]) == first
+
+
+@pytest.mark.parametrize("row", TOY["ranking"], ids=lambda row: row["caption"])
+def test_golden_rankings(tables, load, row):
+    metric = load(table=tables["toy"], top_k=3)
+    styles = list(row["rank_of"])
+    result = without_warning(metric, predictions=[row["caption"]] * 3, styles=styles)
+    assert [style for style, _ in result["onlystyle_top_styles"][0]] == row["ranking_paper"]
+    assert dict(zip(styles, result["onlystyle_rank"], strict=True)) == row["rank_of"]
+    assert result["onlystyle_top_styles"][0] == result["onlystyle_top_styles"][2]
+
+
+@pytest.mark.parametrize("orders", ["available", "four"])
+@pytest.mark.parametrize("exclude_self", [False, True])
+def test_matrix_and_ranks_of_a_call_with_many_rows(tables, load, exclude_self, orders):
+    table = tables["asymmetric"]
+    captions, styles = columns_of(ASYMMETRIC["corpus"])
+    captions, styles = captions * 500, styles * 500  # more than are scored at a time
+    captions[1] = captions[-1] = "dog lawn"  # too short for all orders
+    metric = load(table=table, top_k=1, return_style_matrix=True, exclude_self=exclude_self, orders=orders)
+    result = without_warning(metric, predictions=captions, styles=styles)
+    matrix = np.array(result["onlystyle_matrix"])
+    assert result["onlystyle_styles"] == list(table.styles)
+    assert matrix.shape == (5500, 4)
+    assert matrix[np.arange(5500), table.style_ids(styles)] == pytest.approx(result["onlystyle_scores"], abs=1e-12)
+    assert matrix[:1] == pytest.approx(matrix[11:12], abs=0)
+    assert result["onlystyle_rank"] == ONLYSTYLE.style_ranks(matrix, table.style_ids(styles)).tolist()
+    assert [row[0][1] for row in result["onlystyle_top_styles"]] == matrix.max(axis=1).tolist()
+    assert (matrix.argmax(axis=1) == table.style_ids(styles))[2:-1].all() == (not exclude_self)
+
+
+def test_explanation_by_hand(tables, load):
+    result = load(table=tables["toy"]).compute(predictions=["love love it zebra"], styles=["A"], return_details=True)
+    details = result["onlystyle_details"][0]
+    assert details["tokens"] == ["love", "love", "it", "zebra"]
+    # Order 1: love 2/3, it 1/10, zebra 0; order 2: love it 1/2 among three; orders 3 and 4: nothing known.
+    assert details["orders"] == pytest.approx([23 / 90, 1 / 6, 0, 0], abs=1e-12)
+    parts = {part["ngram"]: part["share"] for part in details["raised"]}
+    assert parts == pytest.approx({"love": 2 / 36, "love it": 1 / 24, "it": 1 / 120}, abs=1e-12)
+    assert list(parts) == ["love", "love it", "it"]
+    assert details["raised"][1] == {
+        **{"ngram": "love it", "order": 2, "df": 1, "occurrences": 1, "cng": 0.5},
+        "share": pytest.approx(1 / 24),
+    }
+    assert details["words"] == pytest.approx([1 / 36, 1 / 36 + 1 / 48, 1 / 48 + 1 / 120, 0], abs=1e-12)
+    assert (details["lowered"], details["unseen"]) == ([], 6)
+
+
+def test_combines_with_stylecider(tables):
+    import evaluate
+
+    members = [vlgauge.load(name, table=tables["toy"], keep_in_memory=True) for name in ("onlystyle", "stylecider")]
+    columns = {"predictions": ["i love"], "references": ["i love the rain"], "styles": ["A"]}
+    result = evaluate.combine(members).compute(**columns)
+    assert result["onlystyle"] == members[0].compute(**columns)["onlystyle"]
+    assert result["stylecider"] == members[1].compute(**columns)["stylecider"]
+
+
+def test_copies_score_alike(tables, load):
+    metric = load(table=tables["toy"])
+    expected = metric.compute(predictions=["love"], styles=["A"])
+    for twin in (copy.deepcopy(metric), pickle.loads(pickle.dumps(metric))):
+        assert twin.compute(predictions=["love"], styles=["A"]) == expected
+
+
+def test_rows_may_be_added_one_by_one(tables, load):
+    metric = load(table=tables["toy"])
+    for caption, style in (("love", "A"), ("hate", "B")):
+        metric.add(prediction=caption, style=style)
+    assert metric.compute()["onlystyle_scores"] == pytest.approx([2 / 3, 2 / 3])
+
+
+def test_demo_table_recognizes_the_examples(load):
+    with (EXAMPLES / "styled_captions.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    captions, styles, pictures = ([row[key] for row in rows] for key in ("caption", "style", "picture"))
+    assert {styles.count(style) for style in styles} == {40}
+    assert len(set(zip(styles, pictures, strict=True))) == len(rows) == 160
+    result = load("demo", top_k=1).compute(predictions=captions, styles=styles)
+    assert result["onlystyle_in_sample"] == 0
+    assert result["onlystyle_rank"].count(1) / 160 > 0.6  # by chance 0.25
+
+
+def test_goemotions(shared_folder, load):
+    _, test, table = goemotions(shared_folder)
+    expected = GOLDEN["goemotions"]
+    held_out = {variant: load(table=table, variant=variant, top_k=3) for variant in VARIANTS}
+    results = {
+        name: without_warning(metric, predictions=test.captions, styles=test.styles)
+        for name, metric in held_out.items()
+    }
+    for row in expected["test_rows"]:
+        assert test.styles[row["row"]] == row["style"]
+        for variant in VARIANTS:
+            score = results[variant]["onlystyle_scores"][row["row"]]
+            assert score == pytest.approx(row[f"onlystyle_{variant}"], rel=1e-9)
+        top = results["paper"]["onlystyle_top_styles"][row["row"]]
+        assert [style for style, _ in top] == [style for style, _ in row["top3_paper"]]
+        assert [score for _, score in top] == pytest.approx([score for _, score in row["top3_paper"]], rel=1e-9)
+        assert results["paper"]["onlystyle_rank"][row["row"]] == row["rank_of_style_paper"]
+    means = expected["means"]
+    assert results["paper"]["onlystyle"] == pytest.approx(means["onlystyle_paper_own_style_test"], rel=1e-9)
+    assert results["paper"]["onlystyle_in_sample"] == expected["test_captions_whose_tokens_occur_in_train"]
+
+
+def test_goemotions_in_sample_and_left_out(shared_folder, load):
+    train, _, table = goemotions(shared_folder)
+    expected = GOLDEN["goemotions"]
+    columns = {"predictions": train.captions, "styles": train.styles}
+    inside = without_warning(load(table=table), **columns)
+    outside = {v: load(table=table, variant=v, exclude_self=True).compute(**columns) for v in VARIANTS}
+    for row in expected["train_rows"]:
+        i = row["row"]
+        assert train.styles[i] == row["style"]
+        assert inside["onlystyle_scores"][i] == pytest.approx(row["onlystyle_paper"], rel=1e-9)
+        for variant in VARIANTS:
+            score = outside[variant]["onlystyle_scores"][i]
+            assert score == pytest.approx(row[f"onlystyle_{variant}_exclude_self"], rel=1e-9)
+    means = expected["means"]
+    assert inside["onlystyle"] == pytest.approx(means["onlystyle_paper_own_style_train_in_sample"], rel=1e-9)
+    assert outside["paper"]["onlystyle"] == pytest.approx(
+        means["onlystyle_paper_own_style_train_exclude_self"], rel=1e-9
+    )
+    assert inside["onlystyle_in_sample"] == len(train)
+    assert math.isclose(inside["onlystyle"], 0.494, abs_tol=0.005)

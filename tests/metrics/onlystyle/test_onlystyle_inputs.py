@@ -1,20 +1,8 @@
 """What OnlyStyle does with captions, styles and settings that are odd or wrong."""
 
 import pytest
-from style_definition import GOLDEN_CORPORA, columns_of
 
-import vlgauge
 from vlgauge.style import StyleTable
-
-
-@pytest.fixture(scope="module")
-def tables():
-    return {name: StyleTable.fit(*columns_of(corpus)) for name, corpus in GOLDEN_CORPORA.items()}
-
-
-@pytest.fixture(scope="module")
-def load():
-    return lambda config=None, **options: vlgauge.load("onlystyle", config, keep_in_memory=True, **options)
 
 
 # -- degenerate input -------------------------------------------------------------------------------------------------

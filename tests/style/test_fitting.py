@@ -7,18 +7,18 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from style_definition import CORPORA, TOY, columns_of, table_of
+from style_definition import (
+    CORPORA,
+    TOY,
+    columns_of,
+    table_of,
+)
 
 from vlgauge.style import StyleTable
 
 
-@pytest.fixture(scope="module")
-def toy():
-    return StyleTable.fit(*columns_of(TOY["corpus"]))
-
-
-# -- the table --------------------------------------------------------------------------------------------------------
-def test_facts(toy):
+def test_facts():
+    toy = StyleTable.fit(*columns_of(TOY["corpus"]))
     assert toy.captions_per_style == {"A": 2, "B": 2, "C": 2}
     assert (toy.tokenizer, toy.styles, toy.captions, toy.name) == ("words-1", ("A", "B", "C"), (2, 2, 2), None)
     assert repr(toy) == "<StyleTable 3 styles, 6 captions, 34 n-grams>"
@@ -170,3 +170,10 @@ def test_white_space_within_a_caption_changes_no_other_one(toy):
     captions, styles = columns_of(TOY["corpus"])
     odd = ["i\u2028love\u2029it", "i\tlove the\x85sun", *captions[2:]]
     assert StyleTable.fit(odd, styles).fingerprint == toy.fingerprint
+
+
+def test_progress_is_told():
+    told = []
+    rows = [f"word {i}" for i in range(1500)]
+    StyleTable.fit(rows, ["x", "y"] * 750, progress=lambda done, total: told.append((done, total)))
+    assert told == [(1024, 1500), (1500, 1500), (1, 4), (2, 4), (3, 4), (4, 4)]
