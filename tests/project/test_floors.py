@@ -81,6 +81,11 @@ def test_nothing_of_the_package_is_imported_inside_a_function():
     assert {path: names for path, names in found.items() if names} == {}
 
 
+def test_warnings_are_of_the_line_of_the_user():
+    found = {name_of(path): ast.unparse(tree_of(path)) for path in FILES}
+    assert [path for path, source in found.items() if re.search(r"\bwarnings\.warn\(|stacklevel", source)] == []
+
+
 @pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
 def test_metric_scripts_import_one_thing_a_line_and_nothing_above_them(path):
     for _, names in imports(tree_of(path)):
