@@ -55,7 +55,10 @@ Examples:
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class ClipS(clip_score.ClipScoreMetric):
-    """2.5 max(c, 0) of the cosine c of caption and image (Hessel et al., 2021); for videos EMScore."""
+    """w max(c, 0) of the cosine c of caption and image with w = 2.5 (Hessel et al., 2021); for videos EMScore.
+
+    The formulas stand in `vlgauge.clip_score.formula` and `vlgauge.clip_score.emscore`.
+    """
 
     measures = "How well does a caption fit its image or video, by CLIP?"
     score_range = "images [0, 2.5]; videos about [-1, 1]"

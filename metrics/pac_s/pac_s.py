@@ -56,7 +56,10 @@ Examples:
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class PacS(clip_score.ClipScoreMetric):
-    """CLIP-S with the projections of positive-augmented contrastive learning, and w = 2 (Eqs. 1, 4 and 6)."""
+    """CLIP-S with the projections of positive-augmented contrastive learning, and w = 2 (Eqs. 1 and 4; videos 5 and 6).
+
+    The formulas stand in `vlgauge.clip_score.formula` and `vlgauge.clip_score.emscore`.
+    """
 
     measures = "How well does a caption fit its image or video, by a CLIP trained to tell?"
     score_range = "images [0, 2]; videos about [-1, 1]"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from vlgauge.clip_score.formula import (
-    Floats,
     Positions,
     clip_scores,
     group_maxima,
@@ -17,30 +15,9 @@ from vlgauge.clip_score.formula import (
     pair_cosines,
     reference_scores,
 )
-from vlgauge.clip_score.text_rows import TextRows
+from vlgauge.clip_score.rows import Scored, TextRows, best_references
 from vlgauge.clip_score.vectors import ClipVectors
 from vlgauge.media.pictures import Picture
-
-
-@dataclass(frozen=True)
-class Scored:
-    """Scores of n rows.
-
-    Attributes:
-        scores: shape ``(n,)``, NaN where undefined.
-        reference_scores: shape ``(n,)``; None if no row has references.
-        details: One dictionary per row.
-        n_unreadable: Rows whose image or video could not be read.
-        n_unlike: Rows whose reference score is 0 because neither the image nor a reference is like the caption.
-        n_empty: Rows whose video has no frames.
-    """
-
-    scores: Floats
-    reference_scores: Floats | None
-    details: list[dict[str, Any]]
-    n_unreadable: int
-    n_unlike: int = 0
-    n_empty: int = 0
 
 
 def score_images(
@@ -94,16 +71,3 @@ def score_images(
         n_unreadable=int(np.count_nonzero(unreadable[picture_of])),
         n_unlike=int(np.count_nonzero(unlike)),
     )
-
-
-def best_references(rows: TextRows, values: Floats, best: Positions) -> list[int | None]:
-    """Number of the reference that each row's candidate is nearest to; None where that is undefined.
-
-    Args:
-        rows: Candidates and references.
-        values: shape ``(n_units,)``, the largest value over the pairs of each unit.
-        best: shape ``(n_units,)``, the pair that has it, -1 for none.
-    """
-    _, units = group_maxima(values, rows.row_of_unit, rows.n_rows)
-    chosen = [best[unit] if unit >= 0 else -1 for unit in units]
-    return [int(rows.pair_references[pair]) if pair >= 0 else None for pair in chosen]

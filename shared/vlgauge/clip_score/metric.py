@@ -12,9 +12,9 @@ import numpy as np
 from vlgauge.base.columns import Column, References, Text
 from vlgauge.base.metric import Metric
 from vlgauge.base.video_columns import OneImage, Videos
-from vlgauge.clip_score.image_rows import Scored, score_images
+from vlgauge.clip_score.image_rows import score_images
 from vlgauge.clip_score.long_text import POLICIES
-from vlgauge.clip_score.text_rows import TextRows, text_rows
+from vlgauge.clip_score.rows import Scored, TextRows, text_rows
 from vlgauge.clip_score.token_idf import checked_idf, resolved_idf
 from vlgauge.clip_score.vectors import ClipVectors
 from vlgauge.clip_score.video_rows import score_videos

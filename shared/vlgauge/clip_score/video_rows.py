@@ -17,8 +17,7 @@ from vlgauge.clip_score.emscore import (
     scores_with_references,
 )
 from vlgauge.clip_score.formula import Floats, Positions, group_maxima, group_means
-from vlgauge.clip_score.image_rows import Scored, best_references
-from vlgauge.clip_score.text_rows import TextRows
+from vlgauge.clip_score.rows import Scored, TextRows, best_references
 from vlgauge.clip_score.token_idf import Idf
 from vlgauge.clip_score.vectors import ClipVectors
 from vlgauge.encoders.clip.tokens import Ids, token_texts

@@ -8,7 +8,7 @@ import pytest
 from tiny_clip import IMAGES, TINY, golden_arrays, golden_json, write_tiny
 
 import vlgauge
-from vlgauge.clip_score.text_rows import text_rows
+from vlgauge.clip_score.rows import text_rows
 from vlgauge.clip_score.token_idf import corpus_idf, resolved_idf
 from vlgauge.clip_score.vectors import ClipVectors
 from vlgauge.clip_score.video_rows import score_videos

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vlgauge.clip_score.long_text import pieces_of, sentences
-from vlgauge.clip_score.text_rows import paired, text_rows
+from vlgauge.clip_score.rows import paired, text_rows
 
 
 def over_ten(texts):

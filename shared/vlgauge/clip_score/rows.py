@@ -1,14 +1,15 @@
-"""The rows of a call as flat lists: candidates and references in the pieces that are encoded, and their pairs."""
+"""The rows of a call as flat lists: candidates and references in the pieces that are encoded, their pairs, scores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.clip_score.formula import Positions
+from vlgauge.clip_score.formula import Floats, Positions, group_maxima
 from vlgauge.clip_score.long_text import IsLong, Pieces, pieces_of
 from vlgauge.encoders.clip.tokens import spells_special
 
@@ -131,3 +132,37 @@ def paired(left: Positions, right: Positions) -> tuple[Positions, Positions]:
     ours = np.repeat(np.arange(len(left)), counts)
     within = np.arange(len(ours)) - np.repeat(np.cumsum(counts) - counts, counts)
     return ours, starts[ours] + within
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores of n rows.
+
+    Attributes:
+        scores: shape ``(n,)``, NaN where undefined.
+        reference_scores: shape ``(n,)``; None if no row has references.
+        details: One dictionary per row.
+        n_unreadable: Rows whose image or video could not be read.
+        n_unlike: Rows whose reference score is 0 because neither the image nor a reference is like the caption.
+        n_empty: Rows whose video has no frames.
+    """
+
+    scores: Floats
+    reference_scores: Floats | None
+    details: list[dict[str, Any]]
+    n_unreadable: int
+    n_unlike: int = 0
+    n_empty: int = 0
+
+
+def best_references(rows: TextRows, values: Floats, best: Positions) -> list[int | None]:
+    """Number of the reference that each row's candidate is nearest to; None where that is undefined.
+
+    Args:
+        rows: Candidates and references.
+        values: shape ``(n_units,)``, the largest value over the pairs of each unit.
+        best: shape ``(n_units,)``, the pair that has it, -1 for none.
+    """
+    _, units = group_maxima(values, rows.row_of_unit, rows.n_rows)
+    chosen = [best[unit] if unit >= 0 else -1 for unit in units]
+    return [int(rows.pair_references[pair]) if pair >= 0 else None for pair in chosen]
