@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import vlgauge
 from vlgauge.scenes import SceneStory, stories
 from vlgauge.scenes.wording import GROUND_WORDS, SHAPE_WORDS
@@ -18,7 +16,6 @@ SHAPE_OF = {word: shape for shape, words in SHAPE_WORDS.items() for word in word
 
 LENGTHS = {"fewer": operator.lt, "as many": operator.eq, "more": operator.gt}  # nouns of the other story
 
-Aggregate = Callable[[np.ndarray], float]
 Detail = Mapping[str, Any]
 
 
@@ -52,34 +49,29 @@ def held_out(folder: Path, vectors: Path, idf: Path | None, n_stories: int) -> d
     found: dict[str, float] = {}
     for kind in ("boxes", "grid"):
         right, others = (_details(metric, each, kind) for each in (told, swapped))
-        found |= _above(kind, right, others, lambda detail, _: _column(detail, "weighted"), told)
+        found |= _above(kind, metric.rescored, right, others)
         details = _details(metric, [story for story, _ in wrong], kind)
         lowest = [_is_lowest(each, phrase.split()[-1]) for each, (_, phrase) in zip(details, wrong, strict=True)]
         found[f"{kind}: absent object lowest"] = sum(lowest) / n_stories
-    return found | _above("all shapes known", right, others, knowing, told)
+    return found | _above("all shapes known", metric.rescored, right, others, list(map(knowing, told)))
 
 
-def knowing(detail: Detail, story: SceneStory) -> np.ndarray:
-    """Idf times cosine of each noun, if the cosine were 1 for a shape that is in the pictures and -1 for another one.
+def knowing(story: SceneStory) -> Callable[[str], float]:
+    """Cosines of nouns that no heads can better: 1 for a shape that is in the pictures, -1 for another one.
 
     A background is always there. What the tagger takes for a noun, such as "left", says nothing: 0.
     """
     shown = {thing.shape for scene in story.scenes for thing in scene.objects}
     cosines = dict.fromkeys(GROUND_WORDS, 1.0) | {word: 1.0 if SHAPE_OF[word] in shown else -1.0 for word in SHAPE_OF}
-    return _column(detail, "idf") * [cosines.get(row["text"], 0.0) for row in detail["nouns"]]
-
-
-def log_sum_exp(weighted: np.ndarray) -> float:
-    """As `grounding_score` of the metric."""
-    return float(np.log(np.exp(weighted).sum()))
+    return lambda noun: cosines.get(noun, 0.0)
 
 
 def _above(
     name: str,
+    rescored: Callable[..., float],
     right: Sequence[Detail],
     others: Sequence[Detail],
-    weighted: Callable[[Detail, SceneStory], np.ndarray],
-    told: Sequence[SceneStory],
+    cosines: Sequence[Callable[[str], float]] | None = None,
 ) -> dict[str, float]:
     """How often a story scores above the other one, by the score of the paper and by the mean.
 
@@ -87,15 +79,16 @@ def _above(
     and more nouns are told apart; a kind without a pair is left out.
     """
     shares = {}
-    aggregates: dict[str, Aggregate] = {"": log_sum_exp, ", by the mean": lambda values: float(values.mean())}
-    pairs = [
-        (weighted(own, story), weighted(other, story)) for own, other, story in zip(right, others, told, strict=True)
-    ]
-    for suffix, score in aggregates.items():
-        better = [score(own) > score(other) for own, other in pairs]
-        shares[f"{name}: right story above another{suffix}"] = sum(better) / len(pairs)
+    for suffix, aggregate in (("", "log_sum_exp"), (", by the mean", "mean")):
+        better, more = [], []
+        for i, pair in enumerate(zip(right, others, strict=True)):
+            cosine = None if cosines is None else cosines[i]
+            own, other = (rescored(detail, cosine=cosine, aggregate=aggregate) for detail in pair)
+            better.append(own > other)
+            more.append(len(pair[1]["nouns"]) - len(pair[0]["nouns"]))
+        shares[f"{name}: right story above another{suffix}"] = sum(better) / len(better)
         for kind, is_kind in LENGTHS.items():
-            of = [won for won, (own, other) in zip(better, pairs, strict=True) if is_kind(len(other), len(own))]
+            of = [won for won, surplus in zip(better, more, strict=True) if is_kind(surplus, 0)]
             if of:
                 shares[f"{name}: right story above another of {kind} nouns{suffix}"] = sum(of) / len(of)
     return shares
@@ -111,10 +104,6 @@ def _details(metric: Any, told: Sequence[SceneStory], kind: str) -> list[Detail]
     )
     details: list[Detail] = result["rovist_vg_details"]
     return details
-
-
-def _column(detail: Detail, name: str) -> np.ndarray:
-    return np.array([row[name] for row in detail["nouns"]], dtype=np.float64)
 
 
 def _is_lowest(detail: Detail, noun: str) -> bool:
