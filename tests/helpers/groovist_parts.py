@@ -1,13 +1,11 @@
 """The files of groovist by themselves, and its scores of the cases that its authors' code was run on."""
 
-import importlib.util
 import json
-import sys
 import warnings
 from functools import cache
 
 import folders
-from folders import TESTS
+from metric_files import metric_file
 
 import vlgauge
 
@@ -17,19 +15,9 @@ STANDIN = str(GOLDEN / "concreteness_standin.csv")
 VIST = 0.6159241924121119
 
 
-def sibling(name):
-    """A file of the metric, which is no package."""
-    path = TESTS.parent / "metrics" / "groovist" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"groovist_{name}", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-phrases = sibling("phrases")
-formula = sibling("formula")
-analyses = sibling("analyses")
+phrases = metric_file("groovist", "phrases")
+formula = metric_file("groovist", "formula")
+analyses = metric_file("groovist", "analyses")
 
 
 @cache

@@ -7,7 +7,7 @@ import pickle
 import colour_stories
 import numpy as np
 import pytest
-from colour_stories import BLUE, GREEN, IMAGES, PHRASES, RED, STORY, YELLOW, details, halves, load, plain, score
+from colour_stories import BLUE, GREEN, IMAGES, PHRASES, RED, STORY, YELLOW, details, halves, load, plain, score, usual
 from fake_clip import FakeClip
 
 import vlgauge
@@ -163,6 +163,22 @@ def test_ablations_change_what_they_name():
     by_idf = load(concreteness="idf", idf=[STORY, ["A red car."]])
     found = details(**wrong, metric=by_idf)["noun_phrases"]
     assert found[0]["weight"] == pytest.approx((2 * math.log(2 / 3) + math.log(1)) / 3)
+
+
+def test_scores_again_from_the_details():
+    wrong = {"images": [[plain(BLUE), plain(GREEN)]]}
+    found = details(**wrong)
+    own = {"concreteness": None, "concreteness_path": None}
+    for settings, changed in (
+        ({}, {}),
+        ({"penalize": False}, {"penalize": False}),
+        (own, {"weigh": lambda text: None}),
+    ):
+        assert usual().rescored(found, 1.2, **changed) == score(**wrong, metric=load(**settings))["groovist"]
+        tanh = load(normalize="tanh").rescored(found, 1.2, **changed)
+        assert tanh == math.tanh(usual().rescored(found, 1.2, **changed))
+    assert load(penalize=False).rescored(found, 1.2) == usual().rescored(found, 1.2, penalize=False)
+    assert math.isnan(usual().rescored({"noun_phrases": [{"text": "a", "weight": 1.0, "scaled": None}]}, 1.2))
 
 
 def test_nouns_as_units():

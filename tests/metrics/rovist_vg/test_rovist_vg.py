@@ -8,7 +8,7 @@ import evaluate
 import folders
 import numpy as np
 import pytest
-from folders import TESTS
+from folders import METRICS
 from PIL import Image
 from tiny_vit import TEXT_WIDTH, heads, write_ours
 
@@ -17,7 +17,7 @@ from vlgauge.pool import pool
 from vlgauge.signatures import parse_signature
 from vlgauge.text.story_idf import IdfTable
 
-METRIC = str(TESTS.parent / "metrics" / "rovist_vg")
+METRIC = str(METRICS / "rovist_vg")
 GOLDEN = json.loads((folders.GOLDEN / "rovist_vg.json").read_text("utf-8"))
 STORIES = [["The dog saw a cat.", "The dog ran home."], ["A bird sang."]]
 NOUNS = [[["dog", "cat"], ["dog", "home"]], ["bird"]]
@@ -240,6 +240,21 @@ def test_idf_weights(load, images):
     scaled = load(idf=corpus, scale=True).compute(**call)["rovist_vg_scores"]
     plain = load(idf=corpus).compute(**call)["rovist_vg_scores"]
     assert scaled == pytest.approx([2 / (1 + math.exp(-score / 2)) - 1 for score in plain])
+
+
+def test_scores_again_from_the_details(load, images):
+    call = {"predictions": STORIES, "images": images, "nouns": NOUNS}
+    corpus = ["the dog ran .", "a dog and a cat .", "home ."]
+    metric = load(idf=corpus, scale=True)
+    details = metric.compute(**call, return_details=True)["rovist_vg_details"]
+    for aggregate in ("log_sum_exp", "sum", "mean"):
+        expected = load(idf=corpus, scale=True, aggregate=aggregate).compute(**call)["rovist_vg_scores"]
+        assert [metric.rescored(story, aggregate=aggregate) for story in details] == expected
+    assert [metric.rescored(story) for story in details] == metric.compute(**call)["rovist_vg_scores"]
+    # Of dog, cat, dog and home the idf are 0, ln 3/2, 0 and ln 3/2.
+    known = load(idf=corpus, aggregate="sum").rescored(details[0], cosine={"dog": 1.0, "cat": 0.5, "home": -1.0}.get)
+    assert known == pytest.approx(-0.5 * math.log(3 / 2))
+    assert math.isnan(metric.rescored({"nouns": [{"text": "dog", "idf": 1.0, "cosine": None}]}))
 
 
 def test_what_is_required(load, images, files):

@@ -1,14 +1,12 @@
 """RoViST-VG: formulas against a worked example, plain loops, and values of the authors' code."""
 
-import importlib.util
 import json
 import math
-import sys
 
 import folders
 import numpy as np
 import pytest
-from folders import METRICS
+from metric_files import metric_file
 
 from vlgauge.grounding import best_regions
 from vlgauge.grounding.features import unit_vectors
@@ -17,18 +15,8 @@ from vlgauge.text.story_idf import fit_idf, idf_table
 GOLDEN = json.loads((folders.GOLDEN / "rovist_vg.json").read_text("utf-8"))
 
 
-def part(name):
-    """A module of the metric, which is no package that could be imported."""
-    spec = importlib.util.spec_from_file_location(f"rovist_vg_{name}", METRICS / "rovist_vg" / f"{name}.py")
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = made
-    spec.loader.exec_module(made)
-    return made
-
-
-AGGREGATES = part("formula").AGGREGATES
-grounding_score = part("formula").grounding_score
-scaled_score = part("formula").scaled_score
+formula = metric_file("rovist_vg", "formula")
+AGGREGATES, grounding_score, scaled_score = formula.AGGREGATES, formula.grounding_score, formula.scaled_score
 
 
 def test_worked_example():
