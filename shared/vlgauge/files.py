@@ -188,14 +188,14 @@ def decoded(data: bytes, name: str, shown: object) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         # Of a file with a mark the error counts from behind it.
-        place = error.start + (len(data) - len(error.object))
+        position = error.start + (len(data) - len(error.object))
         found = f"byte {error.object[error.start]:#04x}"
     else:
-        place = text.find("\0")
-        if place < 0:
+        position = text.find("\0")
+        if position < 0:
             return text
         found, data = "a zero byte", text.encode()
-    line = data.count(b"\n", 0, place) + 1
+    line = data.count(b"\n", 0, position) + 1
     raise ValueError(f"{name} must be UTF-8 text, got {found} in line {line} of {str(shown)!r}; save it as UTF-8")
 
 

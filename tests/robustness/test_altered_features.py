@@ -26,9 +26,9 @@ def as_in_a_new_process(store, root):
     return store_at(root)
 
 
-def flip(path, place, bit=0):
+def flip(path, position, bit=0):
     content = bytearray(path.read_bytes())
-    content[place] ^= 1 << bit
+    content[position] ^= 1 << bit
     path.write_bytes(content)
 
 
@@ -99,11 +99,11 @@ def test_any_bit_of_a_shard_may_turn_over(tmp_path):
     whole = path.read_bytes()
     expected = vectors(range(4))
     lost = 0
-    for place in range(len(whole)):
+    for position in range(len(whole)):
         for entry in files_in(store):
             entry.unlink()
         path.write_bytes(whole)
-        flip(path, place, place % 8)
+        flip(path, position, position % 8)
         store = as_in_a_new_process(store, tmp_path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
