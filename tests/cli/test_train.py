@@ -1,5 +1,6 @@
 """`vlgauge train`: the recipes, their help, what is checked first, and the commands that are written down."""
 
+import os
 import re
 import shlex
 import sys
@@ -7,7 +8,7 @@ import sys
 import pytest
 from folders import METRICS, ROOT
 
-from vlgauge.cli import build_parser, main
+from vlgauge.cli import build_parser, main, train
 from vlgauge.encoders.clip.heads import read_adapter
 
 DATA = ROOT / "shared" / "vlgauge" / "data"
@@ -54,6 +55,15 @@ def test_missing_packages_are_told_before_the_work(name, monkeypatch, capsys, tm
         assert main(["train", name, *SHORTEST[name], *([] if plot else ["--no-plot"])]) == 2
         assert capsys.readouterr().err == f'{told % missing} "vlgauge[train]"{end}\n'
     assert not list(tmp_path.iterdir())
+
+
+def test_a_training_goes_on_without_a_reader(monkeypatch):
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        train.say("epoch 1")
+        train.say("epoch 2")
 
 
 @pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.name)

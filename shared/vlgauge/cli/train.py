@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from vlgauge.training.pac_s import command as pac_s
@@ -39,5 +40,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def say(text: str) -> None:
-    """Tell what is being done, at once."""
-    print(text, flush=True)
+    """Tell what is being done, at once; a training goes on when its reader, such as `head`, has seen enough."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

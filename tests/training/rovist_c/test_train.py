@@ -249,7 +249,9 @@ def test_another_recipe_does_not_go_on(script, corpus, tmp_path, monkeypatch, ca
     assert train([str(out), *options(corpus)]) == 0
 
 
-@pytest.mark.parametrize(("losses", "epochs"), [([3, 2, 1, 2, 2, 2], 5), ([3, 2, 1, 0.5, 0.4, 0.3], 6), ([1, 2, 2], 3)])
+@pytest.mark.parametrize(
+    ("losses", "epochs"), [([3, 2, 1, 2, 2, 2], 5), ([1, 1, 1, 1], 3), ([3, 2, 1, 0.5, 0.4, 0.3], 6), ([1, 2, 2], 3)]
+)
 def test_it_stops_when_no_epoch_was_better_for_too_long(losses, epochs):
     state = loop.Progressed()
     plan = loop.Plan(rounds=6, patience=2)
