@@ -65,9 +65,12 @@ class Definition:
     def cng(self, ngram, style, variant="paper"):
         if not self.occurrences(ngram) or (variant == "authors" and not self.df(ngram, style)):
             return Fraction(0)
-        others = [other for other in self.styles if other != style]
-        total = sum(self.ecdf(ngram, style) - self.ecdf(ngram, other) for other in others)
-        return total / self.occurrences(ngram) / (len(others) + (variant == "paper"))
+        if (ngram, style, variant) not in self.cache:
+            others = [other for other in self.styles if other != style]
+            total = sum(self.ecdf(ngram, style) - self.ecdf(ngram, other) for other in others)
+            weight = total / self.occurrences(ngram) / (len(others) + (variant == "paper"))
+            self.cache[ngram, style, variant] = weight
+        return self.cache[ngram, style, variant]
 
     def onlystyle(self, tokens, style, variant="paper", orders="available"):
         means = []
@@ -77,10 +80,17 @@ class Definition:
                 means.append(sum(self.cng(ngram, style, variant) for ngram in found) / len(found))
         return sum(means, Fraction(0)) / ((len(means) or 1) if orders == "available" else 4)
 
+    def vector(self, tokens, n, style, variant):
+        key = ("vector", tuple(tokens), n, style, variant)
+        if key not in self.cache:
+            weights = {t: self.cng(t, style, variant) for t in ngrams_of(tokens, n)}
+            self.cache[key] = weights, sum(w * w for w in weights.values())
+        return self.cache[key]
+
     def cosine(self, a, b, n, style, variant="paper"):
-        g, h = ({t: self.cng(t, style, variant) for t in ngrams_of(tokens, n)} for tokens in (a, b))
+        (g, g_squared), (h, h_squared) = (self.vector(tokens, n, style, variant) for tokens in (a, b))
         dot = sum(weight * h[ngram] for ngram, weight in g.items() if ngram in h)
-        squares = sum(w * w for w in g.values()) * sum(w * w for w in h.values())
+        squares = g_squared * h_squared
         return float(dot) / math.sqrt(squares) if squares else 0.0
 
     def pair(self, a, b, style, variant="paper"):

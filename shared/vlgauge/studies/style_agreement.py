@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -103,20 +103,54 @@ def style_agreement(
     Raises:
         ValueError: As `StyleTable.fit`, or if a style is not in the table.
     """
+    table = _fitted(captions, styles, table, progress)
+    if exclude_self:
+        return _eq9(table, table.tokenize(captions), table.style_ids(styles), variant, exclude_self)
+    leave_out = references is None and not include_self
+    theirs = (captions, styles) if references is None else references
+    return _agreements((captions, styles), table, variant, theirs, [leave_out], progress)[0]
+
+
+def in_sample_agreements(
+    captions: Sequence[str], styles: Sequence[str], table: StyleTable, variant: str, progress: Progress = False
+) -> tuple[StyleAgreement, StyleAgreement]:
+    """`style_agreement` with each caption among its own references, and without, for the price of one."""
+    _fitted(captions, styles, table, progress)
+    labelled = (captions, styles)
+    included, left_out = _agreements(labelled, table, variant, labelled, [False, True], progress)
+    return included, left_out
+
+
+def _fitted(captions: Sequence[str], styles: Sequence[str], table: StyleTable | None, progress: Progress) -> StyleTable:
+    """The table, or one that is fitted on the captions; ValueError if they have not one style each, or are none."""
     check_labelled("styles", (captions, styles))
     if not len(captions):
         raise ValueError("`captions` must have at least one caption, got none")
-    table = StyleTable.fit(captions, styles, progress=progress) if table is None else table
-    tokens, own = table.tokenize(captions), table.style_ids(styles)
-    found = _eq9(table, tokens, own, variant, exclude_self)
-    if exclude_self:
-        return found
-    theirs, their_styles = (captions, styles) if references is None else references
-    check_labelled("references", (theirs, their_styles))
-    against, reference_styles = table.tokenize(theirs, "references[0]"), table.style_ids(their_styles, "references[1]")
-    counts = np.bincount(reference_styles, minlength=len(table.styles))
-    blocks = cosine_sums(table, tokens, own, against, reference_styles, variant, progress)
-    return _eq10(found, blocks, counts, leave_out=references is None and not include_self)
+    return StyleTable.fit(captions, styles, progress=progress) if table is None else table
+
+
+def _agreements(
+    labelled: Labelled,
+    table: StyleTable,
+    variant: str,
+    references: Labelled,
+    leave_outs: Sequence[bool],
+    progress: Progress,
+) -> list[StyleAgreement]:
+    """Eqs. 9 and 10, once for each way to treat a copy of a caption among the references of its style."""
+    tokens, own = table.tokenize(labelled[0]), table.style_ids(labelled[1])
+    found = _eq9(table, tokens, own, variant, exclude_self=False)
+    check_labelled("references", references)
+    theirs, their_styles = (
+        table.tokenize(references[0], "references[0]"),
+        table.style_ids(references[1], "references[1]"),
+    )
+    counts = np.bincount(their_styles, minlength=len(table.styles))
+    wins = [_Eq10(counts, leave_out) for leave_out in leave_outs]
+    for block in cosine_sums(table, tokens, own, theirs, their_styles, variant, progress):
+        for won in wins:
+            won.add(block)
+    return [won.added_to(found) for won in wins]
 
 
 def check_labelled(name: str, labelled: Labelled) -> None:
@@ -144,37 +178,49 @@ def _eq9(
     return StyleAgreement(count, total / count, Rate(captions, count), Rate(pairs, count * (len(table.styles) - 1)))
 
 
-def _eq10(found: StyleAgreement, blocks: Iterable[CosineSums], counts: Ints, leave_out: bool) -> StyleAgreement:
-    """The agreement with captions and pairs won, and captions won against all other styles pooled.
+@dataclass
+class _Eq10:
+    """Captions and pairs won, and captions won against all other styles pooled.
 
-    Args:
-        found: What there is of Eq. 9.
-        blocks: Sums of StyleCIDEr over the references of each style.
+    Attributes:
         counts: shape ``(|S|,)``, number of references.
         leave_out: Whether to take a copy of each caption out of the references of its style.
     """
-    captions = pairs = pooled = compared = n_pairs = 0
-    for block in blocks:
-        others = counts > 0
+
+    counts: Ints
+    leave_out: bool
+    captions: int = 0
+    pairs: int = 0
+    pooled: int = 0
+    compared: int = 0
+    compared_pairs: int = 0
+
+    def add(self, block: CosineSums) -> None:
+        """Count the captions of a block."""
+        others = self.counts > 0
         others[block.style] = False
-        own_count = counts[block.style] - leave_out
+        own_count = self.counts[block.style] - self.leave_out
         if own_count < 1 or not others.any():
-            continue
-        mine = (block.sums[:, block.style] - leave_out * block.selves) / own_count
-        won = mine[:, None] > block.sums[:, others] / counts[others] + TOLERANCE
-        rest = block.sums[:, others].sum(axis=1) / counts[others].sum()
-        captions += int(won.all(axis=1).sum())
-        pairs += int(won.sum())
-        pooled += int((mine > rest + TOLERANCE).sum())
-        compared += len(mine)
-        n_pairs += won.size
-    return replace(
-        found,
-        eq10=Rate(captions, compared),
-        eq10_pairs=Rate(pairs, n_pairs),
-        eq10_pooled=Rate(pooled, compared),
-        eq10_undefined=found.captions - compared,
-    )
+            return
+        mine = (block.sums[:, block.style] - self.leave_out * block.selves) / own_count
+        # Axes: caption, other style.
+        won = mine[:, None] > block.sums[:, others] / self.counts[others] + TOLERANCE
+        rest = block.sums[:, others].sum(axis=1) / self.counts[others].sum()
+        self.captions += int(won.all(axis=1).sum())
+        self.pairs += int(won.sum())
+        self.pooled += int((mine > rest + TOLERANCE).sum())
+        self.compared += len(mine)
+        self.compared_pairs += won.size
+
+    def added_to(self, found: StyleAgreement) -> StyleAgreement:
+        """The agreement with what there is of Eq. 9."""
+        return replace(
+            found,
+            eq10=Rate(self.captions, self.compared),
+            eq10_pairs=Rate(self.pairs, self.compared_pairs),
+            eq10_pooled=Rate(self.pooled, self.compared),
+            eq10_undefined=found.captions - self.compared,
+        )
 
 
 # -- Human rankings ---------------------------------------------------------------------------------------------------

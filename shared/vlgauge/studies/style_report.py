@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import partial
 
 import numpy as np
 
 from vlgauge.progress import Progress
 from vlgauge.settings import warn
-from vlgauge.studies.style_agreement import Labelled, StyleAgreement, check_labelled, style_agreement
+from vlgauge.studies.style_agreement import (
+    Labelled,
+    StyleAgreement,
+    check_labelled,
+    in_sample_agreements,
+    style_agreement,
+)
 from vlgauge.style import StyleTable
 from vlgauge.style.fitting import checked_mask
 
@@ -56,10 +61,10 @@ def style_report(
     rows = {}
     for prefix, (own, test_styles) in labels.items():
         table = StyleTable.fit(captions, own, progress=progress)
-        run = partial(style_agreement, captions, own, table, variant, progress=progress)
-        rows[f"{prefix}in sample"] = run()
-        rows[f"{prefix}in sample, not its own reference"] = run(include_self=False)
-        rows[f"{prefix}leave one out"] = run(exclude_self=True)
+        included, left_out = in_sample_agreements(captions, own, table, variant, progress)
+        rows[f"{prefix}in sample"] = included
+        rows[f"{prefix}in sample, not its own reference"] = left_out
+        rows[f"{prefix}leave one out"] = style_agreement(captions, own, table, variant, exclude_self=True)
         if test:
             rows[f"{prefix}held out"] = _held_out((captions, own), (test[0], test_styles), variant, progress)
         elif out is not None:
