@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from typing import TypeAlias
 
@@ -20,7 +19,6 @@ from vlgauge.distances.cider import cider_d
 from vlgauge.distances.meteor_backends import open_meteor
 from vlgauge.distances.rouge_and_bleu import bleu_4
 from vlgauge.distances.rouge_and_bleu import rouge_l
-from vlgauge.settings import shown
 from vlgauge.settings import warn
 
 Floats = npt.NDArray[np.float64]
@@ -33,7 +31,6 @@ Matrices: TypeAlias = Callable[[Iterable[Any]], Iterator[Floats]]
 NGRAM_DISTANCES = ("meteor", "cider_d", "rouge_l", "bleu_4")
 DISTANCES = (*NGRAM_DISTANCES, "bert", "precomputed")
 
-_FEW_DOCUMENTS = 50
 _WORD = re.compile(r"[a-z0-9]+")
 
 
@@ -136,56 +133,6 @@ def function_matrices(function: Callable[..., Any]) -> Matrices:
         return real_matrix(found, len(texts), "what `distance` returns, for all pairs,")
 
     return _of_distinct(str, distances)
-
-
-def checked_df(df: Any) -> Any:
-    """The setting `df`.
-
-    Raises:
-        ValueError: If it is no source of document frequencies.
-    """
-    is_source = isinstance(df, str | Path) and (df in ("references", "pooled") or Path(df).is_file())
-    if not is_source and not isinstance(df, DocumentFrequency):
-        raise ValueError(
-            f"`df` must be 'references', 'pooled', a DocumentFrequency or the path of a file that it saved, got "
-            f"{shown(df)}"
-        )
-    return df
-
-
-def document_frequency(
-    df: Any, predictions: Captions, references: Captions, tokenizer: Tokenizer
-) -> tuple[str, DocumentFrequency]:
-    """The document frequencies that the setting `df` stands for, and their name in the signature."""
-    if isinstance(df, DocumentFrequency):
-        return f"given@{df.digest[:8]}", df
-    if df == "pooled":
-        return df, DocumentFrequency.from_pooled(predictions, references, tokenizer=tokenizer)
-    if df == "references":
-        if len(references) < _FEW_DOCUMENTS:
-            warn(
-                f"CIDEr-D takes document frequencies from the references of {len(references)} examples, too few to "
-                "tell which n-grams are rare (from one example, all distances tie); pass `df`"
-            )
-        return df, DocumentFrequency.from_references(references, tokenizer=tokenizer)
-    loaded = DocumentFrequency.load(df)
-    return f"{Path(df).name}@{loaded.digest[:8]}", loaded
-
-
-def checked_tokenizer(tokenizer: Callable[[str], Any]) -> Tokenizer:
-    """The tokenizer of the user, whose results are checked.
-
-    Raises:
-        ValueError: By what is returned, if the tokenizer gives anything but a list of strings.
-    """
-
-    def tokens(caption: str) -> Tokens:
-        found = tokenizer(caption)
-        if isinstance(found, str) or not all(isinstance(token, str) for token in found):
-            raise ValueError(f"`tokenizer` must return a list of str, got {shown(found)} for {shown(caption)}")
-        return tuple(found)
-
-    return tokens
 
 
 def real_matrix(values: Any, n_captions: int, name: str) -> Floats:

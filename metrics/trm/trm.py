@@ -15,6 +15,7 @@ import numpy.typing as npt
 from vlgauge import base  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import caption_sets  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import statistics  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.distances import cider  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import meteor_backends  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import shown  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import warn  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -25,9 +26,6 @@ from .aggregates import aggregated
 from .aggregates import mean_bleu_4
 from .distances import DISTANCES
 from .distances import NGRAM_DISTANCES
-from .distances import checked_df
-from .distances import checked_tokenizer
-from .distances import document_frequency
 from .distances import given_matrices
 from .distances import open_distances
 from .distances import zero_between_equal
@@ -145,10 +143,8 @@ class Trm(caption_sets.CaptionVectorMetric):
             raise ValueError(
                 f"`mean_aggregate` must have a named distance, whose score it can take, got {shown(distance)}"
             )
-        self.df = checked_df(df)
-        if tokenizer is not None and not callable(tokenizer):
-            raise ValueError(f"`tokenizer` must be a function from str to list of str, got {shown(tokenizer)}")
-        self.tokenizer = tokenizer
+        self.df = cider.checked_df(df, ("references", "pooled"))
+        self.tokenizer = coco_tokens.tokenizer_setting(tokenizer)
         self.backend = base.one_of("backend", backend, meteor_backends.BACKENDS)
         if jar is not None and backend != "meteor-1.5":
             raise ValueError(f"`jar` must be left out unless `backend` is 'meteor-1.5', got {shown(jar)}")
@@ -185,13 +181,13 @@ class Trm(caption_sets.CaptionVectorMetric):
         if self.distance != "precomputed" and distances is not None:
             raise ValueError("`distances` must be left out unless `distance` is 'precomputed', got some")
         examples: Sequence[Any] = given_matrices(distances, pooled) if self.distance == "precomputed" else pooled
-        tokens = lru_cache(2**16)(checked_tokenizer(self.tokenizer or coco_tokens.coco_tokens))
+        tokens = lru_cache(2**16)(coco_tokens.checked_tokenizer(self.tokenizer or coco_tokens.coco_tokens))
         extreme = {"": "large", "separate": "large"} | ({"base": "small"} if self.mean_aggregate else {})
         with open_distances(
             self.distance,
             pooled,
             tokenizer=tokens,
-            document_frequency=lambda: document_frequency(self.df, predictions, references, tokens),
+            document_frequency=lambda: cider.document_frequency(self.df, predictions, references, tokens),
             vectors=lambda: self.caption_vectors(predictions, references),
             meteor={"backend": self.backend, "jar": self.jar, "workers": self.workers},
         ) as (matrices_of, made_with):

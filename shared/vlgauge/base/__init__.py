@@ -10,6 +10,7 @@ from vlgauge.lean_imports import lean_import
 # Before anything below asks for the host: its evaluators, which no score needs, would bring transformers and torch.
 lean_import("evaluate")
 
+from vlgauge.base.captions import CaptionMetric
 from vlgauge.base.columns import Captions, Column, Images, References, Story, Text
 from vlgauge.base.components import ComponentMetric, Components
 from vlgauge.base.metric import ImageMetric, Metric, StoryImageMetric, StoryMetric
@@ -17,6 +18,7 @@ from vlgauge.progress import progress_bar
 from vlgauge.settings import finite_number, one_of, plain_number, true_or_false, valid_unicode, whole_number
 
 __all__ = [
+    "CaptionMetric",
     "Captions",
     "Column",
     "ComponentMetric",

@@ -65,6 +65,7 @@ class Metric(HostedMetric, ABC):
         requires: Oldest version of this package that the script works with.
         columns: Input columns; an instance may set its own before the base is initialized.
         configs: Known values of ``config_name``.
+        is_mean: Whether the number of a call is the mean of the scores of its examples.
         unsigned: Settings of its own that change no number, see `NOT_IN_SIGNATURE`.
     """
 
@@ -75,6 +76,7 @@ class Metric(HostedMetric, ABC):
     requires: ClassVar[str] = "0.1"
     columns: tuple[Column, ...]
     configs: ClassVar[tuple[str, ...]] = ()
+    is_mean: ClassVar[bool] = True
     unsigned: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, *args: Any, profile: str | None = None, progress: Progress = None, **host: Any) -> None:

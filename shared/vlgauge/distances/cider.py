@@ -11,29 +11,31 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from vlgauge.files import TooMuch, unpacked_lines
-from vlgauge.text.coco_tokens import coco_tokens
+from vlgauge.settings import shown, warn
+from vlgauge.text.coco_tokens import Tokenizer, coco_tokens
 from vlgauge.text.ngrams import Ints, lengths_of, sorted_distinct, vocabulary_and_ngrams
 from vlgauge.writing import write
 
 Floats = npt.NDArray[np.float64]
 Ngram: TypeAlias = tuple[str, ...]
-Tokenizer: TypeAlias = Callable[[str], Sequence[str]]
 
 ORDERS = (1, 2, 3, 4)
 SIGMA = 6.0
 SCALE = 10.0
 
+# Fewer tell little of what is rare.
+_FEW_DOCUMENTS = 50
 _FORMAT = "vlgauge document frequencies"
 _VERSION = 1
 _BLOCK = 2**20  # entries of a working array
@@ -147,6 +149,61 @@ class DocumentFrequency:
 
     def _rows(self) -> list[list[str | int]]:
         return [[*ngram, count] for ngram, count in sorted(self.counts.items()) if count > 1]
+
+
+def checked_df(df: Any, choices: Sequence[str]) -> Any:
+    """The setting ``df`` of a metric.
+
+    Args:
+        df: What was given.
+        choices: Words that it may be, such as "references".
+
+    Raises:
+        ValueError: If it is no source of document frequencies.
+    """
+    is_source = isinstance(df, str | Path) and (df in choices or Path(df).is_file())
+    if not is_source and not isinstance(df, DocumentFrequency):
+        raise ValueError(
+            f"`df` must be {', '.join(map(repr, choices))}, a DocumentFrequency or the path of a file that it saved, "
+            f"got {shown(df)}"
+        )
+    return df
+
+
+def document_frequency(
+    df: Any, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], tokenizer: Tokenizer
+) -> tuple[str, DocumentFrequency]:
+    """The document frequencies that the setting ``df`` stands for, and their name in the signature.
+
+    Args:
+        df: The setting, as `checked_df` let it pass.
+        predictions: Candidates of each example.
+        references: References of each example.
+        tokenizer: Splits a caption into tokens.
+    """
+    if df == "pooled":
+        return df, DocumentFrequency.from_pooled(predictions, references, tokenizer=tokenizer)
+    if df == "references":
+        warn_of_few_documents(len(references))
+        return df, DocumentFrequency.from_references(references, tokenizer=tokenizer)
+    return given_df(df)
+
+
+def given_df(df: DocumentFrequency | str | Path) -> tuple[str, DocumentFrequency]:
+    """Document frequencies that were given or saved, and their name in the signature."""
+    if isinstance(df, DocumentFrequency):
+        return f"given@{df.digest[:8]}", df
+    loaded = DocumentFrequency.load(df)
+    return f"{Path(df).name}@{loaded.digest[:8]}", loaded
+
+
+def warn_of_few_documents(n_documents: int) -> None:
+    """Warn where the references of a call are too few documents to count in."""
+    if n_documents < _FEW_DOCUMENTS:
+        warn(
+            f"CIDEr-D takes document frequencies from the references of {n_documents} examples, too few to "
+            "tell which n-grams are rare (from one example, no n-gram has any weight); pass `df`"
+        )
 
 
 def ngrams(tokens: Sequence[str]) -> Iterator[Ngram]:

@@ -32,6 +32,8 @@ Key: TypeAlias = str | tuple[str, int]
 Counts: TypeAlias = tuple[int, int]
 
 ALPHA, BETA, GAMMA = 0.9, 3.0, 0.5
+# What the numbers depend on, for signatures.
+VARIANT = "meteor-2007+wn3.0"
 
 # Captions kept ready for the next pair, some 10 kB each.
 _CACHED_CAPTIONS = 1024

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from vlgauge.distances.meteor import Floats, Tokenizer, Tokens, computed_once, meteor_matrices, tokenized
+from vlgauge.distances.meteor import VARIANT, Floats, Tokenizer, Tokens, computed_once, meteor_matrices, tokenized
 from vlgauge.text.coco_tokens import coco_tokens
 from vlgauge.weights.files import sha256_of
 
@@ -68,7 +68,7 @@ def open_meteor(
     if jar is not None and backend != "meteor-1.5":
         raise ValueError(f"`jar` must be left out unless `backend` is 'meteor-1.5', got {str(jar)!r}")
     if backend == "own":
-        yield Meteor("meteor-2007+wn3.0", lambda texts: meteor_matrices(texts, tokenizer=tokenizer, workers=workers))
+        yield Meteor(VARIANT, lambda texts: meteor_matrices(texts, tokenizer=tokenizer, workers=workers))
     elif backend == "nltk":
         variant, score = nltk_meteor()
         yield Meteor(variant, lambda texts: _matrices(texts, tokenizer, lambda captions: _scores(captions, score)))

@@ -1,4 +1,4 @@
-"""ROUGE-L and BLEU-4 between single captions, and BLEU-4 as the COCO caption evaluation code computes it."""
+"""ROUGE-L and BLEU-4 between single captions, and both as the COCO caption evaluation code computes them."""
 
 from __future__ import annotations
 
@@ -94,6 +94,10 @@ class BleuCounts:
     guesses: Floats
     length: Floats
     closest: Floats
+
+    def total(self) -> BleuCounts:
+        """The counts of all examples together, without the leading axis."""
+        return BleuCounts(*(getattr(self, name).sum(axis=0) for name in ("matches", "guesses", "length", "closest")))
 
 
 def bleu_counts(candidates: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]) -> BleuCounts:

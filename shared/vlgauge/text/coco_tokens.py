@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
+from vlgauge.settings import shown
 from vlgauge.text.treebank import (
     part_clitics,
     part_colons_and_commas,
@@ -11,6 +14,8 @@ from vlgauge.text.treebank import (
     part_final_period,
     part_fused_words,
 )
+
+Tokenizer: TypeAlias = Callable[[str], Sequence[str]]
 
 # Most captions: no mark but a period at the end, so that only fused words need a rule.
 _PLAIN = re.compile(r"[A-Za-z0-9\s]*\.?\s*")
@@ -78,3 +83,30 @@ def _parted(text: str) -> str:
     if has_quotes:
         text = part_clitics(text.replace("''", " '' ").replace('"', " '' "))
     return part_fused_words(text)
+
+
+def tokenizer_setting(tokenizer: Any) -> Tokenizer | None:
+    """The setting ``tokenizer`` of a metric; None stands for `coco_tokens`.
+
+    Raises:
+        ValueError: If it is no function.
+    """
+    if tokenizer is not None and not callable(tokenizer):
+        raise ValueError(f"`tokenizer` must be a function from str to list of str, got {shown(tokenizer)}")
+    return tokenizer
+
+
+def checked_tokenizer(tokenizer: Tokenizer) -> Callable[[str], tuple[str, ...]]:
+    """The tokenizer of the user, whose results are checked.
+
+    Raises:
+        ValueError: By what is returned, if the tokenizer gives anything but a list of strings.
+    """
+
+    def tokens(caption: str) -> tuple[str, ...]:
+        found = tokenizer(caption)
+        if isinstance(found, str) or not all(isinstance(token, str) for token in found):
+            raise ValueError(f"`tokenizer` must return a list of str, got {shown(found)} for {shown(caption)}")
+        return tuple(found)
+
+    return tokens

@@ -1,0 +1,86 @@
+"""BLEU: how many n-grams of the captions do their references have too?"""
+
+from typing import Any
+
+import evaluate
+import numpy as np
+
+from vlgauge import base  # From: "vlgauge[bleu] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.distances import rouge_and_bleu  # From: "vlgauge[bleu] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+_PAPERS = ("https://aclanthology.org/P02-1040",)
+
+_CITATION = """\
+@inproceedings{papineni-etal-2002-bleu,
+  title = {{B}leu: a Method for Automatic Evaluation of Machine Translation},
+  author = {Papineni, Kishore and Roukos, Salim and Ward, Todd and Zhu, Wei-Jing},
+  booktitle = {Proceedings of the 40th Annual Meeting of the Association for Computational Linguistics},
+  year = {2002}
+}
+"""
+
+_DESCRIPTION = """\
+BLEU says how many of the n-grams of 1 to 4 tokens of the captions occur in their references, with a penalty for
+captions that are shorter than the nearest reference. The counts of all captions are added before they are divided, as
+the COCO caption evaluation does. Higher is better; it needs references and no model.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of captions, one string per example.
+    references: list of references, a string or a list of strings per example.
+    return_details: whether to add the counts of each example.
+
+Returns:
+    bleu: BLEU-4 of the corpus, in [0, 1], higher is better; not the mean of the scores.
+    bleu_1, bleu_2, bleu_3, bleu_4: BLEU of the corpus with n-grams of up to so many tokens.
+    bleu_scores: BLEU-4 of each caption alone, without smoothing; NaN for an empty list of references.
+    bleu_undefined: number of those, which the corpus is without.
+    bleu_signature: how the numbers were made.
+
+Examples:
+    >>> import evaluate
+    >>> bleu = evaluate.load("vlgauge/bleu")
+    >>> result = bleu.compute(
+    ...     predictions=["a dog runs on the green grass"],
+    ...     references=[["a brown dog runs on the grass", "a dog is running on the green grass"]],
+    ... )
+    >>> print(round(result["bleu"], 3))
+    0.795
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class Bleu(base.CaptionMetric):
+    """Corpus BLEU of the COCO caption evaluation, with the BLEU of each caption; needs no model."""
+
+    measures = "How many n-grams of the captions do their references have too?"
+    score_range = "[0, 1]"
+    higher_is_better = True
+    is_mean = False
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def _compute(
+        self, predictions: list[str], references: list[list[str]], return_details: bool = False
+    ) -> dict[str, Any]:
+        """Score the captions; the card describes the keys."""
+        candidates, theirs, rows = self.tokenized(predictions, references)
+        counts = rouge_and_bleu.bleu_counts(candidates, theirs)
+        scores = np.full(len(predictions), np.nan)
+        scores[rows] = rouge_and_bleu.coco_bleu(counts)[:, -1]
+        corpus = rouge_and_bleu.coco_bleu(counts.total()) if rows else np.full(4, np.nan)
+        details: list[dict[str, Any]] = [{} for _ in predictions]
+        for i, row in enumerate(rows):
+            details[row] = {
+                "tokens": candidates[i],
+                "matches": counts.matches[i].astype(int).tolist(),
+                "guesses": counts.guesses[i].astype(int).tolist(),
+                "length": int(counts.length[i]),
+                "closest": int(counts.closest[i]),
+            }
+        orders = {str(order): value for order, value in enumerate(corpus.tolist(), 1)}
+        extra: dict[str, Any] = {"details": details} if return_details else {}
+        result = self.result(scores.tolist(), **orders, **extra)
+        return result | {self.name: float(corpus[-1])}

@@ -1,0 +1,77 @@
+"""METEOR: do a caption and its references share words, stems or synonyms, and in the same order?"""
+
+from typing import Any
+
+import evaluate
+
+from vlgauge import base  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.distances import meteor  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+_PAPERS = ("https://aclanthology.org/W07-0734",)
+
+_CITATION = """\
+@inproceedings{lavie-agarwal-2007-meteor,
+  title = {{METEOR}: An Automatic Metric for {MT} Evaluation with High Levels of Correlation with Human Judgments},
+  author = {Lavie, Alon and Agarwal, Abhaya},
+  booktitle = {Proceedings of the Second Workshop on Statistical Machine Translation},
+  year = {2007}
+}
+"""
+
+_DESCRIPTION = """\
+METEOR matches the words of a caption with those of a reference, by form, stem or synonym, and takes off for matches
+that do not stand side by side; of several references the best counts. This is METEOR of 2007 as NLTK computes it, not
+the METEOR 1.5 of the COCO caption evaluation. Higher is better; it needs references, no model and no Java.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of captions, one string per example.
+    references: list of references, a string or a list of strings per example.
+    return_details: whether to add the score against each reference.
+
+Returns:
+    meteor: mean of the scores, in [0, 1], higher is better.
+    meteor_scores: one score per example, the largest over its references; NaN for an empty list of references.
+    meteor_undefined: number of those.
+    meteor_signature: how the numbers were made.
+
+Examples:
+    >>> import evaluate
+    >>> meteor = evaluate.load("vlgauge/meteor")
+    >>> result = meteor.compute(
+    ...     predictions=["a dog runs on the grass"],
+    ...     references=[["the dog is running on grass", "two dogs run"]],
+    ... )
+    >>> print(round(result["meteor"], 3))
+    0.62
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class Meteor(base.CaptionMetric):
+    """The best METEOR over the references of each caption; needs no model."""
+
+    measures = "Do caption and references share words, stems or synonyms, in the same order?"
+    score_range = "[0, 1]"
+    higher_is_better = True
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def _compute(
+        self, predictions: list[str], references: list[list[str]], return_details: bool = False
+    ) -> dict[str, Any]:
+        """Score the captions; the card describes the keys."""
+        candidates, theirs, rows = self.tokenized(predictions, references)
+        scores = [float("nan")] * len(predictions)
+        details: list[dict[str, Any]] = [{} for _ in predictions]
+        with base.progress_bar(len(rows), "Scoring captions", self.progress) as advance:
+            for row, candidate, captions in zip(rows, candidates, theirs, strict=True):
+                parts = [meteor.meteor_score(reference, candidate) for reference in captions]
+                scores[row] = max(parts)
+                details[row] = {"tokens": candidate, "per_reference": parts}
+                advance(1)
+        made_with = {"variant": meteor.VARIANT}
+        extra: dict[str, Any] = {"details": details} if return_details else {}
+        return self.result(scores, made_with=made_with, **extra)

@@ -1,0 +1,83 @@
+"""ROUGE-L: how long a sequence of tokens do a caption and its references share, in order?"""
+
+from typing import Any
+
+import evaluate
+import numpy as np
+
+from vlgauge import base  # From: "vlgauge[rouge-l] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.distances import rouge_and_bleu  # From: "vlgauge[rouge-l] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+_PAPERS = ("https://aclanthology.org/W04-1013",)
+
+_CITATION = """\
+@inproceedings{lin-2004-rouge,
+  title = {{ROUGE}: A Package for Automatic Evaluation of Summaries},
+  author = {Lin, Chin-Yew},
+  booktitle = {Text Summarization Branches Out},
+  year = {2004}
+}
+"""
+
+_DESCRIPTION = """\
+ROUGE-L says how long a subsequence of tokens a caption has in common with its references: precision and recall of the
+longest common subsequence, each the best over the references, in one F-measure that leans to recall. Higher is better;
+it needs references and no model.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of captions, one string per example.
+    references: list of references, a string or a list of strings per example.
+    return_details: whether to add precision, recall and the lengths of the common subsequences of each example.
+
+Returns:
+    rouge_l: mean of the scores, in [0, 1], higher is better.
+    rouge_l_scores: one score per example, NaN for an empty list of references.
+    rouge_l_undefined: number of those.
+    rouge_l_signature: how the numbers were made.
+
+Examples:
+    >>> import evaluate
+    >>> rouge_l = evaluate.load("vlgauge/rouge_l")
+    >>> result = rouge_l.compute(
+    ...     predictions=["a dog runs on the grass"],
+    ...     references=[["the dog runs over the grass", "a dog is running"]],
+    ... )
+    >>> print(round(result["rouge_l"], 3))
+    0.667
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class RougeL(base.CaptionMetric):
+    """F-measure of the longest common subsequence, as the COCO caption evaluation computes it; needs no model."""
+
+    measures = "How long a sequence of tokens do caption and references share, in order?"
+    score_range = "[0, 1]"
+    higher_is_better = True
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def _compute(
+        self, predictions: list[str], references: list[list[str]], return_details: bool = False
+    ) -> dict[str, Any]:
+        """Score the captions; the card describes the keys."""
+        candidates, theirs, rows = self.tokenized(predictions, references)
+        precisions, recalls = np.zeros(len(rows)), np.zeros(len(rows))
+        details: list[dict[str, Any]] = [{} for _ in predictions]
+        for i, (candidate, captions) in enumerate(zip(candidates, theirs, strict=True)):
+            common = rouge_and_bleu.common_with(candidate, captions)
+            precisions[i] = max(common) / max(1, len(candidate))
+            recalls[i] = max(length / max(1, len(tokens)) for length, tokens in zip(common, captions, strict=True))
+            details[rows[i]] = {
+                "tokens": candidate,
+                "common": common,
+                "precision": precisions[i],
+                "recall": recalls[i],
+            }
+        scores = np.full(len(predictions), np.nan)
+        scores[rows] = rouge_and_bleu.coco_rouge_l(precisions, recalls)
+        extra: dict[str, Any] = {"details": details} if return_details else {}
+        return self.result(scores.tolist(), **extra)

@@ -1,0 +1,52 @@
+"""The base of the metrics that compare a caption with references by their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from vlgauge.base.columns import References, Text
+from vlgauge.base.metric import Metric
+from vlgauge.text.coco_tokens import checked_tokenizer, coco_tokens, tokenizer_setting
+
+Tokens = list[str]
+
+
+class CaptionMetric(Metric):
+    """Base of the metrics that compare the tokens of a caption with those of its references."""
+
+    columns = (Text("predictions"), References("references"))
+
+    def __init__(self, *args: Any, tokenizer: Callable[[str], Sequence[str]] | None = None, **host: Any) -> None:
+        self.tokenizer = tokenizer_setting(tokenizer)
+        super().__init__(*args, **host)
+
+    def signature_fields(self) -> dict[str, Any]:
+        """The settings; the tokenizer of the COCO caption evaluation goes without saying."""
+        fields = super().signature_fields()
+        return {name: value for name, value in fields.items() if name != "tokenizer" or value is not None}
+
+    def tokenized(
+        self, predictions: Sequence[str], references: Sequence[Sequence[str]]
+    ) -> tuple[list[Tokens], list[list[Tokens]], list[int]]:
+        """Tokens of the examples that have references; each distinct caption is split once.
+
+        Args:
+            predictions: one caption per example.
+            references: its references.
+
+        Returns:
+            Tokens of the candidates, tokens of their references, and the rows of these examples. The others have no
+            score.
+        """
+        split = checked_tokenizer(self.tokenizer or coco_tokens)
+        known: dict[str, Tokens] = {}
+
+        def tokens(caption: str) -> Tokens:
+            if caption not in known:
+                known[caption] = list(split(caption))
+            return known[caption]
+
+        rows = [row for row, captions in enumerate(references) if captions]
+        candidates = [tokens(predictions[row]) for row in rows]
+        return candidates, [[tokens(caption) for caption in references[row]] for row in rows], rows

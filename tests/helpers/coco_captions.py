@@ -1,0 +1,35 @@
+"""Captions against references: random ones, and the COCO material beside the checkout."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from folders import ROOT
+
+import vlgauge
+
+COCO = ROOT.parent / "shared" / "oracles" / "coco_fakecap.json.gz"  # beside the checkout, not part of it
+needs_coco = pytest.mark.skipif(not COCO.exists(), reason="needs the reference material beside the checkout")
+
+WORDS = ["a", "dog", "runs", "the", "on", "grass", "red"]
+
+
+def coco():
+    return json.loads(gzip.decompress(COCO.read_bytes()))
+
+
+def random_examples(n_examples, seed):
+    """Captions of 0 to 9 words and 1 to 4 references each, with many words in common."""
+    rng = np.random.default_rng(seed)
+
+    def caption(shortest):
+        return " ".join(rng.choice(WORDS, rng.integers(shortest, 10)))
+
+    references = [[caption(1) for _ in range(rng.integers(1, 5))] for _ in range(n_examples)]
+    return [caption(0) for _ in range(n_examples)], references
+
+
+def scores(name, predictions, references, **settings):
+    metric = vlgauge.load(name, keep_in_memory=True, progress=False, **settings)
+    return metric.compute(predictions=predictions, references=references, return_details=True)

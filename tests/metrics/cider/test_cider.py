@@ -1,0 +1,110 @@
+"""CIDEr-D against references: by hand, pair by pair, the COCO caption evaluation, document frequencies."""
+
+import math
+
+import numpy as np
+import pytest
+from coco_captions import coco, needs_coco, random_examples, scores
+
+from vlgauge.distances.cider import DocumentFrequency, cider_d, cider_d_scores
+
+pytestmark = pytest.mark.filterwarnings("ignore:CIDEr-D takes document frequencies from the references of")
+
+
+def plain_scores(predictions, references, df):
+    """Mean over the references of what `cider_d` finds for each pair."""
+    pairs = [(c.split(), [r.split() for r in captions]) for c, captions in zip(predictions, references, strict=True)]
+    return [np.mean(cider_d([caption, *others], df)[0, 1:]) for caption, others in pairs]
+
+
+def test_by_hand():
+    # ln 8 for x and y, ln 8 - ln 2 for a; one common n-gram; 1 bigram and 1.
+    df, w, v = DocumentFrequency({("a",): 2}, 8), math.log(4), math.log(8)
+    result = scores("cider", ["a x"], [["a y", "z z"]], df=df)
+    expected = 10 / 4 * w * w / (w**2 + v**2)
+    assert result["cider_details"][0]["per_reference"] == pytest.approx([expected, 0.0])
+    assert result["cider"] == pytest.approx(expected / 2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("given", [False, True])
+def test_equals_the_pairs(seed, given):
+    predictions, references = random_examples(40, seed)
+    counted = DocumentFrequency.from_references(references, tokenizer=str.split)
+    df = DocumentFrequency({("a",): 30, ("dog", "runs"): 4, ("nobody",): 2}, 50) if given else counted
+    settings = {"df": df} if given else {}
+    result = scores("cider", predictions, references, **settings)
+    assert result["cider_scores"] == pytest.approx(plain_scores(predictions, references, df), rel=1e-10, abs=1e-13)
+
+
+def test_a_table_of_the_references_is_the_default():
+    predictions, references = random_examples(60, 5)
+    table = DocumentFrequency.from_references(references)
+    given, default = (scores("cider", predictions, references, **s) for s in ({"df": table}, {}))
+    assert given["cider_scores"] == pytest.approx(default["cider_scores"], rel=1e-12, abs=1e-13)
+    assert default["cider_signature"].endswith("|df:references")
+    assert given["cider_signature"].endswith(f"|df:given@{table.digest[:8]}")
+
+
+def test_a_saved_table(tmp_path):
+    predictions, references = random_examples(20, 6)
+    table = DocumentFrequency({("a",): 30}, 50)
+    table.save(tmp_path / "df.jsonl.gz")
+    saved = scores("cider", predictions, references, df=str(tmp_path / "df.jsonl.gz"))
+    assert saved["cider_scores"] == scores("cider", predictions, references, df=table)["cider_scores"]
+    assert saved["cider_signature"].endswith(f"|df:df.jsonl.gz@{table.digest[:8]}")
+
+
+def test_one_image_has_no_rare_ngrams():
+    assert scores("cider", ["a dog"], [["a dog"]])["cider"] == 0.0
+
+
+def test_few_documents_are_warned_of():
+    with pytest.warns(UserWarning, match="takes document frequencies from the references of 2 examples"):
+        scores("cider", ["a", "b"], [["a"], ["b"]])
+
+
+def test_without_references_undefined_and_no_document():
+    predictions, references = random_examples(20, 8)
+    whole = scores("cider", predictions, references)
+    more = scores("cider", ["a dog", *predictions], [[], *references])
+    assert math.isnan(more["cider_scores"][0])
+    assert more["cider_scores"][1:] == whole["cider_scores"]
+    nothing = scores("cider", ["a"], [[]])
+    assert math.isnan(nothing["cider"])
+    assert nothing["cider_undefined"] == 1
+
+
+def test_captions_without_tokens():
+    assert scores("cider", ["", "a dog"], [["a dog"], ["", "..."]])["cider_scores"] == [0.0, 0.0]
+    assert cider_d_scores([[]], [[[]]])[0].tolist() == [0.0]
+
+
+@pytest.mark.parametrize("df", ["pooled", 3, None, "nowhere.gz"])
+def test_other_sources_are_refused(df):
+    with pytest.raises(ValueError, match="`df` must be 'references', a DocumentFrequency or the path of a file"):
+        scores("cider", ["a"], [["a"]], df=df)
+
+
+def test_tokenizers():
+    predictions, references = ["A dog!"], [["a dog"]]
+    df = DocumentFrequency({}, 10)
+    assert scores("cider", predictions, references, df=df)["cider"] == pytest.approx(5.0)
+    by_spaces = scores("cider", predictions, references, df=df, tokenizer=str.split)
+    assert by_spaces["cider"] == 0.0
+    assert "|tokenizer:custom(builtins.str.split)" in by_spaces["cider_signature"]
+    with pytest.raises(ValueError, match="`tokenizer` must be a function from str to list of str, got 'words'"):
+        scores("cider", predictions, references, tokenizer="words")
+    with pytest.raises(ValueError, match=r"`tokenizer` must return a list of str, got 'A dog!'"):
+        scores("cider", predictions, references, tokenizer=str)
+
+
+@needs_coco
+def test_coco_caption_evaluation():
+    material = coco()
+    result = scores("cider", material["tokenized_candidates"], material["tokenized_references"], tokenizer=str.split)
+    assert result["cider_scores"] == pytest.approx(material["per_image"]["cider_d"], abs=1e-9)
+    assert result["cider"] == pytest.approx(material["corpus"]["cider_d"], abs=1e-9)
+    raw = scores("cider", material["candidates"], material["references"])
+    # 60 of 6,005 captions are tokenised otherwise; the card says so.
+    assert raw["cider"] == pytest.approx(material["corpus"]["cider_d"], abs=4e-5)
