@@ -75,6 +75,7 @@ class Bleu(base.CaptionMetric):
         for i, row in enumerate(rows):
             details[row] = {
                 "tokens": candidates[i],
+                "references": theirs[i],
                 "matches": counts.matches[i].astype(int).tolist(),
                 "guesses": counts.guesses[i].astype(int).tolist(),
                 "length": int(counts.length[i]),

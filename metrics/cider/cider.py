@@ -79,7 +79,7 @@ class Cider(base.CaptionMetric):
         bounds = np.searchsorted(of, np.arange(len(rows) + 1))
         for i, row in enumerate(rows):
             per_reference = parts[bounds[i] : bounds[i + 1]].tolist()
-            details[row] = {"tokens": candidates[i], "per_reference": per_reference}
+            details[row] = {"tokens": candidates[i], "references": theirs[i], "per_reference": per_reference}
         made_with = {"df": name}
         extra: dict[str, Any] = {"details": details} if return_details else {}
         return self.result(scores.tolist(), made_with=made_with, **extra)

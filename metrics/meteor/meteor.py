@@ -70,7 +70,7 @@ class Meteor(base.CaptionMetric):
             for row, candidate, captions in zip(rows, candidates, theirs, strict=True):
                 parts = [meteor.meteor_score(reference, candidate) for reference in captions]
                 scores[row] = max(parts)
-                details[row] = {"tokens": candidate, "per_reference": parts}
+                details[row] = {"tokens": candidate, "references": captions, "per_reference": parts}
                 advance(1)
         made_with = {"variant": meteor.VARIANT}
         extra: dict[str, Any] = {"details": details} if return_details else {}

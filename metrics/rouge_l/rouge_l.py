@@ -73,6 +73,7 @@ class RougeL(base.CaptionMetric):
             recalls[i] = max(length / max(1, len(tokens)) for length, tokens in zip(common, captions, strict=True))
             details[rows[i]] = {
                 "tokens": candidate,
+                "references": theirs[i],
                 "common": common,
                 "precision": precisions[i],
                 "recall": recalls[i],

@@ -19,6 +19,7 @@ class MetricFacts:
         score_range: Range of a score, in words.
         higher_is_better: Direction.
         needs: Extras without which it cannot score.
+        is_mean: Whether its number is the mean of the scores of the examples.
     """
 
     name: str
@@ -26,6 +27,7 @@ class MetricFacts:
     score_range: str
     higher_is_better: bool
     needs: tuple[str, ...] = ()
+    is_mean: bool = True
 
     @property
     def missing(self) -> list[str]:

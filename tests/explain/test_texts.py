@@ -10,8 +10,6 @@ import folders
 import pytest
 from demo_page import Elements, articles
 
-from vlgauge.catalog import metric_names
-
 # Sentences 1 and 3 share "a" and "dog"; "Big" and "big" differ; the final stops are not compared.
 STORY = ["A dog <b>& a cat saw a dog.", "Big rain fell.", "It was a dog, a big dog."]
 CAPTIONS = ['One <b>bold</b> & "quoted" caption.', "Another caption.", "A third $x$ caption."]
@@ -87,7 +85,7 @@ def test_texts_are_escaped(own_page):
     assert text.count(STYLED_CAPTION) == 2
     assert text.count(f"<i>3</i>, {KIND}") == 2
     overviews = dict(re.findall(r'<section id="(\w+)".*?(<svg.*?</svg>)', own_page, re.DOTALL))
-    assert sorted(overviews) == metric_names()
+    assert sorted(overviews) == sorted(sections.SECTIONS)
     without = {name for name, plot in overviews.items() if KIND not in Elements(plot).text}
     # These tell stories of their own instead of reading examples.
     assert without == {"rovist_c", "rovist", "d_hm", "groovist", "rovist_vg"}

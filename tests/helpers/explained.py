@@ -42,6 +42,14 @@ def sets():
     }
 
 
+def referenced():
+    """Captions with one reference or several, one without a word, one without a reference."""
+    return {
+        "predictions": ["A dog runs on the grass.", "A cat is sleeping.", "?", "Nothing."],
+        "references": [["The dog runs over the grass.", "A dog."], "A kitten sleeps.", ["A bird."], []],
+    }
+
+
 def styled():
     """Captions with styles, two of them of words that no table has."""
     return {
@@ -102,6 +110,10 @@ CASES = {
     "stylecider": (("demo",), {"keep_in_memory": True}, styled),
     "clip_s": ((), ON_CPU, lambda: bundled("captioned_scenes")),
     "pac_s": (("video",), ON_CPU, videos),
+    "cider": ((), {"keep_in_memory": True}, referenced),
+    "meteor": ((), {"keep_in_memory": True}, referenced),
+    "rouge_l": ((), {"keep_in_memory": True}, referenced),
+    "bleu": ((), {"keep_in_memory": True}, referenced),
 }
 
 

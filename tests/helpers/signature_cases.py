@@ -54,6 +54,8 @@ def rows_of(metric, settings):
         return CLIPS if settings.get("config_name") == "video" else CAPTIONS
     if metric in ("onlystyle", "stylecider"):
         return STYLED
+    if metric in ("bleu", "cider", "meteor", "rouge_l"):
+        return {"predictions": ["a dog"], "references": ["a cat"]}
     if metric in ("trm", "mmd_bert", "frechet_bert"):
         return FEW
     if metric == "d_hm":
@@ -124,7 +126,10 @@ class Files:
 
 def changes(metric, files):
     """By setting: settings, and the same with another value of this one."""
+    tokens = {"tokenizer": ({}, {"tokenizer": str.split})}
     return {
+        "bleu": lambda files: tokens,
+        "cider": lambda files: {**tokens, "df": ({}, {"df": files.frequencies("a dog")})},
         "clip_s": clip_changes,
         "pac_s": pac_s_changes,
         "d_hm": lambda files: {"apply_tanh": ({}, {"apply_tanh": False})},
@@ -135,10 +140,12 @@ def changes(metric, files):
             "estimator": ({"encoder": lengths}, {"encoder": lengths, "estimator": "biased"}),
             "bandwidth": ({"encoder": lengths}, {"encoder": lengths, "bandwidth": np.float32(0.5)}),
         },
+        "meteor": lambda files: tokens,
         "onlystyle": lambda files: {
             **style_changes(files),
             "orders": ({"config_name": "demo"}, {"config_name": "demo", "orders": "four"}),
         },
+        "rouge_l": lambda files: tokens,
         "rovist": rovist_changes,
         "rovist_c": rovist_c_changes,
         "rovist_nr": lambda files: {
@@ -295,6 +302,10 @@ def here():
         "stylecider": {"config_name": "demo"},
         "rovist": toy,
         "d_hm": {},
+        "bleu": {"tokenizer": str.split},
+        "rouge_l": {},
+        "meteor": {},
+        "cider": {"df": files.frequencies("a dog")},
     }
     found = {}
     with warnings.catch_warnings():

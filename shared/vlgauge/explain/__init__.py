@@ -7,14 +7,18 @@ from typing import Any
 
 from vlgauge.settings import one_of
 
+from .bleu import Bleu
+from .cider import Cider
 from .clip_s import ClipS
 from .d_hm import DHm
 from .explanation import Columns, Explanation
 from .frechet_bert import FrechetBert
 from .groovist import Groovist
+from .meteor import Meteor
 from .mmd_bert import MmdBert
 from .onlystyle import OnlyStyle
 from .pac_s import PacS
+from .rouge_l import RougeL
 from .rovist import Rovist
 from .rovist_c import RovistC
 from .rovist_nr import RovistNr
@@ -22,7 +26,7 @@ from .rovist_vg import RovistVg
 from .stylecider import StyleCider
 from .trm import Trm
 
-# Stories, sets of captions, style, pictures and captions.
+# Stories, sets of captions, style, pictures and captions, captions and references.
 _CLASSES: tuple[type[Explanation], ...] = (
     RovistNr,
     RovistC,
@@ -37,6 +41,10 @@ _CLASSES: tuple[type[Explanation], ...] = (
     StyleCider,
     ClipS,
     PacS,
+    Cider,
+    Meteor,
+    RougeL,
+    Bleu,
 )
 EXPLANATIONS: dict[str, type[Explanation]] = {cls.name: cls for cls in _CLASSES}
 

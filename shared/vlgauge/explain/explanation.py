@@ -174,7 +174,7 @@ class Explanation(ABC):
         """The scores as a whole: mean with interval, distribution, how to read them, signature."""
         mean, n = mean_of_defined(self.scores), len(self.scores)
         defined = [score for score in self.scores if not math.isnan(score)]
-        interval = bootstrap_interval(self.scores) if len(defined) > 1 else None
+        interval = bootstrap_interval(self.scores) if len(defined) > 1 and self.facts.is_mean else None
         label = f"Histogram of {len(defined)} scores" + (
             f" from {number(min(defined))} to {number(max(defined))}, mean {number(mean)}; right is better"
             if defined

@@ -1,0 +1,60 @@
+"""What explains the score of a caption against references: the words that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .explanation import Explanation
+from .marks import AGAINST, FOR, Mark, pieces_of_runs
+from .pages import quoted
+
+N_CLOSEST = 2  # references that are shown
+
+
+class ReferencedCaption(Explanation):
+    """Captions with the words marked that a reference has too, and the references that are nearest."""
+
+    on_axis = (0.0,)
+    digits = 3
+
+    def undefined(self, row: int) -> str:
+        """No reference."""
+        return "it has no reference to be compared with"
+
+    def nearness(self, detail: Mapping[str, Any]) -> Sequence[float]:
+        """How near each reference is to the caption; what it is called stands in the template."""
+        return detail["per_reference"]
+
+    def is_shared(self, token: str, references: Sequence[Sequence[str]]) -> bool:
+        """Whether a reference has a token too."""
+        return any(token in tokens for tokens in references)
+
+    def reason(self, row: int) -> str:
+        """How many words are shared, and one that is not."""
+        detail = self.details[row]
+        tokens, references = detail["tokens"], detail["references"]
+        if not tokens:
+            return "has no word"
+        alone = [token for token in tokens if not self.is_shared(token, references)]
+        text = f"shares {len(tokens) - len(alone)} of {len(tokens)} words with a reference"
+        return f"{text}; {quoted(alone[0])} with none" if alone else text
+
+    def values(self, row: int) -> dict[str, Any]:
+        """The caption with its words marked, and the nearest references likewise."""
+        detail = self.details[row]
+        tokens, references = detail["tokens"], detail["references"]
+        marks = [
+            Mark(FOR)
+            if self.is_shared(token, references)
+            else Mark(AGAINST, note=f"{quoted(token)} is in no reference")
+            for token in tokens
+        ]
+        texts = self.columns.get("references")
+        near = self.nearness(detail)
+        closest = []
+        for k in sorted(range(len(near)), key=lambda k: -near[k])[:N_CLOSEST]:
+            known = [Mark(FOR) if self.is_shared(token, [tokens]) else None for token in references[k]]
+            text = " ".join(references[k]) if texts is None or isinstance(texts[row], str) else texts[row][k]
+            closest.append({"score": near[k], "pieces": pieces_of_runs(text, references[k], known)})
+        return {"pieces": pieces_of_runs(self.predictions[row], tokens, marks), "closest": closest, "detail": detail}
