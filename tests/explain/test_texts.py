@@ -10,6 +10,8 @@ import folders
 import pytest
 from demo_page import Elements, articles
 
+from vlgauge.explain import sections
+
 # Sentences 1 and 3 share "a" and "dog"; "Big" and "big" differ; the final stops are not compared.
 STORY = ["A dog <b>& a cat saw a dog.", "Big rain fell.", "It was a dog, a big dog."]
 CAPTIONS = ['One <b>bold</b> & "quoted" caption.', "Another caption.", "A third $x$ caption."]
