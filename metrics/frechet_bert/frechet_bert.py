@@ -134,14 +134,15 @@ def _frechet_block(gram: Floats, candidates: Bools, n: int) -> Floats:
     m = candidates.shape[1] - n
     ours = np.nonzero(candidates)[1].reshape(-1, n)
     theirs = np.nonzero(~candidates)[1].reshape(-1, m)
+    # Axes: example, partition, candidate, reference.
     cross = gram[:, ours[:, :, None], theirs[:, None, :]]
     rows, columns = cross.mean(axis=3, keepdims=True), cross.mean(axis=2, keepdims=True)
     mean = rows.mean(axis=2, keepdims=True)
     nuclear = np.linalg.svd(cross - rows - columns + mean, compute_uv=False).sum(axis=2)
     # Around the pooled mean the vectors of the two sides have opposite sums, of squared length -sum(cross).
     squared_sum = -n * m * mean[:, :, 0, 0]
-    squares = np.diagonal(gram, axis1=1, axis2=2)
-    of_candidates = squares[:, ours].sum(axis=2)
+    squares = np.diagonal(gram, axis1=1, axis2=2)  # axes: example, caption
+    of_candidates = squares[:, ours].sum(axis=2)  # axes: example, partition
     of_references = squares.sum(axis=1, keepdims=True) - of_candidates
     traces = (of_candidates - squared_sum / n) / (n - 1) + (of_references - squared_sum / m) / (m - 1)
     distances: Floats = squared_sum * (1 / n + 1 / m) ** 2 + traces - 2 * nuclear / np.sqrt((n - 1) * (m - 1))

@@ -183,13 +183,14 @@ def null_distribution(kernel: Floats, candidates: npt.NDArray[np.bool_], estimat
     m = candidates.shape[1] - n
     shift, weight = _shift_and_weight(estimator, n, m)
     left, right = np.triu_indices(n + m, 1)
-    pairs = kernel[:, left, right]
+    pairs = kernel[:, left, right]  # axes: example, pair of captions
     weights = np.array([2.0 / (m * (m - shift)), -2.0 / (n * m), 2.0 / (n * (n - shift))])
     diagonal = weight * (1.0 / (n - shift) + 1.0 / (m - shift)) * kernel[:, :1, 0]
     null = np.empty((len(kernel), len(candidates)))
     step = max(1, 2**21 // len(left))
     for start in range(0, len(candidates), step):
         block = candidates[start : start + step]
+        # The number of candidates in a pair, 0 to 2, picks its weight; axes: partition, pair.
         null[:, start : start + step] = pairs @ weights[block[:, left].astype(np.int8) + block[:, right]].T
     return null + diagonal
 

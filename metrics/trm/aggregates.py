@@ -98,6 +98,7 @@ def _over_references(values: Floats, candidates: Bools, reduce: Reduce) -> Float
     n = int(np.count_nonzero(candidates[0]))
     ours = np.nonzero(candidates)[1].reshape(-1, n, 1)
     theirs = np.nonzero(~candidates)[1].reshape(-1, 1, candidates.shape[1] - n)
+    # Axes: example, partition, candidate, reference.
     return reduce(values[:, ours, theirs], axis=3)
 
 

@@ -146,6 +146,7 @@ def _tests_of_block(levels: Ints, candidates: Bools, ties: str) -> TriangleTests
     n_examples, n_captions, _ = levels.shape
     n = int(np.count_nonzero(candidates[0]))
     m = n_captions - n
+    # Axes: x, y, w, rank, example; then rank and example together, which become columns.
     values = rank_values(np.ascontiguousarray(levels.transpose(1, 2, 0)), ties)
     sums = triangle_sums(values.reshape(n_captions, n_captions, n_captions, -1))
     q = np.empty((2, n_examples, len(candidates)))
@@ -153,6 +154,7 @@ def _tests_of_block(levels: Ints, candidates: Bools, ties: str) -> TriangleTests
     step = max(1, min(_VALUES_PER_BLOCK // n_examples, 2 * _LARGEST_ARRAY // n_captions**2))
     for start in range(0, len(candidates), step):
         block = candidates[start : start + step]
+        # Axes: lone side, rank, example, partition.
         counts = side_sums(sums, block).reshape(2, -1, n_examples, len(block))
         if ties == "fractional":
             counts = _all_sixths(counts, n, m)
@@ -213,11 +215,12 @@ def triangle_sums(values: npt.NDArray[np.int8]) -> TriangleSums:
     dtype = np.float32 if 8 * 6 * n**3 < 2**24 else np.float64
     over_x, over_y, over_w = (values.sum(axis=axis, dtype=np.int32) for axis in (0, 1, 2))
     lone, first, second = over_y.sum(axis=1), over_w.sum(axis=0), over_y.sum(axis=0)
-    form = over_x - over_y - over_w
+    form = over_x - over_y - over_w  # axes: the two captions that are left, columns
     left, right = np.triu_indices(n, 1)
     triples = []
     for a in range(n - 2):
         rest = slice(a + 1, None)
+        # Axes: b, c, columns, with the first caption a in each of the three places of a triangle.
         block = values[a, rest, rest] + values[rest, a, rest] + values[rest, rest, a]
         b, c = np.triu_indices(n - a - 1, 1)
         triples.append((block[b, c] + block[c, b]).astype(np.float32))
@@ -242,7 +245,7 @@ def side_sums(sums: TriangleSums, candidates: Bools) -> Floats:
     n = candidates.shape[1]
     signs = np.where(candidates.T, 1, -1).astype(np.float32)
     left, right = np.triu_indices(n, 1)
-    pairs = signs[left] * signs[right]
+    pairs = signs[left] * signs[right]  # axes: pairs, partitions
     both = sums.constant[:, None] + sums.pairs.T @ pairs
     difference = sums.single.T @ signs
     start = 0
