@@ -1,6 +1,7 @@
 """What every metric must fulfil: one check per promise."""
 
 import ast
+import configparser
 import doctest
 import importlib
 import inspect
@@ -16,7 +17,7 @@ import pytest
 import yaml
 from datasets import Features
 from evaluate.loading import evaluation_module_factory, get_imports, import_main_class
-from folders import TOYS
+from folders import ROOT, TOYS
 from packaging.version import Version
 
 import vlgauge
@@ -27,6 +28,9 @@ from vlgauge.distances.cider import DocumentFrequency
 from vlgauge.settings import setting_names
 
 TOY = TOYS / "story_toy"
+SETUP = configparser.ConfigParser()
+SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
+EXTRAS = {extra.replace("_", "-") for extra in SETUP["options.extras_require"]}
 FAMILIES = [
     found
     for room in (base, caption_sets, clip_score, style)
@@ -199,6 +203,7 @@ def check_facts(folder):
     assert cls.measures.endswith("?")
     assert cls.score_range
     assert isinstance(cls.higher_is_better, bool)
+    assert set(cls.needs) <= EXTRAS
     assert Version(cls.requires) <= Version(vlgauge.__version__)
 
 

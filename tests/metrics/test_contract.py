@@ -3,13 +3,13 @@
 The checks are functions of a folder. Each is run on every metric, and on copies of a toy metric with one fault.
 """
 
-import configparser
 import re
 import socket
 
 import pytest
 from folders import ROOT
 from metric_checks import (
+    SETUP,
     TOY,
     check_card,
     check_class,
@@ -32,9 +32,6 @@ from metric_checks import (
 from vlgauge import catalog
 
 FOLDERS = {name: catalog.metric_folder(name) for name in catalog.metric_names()}
-SETUP = configparser.ConfigParser()
-SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
-
 pytestmark = pytest.mark.usefixtures("no_sockets")
 
 CHECKS = [
@@ -80,11 +77,6 @@ def test_every_metric_has_an_extra_and_is_in_all():
     assert set(FOLDERS) <= set(extras)
     everything = re.search(r"vlgauge\[(.*)\]", extras["all"])[1].split(", ")
     assert {name.replace("_", "-") for name in FOLDERS} <= set(everything)
-
-
-@pytest.mark.parametrize("name", FOLDERS)
-def test_extras_that_a_metric_needs_exist(name):
-    assert set(catalog.metric_facts(name).needs) <= {x.replace("_", "-") for x in SETUP["options.extras_require"]}
 
 
 @pytest.mark.parametrize("name", FOLDERS)
