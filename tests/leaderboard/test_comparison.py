@@ -333,3 +333,11 @@ def test_coverage_of_both_intervals():
         of_means.append(system.low <= 1.0 <= system.high)
     assert np.mean(of_means) == pytest.approx(0.95, abs=0.02)
     assert np.mean(of_differences) == pytest.approx(0.95, abs=0.02)
+
+
+def test_a_metric_that_is_no_mean_is_refused():
+    runs = {name: made_run([0.0, 1.0], metric="bleu") for name in "ab"}
+    with pytest.raises(
+        ValueError, match="`metrics` must be means of the scores of rows, got bleu, which adds the count"
+    ):
+        compare(runs, ["bleu"])

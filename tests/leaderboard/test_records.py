@@ -155,3 +155,9 @@ def test_an_undefined_value_is_not_recorded():
 def test_what_no_record_can_hold_is_refused_at_once(options):
     with pytest.raises(ValueError, match=r"`(date|model\.id|source\.url)` must"):
         record(**options)
+
+
+def test_a_number_that_is_no_mean_is_recorded_as_it_is():
+    result = made_run([0.0, 1.0], metric="bleu") | {"bleu": 0.3}
+    found = record_of(result, "bleu", MODEL, DATASET, date="2026-11-20")
+    assert (found.value, found.ci) == (0.3, None)

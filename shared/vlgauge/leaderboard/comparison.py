@@ -157,13 +157,19 @@ def compare(
         The comparison.
 
     Raises:
-        ValueError: If there are fewer than two systems, their ids or signatures differ, a score is missing or
-            infinite, a system has none that is defined, or a name, a label or a number is wrong.
+        ValueError: If a metric is no mean of the scores of rows, there are fewer than two systems, their ids or
+            signatures differ, a score is missing or infinite, a system has none that is defined, or a name, a label or
+            a number is wrong.
     """
     if len(runs) < 2:
         raise ValueError(f"`runs` must have at least two systems, got {len(runs)}")
     if baseline is not None and baseline not in runs:
         raise ValueError(f"`baseline` must be one of the systems, got {baseline!r}; {nearest(baseline, runs)}")
+    if others := [metric for metric in metrics if not metric_facts(metric).is_mean]:
+        raise ValueError(
+            f"`metrics` must be means of the scores of rows, got {', '.join(others)}, which adds the counts of all "
+            "rows before it divides; leave it out"
+        )
     keys, orders = _joined(runs)
     labels = None if groups is None else _labels(groups, keys)
     signatures = [_common_signature(metric, runs) for metric in metrics]

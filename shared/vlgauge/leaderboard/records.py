@@ -183,7 +183,8 @@ def record_of(
     """
     cells = result[f"{metric}_scores"]
     scores = numbers(f"{metric}_scores", cells, row_keys(range(len(cells))))
-    value, undefined = mean_of_defined(scores), sum(map(math.isnan, scores))
+    undefined, is_mean = sum(map(math.isnan, scores)), metric_facts(metric).is_mean
+    value = mean_of_defined(scores) if is_mean else float(result[metric])
     if math.isnan(value):
         raise ValueError(f"`{metric}_scores` must be defined for at least one example to be recorded, got NaN for all")
     signature = str(result[f"{metric}_signature"])
@@ -193,7 +194,7 @@ def record_of(
         title=metric_title(metric),
         version=fields.get("v", ""),
         value=value,
-        ci=_interval(scores),
+        ci=_interval(scores) if is_mean else None,
         n=len(scores) - undefined,
         undefined=undefined,
         higher_is_better=metric_facts(metric).higher_is_better,
