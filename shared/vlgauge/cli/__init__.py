@@ -29,6 +29,7 @@ COMMANDS = {
     "score": ("score", "score a file of examples"),
     "compare": ("compare", "compare systems on the same examples"),
     "record": ("record", "check a file of records that `score --record` wrote"),
+    "export": ("export", "export records for cards and leaderboards of the Hub"),
     "sensitivity": ("sensitivity", "p-values over numbers of candidates"),
     "style-fit": ("style:add_fit_options", "fit a style table for onlystyle and stylecider"),
     "style-report": (

@@ -1,0 +1,146 @@
+"""`vlgauge export FORM results.jsonl`: records in the forms of the Hub, printed, written or sent as pull requests."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from vlgauge.cli.outputs import write_output
+from vlgauge.files import decoded, read_bytes
+from vlgauge.leaderboard import read_records, read_run
+from vlgauge.leaderboard.exporters import (
+    LOWER_IS_BETTER,
+    Export,
+    dataset_card,
+    eval_results,
+    eval_yaml,
+    model_index,
+    results_repository,
+)
+from vlgauge.leaderboard.records import Record
+from vlgauge.leaderboard.runs import Run
+from vlgauge.leaderboard.sending import card_of_dataset, plan, send
+from vlgauge.results import printable
+from vlgauge.settings import PROFILES
+
+_PURPOSES = {
+    "eval-results": "files .eval_results/*.yaml of models",
+    "model-index": "front matter of the cards of models",
+    "dataset-card": "tables between the two markers of the card of a data set",
+    "eval-yaml": "eval.yaml of data sets: the tasks of their leaderboards",
+    "results-repository": "a data set that holds the records, tables and the scores of each example",
+}
+_WITH_DIRECTION = ("eval-results", "eval-yaml")
+_WITH_TABLES = ("dataset-card", "results-repository")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    forms = parser.add_subparsers(dest="form", required=True, metavar="FORM")
+    for form, purpose in _PURPOSES.items():
+        command = forms.add_parser(form, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+        command.add_argument("file", metavar="FILE", help="records, results.jsonl")
+        for name in ("metric", "model", "dataset"):
+            command.add_argument(f"--{name}", help=f"only the records of this {name.replace('dataset', 'data set')}")
+        command.add_argument("--profile", choices=PROFILES, help="only the records of this profile")
+        if form in _WITH_DIRECTION:
+            words = "what to do where lower is better, as the Hub ranks from high to low (default: skip)"
+            command.add_argument("--lower-is-better", choices=LOWER_IS_BETTER, default="skip", help=words)
+        if form in _WITH_TABLES:
+            command.add_argument("--by", metavar="METRIC", help="metric by which the tables are sorted")
+        if form == "dataset-card":
+            command.add_argument("--card", metavar="README.md", help="the card (default, with --send: that of the Hub)")
+            words = "give results of one metric with different signatures a column each"
+            command.add_argument("--split-signatures", action="store_true", help=words)
+        if form == "eval-yaml":
+            command.add_argument("--description", help="of the leaderboard")
+        if form == "results-repository":
+            command.add_argument("--repository", metavar="OWNER/NAME", required=True, help="id of the data set")
+            words = "scores of a model per example, from `vlgauge score --output`"
+            command.add_argument("--scores", action="append", default=[], metavar="MODEL=FILE", help=words)
+        command.add_argument("--output", metavar="DIR", help="write the files below this folder, by repository")
+        command.add_argument("--send", action="store_true", help="open a pull request in every repository")
+        command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read, choose, export, and print, write or send."""
+    records = _chosen(read_records(options.file), options)
+    exports = _exports(records, options)
+    if not exports:
+        raise ValueError(f"FILE must have a record for {options.form}, got none that it can hold in {options.file!r}")
+    if options.output:
+        for export in exports:
+            target = Path(options.output, export.repository, export.path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_output(target, export.content)
+    if options.send:
+        for address in send(exports, merged=options.form == "model-index"):
+            print(printable(address))
+    elif not options.output:
+        _print(exports)
+    if not options.send:
+        sys.stderr.write("".join(f"would be sent with --send: {printable(line)}\n" for line in plan(exports)))
+    return 0
+
+
+def _chosen(records: Sequence[Record], options: argparse.Namespace) -> list[Record]:
+    """The records that the options choose."""
+    wanted = (options.metric, options.model, options.dataset, options.profile)
+    chosen = []
+    for record in records:
+        own = (record.metric, record.model.id, record.dataset.id, record.profile)
+        if all(one in (None, its) for one, its in zip(wanted, own, strict=True)):
+            chosen.append(record)
+    if not chosen:
+        raise ValueError(f"FILE must have a record that the options choose, got none in {options.file!r}")
+    return chosen
+
+
+def _exports(records: Sequence[Record], options: argparse.Namespace) -> list[Export]:
+    if options.form == "eval-results":
+        return eval_results(records, lower_is_better=options.lower_is_better)
+    if options.form == "model-index":
+        return model_index(records)
+    if options.form == "eval-yaml":
+        return eval_yaml(records, description=options.description, lower_is_better=options.lower_is_better)
+    if options.form == "results-repository":
+        return results_repository(records, options.repository, _runs(records, options.scores), by=options.by)
+    if options.card is None and not options.send:
+        raise ValueError("--card must be the card of the data set without --send, which takes that of the Hub")
+    card = card_of_dataset(records[0].dataset.id) if options.card is None else _card(options.card)
+    return dataset_card(records, card, by=options.by, split_signatures=options.split_signatures)
+
+
+def _card(path: str) -> str:
+    """A card with every byte of it, a byte order mark too."""
+    data = read_bytes(path, "--card")
+    decoded(data, "--card", path)
+    return data.decode("utf-8")
+
+
+def _runs(records: Sequence[Record], given: Sequence[str]) -> dict[str, Run]:
+    """Scores by the id of the model."""
+    runs: dict[str, Run] = {}
+    for text in given:
+        model, equals, path = text.partition("=")
+        if not equals or model in runs or model not in {record.model.id for record in records}:
+            raise ValueError(f"--scores must be MODEL=FILE, each model of the records once, got {text!r}")
+        found = read_run(path, [])
+        if found is None:
+            raise ValueError(f"--scores must name a file that `vlgauge score --output` wrote, got {path!r}")
+        runs[model] = found
+    return runs
+
+
+def _print(exports: Sequence[Export]) -> None:
+    """Texts on standard output, several with a line above each."""
+    for export in exports:
+        if len(exports) > 1:
+            print(f"# {export.kind} {export.repository}: {export.path}")
+        if isinstance(export.content, bytes):
+            print(f"# {len(export.content)} bytes; --output DIR writes them")
+        else:
+            sys.stdout.write(export.content)

@@ -1,0 +1,86 @@
+"""Sending exports to the Hub: a pull request per repository, and only when it is asked for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from vlgauge.leaderboard.exporters import Export
+from vlgauge.network import NOT_THERE, NetworkError, hub_file
+from vlgauge.network.proposals import open_pull_request, refuse_offline
+
+MESSAGE = "Add results by vlgauge"
+
+
+def plan(exports: Sequence[Export]) -> list[str]:
+    """What would be sent, one line per file; asks nobody."""
+    lines = []
+    for export in exports:
+        content = _bytes(export)
+        digest = hashlib.sha256(content).hexdigest()[:16]
+        lines.append(f"{export.kind} {export.repository}: {export.path}, {len(content)} bytes, sha256 {digest}")
+    return lines
+
+
+def send(exports: Sequence[Export], *, merged: bool = False) -> list[str]:
+    """Open a pull request in every repository; returns their addresses.
+
+    Args:
+        exports: The files.
+        merged: Whether they are front matter of a card, to be merged with that of the Hub.
+
+    Raises:
+        ValueError: If a card has another number for the same result.
+        NetworkError: If an offline switch is set, or the Hub refuses.
+    """
+    refuse_offline()
+    if merged:
+        exports = [replace(export, content=_merged(export)) for export in exports]
+    files: dict[tuple[str, str], dict[str, bytes]] = {}
+    for export in exports:
+        files.setdefault((export.kind, export.repository), {})[export.path] = _bytes(export)
+    return [open_pull_request(kind, repository, own, MESSAGE) for (kind, repository), own in files.items()]
+
+
+def card_of_dataset(repository: str) -> str:
+    """The card of a data set as it is on the Hub now.
+
+    Raises:
+        NetworkError: If an offline switch is set, or it cannot be had.
+    """
+    refuse_offline()
+    return hub_file(repository, "README.md", kind="dataset").read_bytes().decode("utf-8")
+
+
+def _merged(export: Export) -> str:
+    """The card of a model as it is on the Hub now, with the results of an export beside its own."""
+    from huggingface_hub import ModelCard
+
+    new: Any = ModelCard(str(export.content)).data
+    try:
+        text = hub_file(export.repository, export.path).read_bytes().decode("utf-8")
+    except NetworkError as error:
+        # Without a card, the Hub makes one of the front matter; a repository that it does not show is told by the next.
+        if error.status != NOT_THERE:
+            raise
+        return str(export.content)
+    card = ModelCard(text)
+    own: Any = card.data
+    results = list(own.eval_results or [])
+    for result in new.eval_results or []:
+        same = next((other for other in results if other.is_equal_except_value(result)), None)
+        if same is None:
+            results.append(result)
+        elif same.metric_value != result.metric_value:
+            raise ValueError(
+                f"the card of {export.repository} has {same.metric_value} for {result.metric_type} on "
+                f"{result.dataset_type}, not {result.metric_value}; take that out there first"
+            )
+    own.eval_results, own.model_name = results, own.model_name or new.model_name
+    return str(card)
+
+
+def _bytes(export: Export) -> bytes:
+    return export.content.encode("utf-8") if isinstance(export.content, str) else export.content

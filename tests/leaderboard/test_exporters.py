@@ -1,0 +1,284 @@
+"""Exports: golden files, read back by the classes of the Hub's library; directions; what is refused."""
+
+import dataclasses
+import io
+import json
+import math
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from folders import GOLDEN
+from huggingface_hub import EvalResult, ModelCardData, parse_eval_result_entries
+from huggingface_hub.repocard_data import model_index_to_eval_results
+from made_runs import made_run
+
+from vlgauge.leaderboard import read_records
+from vlgauge.leaderboard.exporters import (
+    dataset_card,
+    eval_results,
+    eval_yaml,
+    model_index,
+    records_table,
+    results_repository,
+    tables,
+)
+
+FOLDER = GOLDEN / "leaderboard"
+CARD = (
+    "---\nlicense: mit\n---\r\n# VIST\n\n<!-- leaderboard:start -->\nold\n<!-- leaderboard:end -->\n"
+    "The end,\r\n no newline"
+)
+
+
+@pytest.fixture
+def records():
+    """Two models by one metric of each direction, and one record of the embedded profile."""
+    return read_records(FOLDER / "results.jsonl")
+
+
+@pytest.fixture
+def paper(records):
+    """Those of the paper profile."""
+    return [record for record in records if record.profile == "paper"]
+
+
+def golden(name):
+    return (FOLDER / name).read_bytes().decode("utf-8")
+
+
+def only(exports):
+    (export,) = exports
+    return export
+
+
+@pytest.fixture
+def skipping():
+    """What is told of records that are left out."""
+    with pytest.warns(UserWarning, match="left out, because the Hub ranks from high to low and lower is better here"):
+        yield
+
+
+# -- eval-results -----------------------------------------------------------------------------------------------------
+def test_eval_results_are_the_golden_file(paper):
+    exports = eval_results(paper, lower_is_better="negate")
+    assert [(one.kind, one.repository, one.path) for one in exports] == [
+        ("model", "org/teller", ".eval_results/vlgauge-VIST-2.yaml"),
+        ("model", "org/other", ".eval_results/vlgauge-VIST-2.yaml"),
+    ]
+    assert exports[0].content == golden("eval-results.yaml")
+
+
+def test_eval_results_come_back_through_the_hubs_classes(paper):
+    for export in eval_results(paper, lower_is_better="negate"):
+        entries = parse_eval_result_entries(yaml.safe_load(export.content))
+        own = [record for record in paper if record.model.id == export.repository]
+        for entry, record in zip(entries, own, strict=True):
+            sign = 1 if record.higher_is_better else -1
+            assert (entry.value, entry.dataset_id) == (sign * record.value, record.dataset.id)
+            assert entry.task_id == record.metric + ("" if record.higher_is_better else "_neg")
+            assert (entry.dataset_revision, entry.date) == (record.dataset.revision, record.date)
+            assert entry.notes.split("; ")[0] == record.signature
+            assert ("negated" in entry.notes) == (not record.higher_is_better)
+            assert (entry.source_url, entry.source_org) == (
+                record.source and record.source.url,
+                record.source and "org",
+            )
+
+
+@pytest.mark.usefixtures("skipping")
+def test_lower_is_better_is_left_out_unless_negated(paper):
+    for export in eval_results(paper):
+        assert [entry["dataset"]["task_id"] for entry in yaml.safe_load(export.content)] == ["groovist"]
+
+
+def test_negated_values_rank_the_better_model_higher(paper):
+    values = {}
+    for export in eval_results(paper, lower_is_better="negate"):
+        for entry in parse_eval_result_entries(yaml.safe_load(export.content)):
+            values[export.repository, entry.task_id] = entry.value
+    # The other model is better by both.
+    assert values["org/other", "groovist"] > values["org/teller", "groovist"]
+    assert values["org/other", "trm_neg"] > values["org/teller", "trm_neg"]
+
+
+def test_zero_is_negated_without_a_sign(paper):
+    zero = dataclasses.replace(paper[1], value=0.0)
+    (entry,) = yaml.safe_load(only(eval_results([zero], lower_is_better="negate")).content)
+    assert math.copysign(1.0, entry["value"]) == 1.0
+    assert entry["notes"].endswith("; negated")
+
+
+# -- model-index ------------------------------------------------------------------------------------------------------
+def test_model_index_is_the_golden_file(paper):
+    exports = model_index(paper)
+    assert [(one.kind, one.repository, one.path) for one in exports] == [
+        ("model", "org/teller", "README.md"),
+        ("model", "org/other", "README.md"),
+    ]
+    assert exports[0].content == golden("model-index.md")
+
+
+def test_model_index_comes_back_through_the_hubs_classes(paper):
+    for export in model_index(paper):
+        matter = yaml.safe_load(export.content.split("---\n")[1])
+        name, results = model_index_to_eval_results(matter["model-index"])
+        own = [record for record in paper if record.model.id == export.repository]
+        assert name == own[0].model.name
+        for result, record in zip(results, own, strict=True):
+            assert isinstance(result, EvalResult)
+            # Raw, whatever the direction.
+            assert (result.metric_value, result.metric_type) == (record.value, f"vlgauge/{record.metric}")
+            assert result.metric_args == {"signature": record.signature}
+            assert (result.dataset_type, result.dataset_split) == (record.dataset.id, record.dataset.split)
+            assert result.dataset_revision == record.dataset.revision
+            assert result.source_url == (record.source and record.source.url)
+        again = ModelCardData(**matter).to_dict()["model-index"]
+        assert again == matter["model-index"]
+
+
+def test_two_sources_of_one_data_set_are_refused(paper):
+    moved = dataclasses.replace(paper[1], source=None)
+    with pytest.raises(
+        ValueError, match=r"must have one source per model and data set for model-index, got two for org/t"
+    ):
+        model_index([paper[0], moved])
+
+
+# -- dataset-card -----------------------------------------------------------------------------------------------------
+def test_dataset_card_is_the_golden_file_and_keeps_every_other_letter(records):
+    export = only(dataset_card(records, CARD))
+    assert (export.kind, export.repository, export.path) == ("dataset", "org/vist", "README.md")
+    assert export.content == golden("dataset-card.md")
+    assert export.content.startswith(CARD[: CARD.index("old")])
+    assert export.content.endswith(CARD[CARD.index("\n<!-- leaderboard:end") :])
+    assert only(dataset_card(records, export.content)).content == export.content
+
+
+def test_a_table_is_sorted_in_the_direction_of_its_metric(paper):
+    for by in ("groovist", "trm"):
+        assert [row[1].text for row in records_table(paper, by=by).rows] == ["Other", "Teller | two"]
+    worse = [dataclasses.replace(record, value=-record.value, ci=None) for record in paper]
+    for by in ("groovist", "trm"):
+        table = records_table(worse, by=by)
+        assert [row[1].text for row in table.rows] == ["Teller | two", "Other"]
+        assert [[cell.bold for cell in row[2:4]] for row in table.rows] == [[True, True], [False, False]]
+
+
+def test_ties_share_a_rank_and_what_is_absent_comes_last(paper):
+    third = dataclasses.replace(paper[0], model=dataclasses.replace(paper[0].model, id="org/third"))
+    fourth = dataclasses.replace(paper[1], model=dataclasses.replace(paper[1].model, id="org/fourth", name="Fourth"))
+    table = records_table([*paper, third, fourth], by="groovist")
+    assert [(row[0].text, row[1].text) for row in table.rows] == [
+        ("1", "Other"),
+        ("2", "org/teller"),  # told apart by the id, as the names are equal
+        ("2", "org/third"),
+        ("-", "Fourth"),
+    ]
+    assert [row[2].text for row in table.rows][-1] == "-"
+    assert [row[3].text for row in table.rows][2] == "-"
+
+
+def test_signatures_are_never_mixed(paper):
+    own = paper[0].signature + "|theta:0.7"
+    other = dataclasses.replace(paper[2], signature=own)
+    with pytest.raises(
+        ValueError, match=r"one signature per metric in a table, got 2 of groovist: groovist\|.*theta:0.7;"
+    ):
+        records_table([paper[0], other])
+    table = records_table([paper[0], other], split_signatures=True)
+    assert table.header == ["#", "model", "GROOViST ↑ (1)", "GROOViST ↑ (2)", "n"]
+    assert [[cell.text for cell in row[2:4]] for row in table.rows] == [["0.831 [0.810, 0.852]", "-"], ["-", "0.900"]]
+    assert table.notes[1:] == [f"(1) {paper[0].signature}", f"(2) {own}"]
+
+
+def test_embedded_results_have_a_table_of_their_own_below(records):
+    text = tables(records)
+    first, second = text.split("VIST 2, default, test at bbbbbbbb")[1:]
+    assert "embedded" not in first
+    assert second.startswith(", with toy weights of the embedded profile")
+    assert "0.990" in second
+    assert "0.990" not in first
+    assert tables(records, form="html").count("<table>") == 2
+
+
+@pytest.mark.parametrize(
+    ("card", "message"),
+    [
+        ("nothing", "got 0 and 0 of them"),
+        (f"{CARD}{CARD}", "got 2 and 2 of them"),
+        ("<!-- leaderboard:end --> <!-- leaderboard:start -->", "got 1 and 1 of them, swapped"),
+        ("<!-- leaderboard:start -->", "got 1 and 0 of them"),
+    ],
+)
+def test_wrong_markers(records, card, message):
+    with pytest.raises(ValueError, match=f"`card` must have the line <!-- leaderboard:start --> .* {message}"):
+        dataset_card(records, card)
+
+
+def test_a_card_is_of_one_data_set(records):
+    moved = dataclasses.replace(records[0], dataset=dataclasses.replace(records[0].dataset, id="org/b"))
+    with pytest.raises(ValueError, match=r"must be of one data set, got org/vist, org/b; choose with --dataset"):
+        dataset_card([*records, moved], CARD)
+    with pytest.raises(ValueError, match="`by` must be a metric of the records, got 'bleu'"):
+        dataset_card(records, CARD, by="bleu")
+
+
+# -- eval-yaml, results-repository ------------------------------------------------------------------------------------
+def test_eval_yaml_is_the_golden_file(paper):
+    export = only(eval_yaml(paper, lower_is_better="negate"))
+    assert (export.kind, export.repository, export.path) == ("dataset", "org/vist", "eval.yaml")
+    assert export.content == golden("eval.yaml")
+    tasks = yaml.safe_load(export.content)["tasks"]
+    assert [task["id"] for task in tasks] == ["groovist", "trm_neg"]
+
+
+@pytest.mark.usefixtures("skipping")
+def test_eval_yaml_has_no_task_where_lower_is_better(paper):
+    assert [task["id"] for task in yaml.safe_load(only(eval_yaml(paper, description="x")).content)["tasks"]] == [
+        "groovist"
+    ]
+
+
+def test_a_results_repository_holds_records_tables_and_scores(records, tmp_path):
+    run = made_run([0.5, math.nan], "groovist", ids=["a", 2]) | {"groovist_signature": records[0].signature}
+    exports = {one.path: one for one in results_repository(records, "org/results", {"org/teller": run})}
+    scores = "data/groovist/org--vist--default--test/org--teller.parquet"
+    assert list(exports) == ["results.jsonl", "README.md", scores]
+    assert {(one.kind, one.repository) for one in exports.values()} == {("dataset", "org/results")}
+    (tmp_path / "results.jsonl").write_text(exports["results.jsonl"].content, encoding="utf-8")
+    assert read_records(tmp_path / "results.jsonl") == records
+    assert pq.read_table(io.BytesIO(exports[scores].content)).to_pydict() == {"id": ["a", "2"], "score": [0.5, None]}
+    assert exports["README.md"].content == golden("results-repository.md")
+    matter = yaml.safe_load(exports["README.md"].content.split("---\n")[1])
+    assert matter["configs"] == [{"config_name": "groovist", "data_files": "data/groovist/*/*.parquet"}]
+
+
+def test_scores_of_no_record_are_refused(records):
+    with pytest.raises(ValueError, match=r"scores of the records, got those of org/teller with the signature of none"):
+        results_repository(records, "org/results", {"org/teller": made_run([1], "groovist")})
+
+
+# -- What is refused --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("export", [eval_results, model_index, eval_yaml])
+def test_embedded_results_are_refused(records, export):
+    with pytest.raises(
+        ValueError, match=r"must be of the paper profile for .*, got groovist of org/toy with toy weights"
+    ):
+        export(records)
+
+
+def test_one_number_per_model_data_set_and_metric(paper):
+    other = dataclasses.replace(paper[0], dataset=dataclasses.replace(paper[0].dataset, split="val"))
+    with pytest.raises(ValueError, match=r"got two for org/teller, org/vist and groovist; leave one out"):
+        eval_results([paper[0], other])
+
+
+def test_unknown_direction(paper):
+    with pytest.raises(ValueError, match="`lower_is_better` must be one of 'skip', 'negate', got 'raw'"):
+        eval_results(paper, lower_is_better="raw")
+
+
+def test_golden_records_are_strict_json():
+    for line in golden("results.jsonl").splitlines():
+        assert json.loads(line)["schema"] == 1
