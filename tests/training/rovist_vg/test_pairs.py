@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import vlgauge
 from vlgauge import scenes
 from vlgauge.cli import main
 from vlgauge.training.rovist_vg import drawn, function_words, held_out, pairs
@@ -194,17 +195,23 @@ def detail(**idf):
     return {"nouns": [{"text": word, "idf": value, "cosine": 0.0} for word, value in idf.items()]}
 
 
+@pytest.fixture
+def rescored():
+    """What the metric makes of details with other cosines."""
+    return vlgauge.load("rovist_vg", profile="embedded", regions="grid", keep_in_memory=True).rescored
+
+
 def test_what_heads_that_know_every_shape_find():
     story = scenes.stories(1, seed=3, split="test")[0]
     shown = {thing.shape for scene in story.scenes for thing in scene.objects}
     absent = next(shape for shape in scenes.SHAPES if shape not in shown)
-    found = held_out.knowing(detail(**{min(shown): 2.0, absent: 3.0, "backdrop": 0.5, "left": 4.0}), story)
-    assert found.tolist() == [2.0, -3.0, 0.5, 0.0]
+    cosine = held_out.knowing(story)
+    assert [cosine(noun) for noun in (min(shown), absent, "backdrop", "left")] == [1.0, -1.0, 1.0, 0.0]
 
 
-def test_shares_count_the_better_story():
+def test_shares_count_the_better_story(rescored):
     right, others = [detail(a=1.0), detail(a=1.0), detail(a=1.0)], [detail(a=0.5, b=0.5), detail(a=2.0), detail(a=1.0)]
-    shares = held_out._above("x", right, others, lambda each, _: held_out._column(each, "idf"), [None] * 3)
+    shares = held_out._above("x", rescored, right, others, [lambda noun: 1.0] * 3)
     # ln(2 e^0.5) = 1.19 > 1, and the mean 0.5 < 1; equal scores do not count.
     assert shares == {
         "x: right story above another": 0.0,
@@ -214,7 +221,7 @@ def test_shares_count_the_better_story():
         "x: right story above another of as many nouns, by the mean": 0.0,
         "x: right story above another of more nouns, by the mean": 1.0,
     }
-    shares = held_out._above("x", others[:1], right[:1], lambda each, _: held_out._column(each, "idf"), [None])
+    shares = held_out._above("x", rescored, others[:1], right[:1], [lambda noun: 1.0])
     assert shares["x: right story above another of fewer nouns"] == 1.0
 
 
