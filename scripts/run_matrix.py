@@ -49,10 +49,10 @@ def covering_runs(factors: Mapping[str, Sequence[str]], attempts: int = 50) -> l
         order = random.Random(seed).sample(range(len(candidates)), len(candidates))
         missing, chosen = set().union(*pairs), []
         while missing:
-            chosen.append(max(order, key=lambda place: len(pairs[place] & missing)))
+            chosen.append(max(order, key=lambda index: len(pairs[index] & missing)))
             missing -= pairs[chosen[-1]]
         lists.append(chosen)
-    return [candidates[place] for place in min(lists, key=len)]
+    return [candidates[index] for index in min(lists, key=len)]
 
 
 def run_tests(run: Mapping[str, str], seed: int, log: Path) -> int:

@@ -38,10 +38,10 @@ def _sampled_rank(rank: int, inner: float, first: float, second: float, rng: ran
     """Whether the inner side has the rank, of ranks counted from 1; ties and rank 0 are left to a coin of 1/3."""
     if rank == 0:
         return int(rng.random() < 1 / 3)
-    place = sorted((inner, first, second))[rank - 1]
-    if inner != place:
+    wanted = sorted((inner, first, second))[rank - 1]
+    if inner != wanted:
         return 0
-    if (inner, first, second).count(place) > 1:
+    if (inner, first, second).count(wanted) > 1:
         return int(rng.random() < 1 / 3)
     return 1
 

@@ -47,10 +47,10 @@ def generated_corpus(n_captions: int, n_styles: int, seed: int = 0) -> tuple[lis
     styles = rng.integers(0, n_styles, n_captions)
     bounds = np.concatenate([[0], np.cumsum(lengths)])
     jumps[bounds[:-1]] = True
-    places = np.arange(total)
-    last_jump = np.maximum.accumulate(np.where(jumps, places, 0))
+    positions = np.arange(total)
+    last_jump = np.maximum.accumulate(np.where(jumps, positions, 0))
     names = np.array([f"w{i}" for i in range(36_000)], dtype=object)
-    words = names[source[(target[last_jump] + places - last_jump) % 400_000]].tolist()
+    words = names[source[(target[last_jump] + positions - last_jump) % 400_000]].tolist()
     captions = [words[first:last] for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)]
     return captions, [f"style {i:03d}" for i in styles.tolist()]
 

@@ -23,8 +23,8 @@ def main(arguments: list[str] | None = None) -> int:
     rows = []
     for number, story in enumerate(scenes.stories(N_STORIES, SEED, "test"), 1):
         names, regions = [], []
-        for place, drawing in enumerate(story.drawings(), 1):
-            names.append(f"drawn_stories/{number}-{place}.png")
+        for position, drawing in enumerate(story.drawings(), 1):
+            names.append(f"drawn_stories/{number}-{position}.png")
             drawing.image.save(target / names[-1], optimize=True)
             regions.append({"boxes": [list(box) for box in (*drawing.boxes, (0, 0, *drawing.image.size))]})
         rows.append({"id": f"drawn-{number}", "predictions": story.sentences, "images": names, "regions": regions})

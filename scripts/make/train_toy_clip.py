@@ -47,7 +47,7 @@ def trained(options: argparse.Namespace) -> tuple[dict[str, torch.Tensor], dict[
 
         state = train(batches, options.steps, options.rate, report)
     record = {
-        "pictures": {kind: int((examples.kinds == place).sum()) for place, kind in enumerate(KINDS)},
+        "pictures": {kind: int((examples.kinds == index).sum()) for index, kind in enumerate(KINDS)},
         "shares of a batch": SHARES,
         "scenes": options.scenes,
         "seed": options.seed,

@@ -63,8 +63,8 @@ class ToyTowers:
             with torch.no_grad():
                 padded = torch.nn.utils.rnn.pad_sequence(ids, batch_first=True)
                 rows.append(functional.normalize(text_features(self.model, padded), dim=-1))
-        places = {text: place for place, text in enumerate(distinct)}
-        return torch.cat(rows).numpy()[[places[text] for text in texts]]
+        indices = {text: index for index, text in enumerate(distinct)}
+        return torch.cat(rows).numpy()[[indices[text] for text in texts]]
 
 
 def _parts(values: Sequence[Any]) -> list[Sequence[Any]]:
@@ -108,14 +108,14 @@ def scene_figures(towers: ToyTowers, chosen: Sequence[Scene]) -> dict[str, float
     }
     for what in ("colour", "shape", "size", "background", "place"):
         wrong = [changed(scene, what, seed) for scene, seed in zip(chosen, seeds, strict=True)]
-        places = [place for place, scene in enumerate(wrong) if scene is not None]
+        indices = [index for index, scene in enumerate(wrong) if scene is not None]
         # The same seed words the wrong caption like the right one.
-        altered = towers.texts([captions(wrong[place], place)[0] for place in places], PROMPT)  # type: ignore[arg-type]
-        better = own[places] > (pictures["flat"][places] * altered).sum(axis=1)
+        altered = towers.texts([captions(wrong[index], index)[0] for index in indices], PROMPT)  # type: ignore[arg-type]
+        better = own[indices] > (pictures["flat"][indices] * altered).sum(axis=1)
         if what != "place":
             values[f"right above wrong {what}"] = np.mean(better)
             continue
-        level = np.array([chosen[place].relation in ("left of", "right of") for place in places])
+        level = np.array([chosen[index].relation in ("left of", "right of") for index in indices])
         values |= {
             "right above left and right swapped": np.mean(better[level]),
             "right above above and below swapped": np.mean(better[~level]),

@@ -141,28 +141,28 @@ def _scene_examples(chosen: list[Scene], rng: np.random.Generator) -> Iterator[E
     for scene in chosen:
         drawing = _draw(scene, rng)
         yield Example("scene", pixels_of(drawing.image), scene_row(scene), _scene_texts(scene, rng))
-        place = int(rng.integers(len(scene.objects)))
-        yield _crop_example(scene, drawing, place, rng)
+        index = int(rng.integers(len(scene.objects)))
+        yield _crop_example(scene, drawing, index, rng)
         if rng.random() < 0.5:
             yield from _cell_examples(scene, drawing, rng)
 
 
-def _crop_example(scene: Scene, drawing: Drawing, place: int, rng: np.random.Generator) -> Example:
+def _crop_example(scene: Scene, drawing: Drawing, index: int, rng: np.random.Generator) -> Example:
     """A crop of one object, close or with some margin, but without a part of the other."""
-    box = drawing.boxes[place]
-    others = [each for i, each in enumerate(drawing.boxes) if i != place]
+    box = drawing.boxes[index]
+    others = [each for i, each in enumerate(drawing.boxes) if i != index]
     window = box
     for _ in range(4):
         wide = _window(box, rng, drawing.image.width)
         if not any(_overlap(wide, other) for other in others):
             window = wide
             break
-    return _object_example(scene, place, drawing.image.crop(window), rng)
+    return _object_example(scene, index, drawing.image.crop(window), rng)
 
 
-def _object_example(scene: Scene, place: int, image: Image.Image, rng: np.random.Generator) -> Example:
+def _object_example(scene: Scene, index: int, image: Image.Image, rng: np.random.Generator) -> Example:
     # In a crop nothing tells how large the object was.
-    alone = Scene((scene.objects[place],), None, scene.background)
+    alone = Scene((scene.objects[index],), None, scene.background)
     texts = [versions(alone, _phrase, rng) for _ in range(N_TEXTS)]
     return Example("crop", pixels_of(image), scene_row(alone, sized=False), texts)
 
@@ -190,7 +190,7 @@ def _overlap(one: Box, other: Box) -> int:
 def _cell_examples(scene: Scene, drawing: Drawing, rng: np.random.Generator) -> Iterator[Example]:
     """One of the 3 x 3 cells, if it shows most of one object and nothing else, or nothing at all."""
     side = drawing.image.width
-    column, row = (int(place) for place in rng.integers(3, size=2))
+    column, row = (int(cell) for cell in rng.integers(3, size=2))
     cell = (side * column // 3, side * row // 3, side * (column + 1) // 3, side * (row + 1) // 3)
     areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in drawing.boxes]
     shares = [_overlap(cell, box) / area for box, area in zip(drawing.boxes, areas, strict=True)]
@@ -223,10 +223,10 @@ def _story_examples(n: int, seed: int, rng: np.random.Generator) -> Iterator[Exa
 def _clip_examples(clip: SceneClip, rng: np.random.Generator) -> Iterator[Example]:
     """Two frames of a clip with its captions."""
     drawn = replace(clip, style=_style(rng)).drawings()
-    for place in rng.choice(len(drawn), 2, replace=False):
+    for index in rng.choice(len(drawn), 2, replace=False):
         texts = []
         for _ in range(N_TEXTS):
             seed = int(rng.integers(2**31))
             others = [clip.changed(what, seed) for what in rng.choice(["colour", "shape", "size", "background"], 2)]
             texts.append([each.statement(np.random.default_rng(seed)) for each in (clip, *others)])
-        yield Example("clip", pixels_of(drawn[int(place)].image), scene_row(clip.scene), texts)
+        yield Example("clip", pixels_of(drawn[int(index)].image), scene_row(clip.scene), texts)

@@ -55,19 +55,19 @@ class Batches:
         n_texts, n_versions = self.material.lengths.shape[1:]
         text = self.rng.integers(n_texts, size=len(chosen))
         wrong = self.rng.integers(1, n_versions, size=len(chosen))
-        places = (np.tile(chosen, 2), np.tile(text, 2), np.concatenate([np.zeros_like(wrong), wrong]))
-        claims = self.material.claims[places]
+        indices = (np.tile(chosen, 2), np.tile(text, 2), np.concatenate([np.zeros_like(wrong), wrong]))
+        claims = self.material.claims[indices]
         omitted = truth(self.material.seen[chosen], claims)
         omitted[np.arange(len(chosen)), np.arange(len(chosen))] = False
         prompted = self.rng.random(len(chosen)) < 0.5
         pixels = normalised(self.material.pixels[chosen])
         seen = self.material.seen[chosen]
         facts = np.concatenate([targets(seen), said_targets(claims, np.tile(seen, (2, 1)))])
-        texts = self._texts(places, np.tile(prompted, 2))
+        texts = self._texts(indices, np.tile(prompted, 2))
         return pixels, torch.from_numpy(texts), torch.from_numpy(omitted), torch.from_numpy(facts)
 
-    def _texts(self, places: tuple[np.ndarray, ...], prompted: np.ndarray) -> np.ndarray:
-        tokens, lengths = self.material.tokens[places], self.material.lengths[places]
+    def _texts(self, indices: tuple[np.ndarray, ...], prompted: np.ndarray) -> np.ndarray:
+        tokens, lengths = self.material.tokens[indices], self.material.lengths[indices]
         rows = np.zeros((len(tokens), 2 + len(self.prompt) + int(lengths.max())), np.int64)
         for row, words, length, with_prompt in zip(rows, tokens, lengths, prompted, strict=True):
             ids = [_START, *(self.prompt if with_prompt else []), *words[:length], _END]
