@@ -67,6 +67,14 @@ def test_pairs_are_scored_as_the_metric_scores_them(data):
                 assert score == pytest.approx(expected, rel=1e-12)
 
 
+def test_scores_by_hand(data):
+    """A primary colour in the text is (1, 0, 0), in a picture (1, -1, -1) / sqrt(3)."""
+    pairs = study.compared_pairs(loader(theta=2.0), data, n_random=0)
+    scaled = 2.5 / math.sqrt(3)
+    assert pairs.scores(weigh=lambda text: 1.0, penalize=False).own[:3] == pytest.approx([scaled] * 3)
+    assert pairs.scores(weigh=lambda text: 3.0).own[:3] == pytest.approx([3 * (scaled - 2)] * 3)
+
+
 @pytest.mark.parametrize("settings", [{"penalize": False}, {"normalize": "tanh"}, {"concreteness": None}])
 def test_pairs_are_scored_by_the_settings_of_the_metric(data, settings):
     found = study.compared_pairs(loader(**settings), data, n_random=0).scores()
