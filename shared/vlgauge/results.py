@@ -11,6 +11,8 @@ from typing import Any
 
 # Key of the two ends of the interval of a number: its own key and this.
 INTERVAL = "_interval"
+
+DIGITS = 4  # after the point, of a number in a table
 # Ending of the file beside a table of scores, which has what is no column.
 SIDECAR = ".json"
 
@@ -87,14 +89,15 @@ def to_json(record: Mapping[str, Any]) -> str:
     return json.dumps(without_nan(plain(record)), indent=2, allow_nan=False)
 
 
-def to_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Plain text table with aligned columns; numbers have four digits and stand on the right.
+def to_table(header: Sequence[str], rows: Sequence[Sequence[Any]], digits: int = DIGITS) -> str:
+    """Plain text table with aligned columns; numbers stand on the right.
 
     Args:
         header: Titles of the columns.
         rows: One sequence of cells per row.
+        digits: Of the numbers that are not whole, after the point.
     """
-    cells = [[_cell(value) for value in row] for row in rows]
+    cells = [[to_cell(value, digits) for value in row] for row in rows]
     titles = [printable(title) for title in header]
     widths = [max(len(line[i]) for line in [titles, *cells]) for i in range(len(header))]
     numeric = [
@@ -110,7 +113,8 @@ def to_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return "\n".join([line(titles), line(["-" * width for width in widths]), *map(line, cells)])
 
 
-def _cell(value: Any) -> str:
+def to_cell(value: Any, digits: int = DIGITS) -> str:
+    """A value as the cell of a table."""
     if isinstance(value, float):
-        return "undefined" if math.isnan(value) else f"{value:.4f}"
+        return "undefined" if math.isnan(value) else f"{value:.{digits}f}"
     return "" if value is None else printable(str(value))

@@ -1,6 +1,7 @@
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -9,8 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from folders import EXAMPLES
 
+import vlgauge
 from vlgauge.cli import COMMANDS, main
 from vlgauge.cli.scoring import setting
+from vlgauge.media.tables import read_rows
+from vlgauge.statistics import bootstrap_interval
 
 ROWS = [
     {"id": "x", "text": "The dog ran home. The dog ran home.", "other": "NA"},
@@ -121,9 +125,10 @@ def test_mmd_bert_on_the_examples(capsys):
     assert "profile:embedded" in out
     # The test of the corpus leads, and the excess stands with both ends of its interval.
     numbers = [line.split() for line in out.split("\n\n")[1].splitlines()]
-    assert numbers[0] == ["result", "value", "95", "%", "from", "to"]
+    assert numbers[0] == ["result", "value", "95", "%", "from", "to", "better", "range"]
     assert [row[0] for row in numbers[2:5]] == ["mmd_bert_pvalue", "mmd_bert_excess", "mmd_bert"]
-    assert [len(row) for row in numbers[2:5]] == [2, 4, 2]
+    assert [len(row) for row in numbers[2:4]] == [2, 4]
+    assert numbers[4][4] == "lower"
     value, low, high = map(float, numbers[3][1:])
     assert low < value < high
 
@@ -329,3 +334,40 @@ def test_a_closed_pipe_is_no_error():
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait() == 0
+
+
+def bundled_scores():
+    stories = [row["story"] for row in read_rows(str(EXAMPLES / "stories.jsonl"))]
+    return vlgauge.load("rovist_nr", keep_in_memory=True).compute(predictions=stories)
+
+
+def test_means_have_intervals_and_directions(capsys):
+    path = str(EXAMPLES / "stories.jsonl")
+    assert main(["score", "rovist_nr", path, "--predictions", "story", "--rows", "1", "--confidence", "0.9"]) == 0
+    titles, _, first, _ = capsys.readouterr().out.split("\n\n")[1].splitlines()
+    assert re.split("  +", titles) == ["result", "value", "90 % from", "to", "better", "range"]
+    expected = bootstrap_interval(bundled_scores()["rovist_nr_scores"], level=0.9)
+    assert re.split("  +", first)[2:5] == [f"{expected.low:.4f}", f"{expected.high:.4f}", "higher"]
+
+
+def test_numbers_alone(capsys):
+    path = str(EXAMPLES / "stories.jsonl")
+    words = ["score", "rovist_nr", path, "--predictions", "story"]
+    assert main([*words, "-q", "-w", "7"]) == 0
+    assert capsys.readouterr().out == f"{bundled_scores()['rovist_nr']:.7f}\n"
+    assert main([*words, "-w", "1", "--rows", "1"]) == 0
+    assert " 0.9  " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--confidence", "95", "must lie between 0 and 1, such as 0.95, got '95'"),
+        ("-w", "18", "must be a whole number from 0 to 17, got '18'"),
+        ("-w", "-1", "must be a whole number from 0 to 17, got '-1'"),
+    ],
+)
+def test_other_digits_and_levels_are_refused(capsys, option, value, message):
+    with pytest.raises(SystemExit):
+        main(["score", "rovist_nr", "x.csv", f"{option}{'=' if option[1] == '-' else ''}{value}"])
+    assert message in capsys.readouterr().err

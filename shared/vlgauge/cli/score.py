@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vlgauge.catalog import metric_facts
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_result_target, write_result
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
 from vlgauge.cli.scoring import (
@@ -19,7 +20,10 @@ from vlgauge.cli.scoring import (
     shortened,
 )
 from vlgauge.media.tables import Rows, located, read_rows, take_column
-from vlgauge.results import INTERVAL, to_json, to_table
+from vlgauge.results import DIGITS, to_cell, to_json, to_table
+from vlgauge.statistics import bootstrap_interval
+
+MOST_DIGITS = 17  # more than a number has
 
 
 class _InPlaceOfMetric(argparse.Action):
@@ -46,6 +50,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--details", action="store_true", help="also say how each score came about (JSON)")
     parser.add_argument("--format", choices=("table", "json"), help="of what is printed (default: table)")
     parser.add_argument("--output", metavar="FILE", help=f"write the result, as {', '.join(RESULT_ENDINGS)}")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print the number of each metric alone")
+    parser.add_argument("-w", "--digits", type=digits, default=DIGITS, metavar="N", help="after the point (default: 4)")
+    words = "of the intervals of means, which are of bootstrap (default: 0.95)"
+    parser.add_argument("--confidence", type=level, default=0.95, metavar="LEVEL", help=words)
     parser.add_argument("--rows", type=int, default=20, metavar="N", help="rows in the table; 0 for all (default: 20)")
     add_record_options(parser)
     parser.set_defaults(run=run)
@@ -72,39 +80,80 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         write_result(options.output, record)
     record_results(results, options)
-    if options.format == "json" or (options.details and options.format is None and not options.output):
+    if options.quiet:
+        print("\n".join(to_cell(result[name], options.digits) for name, result in results.items()))
+    elif options.format == "json" or (options.details and options.format is None and not options.output):
         print(to_json(record))
     else:
-        print(summary(results, ids, columns["predictions"] or [], options.rows))
+        print(
+            summary(
+                results,
+                ids,
+                columns["predictions"] or [],
+                options.rows,
+                digits=options.digits,
+                confidence=options.confidence,
+            )
+        )
     return 0
 
 
-def summary(results: Mapping[str, dict[str, Any]], ids: Sequence[Any], texts: Sequence[Any], limit: int) -> str:
-    """The table of scores, with means, numbers of undefined examples and signatures below it."""
+def digits(text: str) -> int:
+    """How many digits a number is printed with."""
+    number = int(text)
+    if not 0 <= number <= MOST_DIGITS:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to {MOST_DIGITS}, got {text!r}")
+    return number
+
+
+def level(text: str) -> float:
+    """The level of an interval."""
+    number = float(text)
+    if not 0.0 < number < 1.0:
+        raise argparse.ArgumentTypeError(f"must lie between 0 and 1, such as 0.95, got {text!r}")
+    return number
+
+
+def summary(
+    results: Mapping[str, dict[str, Any]],
+    ids: Sequence[Any],
+    texts: Sequence[Any],
+    limit: int,
+    *,
+    digits: int = DIGITS,
+    confidence: float = 0.95,
+) -> str:
+    """The table of scores; below it means with intervals and directions, numbers of undefined examples, signatures."""
     scores = [result[f"{name}_scores"] for name, result in results.items()]
     shown = len(ids) if limit <= 0 else min(limit, len(ids))
     rows = [[ids[i], *(column[i] for column in scores), shortened(texts[i])] for i in range(shown)]
-    lines = [to_table(["id", *results, "predictions"], rows)]
+    lines = [to_table(["id", *results, "predictions"], rows, digits)]
     if shown < len(ids):
         lines.append(f"... and {len(ids) - shown} more rows (--rows 0 prints all, --output FILE writes all)")
-    numbers = [row for name, result in results.items() for row in _corpus_numbers(name, result)]
-    width = 4 if any(row[2] is not None for row in numbers) else 2
-    titles = ["result", "value", "95 % from", "to"]
-    lines += ["", to_table(titles[:width], [row[:width] for row in numbers]), ""]
+    numbers = [row for name, result in results.items() for row in _corpus_numbers(name, result, confidence)]
+    titles = ["result", "value", f"{100 * confidence:g} % from", "to", "better", "range"]
+    used = [i for i in range(len(titles)) if any(row[i] is not None for row in numbers)]
+    cells = [[row[i] for i in used] for row in numbers]
+    lines += ["", to_table([titles[i] for i in used], cells, digits), ""]
     lines += [result[f"{name}_signature"] for name, result in results.items()]
     return "\n".join(lines)
 
 
-def _corpus_numbers(name: str, result: Mapping[str, Any]) -> list[tuple[str, float, float | None, float | None]]:
-    """Names and values of the numbers of a result, and both ends of their intervals, where they have one.
+def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float) -> list[list[Any]]:
+    """Names and values of the numbers of a result, both ends of the interval of a mean, its direction and range.
 
     What tests the corpus leads: its p-value, then how large the effect is.
     """
+    facts = metric_facts(name)
     first = (f"{name}_pvalue", f"{name}_excess")
     keys = [key for key in first if key in result]
     keys += [key for key, value in result.items() if isinstance(value, (int, float)) and key not in first]
-    intervals = (result.get(key + INTERVAL, (None, None)) for key in keys)
-    return [(key, result[key], low, high) for key, (low, high) in zip(keys, intervals, strict=True)]
+    means = [key for key in keys if f"{key}_scores" in result and (key != name or facts.is_mean)]
+    found = {key: bootstrap_interval(result[f"{key}_scores"], level=confidence) for key in means}
+    ends = {key: (one.low, one.high) for key, one in found.items() if one is not None}
+    of_score = ("higher" if facts.higher_is_better else "lower", facts.score_range)
+    blank = (None, None)
+    return [[key, result[key], *ends.get(key, blank), *(of_score if key == name else blank)] for key in keys]
 
 
 def row_ids(rows: Rows, title: str | None) -> list[Any]:
