@@ -38,7 +38,7 @@ _FREE_BYTES, _BYTES_PER_BYTE = 2**28, 128
 _FREE_CAPTIONS, _CAPTIONS_PER_BYTE = 2**24, 64
 _BYTES_PER_VALUE = 8  # a style or count in a list, with what the reader keeps beside it
 # Each n-gram could be as long as all that is stored of its group of rows, so groups are small, and read by parts.
-_ROWS_PER_GROUP = 2**16
+_ROWS_PER_GROUP = 2**14
 _NGRAM_COLUMN = 1
 _KEY_DIGITS = 16
 _SPACE = 32
