@@ -47,7 +47,8 @@ CASES = list(numeric_settings())
 
 def test_settings_of_all_kinds_are_found():
     assert {("clip_s", "w", "float"), ("rovist_nr", "n", "int"), ("groovist", "penalize", "bool")} <= set(CASES)
-    assert len({name for name, _, _ in CASES}) == len(metric_names())
+    without_numbers = {"bleu", "cider", "meteor", "rouge_l"}
+    assert {name for name, _, _ in CASES} == set(metric_names()) - without_numbers
 
 
 @pytest.mark.parametrize(("name", "setting", "kind"), CASES, ids="-".join)
