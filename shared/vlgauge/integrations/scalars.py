@@ -1,0 +1,40 @@
+"""The result of a metric as a training loop logs it: finite numbers, and their direction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from vlgauge.catalog import metric_facts
+from vlgauge.settings import plain_number
+
+# Before the name of a metric: its form with references, which has the same direction.
+_WITH_REFERENCES = "ref_"
+
+
+def scalars(result: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
+    """The finite numbers of a result, such as ``{"groovist": 0.83, "groovist_undefined": 3}``.
+
+    A trainer would print lists in full, TensorBoard drops them, and NaN is no JSON: scores of examples, signatures,
+    truth values and undefined numbers are left out.
+
+    Args:
+        result: What `compute` returned.
+        prefix: What the keys get in front, such as ``"eval_"``.
+    """
+    numbers = {key: plain_number(value) for key, value in result.items()}
+    return {
+        f"{prefix}{key}": number
+        for key, number in numbers.items()
+        if isinstance(number, (int, float)) and not isinstance(number, bool) and math.isfinite(number)
+    }
+
+
+def greater_is_better(name: str) -> bool:
+    """Direction of a metric, or of its form with references, such as ``"ref_clip_s"``; a trainer would guess higher.
+
+    Raises:
+        ValueError: If there is no such metric.
+    """
+    return metric_facts(name.removeprefix(_WITH_REFERENCES)).higher_is_better
