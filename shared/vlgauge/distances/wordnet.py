@@ -39,9 +39,9 @@ def synonyms(word: str) -> frozenset[str]:
     """
     found = {word}
     if "_" not in word:
-        for place, part in enumerate(_PARTS):
+        for index, part in enumerate(_PARTS):
             for form in _forms(word, part):
-                found.update(_names(form)[place].split())
+                found.update(_names(form)[index].split())
     return frozenset(found)
 
 
@@ -57,8 +57,8 @@ def _forms(word: str, part: str) -> list[str]:
 def _names(lemma: str) -> list[str]:
     """Names of the synsets of a lemma in each part of speech, parted by spaces."""
     lines = _synonym_lines()
-    place = bisect_left(lines, lemma)
-    fields = lines[place].split("\t") if place < len(lines) else [""]
+    index = bisect_left(lines, lemma)
+    fields = lines[index].split("\t") if index < len(lines) else [""]
     names = fields[1:] if fields[0] == lemma else []
     return names + [""] * (len(_PARTS) - len(names))
 

@@ -129,7 +129,7 @@ def _pair_scene(index: int) -> Scene | None:
     all_things = things()
     index, background = divmod(index, len(BACKGROUNDS))
     index, relation = divmod(index, 2)
-    one, other = (all_things[place] for place in divmod(index, len(all_things)))
+    one, other = (all_things[which] for which in divmod(index, len(all_things)))
     if not may_meet(one, other):
         return None
     return Scene((one, other), ("left of", "above")[relation], BACKGROUNDS[background])
@@ -162,7 +162,7 @@ def scenes(n: int, seed: int, split: str = "train") -> list[Scene]:
 
 
 def _shuffled(values: list[Scene], rng: np.random.Generator) -> list[Scene]:
-    return [values[place] for place in rng.permutation(len(values))]
+    return [values[index] for index in rng.permutation(len(values))]
 
 
 def _pairs(rng: np.random.Generator, split: str) -> Iterator[Scene]:
@@ -194,8 +194,8 @@ def changed(scene: Scene, what: str, seed: int) -> Scene | None:
         return None if scene.relation is None else replace(scene, relation=OPPOSITES[scene.relation])
     if what == "background":
         return replace(scene, background=_other(BACKGROUNDS, {scene.background}, rng))
-    place = int(rng.integers(len(scene.objects)))
-    thing = scene.objects[place]
+    index = int(rng.integers(len(scene.objects)))
+    thing = scene.objects[index]
     shapes, colours = ({getattr(each, name) for each in scene.objects} for name in ("shape", "colour"))
     if what == "size":
         thing = replace(thing, size=_other(SIZES, {thing.size}, rng))
@@ -203,7 +203,7 @@ def changed(scene: Scene, what: str, seed: int) -> Scene | None:
         thing = replace(thing, shape=_other(SHAPES, shapes, rng))
     if what in ("colour", "object"):
         thing = replace(thing, colour=_other(COLOURS, colours, rng))
-    return replace(scene, objects=tuple(thing if i == place else each for i, each in enumerate(scene.objects)))
+    return replace(scene, objects=tuple(thing if i == index else each for i, each in enumerate(scene.objects)))
 
 
 def _other(values: tuple[str, ...], taken: set[str], rng: np.random.Generator) -> str:

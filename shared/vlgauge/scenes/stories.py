@@ -87,7 +87,7 @@ class SceneStory:
 
     def reordered(self, order: Sequence[int]) -> SceneStory:
         """These pictures with their own sentences in another order."""
-        return replace(self, statements=tuple(self.statements[place] for place in order))
+        return replace(self, statements=tuple(self.statements[index] for index in order))
 
     def with_hallucination(self, seed: int) -> tuple[SceneStory, str]:
         """The story with one object phrase replaced by one whose shape and colour are in none of the pictures.
@@ -100,10 +100,10 @@ class SceneStory:
         absent = [each for each in things() if all(may_meet(each, thing) for thing in seen)]
         thing = absent[int(rng.integers(len(absent)))]
         phrase = noun_phrase(Mention(thing.shape, thing.colour, thing.size), rng)
-        places = [
+        known = [
             (i, j) for i, each in enumerate(self.statements) for j, old in enumerate(each.phrases) if _names_object(old)
         ]
-        i, j = places[int(rng.integers(len(places)))]
+        i, j = known[int(rng.integers(len(known)))]
         statements = list(self.statements)
         statements[i] = _with_phrase(statements[i], j, phrase)
         return replace(self, statements=tuple(statements)), phrase
@@ -113,12 +113,12 @@ def _names_object(phrase: str) -> bool:
     return phrase != "it" and not phrase.endswith(("background", "backdrop"))
 
 
-def _with_phrase(old: Statement, place: int, phrase: str) -> Statement:
+def _with_phrase(old: Statement, index: int, phrase: str) -> Statement:
     """The statement with one noun phrase exchanged; what it claims is kept, since no mask is trained on it."""
-    start = old.text.lower().index(old.phrases[place])
+    start = old.text.lower().index(old.phrases[index])
     new = phrase if start else phrase[0].upper() + phrase[1:]
-    text = old.text[:start] + new + old.text[start + len(old.phrases[place]) :]
-    return replace(old, text=text, phrases=(*old.phrases[:place], phrase, *old.phrases[place + 1 :]))
+    text = old.text[:start] + new + old.text[start + len(old.phrases[index]) :]
+    return replace(old, text=text, phrases=(*old.phrases[:index], phrase, *old.phrases[index + 1 :]))
 
 
 def stories(n: int, seed: int, split: str = "train", *, style: str = "flat") -> list[SceneStory]:
@@ -160,7 +160,7 @@ def _scenes_of(plot: Sequence[str], split: str, rng: np.random.Generator) -> tup
 def _opening(event: str, rng: np.random.Generator) -> Iterator[Scene]:
     """Scenes of one or two objects, in random order."""
     for _ in range(_TRIES):
-        hero, other = (things()[int(place)] for place in rng.integers(len(things()), size=2))
+        hero, other = (things()[int(index)] for index in rng.integers(len(things()), size=2))
         background = pick(BACKGROUNDS, rng)
         if event == "open one":
             yield Scene((hero,), None, background)
@@ -175,7 +175,7 @@ def _following(event: str, last: Scene, met: list[Thing], rng: np.random.Generat
     two in another relation. ground: the same objects on another background. alone: one of two is left.
     """
     for _ in range(_TRIES):
-        heroes = [last.objects[int(place)] for place in rng.permutation(len(last.objects))]
+        heroes = [last.objects[int(index)] for index in rng.permutation(len(last.objects))]
         relation = pick(tuple(OPPOSITES), rng)
         background = last.background if rng.random() < 0.5 else pick(BACKGROUNDS, rng)
         new = things()[int(rng.integers(len(things())))]

@@ -1,4 +1,4 @@
-"""The sentences of a story: introduction with "a", then "the circle" or "it", and words of sequence by place."""
+"""The sentences of a story: introduction with "a", then "the circle" or "it", and words of sequence by position."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from vlgauge.scenes.content import OPPOSITES, Scene, Thing
 from vlgauge.scenes.wording import RELATION_WORDS, Claim, Mention, Statement, background_phrase, noun_phrase, pick
 
-# At the front of a sentence, or at its end; by place in the story. The sets share no word, so that every pair of
+# At the front of a sentence, or at its end; by position in the story. The sets share no word, so that every pair of
 # neighbours can be put in order.
 _FRONT = (
     (),
@@ -46,21 +46,21 @@ def tell(plot: Sequence[str], scenes: Sequence[Scene], rng: np.random.Generator)
     names: dict[Thing, str] = {}
     subject: Thing | None = None
     told = []
-    for place, (event, scene) in enumerate(zip(plot, scenes, strict=True)):
+    for index, (event, scene) in enumerate(zip(plot, scenes, strict=True)):
         template = pick(_TEMPLATES[event], rng)
         hero = scene.objects[0]
         by_pronoun = hero == subject and rng.random() < 0.4
-        introduced = place > 0 and plot[place - 1] == "enter" and event == "move" and not by_pronoun
-        sentence = _sentence(scene, template, names, by_pronoun, _is_said(place, scenes, event, rng), rng)
-        told.append(_in_sequence(sentence, place, introduced, rng))
-        subject = hero if template.startswith("{hero}") or place == 0 else scene.objects[-1]
+        introduced = index > 0 and plot[index - 1] == "enter" and event == "move" and not by_pronoun
+        sentence = _sentence(scene, template, names, by_pronoun, _is_said(index, scenes, event, rng), rng)
+        told.append(_in_sequence(sentence, index, introduced, rng))
+        subject = hero if template.startswith("{hero}") or index == 0 else scene.objects[-1]
     return tuple(told)
 
 
-def _is_said(place: int, scenes: Sequence[Scene], event: str, rng: np.random.Generator) -> bool:
+def _is_said(index: int, scenes: Sequence[Scene], event: str, rng: np.random.Generator) -> bool:
     """Whether the sentence names the background: always at first, mostly where it is new."""
-    new = place == 0 or scenes[place].background != scenes[place - 1].background
-    return place == 0 or event == "ground" or bool(rng.random() < (0.7 if new else 0.15))
+    new = index == 0 or scenes[index].background != scenes[index - 1].background
+    return index == 0 or event == "ground" or bool(rng.random() < (0.7 if new else 0.15))
 
 
 def _sentence(
@@ -114,14 +114,14 @@ def _named(thing: Thing, names: dict[Thing, str], rng: np.random.Generator) -> t
     return mention, " ".join([*properties, names[thing]])
 
 
-def _in_sequence(sentence: Statement, place: int, introduced: bool, rng: np.random.Generator) -> Statement:
+def _in_sequence(sentence: Statement, index: int, introduced: bool, rng: np.random.Generator) -> Statement:
     """The sentence with its word of sequence, a capital and a full stop.
 
     A movement after an introduction needs no such word, because "the star" cannot come before "a star".
     """
     text = sentence.text
-    if place and not (introduced and rng.random() < 0.4):
+    if index and not (introduced and rng.random() < 0.4):
         front = rng.random() < 0.75
-        text = f"{pick(_FRONT[place], rng)} {text}" if front else f"{text} {_END[place]}"
+        text = f"{pick(_FRONT[index], rng)} {text}" if front else f"{text} {_END[index]}"
     text = text.strip()
     return Statement(f"{text[0].upper()}{text[1:]}.", sentence.claim, sentence.phrases)

@@ -74,7 +74,7 @@ class Claim:
         if self.background not in (None, scene.background):
             return False
         for order in permutations(range(len(scene.objects)), len(self.mentions)):
-            fits = all(m.fits(scene.objects[place]) for m, place in zip(self.mentions, order, strict=True))
+            fits = all(m.fits(scene.objects[index]) for m, index in zip(self.mentions, order, strict=True))
             seen = scene.relation if order[:1] == (0,) else OPPOSITES.get(scene.relation or "")
             if fits and self.relation in (None, seen):
                 return True

@@ -73,9 +73,9 @@ def grouped_intervals(
 
 def _rows_by_group(groups: Sequence[object]) -> tuple[Ints, Ints, Ints]:
     """Row indices sorted by group, and where the rows of each group start and how many they are."""
-    place: dict[object, int] = {}
-    labels = np.array([place.setdefault(group, len(place)) for group in groups], dtype=np.intp)
-    counts = np.bincount(labels, minlength=len(place))
+    number: dict[object, int] = {}
+    labels = np.array([number.setdefault(group, len(number)) for group in groups], dtype=np.intp)
+    counts = np.bincount(labels, minlength=len(number))
     return np.argsort(labels, kind="stable"), np.cumsum(counts) - counts, counts
 
 

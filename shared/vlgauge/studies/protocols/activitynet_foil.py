@@ -61,11 +61,11 @@ def read_activitynet_foil(
             raise ValueError(f"video {name!r} must have as many right as foil sentences and segments, got {counts}")
         segments = segments[: len(sentences)]
         chosen = _references(told, name, segments, paths[REFERENCES_FILE]) if needed else [[] for _ in segments]
-        place = folder.video(name)
+        video = folder.video(name)
         for paragraph in (sentences, foil[name]):
             predictions += paragraph
             known += chosen
-            seen += [{"path": place, "start": start, "end": end} for start, end in segments]
+            seen += [{"path": video, "start": start, "end": end} for start, end in segments]
             lengths.append(len(paragraph))
     columns = columns_of(predictions, known, references, videos=seen)
     votes = np.tile(np.array(RIGHT), (len(right), 1))

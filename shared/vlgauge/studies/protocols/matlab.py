@@ -97,7 +97,7 @@ class _Room:
 def _variables(data: memoryview, order: Order, room: _Room) -> Iterator[memoryview]:
     """Bytes of the matrices of a file, unpacked."""
     parts = _Parts(data, order, padded=False)
-    while parts.place < len(data):
+    while parts.offset < len(data):
         kind, body = parts.take()
         if kind == _COMPRESSED:
             unpacked = zlib.decompressobj().decompress(body, room.left + 1)
@@ -110,24 +110,24 @@ def _variables(data: memoryview, order: Order, room: _Room) -> Iterator[memoryvi
 class _Parts:
     """Parts of a file, one after the other: a type, a length, bytes."""
 
-    __slots__ = ("data", "order", "padded", "place")
+    __slots__ = ("data", "offset", "order", "padded")
 
     def __init__(self, data: memoryview, order: Order, *, padded: bool = True) -> None:
-        self.data, self.order, self.padded, self.place = data, order, padded, 0
+        self.data, self.order, self.padded, self.offset = data, order, padded, 0
 
     def take(self) -> tuple[int, memoryview]:
         """Type and bytes of the next part."""
-        start = self.place
+        start = self.offset
         if start + 8 > len(self.data):
             raise ValueError("it is cut short")
         word, size = _TAGS[self.order](self.data, start)
         if word >> 16:  # up to four bytes have their length beside the type
-            self.place = start + 8
+            self.offset = start + 8
             return word & 0xFFFF, self.data[start + 4 : start + 4 + min(word >> 16, 4)]
         end = start + 8 + size
         if end > len(self.data):
             raise ValueError("it is cut short")
-        self.place = end + (-size % 8 if self.padded else 0)
+        self.offset = end + (-size % 8 if self.padded else 0)
         return word, self.data[start + 8 : end]
 
 

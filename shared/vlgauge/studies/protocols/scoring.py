@@ -105,9 +105,9 @@ def _line(line: str, number: int, path: Path) -> Any:
 def _numbers(values: Any, path: Path) -> list[float]:
     if not isinstance(values, list):
         values = [values]
-    for place, value in enumerate(values):
+    for position, value in enumerate(values):
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-            raise ValueError(f"`{path}` must have numbers or null as scores, got {value!r} in place {place}")
+            raise ValueError(f"`{path}` must have numbers or null as scores, got {value!r} at position {position}")
     return [math.nan if value is None else float(value) for value in values]
 
 
