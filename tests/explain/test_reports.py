@@ -6,19 +6,13 @@ import re
 
 import pytest
 from demo_page import Elements
-from explained import CASES, scored
+from explained import CASES, HOSTILE, poisoned, scored
 
 from vlgauge.catalog import metric_names
 from vlgauge.explain import EXPLANATIONS, explain
+from vlgauge.explain.pages import TEMPLATES
 from vlgauge.results import to_json
 
-HOSTILE = {
-    "script": "<script>alert(1)</script>",
-    "quotes": "\"><img src=x onerror='alert(1)'>&amp;{{ 7 * 7 }}",
-    "direction": "abc \u202edef\u202c \u2067ghi \u200f jkl",
-    "control": "a\x00b\x1b[31mc\ud800d",
-    "long": "x" * 10_000,
-}
 ALLOWED = {
     *("html", "head", "meta", "title", "style", "body", "div", "header", "main", "section", "article", "figure"),
     *("h1", "h2", "h3", "h4", "p", "b", "strong", "br", "small", "span", "mark", "code", "i", "figcaption", "img"),
@@ -29,17 +23,6 @@ ALLOWED = {
 
 def explanation(name):
     return explain(name, *scored(name))
-
-
-def poisoned(value, text):
-    """The value with every text in it replaced; pictures and numbers stay."""
-    if isinstance(value, str):
-        return text
-    if isinstance(value, dict):
-        return {key: poisoned(item, text) for key, item in value.items()}
-    if isinstance(value, list):
-        return [poisoned(item, text) for item in value]
-    return value
 
 
 def check_page(page):
@@ -199,3 +182,26 @@ def test_jinja_is_asked_for_by_the_name_of_its_extra(run_python, tmp_path):
         cwd=tmp_path,
     )
     assert 'pip install "vlgauge[explain]"' in printed
+
+
+# -- colours ----------------------------------------------------------------------------------------------------------
+def luminance(colour):
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("theme", [0, 1])
+def test_texts_have_the_contrast_of_level_aa_in_either_theme(theme):
+    style = (TEMPLATES / "style.css").read_text("utf-8")
+    blocks = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    colours = dict(re.findall(r"--([\w-]+): (#\w{6})", blocks[0]))
+    colours |= dict(re.findall(r"--([\w-]+): (#\w{6})", blocks[theme]))
+    pairs = [(text, ground) for text in ("ink", "quiet", "for", "against") for ground in ("paper", "panel")]
+    pairs += [(text, f"{tone}-tint") for tone in ("for", "against") for text in ("ink", tone)]
+    for text, ground in pairs:
+        light, dark = sorted((luminance(colours[text]), luminance(colours[ground])), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, ground)
+    assert "prefers-reduced-motion" in style
+    sizes = [float(size) for size in re.findall(r"(?:font-size: |font: [^;]*?)([\d.]*\d)rem", style)]
+    assert min(sizes) * 16 >= 11

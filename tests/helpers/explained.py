@@ -9,6 +9,14 @@ import vlgauge
 from vlgauge import scenes
 from vlgauge.media.tables import located, read_rows
 
+HOSTILE = {
+    "script": "<script>alert(1)</script>",
+    "quotes": "\"><img src=x onerror='alert(1)'>&amp;{{ 7 * 7 }}",
+    "direction": "abc \u202edef\u202c \u2067ghi \u200f jkl",
+    "control": "a\x00b\x1b[31mc\ud800d",
+    "long": "x" * 10_000,
+}
+
 EMBEDDED = {"profile": "embedded", "keep_in_memory": True}
 ON_CPU = EMBEDDED | {"device": "cpu"}
 
@@ -127,3 +135,14 @@ def scored(name):
         warnings.simplefilter("ignore")
         own = {column.name: columns[column.name] for column in metric.columns if column.name in columns}
         return columns, metric.compute(**own, return_details=True)
+
+
+def poisoned(value, text):
+    """The value with every text in it replaced; pictures and numbers stay."""
+    if isinstance(value, str):
+        return text
+    if isinstance(value, dict):
+        return {key: poisoned(item, text) for key, item in value.items()}
+    if isinstance(value, list):
+        return [poisoned(item, text) for item in value]
+    return value

@@ -92,11 +92,14 @@ class CaptionSets(Explanation):
         p = self.pvalue(row)
         if math.isnan(p):
             return "No test was run; load the metric with `pvalue` to know how surprising the score is."
-        n = self.details[row].get("n_partitions", 0)
-        ways = (
-            f"{round(p * n)} of {n} ways" if self.details[row].get("exact") else f"{p:.1%} of the ways that were tried"
-        )
-        sentence = f"{ways} to split these captions in two score at least as high"
+        ways, verb, mirror = f"{p:.1%} of the ways that were tried", "score", ""
+        if self.details[row].get("exact"):
+            n = self.details[row]["n_partitions"]
+            count = round(p * n)
+            sides = [len(self.predictions[row]), sum(k for _, k in self.captions(row)["people"])]
+            ways, verb = f"{count} of {n} ways", "scores" if count == 1 else "score"
+            mirror = " (this one and its mirror image)" if count == 2 and sides[0] == sides[1] else ""
+        sentence = f"{ways} to split these captions in two {verb} at least as high{mirror}"
         if p <= SURPRISING:
             return f"Only {sentence}: the two sides differ."
         if p <= _UNLIKELY:

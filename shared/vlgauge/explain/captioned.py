@@ -12,7 +12,7 @@ from .marks import NIL, Mark, Piece, pieces, word_spans
 from .pages import number
 from .pictures import frames_of, thumbnail
 
-N_LADDER = 5  # captions of one picture that stand open; the others are folded
+N_LADDER = 3  # captions of one picture that stand open; the others are folded
 N_FRAMES = 5
 
 

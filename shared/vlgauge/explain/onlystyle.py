@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .marks import pieces_of_runs
@@ -9,7 +10,8 @@ from .pages import signed
 from .styled import StyledCaption, share_mark, weights, weights_note
 
 STEPS = (0.0005, 0.008)  # a word gets a mark, and a strong one, if it adds so much
-N_LISTED = 6
+N_LISTED = 4  # n-grams below a caption
+_NEXT_TO_NOTHING = 0.00005
 
 
 class OnlyStyle(StyledCaption):
@@ -41,7 +43,12 @@ class OnlyStyle(StyledCaption):
         caption = self.predictions[row]
         return {
             "pieces": pieces_of_runs(caption, tokens, marks),
-            "raised": detail["raised"][:N_LISTED],
-            "lowered": detail["lowered"][:N_LISTED],
+            "raised": _told(detail["raised"]),
+            "lowered": _told(detail["lowered"]),
             "unseen": detail["unseen"],
         }
+
+
+def _told(grams: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The n-grams that did most, without those whose share rounds to 0."""
+    return [gram for gram in grams[:N_LISTED] if abs(gram["share"]) >= _NEXT_TO_NOTHING]

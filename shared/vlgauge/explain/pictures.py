@@ -97,7 +97,8 @@ def with_boxes(picture: Thumbnail, found: Sequence[tuple[Sequence[float], Mark]]
         lines[corner] = f'{casing}<rect class="bx {mark.tone}" {size} style="--unit:{unit:.3f}"/>'
         tag = (12 + 9 * len(str(mark.number))) * unit
         x = min(left + shifts[corner], width - tag)
-        y = top if whole else max(0.0, top - 19 * unit)
+        # Of the whole picture at the bottom, out of the way of the others, which stand above their boxes.
+        y = bottom - 20 * unit if whole else max(0.0, top - 19 * unit)
         shifts[corner] += tag + unit
         tags.append(
             f'<g class="tg {mark.tone}"><rect x="{x:.1f}" y="{y:.1f}" width="{tag:.1f}" height="{20 * unit:.1f}" '

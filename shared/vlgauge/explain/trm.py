@@ -85,12 +85,11 @@ def thirds(groups: Sequence[tuple[Sequence[float], str]], *, told: bool) -> Mark
         for rank, share in enumerate(shares):
             parts.append(_column(x0 + 6 + rank * 46, share, told))
             parts.append(_triangle(rank, x0 + 26 + rank * 46, _GROUND + 27, by_model=group == 0))
-            parts.append(
-                f'<text x="{x0 + 26 + rank * 46}" y="{_GROUND + 62:g}" text-anchor="middle">{RANKS[rank]}</text>'
-            )
+            at = f'x="{x0 + 26 + rank * 46}" y="{_GROUND + 62:g}"'
+            parts.append(f'<text {at} text-anchor="middle" style="font-size:11.5px">{RANKS[rank]}</text>')
         line = f'x1="{x0}" x2="{x0 + 144}"'
-        at = _GROUND - _TALLEST / 3
-        parts.append(f'<line class="third" {line} y1="{at:.1f}" y2="{at:.1f}"/>')
+        third = _GROUND - _TALLEST / 3
+        parts.append(f'<line class="third" {line} y1="{third:.1f}" y2="{third:.1f}"/>')
         parts.append(f'<line class="ax" {line} y1="{_GROUND:g}" y2="{_GROUND:g}"/>')
     return chart(300, 204, f"{'; '.join(label)}. Fair would be a third each.", parts)
 
@@ -104,7 +103,7 @@ def _column(x: float, share: float, told: bool) -> str:
         parts.append(rectangle("ex" if told else "bar over", x, _GROUND - height, _WIDTH, height - third))
         if told:
             parts.append(f'<path class="hatch" d="{_hatch(x, _GROUND - height, height - third)}"/>')
-    elif told:
+    elif told and third - height > 0.5:
         parts.append(rectangle("lack", x + 0.5, _GROUND - third, _WIDTH - 1, third - height))
     parts.append(f'<text class="k" x="{x + _WIDTH / 2:g}" y="{top:.1f}" text-anchor="middle">{share:.0%}</text>')
     return "".join(parts)

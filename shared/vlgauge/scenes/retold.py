@@ -1,14 +1,14 @@
-"""Drawn stories told well and told badly, each beside five pictures, for the metrics of visual stories."""
+"""Drawn stories told well and told badly, each beside five pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from vlgauge import scenes
+from vlgauge.scenes.stories import SceneStory, stories
 
 N_STORIES, SEED = 6, 41
 TOLD, SHUFFLED, REPEATED, FOREIGN = "as told", "shuffled", "repeated", "other pictures"
@@ -28,12 +28,12 @@ class Told:
     name: str
     kind: str
     sentences: list[str]
-    seen: scenes.SceneStory
+    seen: SceneStory
 
 
 def told_stories(n: int = N_STORIES, seed: int = SEED) -> list[Told]:
     """Test stories as they are told, with the sentences shuffled, with some said again, and beside other pictures."""
-    drawn = scenes.stories(n, seed, "test")
+    drawn = stories(n, seed, "test")
     rng = np.random.default_rng(seed)
     found = [Told(f"story-{i}", TOLD, story.sentences, story) for i, story in enumerate(drawn, 1)]
     found += [
@@ -51,26 +51,17 @@ def shuffled(sentences: Sequence[str], rng: np.random.Generator) -> list[str]:
     order = rng.permutation(len(sentences)).tolist()
     while order == sorted(order):
         order = rng.permutation(len(sentences)).tolist()
-    return [sentences[place] for place in order]
+    return [sentences[index] for index in order]
 
 
 def repeated(sentences: Sequence[str]) -> list[str]:
     """The first and the third sentence in place of the second and the fourth."""
-    return [sentences[place] for place in (0, 0, 2, 2, 4)]
+    return [sentences[index] for index in (0, 0, 2, 2, 4)]
 
 
-class Pictured(Protocol):
-    """What stands beside the pictures of a drawn story."""
-
-    @property
-    def seen(self) -> scenes.SceneStory:
-        """Whose pictures they are."""
-        ...
-
-
-def picture_columns(stories: Sequence[Pictured]) -> dict[str, Any]:
+def picture_columns(seen: Sequence[SceneStory]) -> dict[str, Any]:
     """Columns ``images`` and ``regions``: the five pictures of each story, each with its objects and its whole."""
-    drawings = [story.seen.drawings() for story in stories]
+    drawings = [story.drawings() for story in seen]
     return {
         "images": [[drawing.image for drawing in row] for row in drawings],
         "regions": [[{"boxes": [*drawing.boxes, (0, 0, *drawing.image.size)]} for drawing in row] for row in drawings],

@@ -1,0 +1,57 @@
+"""Captions beside the others of their picture, and frames beside the words that saw them."""
+
+import re
+
+from explained import scored
+
+from vlgauge.explain import explain
+from vlgauge.explain.captioned import differing
+
+
+def test_captions_of_a_picture_come_best_first_and_the_own_one_stands_open():
+    columns, result = scored("clip_s")
+    found = explain("clip_s", columns, result)
+    rows = found.captions_of(0)
+    assert rows == sorted(rows, key=lambda row: -result["clip_s_scores"][row])
+    assert {columns["images"][row] for row in rows} == {columns["images"][0]}
+    for row in rows:
+        values = found.values(row)
+        assert [one["row"] for one in values["ladder"] if one["own"]] == [row]
+        assert sorted(one["row"] for one in values["ladder"] + values["more"]) == sorted(rows)
+    assert found.reason(rows[0]).startswith(f"rank 1 of {len(rows)} captions of its picture; cosine 0.")
+    assert " · with references " in found.extra(0)
+    assert found.body(0).count("data:image/png") == 1
+
+
+def test_one_caption_a_picture_has_no_rank():
+    columns, result = scored("clip_s")
+    cut = {key: value[:1] if isinstance(value, list) else value for key, value in result.items()}
+    found = explain("clip_s", {key: cells[:1] for key, cells in columns.items()}, cut)
+    assert found.reason(0).startswith("cosine ")
+
+
+def test_captions_are_explained_without_their_pictures():
+    columns, result = scored("clip_s")
+    body = explain("clip_s", {"predictions": columns["predictions"]}, result).body(0)
+    assert "<img" not in body
+    assert columns["predictions"][0] in re.sub("<.*?>", "", body)
+
+
+def test_words_that_differ_are_marked_however_often_they_come():
+    pieces = differing("a red box on a red hill", "A red box on a blue red hill red")
+    assert "".join(piece.text for piece in pieces) == "A red box on a blue red hill red"
+    assert [piece.text for piece in pieces if piece.mark] == ["blue", "red"]
+
+
+def test_frames_of_a_clip_carry_the_words_that_saw_them_best():
+    columns, result = scored("pac_s")
+    found = explain("pac_s", columns, result)
+    frames = found.values(0)["frames"]
+    tokens = result["pac_s_details"][0]["tokens"]
+    for frame in frames:
+        assert frame["words"] == [
+            one["token"] for one in tokens if one["frame"] == frame["number"] and "|" not in one["token"]
+        ]
+        assert frame["picture"] is not None
+    assert found.reason(0).startswith("rank ")
+    assert "captions of its video; fine 0." in found.reason(0)

@@ -1,0 +1,59 @@
+"""Reports on a user's rows in a browser: any width, either theme, hostile texts."""
+
+import pytest
+from browser import browser, check_layout, opened
+from explained import CASES, HOSTILE, poisoned, scored
+
+from vlgauge.explain import explain
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """A page of each metric, and one with words of 10,000 letters."""
+    folder = tmp_path_factory.mktemp("reports")
+    for name in CASES:
+        columns, result = scored(name)
+        (folder / f"{name}.html").write_text(explain(name, columns, result).html(), encoding="utf-8")
+        kept = {
+            key: cells if key in ("images", "videos") else poisoned(cells, HOSTILE["long"])
+            for key, cells in columns.items()
+        }
+        details = {f"{name}_details": poisoned(result[f"{name}_details"], HOSTILE["long"])}
+        kept["id"] = [HOSTILE["long"]] * len(columns["predictions"])
+        (folder / f"{name}-long.html").write_text(explain(name, kept, result | details).html(), encoding="utf-8")
+    return sorted(folder.iterdir())
+
+
+def test_every_report_fits(pages):
+    with browser() as chromium:
+        for path in pages:
+            # Long words are hardest on a phone, plots where three columns are narrow.
+            width = 390 if path.stem.endswith("-long") else 1000
+            with opened(chromium, path, width, "dark") as (page, asked):
+                check_layout(page, asked, path, width)
+
+
+def test_a_note_opens_by_tap_and_by_key(pages):
+    (path,) = [path for path in pages if path.name == "groovist.html"]
+    with browser() as chromium, opened(chromium, path, 390, has_touch=True) as (page, _):
+        mark = page.locator("mark[tabindex]").first
+        assert not mark.locator(".tip").is_visible()
+        mark.tap()
+        tip = mark.locator(".tip")
+        assert tip.is_visible()
+        box = tip.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+        assert box["y"] + box["height"] <= 800
+        page.evaluate("document.activeElement.blur()")
+        page.mouse.move(0, 0)
+        assert not tip.is_visible()
+    with browser() as chromium, opened(chromium, path, 1280) as (page, _):
+        page.locator("details.row summary").first.focus()
+        for _ in range(8):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.tagName") == "MARK":
+                break
+        assert page.locator("mark:focus .tip").is_visible()

@@ -1,0 +1,61 @@
+"""A browser that looks at a page, where there is one."""
+
+import shutil
+from contextlib import contextmanager
+
+import pytest
+
+# Sizes of all texts as they are seen, texts of plots with their scale.
+SIZES = """() => {
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode, element = node.parentElement;
+    if (!node.textContent.trim() || element.closest("style, .skip, .unfold")) continue;
+    const box = element.getBoundingClientRect();
+    if (!box.width || !box.height) continue;
+    let size = parseFloat(getComputedStyle(element).fontSize);
+    if (element instanceof SVGElement && element.getScreenCTM) size *= element.getScreenCTM().a;
+    found.push([Math.round(size * 100) / 100, node.textContent.trim().slice(0, 40)]);
+  }
+  return found;
+}"""
+
+
+@contextmanager
+def browser():
+    """Chromium, driven by Playwright; skips the test where one of them is missing."""
+    api = pytest.importorskip("playwright.sync_api")
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("no Chromium is installed")
+    with api.sync_playwright() as started:
+        chromium = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        try:
+            yield chromium
+        finally:
+            chromium.close()
+
+
+@contextmanager
+def opened(chromium, path, width, scheme="light", **settings):
+    """A page of a file, and the addresses that it asked for."""
+    context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, **settings)
+    page = context.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    try:
+        page.goto(path.as_uri())
+        yield page, asked
+    finally:
+        context.close()
+
+
+def check_layout(page, asked, path, width):
+    """No sideways scroll, nothing asked for, no text under 11 px; with all that unfolds closed, then open."""
+    for _ in range(2):
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        small = [one for one in page.evaluate(SIZES) if one[0] < 11]
+        assert not small, small[:5]
+        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert [address for address in asked if not address.startswith("data:")] == [path.as_uri()]
