@@ -154,7 +154,7 @@ def test_details_that_are_missing_are_named_with_what_to_do():
 
 def test_an_unknown_name_is_refused_with_those_that_there_are():
     with pytest.raises(ValueError, match="`name` must be one of 'rovist_nr'"):
-        explain("bleu", {}, {})
+        explain("spice", {}, {})
 
 
 @pytest.mark.parametrize("column", ["predictions", "id"])
