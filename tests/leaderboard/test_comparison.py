@@ -138,6 +138,15 @@ def test_a_baseline_is_second_in_each_pair_and_only_those_are_corrected():
     assert [one.groups for one in some.systems] == [(1,), (2,), (2,)]
 
 
+def test_a_pair_is_told_apart_by_the_corrected_pvalue():
+    # a is better than b in all of 6 rows, p = 2/64; among three pairs that is .09.
+    runs = {"a": made_run([1.0] * 6), "b": made_run([0.5] * 6), "c": made_run([2.0, 0.0] * 3)}
+    pair = only(compare(runs, ["rovist_nr"])).pairs[0]
+    assert (pair.pvalue, pair.adjusted_pvalue, pair.better) == (2 / 64, 6 / 64, None)
+    alone = the_pair({name: runs[name] for name in "ab"})
+    assert (alone.pvalue, alone.adjusted_pvalue, alone.better) == (2 / 64, 2 / 64, "a")
+
+
 def test_several_metrics_are_those_of_each_alone():
     one, two = three_systems(), three_systems("frechet_bert", seed=3)
     runs = {name: one[name] | two[name] for name in one}
