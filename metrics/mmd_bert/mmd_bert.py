@@ -211,6 +211,7 @@ class MmdBert(caption_sets.CaptionVectorMetric):
     measures = "Could the sampled captions come from the distribution of people's captions?"
     score_range = "[-1, 2]; biased [0, 2]"
     higher_is_better = False
+    compares_sets = True
     needs = ("mmd-bert",)
 
     def __init__(self, *args: Any, estimator: str = "unbiased", bandwidth: str | float = "median", **host: Any) -> None:

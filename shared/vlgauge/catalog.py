@@ -20,6 +20,7 @@ class MetricFacts:
         higher_is_better: Direction.
         needs: Extras without which it cannot score.
         is_mean: Whether its number is the mean of the scores of the examples.
+        compares_sets: Whether a score depends on how many captions an example has.
     """
 
     name: str
@@ -28,6 +29,7 @@ class MetricFacts:
     higher_is_better: bool
     needs: tuple[str, ...] = ()
     is_mean: bool = True
+    compares_sets: bool = False
 
     @property
     def missing(self) -> list[str]:

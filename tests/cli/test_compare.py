@@ -122,6 +122,27 @@ def test_unequal_sets_get_their_null(tmp_path, monkeypatch, capsys):
     assert "trm: systems have unequal numbers of captions, the excess over the null is compared" in err
 
 
+@pytest.mark.filterwarnings("default:the scores of trm can only be compared")
+@pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
+def test_scores_of_sets_with_a_test_are_compared_by_the_excess(tmp_path, monkeypatch, capsys, ending):
+    monkeypatch.chdir(tmp_path)
+    words = ["a dog ran", "the dog ran home", "dog at home", "a brown dog"]
+    for name, count in (("four", 4), ("three", 3)):
+        row = {"predictions": words[:count], "references": ["a dog", "dog runs", "dogs"]}
+        rows = [row | {"id": 0}, row | {"id": 1, "references": ["a cat", "the cat ran home", "dog at home"]}]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        for setting in ([], ["--set", "pvalue=exact"]):
+            target = f"{name}{len(setting)}.{ending}"
+            assert main(["score", "trm", f"{name}.jsonl", "--output", target, *setting]) == 0
+    capsys.readouterr()
+    direct = compared(capsys, "trm", "four.jsonl", "three.jsonl", "--set", "pvalue=exact", "--names", "a,b")
+    scores = [f"four2.{ending}", f"three2.{ending}", "--names", "a,b"]
+    assert compared(capsys, "trm", *scores) == direct
+    assert direct["metrics"][0]["value"] == "excess"
+    assert main(["compare", "trm", f"four0.{ending}", f"three0.{ending}"]) == 0
+    assert "warning: the scores of trm can only be compared if every system has as many" in capsys.readouterr().err
+
+
 def test_groups_come_from_the_predictions_or_from_a_file(files, capsys):
     own = compared(capsys, "rovist_nr", "plain.jsonl", "same.jsonl", "--groups", "album")
     assert own["n_groups"] == 2

@@ -10,7 +10,7 @@ TABLE = Table(["name", "x ↑"], [[Cell(HOSTILE), Cell("-1 [2, 3]", bold=True, r
 
 @pytest.fixture(scope="module")
 def comparison():
-    return compare(three_systems("frechet_bert"), ["frechet_bert"])
+    return compare(three_systems("d_hm"), ["d_hm"])
 
 
 def test_every_form_escapes_what_it_obeys():
@@ -40,10 +40,10 @@ def test_a_bracket_at_the_start_of_a_row_is_no_option_of_latex():
 
 def test_the_first_group_is_bold_and_arrows_point_to_the_better_scores(comparison):
     table = systems_table(comparison)
-    assert table.header == ["system", "frechet_bert ↓", "group", "n"]
+    assert table.header == ["system", "d_hm ↓", "group", "n"]
     assert {row[0].text: row[1].bold for row in table.rows} == {"low": True, "low too": True, "high": False}
     assert [row[2].text for row in table.rows] == ["1", "1", "2"]
-    assert [line.startswith("frechet_bert|") for line in table.notes] == [False, False, True]
+    assert [line.startswith("d_hm|") for line in table.notes] == [False, False, True]
 
 
 def test_groups_that_are_drawn_whole_are_told():

@@ -66,6 +66,7 @@ class Metric(HostedMetric, ABC):
         columns: Input columns; an instance may set its own before the base is initialized.
         configs: Known values of ``config_name``.
         is_mean: Whether the number of a call is the mean of the scores of its examples.
+        compares_sets: Whether a score depends on how many captions an example has.
         unsigned: Settings of its own that change no number, see `NOT_IN_SIGNATURE`.
     """
 
@@ -77,6 +78,7 @@ class Metric(HostedMetric, ABC):
     columns: tuple[Column, ...]
     configs: ClassVar[tuple[str, ...]] = ()
     is_mean: ClassVar[bool] = True
+    compares_sets: ClassVar[bool] = False
     unsigned: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, *args: Any, profile: str | None = None, progress: Progress = None, **host: Any) -> None:

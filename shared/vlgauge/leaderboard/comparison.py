@@ -173,7 +173,7 @@ def compare(
     keys, orders = _joined(runs)
     labels = None if groups is None else _labels(groups, keys)
     signatures = [_common_signature(metric, runs) for metric in metrics]
-    kinds = [_kind(metric, runs, orders, own) for metric, own in zip(metrics, signatures, strict=True)]
+    kinds = [_kind(metric, runs, orders) for metric in metrics]
     scores = [
         {name: _scores(metric, kind, name, run, orders[name], len(keys)) for name, run in runs.items()}
         for metric, kind in zip(metrics, kinds, strict=True)
@@ -270,9 +270,9 @@ def _common_signature(metric: str, runs: Mapping[str, Run]) -> str:
     return signature
 
 
-def _kind(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]], signature: str) -> str:
+def _kind(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]]) -> str:
     """What is compared: "score", or "excess" where sets of captions have unequal sizes or nobody knows."""
-    if "pvalue" not in parse_signature(signature)[1]:
+    if not metric_facts(metric).compares_sets:
         return "score"
     sizes = [
         [tuple(run["sizes"][row]) for row in orders[name]] if "sizes" in run else None for name, run in runs.items()

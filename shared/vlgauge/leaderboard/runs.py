@@ -54,7 +54,8 @@ def _of_table(path: str) -> dict[str, Any] | None:
     titles = [title for title in rows[0] if title != "id"]
     run: dict[str, Any] = {"ids": [row.get("id") for row in rows], **beside}
     for title in titles:
-        name = f"{title}_scores" if f"{title}_signature" in beside else title
+        # What has a mean beside the table is the scores of the examples.
+        name = f"{title}_scores" if title in beside else title
         run[name] = [row.get(title) for row in rows]
     return run
 
