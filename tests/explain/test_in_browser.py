@@ -42,18 +42,18 @@ def test_a_note_opens_by_tap_and_by_key(pages):
         assert not mark.locator(".tip").is_visible()
         mark.tap()
         tip = mark.locator(".tip")
-        assert tip.is_visible()
+        tip.wait_for(state="visible")
         box = tip.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 390
         assert box["y"] + box["height"] <= 800
         page.evaluate("document.activeElement.blur()")
         page.mouse.move(0, 0)
-        assert not tip.is_visible()
+        tip.wait_for(state="hidden")
     with browser() as chromium, opened(chromium, path, 1280) as (page, _):
         page.locator("details.row summary").first.focus()
         for _ in range(8):
             page.keyboard.press("Tab")
             if page.evaluate("document.activeElement.tagName") == "MARK":
                 break
-        assert page.locator("mark:focus .tip").is_visible()
+        page.locator("mark:focus .tip").wait_for(state="visible")

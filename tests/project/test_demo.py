@@ -202,8 +202,9 @@ def test_a_phone_unfolds_the_other_examples(run, tmp_path):
         cards = page.locator("#trm .three > .card")
         assert [cards.nth(row).is_visible() for row in range(3)] == [True, False, False]
         page.locator("label[for=trm-others]").tap()
+        cards.nth(2).wait_for(state="visible")
         assert [cards.nth(row).is_visible() for row in range(3)] == [True, True, True]
         page.locator("#onlystyle mark[tabindex]").first.tap()
         tip = page.locator("mark:focus .tip")
-        assert tip.is_visible()
+        tip.wait_for(state="visible")
         assert tip.bounding_box()["width"] <= 390
