@@ -122,7 +122,6 @@ def test_unequal_sets_get_their_null(tmp_path, monkeypatch, capsys):
     assert "trm: systems have unequal numbers of captions, the excess over the null is compared" in err
 
 
-@pytest.mark.filterwarnings("default:the scores of trm can only be compared")
 @pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
 def test_scores_of_sets_with_a_test_are_compared_by_the_excess(tmp_path, monkeypatch, capsys, ending):
     monkeypatch.chdir(tmp_path)
@@ -139,8 +138,10 @@ def test_scores_of_sets_with_a_test_are_compared_by_the_excess(tmp_path, monkeyp
     scores = [f"four2.{ending}", f"three2.{ending}", "--names", "a,b"]
     assert compared(capsys, "trm", *scores) == direct
     assert direct["metrics"][0]["value"] == "excess"
-    assert main(["compare", "trm", f"four0.{ending}", f"three0.{ending}"]) == 0
-    assert "warning: the scores of trm can only be compared if every system has as many" in capsys.readouterr().err
+    assert "must have trm_excess_scores where systems have unequal numbers of captions" in refused(
+        capsys, "trm", f"four0.{ending}", f"three0.{ending}"
+    )
+    assert compared(capsys, "trm", f"four0.{ending}", "four.jsonl", "--names", "a,b")["metrics"][0]["value"] == "score"
 
 
 def test_groups_come_from_the_predictions_or_from_a_file(files, capsys):

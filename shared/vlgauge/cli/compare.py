@@ -18,6 +18,7 @@ from vlgauge.cli.scoring import (
     load_metrics,
     metric_list,
     read_columns,
+    set_sizes,
     settings_by_metric,
     shortened,
 )
@@ -140,7 +141,7 @@ def _scored(
     metrics = load_metrics(settings, config=options.config, profile=options.profile, quiet=options.no_progress)
     columns = {name: located(read_columns(file.rows, metrics, titles), file.path) for name, file in unscored.items()}
     _check_same(columns, unscored)
-    sizes = {name: _sizes(own) for name, own in columns.items()}
+    sizes = {name: set_sizes(own) for name, own in columns.items()}
     if _test_unequal_sets(metrics, settings, sizes, unscored):
         metrics = load_metrics(settings, config=options.config, profile=options.profile, quiet=options.no_progress)
     texts = {}
@@ -173,14 +174,6 @@ def _check_same(columns: Mapping[str, Mapping[str, Any]], files: Mapping[str, _F
                     raise ValueError(
                         f"FILE must have the same {column} for every system, {first} and {name} differ in row {key!r}"
                     )
-
-
-def _sizes(columns: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Numbers of candidates and references of each row; nothing unless both are lists in every row."""
-    sides = [columns.get(name) or [] for name in ("predictions", "references")]
-    if not all(side and all(isinstance(cell, list) for cell in side) for side in sides):
-        return []
-    return [(len(candidates), len(references)) for candidates, references in zip(*sides, strict=True)]
 
 
 def _test_unequal_sets(

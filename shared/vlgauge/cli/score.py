@@ -16,6 +16,7 @@ from vlgauge.cli.scoring import (
     load_metrics,
     metric_list,
     read_columns,
+    set_sizes,
     settings_by_metric,
     shortened,
 )
@@ -74,7 +75,10 @@ def run(options: argparse.Namespace) -> int:
     metrics = load_metrics(settings, config=options.config, profile=options.profile, quiet=options.no_progress)
     columns = located(read_columns(rows, metrics, {column: getattr(options, column) for column in COLUMNS}), file)
     results = compute_all(metrics, columns, details=options.details)
-    record = {"ids": ids}
+    record: dict[str, Any] = {"ids": ids}
+    if any(metric.compares_sets for metric in metrics):
+        # Without them nobody can tell later whether two systems can be compared.
+        record["sizes"] = set_sizes(columns)
     for result in results.values():
         record |= result
     if options.output:
