@@ -142,6 +142,19 @@ def test_a_report_of_many_rows_explains_twenty():
     assert len(page) < 300_000
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_a_report_stays_small_however_many_rows_there_are(name):
+    columns, result = scored(name)
+    n = len(columns["predictions"])
+    columns = {key: cells * 100 for key, cells in columns.items()}
+    result = {
+        key: value * 100 if isinstance(value, list) and len(value) == n else value for key, value in result.items()
+    }
+    page = explain(name, columns, result | {f"{name}_excess_interval": [0.1, 0.2]}).html()
+    assert page.count('<details class="row"') <= 20
+    assert len(page) < 1_000_000
+
+
 # -- what is wrong ----------------------------------------------------------------------------------------------------
 def test_details_that_are_missing_are_named_with_what_to_do():
     columns, result = scored("rovist_nr")

@@ -13,6 +13,7 @@ from .pages import number
 from .pictures import frames_of, thumbnail
 
 N_LADDER = 3  # captions of one picture that stand open; the others are folded
+N_FOLDED = 20  # of those
 N_FRAMES = 5
 
 
@@ -77,20 +78,9 @@ class CaptionedPicture(Explanation):
     def values(self, row: int) -> dict[str, Any]:
         """The picture, the captions that were scored with it, and the nearest reference."""
         rows = self.captions_of(row)
-        texts = self.predictions
-        own = str(texts[row])
-        ladder = [
-            {
-                "row": other,
-                "own": other == row,
-                "score": self.scores[other],
-                "bar": self.bar(other),
-                "pieces": differing(own, str(texts[other])) if other != row else [Piece(own)],
-            }
-            for other in rows
-        ]
         # The caption itself stands open, whatever its rank.
         kept = rows[:N_LADDER] if row in rows[:N_LADDER] else [*rows[: N_LADDER - 1], row]
+        folded = [other for other in rows if other not in kept]
         references = self.columns.get("references")
         nearest = self.details[row].get("best_reference")
         reference = None
@@ -100,9 +90,21 @@ class CaptionedPicture(Explanation):
         return {
             "picture": None if self.of_videos or self._seen is None else thumbnail(self._seen[row]),
             "frames": self._frames(row) if self.of_videos else [],
-            "ladder": [one for one in ladder if one["row"] in kept],
-            "more": [one for one in ladder if one["row"] not in kept],
+            "ladder": [self._rung(other, row) for other in kept],
+            "more": [self._rung(other, row) for other in folded[:N_FOLDED]],
+            "n_more": len(folded),
             "reference": reference,
+        }
+
+    def _rung(self, other: int, row: int) -> dict[str, Any]:
+        """A caption of the picture of a row."""
+        own, text = str(self.predictions[row]), str(self.predictions[other])
+        return {
+            "row": other,
+            "own": other == row,
+            "score": self.scores[other],
+            "bar": self.bar(other),
+            "pieces": [Piece(own)] if other == row else differing(own, text),
         }
 
     def _frames(self, row: int) -> list[dict[str, Any]]:

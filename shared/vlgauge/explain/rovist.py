@@ -13,6 +13,8 @@ from .rovist_c import RovistC
 from .rovist_nr import RovistNr
 from .rovist_vg import RovistVg
 
+N_TICKS = 60  # stories that are drawn beside one; of more, every so manyth by size
+
 PARTS: dict[str, tuple[str, type[Explanation]]] = {
     "vg": ("grounding", RovistVg),
     "c": ("coherence", RovistC),
@@ -56,7 +58,8 @@ class Rovist(Explanation):
             every: list[float] = [math.nan if one[name] is None else one[name] for one in self.details]
             axis = Axis.holding([*every, 0.0, 1.0], higher_is_better=True)
             value = every[row]
-            others = [(other, "neither") for other in every]
+            defined = sorted(other for other in every if not math.isnan(other))
+            others = [(other, "neither") for other in defined[:: -(-len(defined) // N_TICKS)]]
             plot = dots([*others, (value, "own")], axis, f"{word} {number(value)}, among all {len(every)} stories", 5)
             part = self.parts.get(name)
             body = None if part is None or part.is_undefined(row) else part.body(row)
