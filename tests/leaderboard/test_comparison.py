@@ -269,6 +269,11 @@ def test_unknown_sizes_without_the_excess_warn():
             "must have a signature of rovist_nr for every system, b has none",
         ),
         (
+            {"a": made_run([1]), "b": {"ids": [0], "rovist_nr_signature": "rovist_nr|v:0.1.0|profile:paper"}},
+            {},
+            "`runs` must have rovist_nr_scores for every system, b has none",
+        ),
+        (
             {"a": made_run([1, 2]), "b": made_run([NAN, NAN])},
             {},
             "`rovist_nr_scores of b` must be defined for at least one of 2 rows, got NaN for all",

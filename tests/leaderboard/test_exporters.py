@@ -19,10 +19,9 @@ from vlgauge.leaderboard.exporters import (
     eval_results,
     eval_yaml,
     model_index,
-    records_table,
     results_repository,
-    tables,
 )
+from vlgauge.leaderboard.record_tables import records_table, tables
 
 FOLDER = GOLDEN / "leaderboard"
 CARD = (

@@ -19,7 +19,7 @@ from vlgauge.leaderboard.exporters import (
     model_index,
     results_repository,
 )
-from vlgauge.leaderboard.records import Record
+from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.runs import Run
 from vlgauge.leaderboard.sending import card_of_dataset, plan, send
 from vlgauge.results import printable

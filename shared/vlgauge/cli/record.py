@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.cli.outputs import check_target
-from vlgauge.leaderboard.records import Dataset, Model, Record, Source, append_records, read_records, record_of
+from vlgauge.leaderboard.record import Dataset, Model, Record, Source
+from vlgauge.leaderboard.records import append_records, read_records, record_of
 from vlgauge.results import printable, to_table
 
 ENDINGS = (".jsonl",)

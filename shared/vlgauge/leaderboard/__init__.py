@@ -9,7 +9,8 @@ from vlgauge.leaderboard.comparison import (
     rank_groups,
     rows_that_differ,
 )
-from vlgauge.leaderboard.records import Dataset, Model, Record, Source, append_records, read_records, record_of
+from vlgauge.leaderboard.record import Dataset, Model, Record, Source
+from vlgauge.leaderboard.records import append_records, read_records, record_of
 from vlgauge.leaderboard.runs import read_run
 
 __all__ = [

@@ -9,10 +9,16 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from vlgauge.catalog import metric_facts
-from vlgauge.leaderboard.runs import Run, numbers, row_keys
+from vlgauge.leaderboard.joined_runs import (
+    common_signature,
+    compared_value,
+    joined_rows,
+    labels_in_order,
+    scores_in_order,
+)
+from vlgauge.leaderboard.runs import Run
 from vlgauge.results import mean_of_defined
-from vlgauge.settings import nearest, shown, warn
-from vlgauge.signatures import parse_signature
+from vlgauge.settings import nearest
 from vlgauge.statistics import Interval, PairedTest, bootstrap_intervals, holm, paired_tests
 
 Scores: TypeAlias = Mapping[str, Sequence[float]]
@@ -170,12 +176,12 @@ def compare(
             f"`metrics` must be means of the scores of rows, got {', '.join(others)}, which adds the counts of all "
             "rows before it divides; leave it out"
         )
-    keys, orders = _joined(runs)
-    labels = None if groups is None else _labels(groups, keys)
-    signatures = [_common_signature(metric, runs) for metric in metrics]
-    kinds = [_kind(metric, runs, orders) for metric in metrics]
+    keys, orders = joined_rows(runs)
+    labels = None if groups is None else labels_in_order(groups, keys)
+    signatures = [common_signature(metric, runs) for metric in metrics]
+    kinds = [compared_value(metric, runs, orders) for metric in metrics]
     scores = [
-        {name: _scores(metric, kind, name, run, orders[name], len(keys)) for name, run in runs.items()}
+        {name: scores_in_order(metric, kind, name, run, orders[name], len(keys)) for name, run in runs.items()}
         for metric, kind in zip(metrics, kinds, strict=True)
     ]
     names = [(b, a) if a == baseline else (a, b) for a, b in itertools.combinations(runs, 2)]
@@ -207,103 +213,6 @@ def rows_that_differ(compared: MetricComparison, pair: Pair, limit: int) -> list
     return sorted(differences, key=lambda row: -differences[row])[:limit]
 
 
-# -- What goes in -----------------------------------------------------------------------------------------------------
-def _joined(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]]]:
-    """Keys of the rows, and for each system the index of each of them among its own rows."""
-    keys: list[str] = []
-    orders = {}
-    for name, run in runs.items():
-        own = row_keys(run["ids"])
-        index = {key: row for row, key in enumerate(own)}
-        if len(index) < len(own):
-            twice = next(key for row, key in enumerate(own) if index[key] != row)
-            raise ValueError(f"`ids` must name each row once, {name} has {shown(twice)} more than once")
-        keys = keys or own
-        if set(keys) != set(own):
-            first = next(iter(runs))
-            raise ValueError(
-                f"`ids` must be the same in every system, {first} has {_few(set(keys) - set(own))} that {name} lacks, "
-                f"{name} has {_few(set(own) - set(keys))} that {first} lacks"
-            )
-        orders[name] = [index[key] for key in keys]
-    if not keys:
-        raise ValueError("`ids` must name at least one row, got none")
-    return keys, orders
-
-
-def _few(keys: set[str]) -> str:
-    if not keys:
-        return "none"
-    named = ", ".join(map(shown, sorted(keys)[:3]))
-    return named if len(keys) <= 3 else f"{named} and {len(keys) - 3} more"
-
-
-def _labels(groups: Mapping[str, object], keys: Sequence[str]) -> list[object]:
-    labels = dict(zip(row_keys(groups), groups.values(), strict=True))
-    if lacking := [key for key in keys if key not in labels]:
-        raise ValueError(f"`groups` must have a label for every row, lacks those of {_few(set(lacking))}")
-    return [labels[key] for key in keys]
-
-
-def _common_signature(metric: str, runs: Mapping[str, Run]) -> str:
-    """The signature that all systems have.
-
-    Raises:
-        ValueError: If one has none, or they differ; the message names where.
-    """
-    found: dict[str, str] = {}
-    for name, run in runs.items():
-        found[name] = str(run.get(f"{metric}_signature", ""))
-        if parse_signature(found[name])[0] != metric:
-            raise ValueError(f"`runs` must have a signature of {metric} for every system, {name} has none")
-    (first, signature), *others = found.items()
-    for name, other in others:
-        if other == signature:
-            continue
-        one, two = (parse_signature(text)[1] for text in (signature, other))
-        unlike = [key for key in dict.fromkeys([*one, *two]) if one.get(key) != two.get(key)]
-        told = ", ".join(f"{key} {one.get(key, 'absent')} and {two.get(key, 'absent')}" for key in unlike)
-        raise ValueError(
-            f"`runs` must have been scored in one way by {metric}, {first} and {name} differ in {told or 'order'}; "
-            f"score both with the same settings and version"
-        )
-    return signature
-
-
-def _kind(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]]) -> str:
-    """What is compared: "score", or "excess" where sets of captions have unequal sizes or nobody knows."""
-    if not metric_facts(metric).compares_sets:
-        return "score"
-    sizes = [
-        [tuple(run["sizes"][row]) for row in orders[name]] if "sizes" in run else None for name, run in runs.items()
-    ]
-    if None not in sizes and all(own == sizes[0] for own in sizes):
-        return "score"
-    if all(f"{metric}_excess_scores" in run for run in runs.values()):
-        return "excess"
-    if None not in sizes:
-        raise ValueError(
-            f"`runs` must have {metric}_excess_scores where systems have unequal numbers of captions, got none; score "
-            f"with --set pvalue=auto"
-        )
-    warn(
-        f"the scores of {metric} can only be compared if every system has as many captions per row as the others, "
-        f"which files of scores do not tell; score with --set pvalue=auto to compare the excess over the null"
-    )
-    return "score"
-
-
-def _scores(metric: str, kind: str, name: str, run: Run, order: Sequence[int], n_rows: int) -> tuple[float, ...]:
-    key = f"{metric}_scores" if kind == "score" else f"{metric}_excess_scores"
-    if key not in run:
-        raise ValueError(f"`runs` must have {key} for every system, {name} has none")
-    own = numbers(f"{key} of {name}", run[key], row_keys(run["ids"]))
-    if all(map(math.isnan, own)):
-        raise ValueError(f"`{key} of {name}` must be defined for at least one of {n_rows} rows, got NaN for all")
-    return tuple(own[row] for row in order)
-
-
-# -- What comes out ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Tested:
     """Intervals and tests of one metric.

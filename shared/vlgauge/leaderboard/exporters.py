@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from vlgauge.leaderboard.records import Record
+from vlgauge.leaderboard.record import Record
+from vlgauge.leaderboard.record_tables import tables
 from vlgauge.leaderboard.runs import Run, numbers, row_keys
-from vlgauge.leaderboard.table import ARROWS, Cell, Table, mean_text, render
 from vlgauge.settings import one_of, warn
 
 ORGANIZATION = "vlgauge"
@@ -207,7 +207,6 @@ def results_repository(
     ]
 
 
-# -- Cards of data sets -----------------------------------------------------------------------------------------------
 def dataset_card(
     records: Sequence[Record], card: str, *, by: str | None = None, split_signatures: bool = False
 ) -> list[Export]:
@@ -237,119 +236,6 @@ def dataset_card(
     before, after = card[: card.index(start) + len(start)], card[card.index(end) :]
     text = tables(records, by=by, split_signatures=split_signatures)
     return [Export("dataset", identities[0], "README.md", f"{before}\n{text}\n{after}")]
-
-
-def tables(
-    records: Sequence[Record], *, by: str | None = None, split_signatures: bool = False, form: str = "markdown"
-) -> str:
-    """A table per data set, configuration, split and revision, those of the embedded profile by themselves.
-
-    Args:
-        records: The records.
-        by: Metric by which the tables are sorted; the first one if None, or where a table lacks it.
-        split_signatures: Whether results of one metric with different signatures get a column each.
-        form: As in `vlgauge.leaderboard.table.render`.
-
-    Raises:
-        ValueError: If no record is of the metric, or results of different signatures would be in one column.
-    """
-    if by is not None and by not in {record.metric for record in records}:
-        raise ValueError(f"`by` must be a metric of the records, got {by!r}")
-    groups: dict[tuple[Any, ...], list[Record]] = {}
-    for record in sorted(records, key=lambda record: record.profile == "embedded"):
-        on = record.dataset
-        groups.setdefault((record.profile, on.id, on.config, on.split, on.revision), []).append(record)
-    return "\n\n".join(
-        render(records_table(own, by=by, split_signatures=split_signatures), form) for own in groups.values()
-    )
-
-
-def records_table(records: Sequence[Record], *, by: str | None = None, split_signatures: bool = False) -> Table:
-    """The table of one data set: a row per model, a column per metric, the best of each bold, ties share a rank.
-
-    Args:
-        records: Of one data set, configuration, split, revision and profile.
-        by: Metric by which it is sorted.
-        split_signatures: Whether results of one metric with different signatures get a column each.
-    """
-    columns: dict[str, dict[str, list[Record]]] = {}
-    for record in records:
-        columns.setdefault(record.metric, {}).setdefault(record.signature, []).append(record)
-    for metric, signatures in columns.items():
-        if len(signatures) > 1 and not split_signatures:
-            raise ValueError(
-                f"`records` must have one signature per metric in a table, got {len(signatures)} of {metric}: "
-                f"{', '.join(signatures)}; give each a column with --split-signatures"
-            )
-    parted = [(signature, own) for signatures in columns.values() for signature, own in signatures.items()]
-    chosen = by if by in columns else next(iter(columns))
-    (sorting, *_) = columns[chosen].values()
-    cells = [{_row(record): record for record in own} for _, own in parted]
-    rows = _ranked(records, {_row(record): record for record in sorting})
-    header, notes = ["#", "model"], []
-    for number, (signature, own) in enumerate(parted, 1):
-        mark = f" ({number})" if split_signatures and len(columns[own[0].metric]) > 1 else ""
-        header.append(f"{own[0].title} {ARROWS[own[0].higher_is_better]}{mark}")
-        notes.append(f"{mark.strip()} {signature}".strip())
-    names = _names(records)
-    lines = [
-        [
-            Cell(rank, right=True),
-            Cell(names[row]),
-            *(_value_cell(own, row) for own in cells),
-            Cell(_count(row, cells), right=True),
-        ]
-        for row, rank in rows.items()
-    ]
-    on = records[0].dataset
-    revision = f" at {on.revision[:8]}" if on.revision else ""
-    profile = ", with toy weights of the embedded profile" if records[0].profile == "embedded" else ""
-    caption = f"{on.name}, {on.config}, {on.split}{revision}{profile}"
-    dates = sorted({record.date for record in records})
-    told = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    intervals = sorted({f"{100 * record.ci.level:g} %" for record in records if record.ci})
-    what = f"Means with {' or '.join(intervals)} intervals, " if intervals else "Means, "
-    return Table([*header, "n"], lines, caption, [f"{what}{told}.", *notes])
-
-
-def _row(record: Record) -> tuple[str, str | None]:
-    return record.model.id, record.model.revision
-
-
-def _names(records: Sequence[Record]) -> dict[tuple[str, str | None], str]:
-    """Names of the models, as far as needed to tell them apart."""
-    names = {_row(record): record.model.name for record in records}
-    for tell in (lambda row: row[0], lambda row: f"{row[0]} {(row[1] or 'of no revision')[:14]}"):
-        taken = list(names.values())
-        names = {row: tell(row) if taken.count(name) > 1 else name for row, name in names.items()}
-    return names
-
-
-def _ranked(
-    records: Sequence[Record], sorting: Mapping[tuple[str, str | None], Record]
-) -> dict[tuple[str, str | None], str]:
-    """Ranks of the rows, the best first; those without a value come last and have none."""
-    higher = next(iter(sorting.values())).higher_is_better
-    values = sorted((record.value for record in sorting.values()), reverse=higher)
-    ordered = sorted(sorting, key=lambda row: values.index(sorting[row].value))
-    ranks = {row: str(values.index(sorting[row].value) + 1) for row in ordered}
-    return ranks | {_row(record): "-" for record in records if _row(record) not in ranks}
-
-
-def _value_cell(own: Mapping[tuple[str, str | None], Record], row: tuple[str, str | None]) -> Cell:
-    if row not in own:
-        return Cell("-", right=True)
-    record = own[row]
-    values = [other.value for other in own.values()]
-    best = record.value == (max(values) if record.higher_is_better else min(values))
-    low, high = (record.ci.low, record.ci.high) if record.ci else (None, None)
-    return Cell(mean_text(record.value, low, high, digits=3), best, right=True)
-
-
-def _count(row: tuple[str, str | None], cells: Sequence[Mapping[tuple[str, str | None], Record]]) -> str:
-    """Number of examples of a model; both ends where its metrics differ in it."""
-    counts = sorted({own[row].n for own in cells if row in own})
-    return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
 
 
 # -- What several formats need ----------------------------------------------------------------------------------------
