@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.distances.cider import SCALE
 from vlgauge.distances.rouge_and_bleu import bleu_counts
 from vlgauge.distances.rouge_and_bleu import coco_bleu
 from vlgauge.distances.rouge_and_bleu import coco_rouge_l
@@ -39,7 +40,7 @@ def aggregated(distance: str, matrices: Floats, texts: Sequence[Sequence[Sequenc
         lengths = np.array([[len(one) for one in tokens] for tokens in texts], dtype=np.float64)
         return mean_rouge_l(common, lengths, candidates)
     if distance == "cider_d":
-        return mean_aggregates(10.0 - matrices, candidates, np.mean)
+        return mean_aggregates(SCALE - matrices, candidates, np.mean)
     # d(a, b) of METEOR has the reference first; the cosine is symmetric.
     return mean_aggregates(1.0 - matrices.swapaxes(1, 2), candidates, np.max)
 
@@ -57,7 +58,7 @@ def mean_bleu_4(texts: Sequence[Sequence[Sequence[str]]], n: int) -> Floats:
 
 
 def mean_aggregates(scores: Floats, candidates: Bools, reduce: Reduce) -> Floats:
-    """S_agg = mean over candidates c of S(c, R), where S(c, R) reduces the scores of c against each reference.
+    """S_agg = mean over candidates c of S(c, R) (Chan et al., Eq. 1), which reduces the scores of c against each of R.
 
     Args:
         scores: shape ``(S, N, N)``, entry [c, r] the score of c as hypothesis against r.

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.caption_sets.vectors import CaptionVectors
+from vlgauge.distances.cider import SCALE
 from vlgauge.distances.cider import DocumentFrequency
 from vlgauge.distances.cider import cider_d
 from vlgauge.distances.meteor_backends import open_meteor
@@ -73,7 +74,7 @@ def open_distances(
 
 def cider_d_matrices(df: DocumentFrequency, tokenizer: Tokenizer) -> Matrices:
     """d(a, b) = 10 - CIDEr-D(hypothesis a, reference b)."""
-    return _of_distinct(tokenizer, lambda texts: 10.0 - cider_d(texts, df))
+    return _of_distinct(tokenizer, lambda texts: SCALE - cider_d(texts, df))
 
 
 def bleu_4_matrices(tokenizer: Tokenizer) -> Matrices:

@@ -12,14 +12,14 @@ from folders import TESTS
 
 from vlgauge.distances import cider
 from vlgauge.distances.cider import (
+    SCALE,
     DocumentFrequency,
     cider_d,
-    cider_d_distances,
     length_penalties,
     ngram_counts,
     ngrams,
 )
-from vlgauge.text.coco_tokens import coco_normalize
+from vlgauge.text.coco_tokens import coco_normalize, coco_tokens
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles"  # beside the checkout, not part of it
@@ -29,6 +29,10 @@ RARE = DocumentFrequency({}, 100)
 
 def table(counts, documents):
     return DocumentFrequency({tuple(ngram.split(" ")): count for ngram, count in counts.items()}, documents)
+
+
+def cider_d_distances(texts, df, tokenizer=coco_tokens):
+    return SCALE - cider_d([tokenizer(text) for text in texts], df)
 
 
 def oracle_table():

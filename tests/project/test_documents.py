@@ -20,9 +20,16 @@ def with_python(documents):
     return [pytest.param(path, id=str(path.relative_to(ROOT))) for path in documents if blocks(path, "python")]
 
 
+@pytest.fixture
+def copy_of_the_checkout(tmp_path, monkeypatch):
+    """A working folder that has what examples read, and takes what they write."""
+    for name in ("examples", "metrics"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.parametrize("document", with_python(DOCUMENTS))
-def test_python_examples_print_what_they_say(document, capsys, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_python_examples_print_what_they_say(document, copy_of_the_checkout, capsys):
     namespace = {"__name__": "__main__"}
     for block in blocks(document, "python"):
         exec(compile(block, str(document), "exec"), namespace)
@@ -40,10 +47,7 @@ def commands():
 # The bundled caption sets are of several sizes on purpose.
 @pytest.mark.filterwarnings("default:.* is a mean over sets of")
 @pytest.mark.parametrize("line", list(commands()))
-def test_shell_examples_run(line, tmp_path, capsys, monkeypatch):
-    for name in ("examples", "metrics"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    monkeypatch.chdir(tmp_path)
+def test_shell_examples_run(line, copy_of_the_checkout, capsys):
     program, *arguments = shlex.split(line, comments=True)
     assert program == "vlgauge"
     assert main(arguments) == 0

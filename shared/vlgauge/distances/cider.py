@@ -356,17 +356,3 @@ def cider_d_scores(
         similarity += np.divide(products, both, out=np.zeros(len(of)), where=both > 0.0)
     lengths = lengths_of(texts)
     return penalized_mean(similarity, lengths[of], lengths[n_examples:]), of
-
-
-def cider_d_distances(texts: Sequence[str], df: DocumentFrequency, *, tokenizer: Tokenizer = coco_tokens) -> Floats:
-    """Directed distances d(a, b) = 10 - CIDEr-D(hypothesis a, reference b) between captions.
-
-    Args:
-        texts: N captions.
-        df: Document frequencies.
-        tokenizer: Splits a caption into tokens.
-
-    Returns:
-        shape ``(N, N)``. The diagonal is not 0 for captions of fewer than 4 tokens.
-    """
-    return SCALE - cider_d([tokenizer(text) for text in texts], df)

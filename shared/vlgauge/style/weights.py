@@ -106,7 +106,7 @@ class OrderCounts:
 
     @classmethod
     def counted(cls, keys: Ints, ngrams: Ints, styles: Ints, n_styles: int) -> OrderCounts:
-        """Counts of one entry per caption and distinct n-gram.
+        """f_p(t), the number of captions of style p with the n-gram t (Eq. 1), from one entry per caption and n-gram.
 
         Args:
             keys: shape ``(V_n,)``.
@@ -124,7 +124,7 @@ class OrderCounts:
 
     @cached_property
     def occurrences(self) -> Ints:
-        """occ(t), shape ``(V_n,)``."""
+        """occ(t), the number of styles that have the n-gram (Eq. 3), shape ``(V_n,)``."""
         return np.diff(self.bounds)
 
     @cached_property
@@ -159,7 +159,7 @@ class OrderCounts:
 
     @cached_property
     def ecdf(self) -> Floats:
-        """E_p(t) of every pair, shape ``(pairs,)``."""
+        """E_p(t), the share of the n-grams of p whose f_p is at most f_p(t) (Eq. 2), shape ``(pairs,)``."""
         cumulated, first = self._histogram
         return cumulated[first[self.styles] + self.df] / self.sizes[self.styles]
 

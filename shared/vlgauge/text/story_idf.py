@@ -47,7 +47,7 @@ class IdfTable:
         return (word.lower() if self.lowercase else word) in self.df
 
     def value(self, word: str) -> float:
-        """Idf of a word; of one that the corpus lacks, that of df = 0."""
+        """Idf of a word (Wang et al., 2022, Eq. 1); of one that the corpus lacks, that of df = 0."""
         count = self.df.get(word.lower() if self.lowercase else word)
         if count is None:
             return self._unseen

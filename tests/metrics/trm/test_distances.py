@@ -11,9 +11,10 @@ from folders import GOLDEN, TESTS
 
 import vlgauge
 from vlgauge.caption_sets.vectors import CaptionVectors
-from vlgauge.distances.cider import DocumentFrequency, cider_d_distances
+from vlgauge.distances.cider import SCALE, DocumentFrequency, cider_d
 from vlgauge.distances.meteor import meteor_distances, meteor_score
 from vlgauge.distances.rouge_and_bleu import bleu_4
+from vlgauge.text.coco_tokens import coco_tokens
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")  # tested in test_caption_set_corpora.py
 
@@ -93,7 +94,7 @@ def test_distances_that_all_tie_by_the_tolerance_are_told():
     ("distance", "between"),
     [
         ("meteor", lambda texts: meteor_distances(texts)),
-        ("cider_d", lambda texts: cider_d_distances(texts, coco_df())),
+        ("cider_d", lambda texts: SCALE - cider_d(list(map(coco_tokens, texts)), coco_df())),
         ("bleu_4", lambda texts: 1 - bleu_4([text.split() for text in texts])),
     ],
 )

@@ -56,7 +56,15 @@ class PairTooLong(ValueError):
 
 
 def class_probabilities(logits: npt.NDArray[np.floating], label: int) -> Floats:
-    """P(class label) from logits of shape ``(n, 2)`` by softmax; of shape ``(n, 1)``, of class 1, by the sigmoid."""
+    """P(class label) of each pair, by softmax (RoViST-C; Wang et al., 2022, Eq. 5).
+
+    Args:
+        logits: shape ``(n, 2)``, or ``(n, 1)``, of class 1 alone, for which it is the sigmoid.
+        label: the class.
+
+    Returns:
+        shape ``(n,)``, in [0, 1].
+    """
     values = np.asarray(logits, dtype=np.float64)
     margin = values[:, 0] if values.shape[1] == 1 else values[:, label] - values[:, 1 - label]
     # Both forms of 1 / (1 + exp(-margin)), each where it cannot overflow.
