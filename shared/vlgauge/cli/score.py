@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
-from vlgauge.catalog import metric_facts
-from vlgauge.cli.outputs import RESULT_ENDINGS, check_result_target, write_result
+from vlgauge.catalog import extra_is_present, metric_facts
+from vlgauge.cli.outputs import RESULT_ENDINGS, check_result_target, check_target, write_result
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
 from vlgauge.cli.scoring import (
     COLUMNS,
@@ -55,6 +56,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-w", "--digits", type=digits, default=DIGITS, metavar="N", help="after the point (default: 4)")
     words = "of the intervals of means, which are of bootstrap (default: 0.95)"
     parser.add_argument("--confidence", type=level, default=0.95, metavar="LEVEL", help=words)
+    parser.add_argument(
+        "--report", metavar="FILE", help="write a page that explains the worst and the best rows (.html)"
+    )
     parser.add_argument("--rows", type=int, default=20, metavar="N", help="rows in the table; 0 for all (default: 20)")
     add_record_options(parser)
     parser.set_defaults(run=run)
@@ -69,12 +73,17 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError("--details must go without --format table, which has no place for them, or with --output FILE")
     settings = settings_by_metric(options.set, metric_list(names))  # wrong names are told before the file is read
     check_result_target(options.output, file, details=options.details)
+    check_report(options.report, file)
     check_record_options(options, file)
     rows = read_rows(file, options.input_format)
     ids = row_ids(rows, options.id)
     metrics = load_metrics(settings, config=options.config, profile=options.profile, quiet=options.no_progress)
     columns = located(read_columns(rows, metrics, {column: getattr(options, column) for column in COLUMNS}), file)
-    results = compute_all(metrics, columns, details=options.details)
+    results = compute_all(metrics, columns, details=options.details or options.report is not None)
+    if options.report:
+        import_module("vlgauge.cli.report").write_report(options.report, results, columns, ids)
+    if not options.details:
+        results = {name: without_details(name, result) for name, result in results.items()}
     record: dict[str, Any] = {"ids": ids}
     if any(metric.compares_sets for metric in metrics):
         # Without them nobody can tell later whether two systems can be compared.
@@ -100,6 +109,25 @@ def run(options: argparse.Namespace) -> int:
             )
         )
     return 0
+
+
+def check_report(target: str | None, source: str) -> None:
+    """Refuse a report that cannot be written, before the work is done.
+
+    Raises:
+        ImportError: If what makes pages is not installed.
+        ValueError: As `check_target`.
+    """
+    if target is None:
+        return
+    check_target(target, [source], "--report", (".html",))
+    if not extra_is_present("explain"):
+        raise ImportError('--report needs Jinja2; run: pip install "vlgauge[explain]"')
+
+
+def without_details(name: str, result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result as it is without ``return_details``."""
+    return {key: value for key, value in result.items() if key != f"{name}_details"}
 
 
 def digits(text: str) -> int:

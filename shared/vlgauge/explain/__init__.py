@@ -11,7 +11,7 @@ from .bleu import Bleu
 from .cider import Cider
 from .clip_s import ClipS
 from .d_hm import DHm
-from .explanation import Columns, Explanation
+from .explanation import Columns, Explanation, report
 from .frechet_bert import FrechetBert
 from .groovist import Groovist
 from .meteor import Meteor
@@ -63,4 +63,4 @@ def explain(name: str, columns: Columns, result: Mapping[str, Any]) -> Explanati
     return EXPLANATIONS[one_of("name", name, tuple(EXPLANATIONS))](columns, result)
 
 
-__all__ = ["EXPLANATIONS", "Explanation", "explain"]
+__all__ = ["EXPLANATIONS", "Explanation", "explain", "report"]

@@ -16,7 +16,7 @@ from vlgauge.catalog import metric_facts
 from vlgauge.results import mean_of_defined
 from vlgauge.settings import whole_number
 from vlgauge.signatures import parse_signature
-from vlgauge.statistics import bootstrap_interval
+from vlgauge.statistics import Interval, bootstrap_interval
 
 from .pages import fragment, number
 from .plots import Axis, dots, histogram, percent
@@ -170,11 +170,16 @@ class Explanation(ABC):
         headline = self.title(row) if title is None else title
         return fragment("example", metric=self, row=row, tone=tone, title=headline, why=why)
 
+    @cached_property
+    def interval(self) -> Interval | None:
+        """Of the mean; None for fewer than two scores, or where the number of the metric is no mean."""
+        defined = len(self.scores) - sum(map(math.isnan, self.scores))
+        return bootstrap_interval(self.scores) if defined > 1 and self.facts.is_mean else None
+
     def summary(self) -> Markup:
         """The scores as a whole: mean with interval, distribution, how to read them, signature."""
         mean, n = mean_of_defined(self.scores), len(self.scores)
         defined = [score for score in self.scores if not math.isnan(score)]
-        interval = bootstrap_interval(self.scores) if len(defined) > 1 and self.facts.is_mean else None
         label = f"Histogram of {len(defined)} scores" + (
             f" from {number(min(defined))} to {number(max(defined))}, mean {number(mean)}; right is better"
             if defined
@@ -187,7 +192,7 @@ class Explanation(ABC):
             n=n,
             n_undefined=n - len(defined),
             middle=median(defined) if defined else math.nan,
-            interval=interval,
+            interval=self.interval,
             plot=histogram(self.scores, self.axis, mean, label),
             corpus=self.corpus_numbers(),
         )
@@ -211,21 +216,30 @@ class Explanation(ABC):
         Raises:
             ValueError: If a number is no whole number of at least 0.
         """
-        worst, best = whole_number("worst", worst, 0), whole_number("best", best, 0)
+        return report([self], worst=worst, best=best, title=title)
+
+    def section(self, *, worst: int, best: int, title: str, tag: str = "h1") -> Markup:
+        """The part of a page that is about this metric.
+
+        Args:
+            worst: How many rows with the worst scores.
+            best: How many of the others with the best scores.
+            title: Headline.
+            tag: Of the headline.
+        """
         lowest = self.worst_first[:worst]
         others = self.worst_first[len(lowest) :]
         undefined = [row for row in range(len(self.scores)) if self.is_undefined(row)]
-        page = fragment(
-            "page",
+        return fragment(
+            "section",
             metric=self,
-            title=title or f"{len(self.scores)} examples, scored by {self.name}",
+            title=title,
+            tag=tag,
             worst=lowest,
             best=others[::-1][:best],
             undefined=undefined[:N_UNDEFINED],
             n_undefined=len(undefined),
-            version=vlgauge.__version__,
         )
-        return f"{page}\n"
 
     def _repr_html_(self) -> str:
         """The page in a frame, so that its style does not touch that of a notebook."""
@@ -233,3 +247,46 @@ class Explanation(ABC):
             f'<iframe title="{escape(self.name)}" srcdoc="{escape(self.html())}" sandbox '
             'style="width: 100%; height: 720px; border: 0"></iframe>'
         )
+
+
+def report(explanations: Sequence[Explanation], *, worst: int = 10, best: int = 5, title: str = "") -> str:
+    """A page of its own about one metric or several: a table of all, then each with its worst and best rows.
+
+    Args:
+        explanations: Of the same rows, one per metric.
+        worst: How many rows with the worst scores of each.
+        best: How many of the others with the best scores.
+        title: Headline; the number of examples and the metrics otherwise.
+
+    Raises:
+        ValueError: If there is no metric, or a number is no whole number of at least 0.
+    """
+    if not explanations:
+        raise ValueError("`explanations` must have at least one metric, got none")
+    worst, best = whole_number("worst", worst, 0), whole_number("best", best, 0)
+    names = [one.name for one in explanations]
+    n, several = len(explanations[0].scores), len(explanations) > 1
+    title = title or f"{n} example{'' if n == 1 else 's'}, scored by {', '.join(names)}"
+    sections = [
+        one.section(worst=worst, best=best, title=one.name if several else title, tag="h2" if several else "h1")
+        for one in explanations
+    ]
+    table = fragment("overview", rows=[_overview(one) for one in explanations]) if several else ""
+    page = fragment("page", sections=sections, names=names, title=title, table=table, version=vlgauge.__version__)
+    return f"{page}\n"
+
+
+def _overview(one: Explanation) -> dict[str, Any]:
+    """The row of a metric in the table of all."""
+    value = one.result.get(one.name)
+    ends = () if one.interval is None else (one.interval.low, one.interval.high)
+    return {
+        "name": one.name,
+        "value": math.nan if value is None else value,
+        "digits": one.digits,
+        "interval": " to ".join(number(end, one.digits) for end in ends),
+        "higher": one.facts.higher_is_better,
+        "score_range": one.facts.score_range,
+        "n": len(one.scores),
+        "n_undefined": sum(map(math.isnan, one.scores)),
+    }

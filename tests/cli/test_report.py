@@ -1,0 +1,77 @@
+"""`vlgauge score --report`: the page, what is printed and written beside it, and what is refused."""
+
+import json
+
+import pytest
+from demo_page import Elements
+from folders import EXAMPLES
+
+from vlgauge.cli import main, score
+
+STORIES = str(EXAMPLES / "stories.jsonl")
+CAPTIONS = [
+    {"id": "one", "caption": "A dog runs.", "references": ["A dog is running."]},
+    {"id": "two", "caption": "<script>alert(1)</script>", "references": ["A cat."]},
+]
+
+
+@pytest.fixture
+def captions(tmp_path):
+    path = tmp_path / "captions.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in CAPTIONS), "utf-8")
+    return str(path)
+
+
+def test_one_metric(tmp_path, capsys):
+    target = tmp_path / "why.html"
+    words = ["score", "rovist_nr", STORIES, "--predictions", "story", "--format", "json"]
+    assert main([*words, "--report", str(target)]) == 0
+    out, error = capsys.readouterr()
+    assert error == f"wrote {target}\n"
+    text = Elements(target.read_text("utf-8")).text
+    assert "40 examples, scored by rovist_nr" in text
+    assert json.loads(out)["rovist_nr_signature"] in text
+    # The details are on the page and nowhere else.
+    assert main(words) == 0
+    assert capsys.readouterr().out == out
+
+
+@pytest.mark.filterwarnings("ignore:CIDEr-D takes document frequencies")
+def test_several_metrics_have_a_table_on_top(captions, tmp_path, capsys):
+    target = tmp_path / "why.html"
+    names = ["cider", "meteor", "rouge_l", "bleu"]
+    words = ["score", captions, "--metrics", ",".join(names), "--predictions", "caption", "-q"]
+    assert main([*words, "--report", str(target)]) == 0
+    page = target.read_text("utf-8")
+    numbers = capsys.readouterr().out.split()
+    elements = Elements(page)
+    assert elements.unclosed == []
+    assert [attributes["id"] for tag, attributes in elements.found if tag == "section" and "id" in attributes] == names
+    assert page.count("<h1>") == 1
+    assert "<script>" not in page
+    table = page[page.index("<table") : page.index("</table>")]
+    rows = [row.split("</td>") for row in table.split("<tr>")[2:]]
+    assert [Elements(row[0]).text.strip() for row in rows] == names
+    # Three digits here, four there; the number of bleu is the mean of no scores, and has no interval.
+    shown = [float(Elements(row[1]).text) for row in rows]
+    assert shown == pytest.approx([float(number) for number in numbers], abs=5.1e-4)
+    assert [bool(Elements(row[2]).text.strip()) for row in rows] == [True, True, True, False]
+    assert all("higher" in row[3] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [("why.txt", "--report must end in .html, got 'why.txt'"), ("missing/why.html", "--report must ")],
+)
+def test_other_targets_are_refused_before_the_work(tmp_path, monkeypatch, capsys, target, message):
+    monkeypatch.chdir(tmp_path)
+    assert main(["score", "rovist_nr", STORIES, "--predictions", "story", "--report", target]) == 2
+    out, error = capsys.readouterr()
+    assert message in error
+    assert out == ""
+
+
+def test_without_jinja_no_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(score, "extra_is_present", lambda extra: extra != "explain")
+    assert main(["score", "rovist_nr", STORIES, "--report", str(tmp_path / "why.html")]) == 2
+    assert "--report needs Jinja2; run: pip install" in capsys.readouterr().err
