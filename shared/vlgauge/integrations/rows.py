@@ -1,0 +1,144 @@
+"""Captions of a data set, joined with its rows by position and scored by several metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import datasets
+
+import vlgauge
+from vlgauge.base import Captions, Metric, Story, Text
+from vlgauge.base.metric import PROJECT_COLUMNS
+from vlgauge.integrations.scalars import scalars
+from vlgauge.settings import nearest, rows_of, shown, warn
+
+
+class RowMetrics:
+    """Metrics of the captions of one data set.
+
+    Args:
+        metrics: Names of metrics, or metrics from `vlgauge.load`, whose settings may differ.
+        rows: The data set: a length, and a mapping per position; a `datasets.Dataset` keeps its images undecoded.
+        columns: Column of a metric -> column of the data set, such as ``{"images": "image"}``.
+        groups: Column of the data set whose equal values make one set of captions, for metrics of sets.
+        **settings: Of the metrics given by name.
+
+    Raises:
+        TypeError: If the data set has no length.
+        ValueError: If a metric or a column cannot be used.
+    """
+
+    def __init__(
+        self,
+        metrics: Sequence[str | Metric],
+        *,
+        rows: Any,
+        columns: Mapping[str, str] | None = None,
+        groups: str | None = None,
+        **settings: Any,
+    ) -> None:
+        if not (hasattr(rows, "__len__") and hasattr(rows, "__getitem__")):
+            raise TypeError(
+                f"`rows` must have a length and positions, because captions are joined with them by position, got "
+                f"{type(rows).__name__}; give a map-style data set, or a list of rows"
+            )
+        if not len(rows):
+            raise ValueError("`rows` must have at least one row, got none")
+        settings = {"keep_in_memory": True, **settings}
+        self.metrics: list[Any] = [
+            vlgauge.load(metric, **settings) if isinstance(metric, str) else metric
+            for metric in rows_of("metrics", metrics)
+        ]
+        self.names = [_checked(metric).name for metric in self.metrics]
+        self.columns = dict(columns or {})
+        self.groups = groups
+        self._rows = rows
+        self._told: set[str] = set()
+        self._check_columns()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def score(self, texts: Sequence[str]) -> dict[str, float]:
+        """Scalars of all metrics; one that is undefined has no number, and warns at the first time.
+
+        Args:
+            texts: One caption per row.
+
+        Raises:
+            ValueError: If there are more or fewer captions than rows.
+        """
+        if len(texts) != len(self):
+            raise ValueError(
+                f"there must be one caption for each of the {len(self)} rows of `rows`, got {len(texts)}; evaluate on "
+                "the data set that `rows` is, and generate one caption for a row"
+            )
+        found: dict[str, float] = {}
+        for metric in self.metrics:
+            result = metric.compute(**self._examples(metric, texts))
+            found |= scalars(result)
+            if metric.name not in found and metric.name not in self._told:
+                self._told.add(metric.name)
+                warn(f"`{metric.name}` is undefined for all captions of this evaluation and is not logged")
+        return found
+
+    def _examples(self, metric: Any, texts: Sequence[str]) -> dict[str, list[Any]]:
+        """Columns of one call, read anew, since the pictures of a data set need not fit into the memory."""
+        used = [column.name for column in metric.columns if column.name in self.columns]
+        rows = {name: self._column(self.columns[name]) for name in used}
+        if not _takes_sets(metric):
+            return {"predictions": list(texts), **rows}
+        members: dict[Any, list[int]] = {}
+        for row, group in enumerate(self._column(str(self.groups))):
+            members.setdefault(group, []).append(row)
+        sets = [[texts[row] for row in group] for group in members.values()]
+        firsts = [group[0] for group in members.values()]
+        return {"predictions": sets, **{name: [values[row] for row in firsts] for name, values in rows.items()}}
+
+    def _column(self, name: str) -> list[Any]:
+        if not isinstance(self._rows, datasets.Dataset):
+            return [self._rows[row][name] for row in range(len(self))]
+        rows = self._rows.with_format(None)
+        if isinstance(rows.features[name], datasets.Image):
+            rows = rows.cast_column(name, datasets.Image(decode=False))
+        return list(rows[name])
+
+    def _check_columns(self) -> None:
+        for name in self.columns:
+            if name == "predictions" or name not in PROJECT_COLUMNS:
+                known = [column for column in PROJECT_COLUMNS if column != "predictions"]
+                raise ValueError(f"`columns` must name columns of metrics, got {name!r}; {nearest(name, known)}")
+        missing = [
+            f"{column.name} ({metric.name})"
+            for metric in self.metrics
+            for column in metric.columns
+            if not column.optional and column.name not in {"predictions", *self.columns}
+        ]
+        if missing:
+            raise ValueError(f"`columns` must say where the data set has {', '.join(missing)}, got {self.columns}")
+        sets = [metric.name for metric in self.metrics if _takes_sets(metric)]
+        if sets and self.groups is None:
+            raise ValueError(
+                f"`groups` must be the column whose equal values make one set of captions, because {', '.join(sets)} "
+                "compares sets, got none; repeat each row of the data set once per caption"
+            )
+        known = self._rows.column_names if isinstance(self._rows, datasets.Dataset) else list(self._rows[0])
+        wanted = [*self.columns.values(), *([] if self.groups is None else [self.groups])]
+        if absent := [name for name in dict.fromkeys(wanted) if name not in known]:
+            raise ValueError(f"`rows` must have the columns {', '.join(absent)}, got {', '.join(map(str, known))}")
+
+
+def _checked(metric: Any) -> Metric:
+    if not isinstance(metric, Metric):
+        raise TypeError(f"`metrics` must be names of metrics, or metrics from vlgauge.load, got {shown(metric)}")
+    if metric.num_process != 1:
+        raise ValueError(f"`num_process` of {metric.name} must be 1 here, where the first process scores for all")
+    if not isinstance(metric.columns[0], (Text, Story, Captions)):
+        raise ValueError(f"`metrics` must score captions, got {metric.name}, which compares scores of other metrics")
+    return metric
+
+
+def _takes_sets(metric: Metric) -> bool:
+    """Whether an example of a metric is a set of captions."""
+    return isinstance(metric.columns[0], Captions)

@@ -1,0 +1,268 @@
+"""Metrics within a real trainer of a tiny model: equal to scoring by hand, and only numbers in its logs."""
+
+import json
+import math
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pytest
+import tiny_captioner
+import torch
+from transformers import EvalPrediction
+
+import vlgauge
+from vlgauge.integrations.transformers import CaptionEvaluation, GenerationMetrics, decoded
+
+# Random models say nothing at times.
+pytestmark = pytest.mark.filterwarnings("ignore:.*are empty and were scored as such")
+
+COLUMNS = {"images": "image", "references": "captions"}
+
+
+def metrics_of(rows, names=("pac_s", "rouge_l"), **settings):
+    return GenerationMetrics(
+        list(names), tokenizer=tiny_captioner.tokenizer(), rows=rows, columns=COLUMNS, profile="embedded", **settings
+    )
+
+
+def by_hand(rows, texts, name):
+    columns = {"images": [row["image"] for row in rows], "references": [row["captions"] for row in rows]}
+    return vlgauge.load(name, profile="embedded", keep_in_memory=True).compute(predictions=texts, **columns)
+
+
+def texts_of(trainer, rows):
+    """One row at a time, without a trainer."""
+    words, model = tiny_captioner.tokenizer(), trainer.model.eval()
+    ids = [model.generate(torch.tensor([row["input_ids"]]), max_length=8)[0] for row in rows]
+    return [words.decode(row, skip_special_tokens=True) for row in ids]
+
+
+def finite_numbers(value):
+    """Whether there is nothing but finite numbers and texts in a log, however deep."""
+    if isinstance(value, dict):
+        return all(map(finite_numbers, value.values()))
+    return isinstance(value, str) or (isinstance(value, (int, float)) and math.isfinite(value))
+
+
+# -- GenerationMetrics ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("batch_eval", [False, True], ids=["whole", "batches"])
+def test_trainer_scores_what_is_scored_by_hand(tmp_path, batch_eval):
+    rows = tiny_captioner.rows(11)  # the last batch has three
+    trainer = tiny_captioner.trainer(tmp_path, rows, metrics_of(rows), batch_eval=batch_eval)
+    found = trainer.evaluate()
+    texts = texts_of(trainer, rows)
+    assert len(set(texts)) > 1
+    for name in ("pac_s", "rouge_l"):
+        expected = by_hand(rows, texts, name)
+        assert found[f"eval_{name}"] == pytest.approx(expected[name], rel=1e-6)
+        assert found[f"eval_{name}_undefined"] == 0
+    assert found["eval_ref_pac_s"] == pytest.approx(by_hand(rows, texts, "pac_s")["ref_pac_s"], rel=1e-6)
+    assert finite_numbers(found)
+
+
+def test_rows_of_a_dataset_stay_undecoded_and_score_alike(tmp_path):
+    rows = tiny_captioner.rows(5)
+    features = datasets.Features(
+        {
+            "image": datasets.Image(),
+            "captions": datasets.Sequence(datasets.Value("string")),
+        }
+    )
+    stored = datasets.Dataset.from_list([{name: row[name] for name in features} for row in rows], features=features)
+    given = stored.with_transform(lambda batch: {"other": batch["captions"]})
+    texts = ["a red circle", "a blue square", "a red circle", "", "a green star"]
+    ids = tiny_captioner.tokenizer()(texts, padding=True)["input_ids"]
+    prediction = EvalPrediction(predictions=np.array([[0, *row] for row in ids]), label_ids=None)
+    with pytest.warns(UserWarning, match="1 of .* are empty"):
+        found = [metrics_of(data, ["pac_s"])(prediction) for data in (rows, given)]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("best", "groups"), [("pac_s", None), ("trm", "scene")])
+def test_best_checkpoint_is_the_best_by_the_direction_of_the_metric(tmp_path, best, groups):
+    rows = tiny_captioner.rows(4, repeated=3)
+    metrics = metrics_of(rows, [best], groups=groups)
+    trainer = tiny_captioner.trainer(
+        tmp_path,
+        rows,
+        metrics,
+        train=rows,
+        num_train_epochs=5,
+        learning_rate=0.03,
+        eval_strategy="epoch",
+        save_strategy="epoch",
+        load_best_model_at_end=True,
+        **metrics.arguments(best=best),
+    )
+    trainer.model.generation_config.do_sample = groups is not None
+    trainer.train()
+    logged = trainer.state.log_history
+    scores = {line["step"]: line[f"eval_{best}"] for line in logged if f"eval_{best}" in line}
+    assert len(set(scores.values())) > 2
+    wanted = (min if best == "trm" else max)(scores, key=scores.get)
+    assert Path(trainer.state.best_model_checkpoint).name == f"checkpoint-{wanted}"
+    assert scores.keys() == {line["step"] for line in logged if "eval_loss" in line}
+    written = [json.loads(path.read_text()) for path in tmp_path.glob("*/trainer_state.json")]
+    assert len(written) == len(scores)
+    assert all(map(finite_numbers, [*logged, *(line for state in written for line in state["log_history"])]))
+
+
+def test_sets_are_the_captions_of_one_group():
+    rows = tiny_captioner.rows(2, repeated=3)
+    words = ["a red circle", "a red ring", "a blue star", "a green square", "a pink cross", "a cross above a star"]
+    ids = tiny_captioner.tokenizer()(words, padding=True)["input_ids"]
+    prediction = EvalPrediction(predictions=np.array([[0, *row] for row in ids]), label_ids=None)
+    found = metrics_of(rows, ["trm"], groups="scene")(prediction)
+    expected = vlgauge.load("trm", keep_in_memory=True).compute(
+        predictions=[words[:3], words[3:]], references=[rows[0]["captions"], rows[3]["captions"]]
+    )
+    assert found["trm"] == expected["trm"]
+
+
+def test_undefined_metric_gives_no_number_and_one_warning(tmp_path):
+    rows = tiny_captioner.rows(3)
+    metrics = metrics_of(rows, ["trm"], groups="scene")  # sets of one caption
+    prediction = EvalPrediction(predictions=np.array([[0, 5, 1]] * 3), label_ids=None)
+    with pytest.warns(UserWarning, match="trm") as told:
+        first, second = metrics(prediction), metrics(prediction)
+    assert first == second == {"trm_undefined": 3}
+    assert sum("is not logged" in str(warning.message) for warning in told) == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*trm. is undefined")
+def test_training_goes_on_while_the_metric_of_the_best_checkpoint_is_undefined(tmp_path):
+    rows = tiny_captioner.rows(3)
+    metrics = metrics_of(rows, ["trm"], groups="scene")
+    trainer = tiny_captioner.trainer(
+        tmp_path,
+        rows,
+        metrics,
+        callbacks=[metrics],
+        train=rows,
+        num_train_epochs=2,
+        eval_strategy="epoch",
+        save_strategy="epoch",
+        load_best_model_at_end=True,
+        **metrics.arguments(best="trm"),
+    )
+    trainer.train()
+    texts = [path.read_text() for path in tmp_path.glob("*/trainer_state.json")]
+    assert len(texts) == 2
+    assert not any("Infinity" in text or "NaN" in text for text in texts)
+    assert "eval_trm" not in trainer.evaluate()
+
+
+def test_end_of_a_caption_and_what_fills_it_up():
+    words = tiny_captioner.tokenizer()
+    one, two, end = *words("red circle")["input_ids"], words.eos_token_id
+    ids = np.array(
+        [[0, one, two, end, -100], [end, one, end, two, two], [0, end, one, one, one], [0, one, one, two, two]]
+    )
+    expected = ["red circle", "red", "", "red red circle circle"]
+    assert decoded(np.array(ids), words) == decoded(torch.tensor(ids), words) == expected
+
+
+@pytest.mark.parametrize("predictions", [np.zeros((2, 3, 4)), np.zeros((2, 3)), (np.zeros((2, 3)), np.zeros(2))])
+def test_logits_are_refused(predictions):
+    with pytest.raises(ValueError, match=r"`predictions` must be token ids .* set `predict_with_generate=True`"):
+        decoded(predictions, tiny_captioner.tokenizer())
+
+
+def test_number_of_captions_must_be_that_of_the_rows():
+    metrics = metrics_of(tiny_captioner.rows(3), ["rouge_l"])
+    prediction = EvalPrediction(predictions=np.array([[0, 5, 1]] * 2), label_ids=None)
+    for _ in range(2):  # what was left over is forgotten
+        with pytest.raises(ValueError, match=r"one caption for each of the 3 rows of `rows`, got 2; evaluate on"):
+            metrics(prediction)
+
+
+ROWS = [{"image": "a.png", "captions": ["one"], "scene": 0}]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "given", "error", "message"),
+    [
+        (["rouge_l"], {"rows": iter(ROWS)}, TypeError, "`rows` must have a length and positions, .*got list_iterator"),
+        (["rouge_l"], {"rows": []}, ValueError, "`rows` must have at least one row"),
+        (["rouge_l"], {"columns": {"image": "image"}}, ValueError, r"`columns` .*got 'image'; did you mean `images`\?"),
+        (["rouge_l"], {"columns": {"predictions": "image"}}, ValueError, "`columns` must name columns of metrics"),
+        (["rouge_l", "pac_s"], {"columns": {}}, ValueError, r"has references \(rouge_l\), images \(pac_s\), got \{\}"),
+        (["trm"], {}, ValueError, "`groups` must be the column .* because trm compares sets"),
+        (
+            ["rouge_l"],
+            {"groups": "no", "columns": {"references": "none"}},
+            ValueError,
+            "the columns none, no, got image",
+        ),
+        ("rouge_l", {}, ValueError, "`metrics` must be a list"),
+        ([3], {}, TypeError, "`metrics` must be names of metrics, .*got 3"),
+        (["d_hm"], {}, ValueError, "`metrics` must score captions, got d_hm"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused_before_the_training(metrics, given, error, message):
+    with pytest.raises(error, match=message):
+        GenerationMetrics(metrics, tokenizer=None, **{"rows": ROWS, "columns": COLUMNS, **given})
+
+
+def test_metric_of_several_processes_is_refused(rows_folder):
+    metric = vlgauge.load("rouge_l", num_process=2, process_id=0, experiment_id="e", cache_dir=str(rows_folder))
+    with pytest.raises(ValueError, match="`num_process` of rouge_l must be 1 here"):
+        GenerationMetrics([metric], tokenizer=None, rows=ROWS, columns=COLUMNS)
+
+
+def test_best_must_be_one_of_the_metrics():
+    metrics = metrics_of(ROWS, ["rouge_l"])
+    assert metrics.arguments() == {"predict_with_generate": True}
+    with pytest.raises(ValueError, match="`best` must be one of 'rouge_l', 'ref_rouge_l', got 'loss'"):
+        metrics.arguments(best="loss")
+
+
+# -- CaptionEvaluation ------------------------------------------------------------------------------------------------
+def evaluation_of(rows, generate, **settings):
+    return CaptionEvaluation(["rouge_l"], rows=rows, generate=generate, columns=COLUMNS, **settings)
+
+
+def test_own_captions_are_scored_every_so_many_steps_and_choose_the_best(tmp_path):
+    rows = tiny_captioner.rows(8)
+    seen = []
+
+    def generate(model, given):
+        seen.append((model.training, torch.is_grad_enabled(), given is rows))
+        return [given[0]["captions"][0]] * 2 + ["a star"] * (6 if len(seen) % 2 else 5) + ["a"] * (1 - len(seen) % 2)
+
+    evaluation = evaluation_of(rows, generate, every=1)
+    trainer = tiny_captioner.trainer(
+        tmp_path,
+        rows,
+        None,
+        train=rows,
+        max_steps=4,
+        per_device_train_batch_size=4,
+        eval_strategy="steps",
+        eval_steps=2,
+        save_strategy="best",
+        metric_for_best_model="rouge_l",
+        greater_is_better=True,
+    )
+    evaluation.attach(trainer)
+    trainer.train()
+    scores = {line["step"]: line["eval_rouge_l"] for line in trainer.state.log_history if "eval_rouge_l" in line}
+    assert list(scores) == [1, 2, 3, 4]
+    assert seen == [(False, False, True)] * 4
+    assert trainer.state.best_metric == max(scores[2], scores[4])
+    trainer.evaluate()  # of weights that may have changed since
+    assert len(seen) == 5
+    evaluation.on_step_end(None, trainer.state, None, model=trainer.model.train())
+    assert trainer.model.training
+
+
+def test_own_captions_need_a_trainer_a_function_and_a_number_of_steps(tmp_path):
+    with pytest.raises(TypeError, match="`generate` must be a function of model and rows, got str"):
+        evaluation_of(ROWS, "captions")
+    with pytest.raises(ValueError, match="`every` must be a whole number of at least 1, got 0"):
+        evaluation_of(ROWS, print, every=0)
+    rows = tiny_captioner.rows(2)
+    trainer = tiny_captioner.trainer(tmp_path, rows, None, callbacks=[evaluation_of(rows, lambda model, rows: [])])
+    with pytest.raises(RuntimeError, match="`CaptionEvaluation` logs with its trainer, got none; add it"):
+        trainer.evaluate()
