@@ -1,0 +1,75 @@
+"""Rows of one or many processes, together on the first one; with accelerate, and without it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vlgauge.integrations.processes import several_processes
+from vlgauge.results import plain
+from vlgauge.settings import plain_number, rows_of, shown
+
+
+def gather_rows(rows: Sequence[Any], accelerator: Any = None) -> list[Any] | None:
+    """All rows once, in the order of their ids, on the first process; None on the others.
+
+    A padded sampler hands rows to several processes, which is why they have ids. Works in one process too, and where
+    no group of processes was set up.
+
+    Args:
+        rows: Those of this process: tuples or lists that begin with an id, or mappings with an ``"id"``. An id is a
+            whole number or a text.
+        accelerator: An `accelerate.Accelerator`, if there is one; within a loop over its data loader it cuts what it
+            padded.
+
+    Raises:
+        ValueError: If a row has no id, or two different rows have one.
+    """
+    own = rows_of("rows", rows)
+    for number, row in enumerate(own):
+        _id_of(row, f"rows[{number}]")
+    if accelerator is not None:
+        gathered = accelerator.gather_for_metrics(own, use_gather_object=True)
+        return rows_once(gathered) if accelerator.is_main_process else None
+    if not several_processes():
+        return rows_once(own)
+    import torch.distributed as dist
+
+    parts: list[Any] | None = [None] * dist.get_world_size() if dist.get_rank() == 0 else None
+    dist.gather_object(own, parts, dst=0)
+    return None if parts is None else rows_once([row for part in parts for row in part])
+
+
+def rows_once(rows: Sequence[Any]) -> list[Any]:
+    """The rows in the order of their ids, each once.
+
+    Raises:
+        ValueError: If ids are of several types, or two different rows have one id.
+    """
+    known: dict[int | str, Any] = {}
+    for row in rows:
+        first = known.setdefault(_id_of(row, "rows"), row)
+        if first is not row and plain(first) != plain(row):
+            raise ValueError(
+                f"`rows` must have one id per example, got two different rows of the id {_id_of(row, 'rows')!r}; give "
+                "the index in the whole data set, and draw no second caption for a row that a sampler repeats"
+            )
+    kinds = {type(name).__name__ for name in known}
+    if len(kinds) > 1:
+        raise ValueError(f"`rows` must have ids of one type, got {' and '.join(sorted(kinds))}")
+    return [known[name] for name in sorted(known)]
+
+
+def _id_of(row: Any, place: str) -> int | str:
+    name: Any = None
+    if isinstance(row, Mapping):
+        name = row.get("id")
+    elif isinstance(row, (tuple, list)) and row:
+        name = row[0]
+    name = plain_number(name)
+    if not isinstance(name, (int, str)) or isinstance(name, bool):
+        raise ValueError(
+            f"`{place}` must be a tuple or list that begins with an id, or a mapping with an `id`, a whole number or a "
+            f"text, got {shown(row)}"
+        )
+    return name

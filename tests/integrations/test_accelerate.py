@@ -1,0 +1,36 @@
+"""Rows of one process; several are in test_two_processes.py."""
+
+import numpy as np
+import pytest
+from accelerate import Accelerator
+
+from vlgauge.integrations.accelerate import gather_rows
+
+
+def test_rows_come_once_and_in_the_order_of_their_ids():
+    rows = [(2, "c"), (0, "a"), (1, "b"), (0, "a")]
+    assert gather_rows(rows) == gather_rows(rows, Accelerator(cpu=True)) == [(0, "a"), (1, "b"), (2, "c")]
+    assert gather_rows([{"id": "y"}, {"id": "x"}]) == [{"id": "x"}, {"id": "y"}]
+    assert gather_rows([[np.int64(3), np.ones(2)], [3, np.ones(2)]])[0][0] == 3
+    assert gather_rows([]) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            [(0, "a"), (0, "b")],
+            "`rows` must have one id per example, got two different rows of the id 0; give the index",
+        ),
+        ([(0, "a"), ("0", "b")], "`rows` must have ids of one type, got int and str"),
+        (["a"], r"`rows\[0\]` must be a tuple or list that begins with an id, or a mapping .*got 'a'"),
+        ([(0, "a"), ()], r"`rows\[1\]` must be a tuple"),
+        ([{"name": 1}], r"`rows\[0\]` must be a tuple"),
+        ([(True, "a")], r"`rows\[0\]` must be a tuple"),
+        ([(0.5, "a")], r"`rows\[0\]` must be a tuple"),
+        ("rows", "`rows` must be a list with one row per example"),
+    ],
+)
+def test_rows_without_an_id_of_their_own_are_refused(rows, message):
+    with pytest.raises(ValueError, match=message):
+        gather_rows(rows)
