@@ -1,9 +1,9 @@
 """Metrics as reward functions of trl: `caption_reward` and `combined_reward`.
 
-A reward is gamed by whoever is trained on it. A caption that repeats what it got right scores well by CLIP, which reads
-no grammar; behind the 77th token it reads nothing, so that anything can stand there. Add a term that it cannot please the same way,
-such as cider against references, or rovist_nr for texts of several sentences (it is undefined for one), keep the KL
-term of the trainer, look at samples, and watch a metric that is no reward.
+A reward is gamed by whoever is trained on it. A caption that repeats what it got right may score well by CLIP, which
+reads no grammar; behind the 77th token it reads nothing, so that anything can stand there. Add a term that is not
+pleased the same way, such as cider against references, or rovist_nr for texts of several sentences (it is undefined for
+one), keep the KL term of the trainer, look at samples, and watch a metric that is no reward.
 """
 
 from __future__ import annotations
