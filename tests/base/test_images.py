@@ -9,6 +9,7 @@ from pathlib import Path
 import datasets
 import numpy as np
 import pytest
+import torch
 from PIL import Image, ImageOps
 
 from vlgauge import base
@@ -134,6 +135,64 @@ def test_order_and_number_of_images_is_kept(metric, files):
     assert result["image_toy_undefined"] == 1
 
 
+def tensors(array):
+    """The same picture as torch holds it: channels first and last, whole numbers and shares of 255."""
+    last = torch.from_numpy(array.copy())
+    for tensor in (last, last.permute(2, 0, 1)):
+        yield tensor
+        for kind in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
+            yield (tensor.float() / 255).to(kind)
+    yield (last.permute(2, 0, 1).float() / 255).requires_grad_()
+
+
+def test_tensor_is_scored_as_the_equal_picture(metric):
+    array = np.arange(256, dtype=np.uint8)[RNG.permutation(256)].repeat(3).reshape(16, 16, 3)  # every value
+    array[0, :, 1] = 7
+    expected = scores(metric, [Image.fromarray(array)])
+    given = list(tensors(array))
+    assert scores(metric, given) == expected * len(given)
+    grey = torch.from_numpy(array[..., 0].copy())
+    expected = scores(metric, [array[..., 0]])
+    for one in (grey, grey[None], grey[..., None], grey[None].float() / 255):
+        assert scores(metric, [one]) == scores(metric, [[one]]) == expected
+
+
+def test_batch_of_a_tensor_is_a_column_or_the_images_of_one_row(metric):
+    batch = torch.from_numpy(RNG.integers(0, 256, (4, 3, 6, 8), dtype=np.uint8))
+    pictures = [image.permute(1, 2, 0).numpy() for image in batch]
+    assert scores(metric, batch) == scores(metric, pictures)
+    assert scores(metric, [batch]) == scores(metric, [batch.permute(0, 2, 3, 1)]) == scores(metric, [pictures])
+
+
+def test_channels_come_first_where_both_would_do(metric):
+    tensor = torch.from_numpy(RNG.integers(0, 256, (3, 5, 3), dtype=np.uint8))
+    assert scores(metric, [tensor]) == scores(metric, [tensor.permute(1, 2, 0).numpy()])
+
+
+@pytest.mark.parametrize(
+    ("tensor", "error", "message"),
+    [
+        (
+            torch.full((3, 4, 5), 1.5),
+            ValueError,
+            r"`images\[0\]` must be a tensor of floats in 0..1, got 1.5 to 1.5; give",
+        ),
+        (
+            torch.full((3, 4, 5), -0.01),
+            ValueError,
+            r"in 0..1, got -0.01 to -0.01; give the picture as it was before it was",
+        ),
+        (torch.full((3, 4, 5), float("nan")), ValueError, "in 0..1, got nan to nan"),
+        (torch.zeros(3, 4, 5, dtype=torch.int64), TypeError, r"of uint8 or of floats .*got int64 of shape \(3, 4, 5\)"),
+        (torch.zeros(4, 4, 5), TypeError, r"of 1 or 3 channels, .*got float32 of shape \(4, 4, 5\)"),
+        (torch.zeros(3, 0, 5), ValueError, "must have at least one pixel"),
+    ],
+)
+def test_tensor_that_is_no_picture_is_refused(image_toy, tensor, error, message):
+    with pytest.raises(error, match=message):
+        image_toy.add(prediction="a", image=tensor)
+
+
 @pytest.mark.parametrize("shape", [(1, 1, 3), (1, 5000, 3), (5000, 1)])
 def test_thin_images_pass(metric, shape):
     array = RNG.integers(0, 256, shape, dtype=np.uint8)
@@ -155,7 +214,7 @@ def test_thin_images_pass(metric, shape):
         (np.zeros((2, 2), np.float32), TypeError, r"must be a uint8 array .*, got float32 of shape \(2, 2\)"),
         (Image.new("I;16", (2, 2)), ValueError, "must have 8 bits per channel, got mode 'I;16'; scale it to 8 bits"),
         (Image.new("F", (2, 2)), ValueError, "must have 8 bits per channel, got mode 'F'"),
-        (None, TypeError, r"must be an image \(path, bytes, PIL image or uint8 array\), got NoneType"),
+        (None, TypeError, r"must be an image \(path, bytes, PIL image, uint8 array or tensor\), got NoneType"),
     ],
 )
 def test_bad_image_is_refused_when_added_and_the_rows_before_stay(metric, files, no_sockets, image, fault, message):

@@ -15,7 +15,7 @@ from typing import Any
 import datasets
 import pyarrow as pa
 
-from vlgauge.media.images import image_cell, is_single_image
+from vlgauge.media.images import image_cell, images_of, is_single_image
 from vlgauge.settings import listed, plain_text, valid_unicode
 
 
@@ -141,7 +141,7 @@ class Images(Column):
             return None
         if is_single_image(row):
             return [image_cell(row, place)]
-        images = listed(row)
+        images = images_of(row)
         if images is None:
             raise ValueError(f"`{place}` must be an image or a list of images, got {type(row).__name__}")
         return [image_cell(image, f"{place}[{i}]") for i, image in enumerate(images)]

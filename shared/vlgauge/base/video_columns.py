@@ -8,8 +8,8 @@ import datasets
 import pyarrow as pa
 
 from vlgauge.base.columns import Column, Images, LazyRows
+from vlgauge.media.images import images_of
 from vlgauge.media.videos import video_cell
-from vlgauge.settings import listed
 
 
 class OneImage(Images):
@@ -17,7 +17,7 @@ class OneImage(Images):
 
     def store(self, row: Any, place: str) -> list[dict[str, Any]] | None:
         """The one cell (``bytes``, ``path``) in a list."""
-        images = listed(row)
+        images = images_of(row)
         if images is not None and len(images) != 1:
             raise ValueError(f"`{place}` must be one image, got a list of {len(images)}")
         return super().store(row if images is None else images[0], place)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import stat
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from vlgauge.files import is_address
 from vlgauge.media.animations import note_animation
+from vlgauge.settings import listed
 
 # Formats read without help of another program; Pillow would start one for EPS.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
@@ -32,7 +34,23 @@ def is_single_image(value: Any) -> bool:
     """Whether a row is one image rather than a list of images."""
     if isinstance(value, np.ndarray):
         return value.ndim in (2, 3) and value.dtype != object
+    if is_tensor(value):
+        return value.ndim in (2, 3)
     return isinstance(value, (str, os.PathLike, bytes, bytearray, Mapping, Image.Image))
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor of torch, which is not imported for that."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def images_of(row: Any) -> list[Any] | None:
+    """The images of a row: those of a list, tuple or one-dimensional array, or of a batch of a tensor; None for others.
+
+    A batch has the shape ``(n, channels, height, width)`` or ``(n, height, width, channels)``.
+    """
+    return list(row) if is_tensor(row) and row.ndim == 4 else listed(row)
 
 
 def image_cell(image: Any, place: str) -> dict[str, Any]:
@@ -40,7 +58,8 @@ def image_cell(image: Any, place: str) -> dict[str, Any]:
 
     Args:
         image: Path, encoded bytes, mapping with ``bytes`` or ``path``, uint8 array of shape ``(height, width)`` or
-            ``(height, width, 3)``, or PIL image, of which the present pixels count.
+            ``(height, width, 3)``, or PIL image, of which the present pixels count; or a tensor of torch, see
+            `_tensor_pixels`.
         place: Where the image stands, for messages.
 
     Raises:
@@ -53,6 +72,8 @@ def image_cell(image: Any, place: str) -> dict[str, Any]:
         return {"bytes": _not_empty(bytes(image), place), "path": None}
     if isinstance(image, Mapping):
         return _mapping_cell(image, place)
+    if is_tensor(image):
+        image = _tensor_pixels(image, place)
     if isinstance(image, np.ndarray):
         if image.dtype != np.uint8 or image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] != 3):
             raise TypeError(
@@ -65,7 +86,47 @@ def image_cell(image: Any, place: str) -> dict[str, Any]:
         image = Image.fromarray(image)
     if isinstance(image, Image.Image):
         return {"bytes": _pixel_bytes(image, place), "path": None}
-    raise TypeError(f"`{place}` must be an image (path, bytes, PIL image or uint8 array), got {type(image).__name__}")
+    raise TypeError(
+        f"`{place}` must be an image (path, bytes, PIL image, uint8 array or tensor), got {type(image).__name__}"
+    )
+
+
+def _tensor_pixels(tensor: Any, place: str) -> np.ndarray:
+    """Pixels of a tensor: of one channel ``(height, width)``, of three ``(height, width, 3)``, uint8.
+
+    Args:
+        tensor: uint8, or floats in 0..1 as made by dividing by 255, on any device; of shape ``(height, width)``,
+            ``(channels, height, width)`` or ``(height, width, channels)`` with 1 or 3 channels. Where both would do,
+            the channels come first, as everywhere in torch.
+        place: Where the image stands, for messages.
+
+    Raises:
+        ValueError: If a number is no part of 0..1, as those that were normalised for a model.
+        TypeError: For any other shape or type.
+    """
+    kind = str(tensor.dtype).removeprefix("torch.")
+    first = tensor.ndim == 3 and tensor.shape[0] in (1, 3)
+    last = tensor.ndim == 3 and tensor.shape[2] in (1, 3)
+    if not (tensor.ndim == 2 or first or last) or not (kind == "uint8" or tensor.is_floating_point()):
+        raise TypeError(
+            f"`{place}` must be a tensor of uint8 or of floats in 0..1, of 1 or 3 channels, which come first or last, "
+            f"got {kind} of shape {tuple(tensor.shape)}"
+        )
+    pixels = tensor.detach().cpu()
+    if kind != "uint8":
+        values = pixels.double().numpy()
+        # NaN fails the comparison, too; without a pixel there is nothing to compare.
+        if not ((values >= 0) & (values <= 1)).all():
+            raise ValueError(
+                f"`{place}` must be a tensor of floats in 0..1, got {values.min():.4g} to {values.max():.4g}; give the "
+                "picture as it was before it was normalised for a model"
+            )
+        array = np.rint(values * 255).astype(np.uint8)
+    else:
+        array = pixels.numpy()
+    if first:
+        array = np.moveaxis(array, 0, 2)
+    return np.ascontiguousarray(array[..., 0] if array.ndim == 3 and array.shape[2] == 1 else array)
 
 
 def _not_empty(data: bytes, place: str) -> bytes:
