@@ -45,6 +45,7 @@ COMMANDS = {
         "convert a CLIP checkpoint, such as that of PAC-S, to a small file, after comparing it with its base",
     ),
     "idf": ("idf", "count words of stories for rovist_vg and groovist, or convert the authors' pickle"),
+    "workbench": ("workbench", "try metrics in a browser on this machine"),
     "train": ("train", "train weights by the recipe of a paper: pac_s, rovist_c, rovist_vg"),
     "cache": ("cache", "tell or clear what the feature cache holds"),
     "info": ("info", "print versions, devices and caches"),
@@ -119,7 +120,11 @@ def _run(arguments: Sequence[str] | None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     words = sys.argv[1:] if arguments is None else list(arguments)
-    options = build_parser().parse_args(words, argparse.Namespace(words=words))
+    try:
+        options = build_parser().parse_args(words, argparse.Namespace(words=words))
+    except ImportError as error:  # of the extra that a command needs
+        sys.stderr.write(f"vlgauge: error: {one_line(error)}\n")
+        return 2
     try:
         with (
             plain_warnings(f"vlgauge {options.command}"),

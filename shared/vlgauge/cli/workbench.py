@@ -1,0 +1,36 @@
+"""`vlgauge workbench`: try metrics in a browser, on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from vlgauge import workbench
+from vlgauge.catalog import metric_names
+from vlgauge.settings import one_of
+
+MOST_PORTS = 65535
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.description = f"{__doc__} The page is served to this machine alone, until the command is interrupted."
+    parser.add_argument("--metric", metavar="NAME", help="the metric that is chosen first; see `vlgauge list`")
+    parser.add_argument("--port", type=int, metavar="N", help="where it is served (default: a free one from 7860 on)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve the page until interrupted."""
+    if options.metric is not None:
+        one_of("--metric", options.metric, metric_names())
+    if options.port is not None and not 1 <= options.port <= MOST_PORTS:
+        raise ValueError(f"--port must be a number from 1 to {MOST_PORTS}, got {options.port}")
+    page = workbench.app(options.metric)
+    workbench.launch(page, port=options.port, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True)
+    sys.stderr.write(f"the workbench is at {page.local_url}; Ctrl+C ends it\n")
+    try:
+        page.block_thread()
+    finally:
+        page.close(verbose=False)
+    return 0

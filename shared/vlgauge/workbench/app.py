@@ -1,0 +1,97 @@
+"""The page with its tabs, and the server that shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from vlgauge.base import Metric
+from vlgauge.catalog import metric_facts, metric_names, metric_title
+from vlgauge.settings import one_of
+from vlgauge.workbench import one
+from vlgauge.workbench.errors import in_one_sentence
+from vlgauge.workbench.inputs import EXAMPLES
+from vlgauge.workbench.scoring import PROFILES, first_config, metric_of, score
+
+# One model runs at a time, whoever asks.
+MODEL: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": 1}
+
+CSS = """
+.vlgauge-page { width: 100%; border: 0; display: block; background: transparent; color-scheme: light dark; }
+.vlgauge-message { padding: 12px 0; }
+.gradio-container { max-width: 1600px !important; }
+"""
+
+
+def app(metric: str | None = None) -> gr.Blocks:
+    """The workbench.
+
+    Args:
+        metric: The metric that is chosen first; `?metric=` in the address chooses another.
+
+    Raises:
+        ValueError: If there is no such metric.
+    """
+    first = one_of("metric", metric or "rovist_nr", metric_names())
+    with gr.Blocks(title="vlgauge workbench", delete_cache=(3600, 3600), analytics_enabled=False) as page:
+        gr.Markdown("# vlgauge workbench\nScore captions and visual stories, and see why.")
+        with gr.Row():
+            titles = [(metric_title(name), name) for name in metric_names()]
+            names = gr.Dropdown(titles, value=first, label="Metric", min_width=280)
+            config = gr.Radio([], label="Configuration", visible=False, min_width=280)
+            profile = gr.Radio(list(PROFILES.items()), value="embedded", label="Profile", min_width=280)
+        question = gr.Markdown()
+        with gr.Tab("Score one"):
+            fields = one.add_tab(names, config, profile, MODEL)
+        changed = [config, question, *fields]
+        page.load(_opened, names, [names, *changed], api_visibility="private")
+        names.input(_chosen, names, changed, api_visibility="private")
+        config.input(_metric_updates, [names, config], changed, api_visibility="private")
+        gr.api(in_one_sentence(score), api_name="score", **MODEL)
+    page.queue(max_size=20)
+    return page
+
+
+def launch(page: gr.Blocks, *, port: int | None = None, **options: Any) -> Any:
+    """Serve the workbench, on this machine alone unless a Space serves it.
+
+    Args:
+        page: The workbench.
+        port: Where; a free one if None.
+        **options: Of `gradio.Blocks.launch`.
+    """
+    # Orange counts against and blue for: the buttons are neither.
+    theme = gr.themes.Default(primary_hue="slate", neutral_hue="slate", font=["system-ui", "sans-serif"])
+    common: dict[str, Any] = {"css": CSS, "theme": theme, "ssr_mode": False, "run_history": False}
+    common |= {"allowed_paths": [str(EXAMPLES)], "max_file_size": "200mb"}
+    return page.launch(server_port=port, share=False, **common | options)
+
+
+def _opened(name: str, request: gr.Request) -> list[Any]:
+    """The page with the metric that the address names, or the first one."""
+    asked = request.query_params.get("metric")
+    shown = asked if asked in metric_names() else name
+    return [shown, *_chosen(shown)]
+
+
+def _chosen(name: str) -> list[Any]:
+    """What the page becomes when a metric was chosen."""
+    return _metric_updates(name, first_config(name))
+
+
+def _metric_updates(name: str, config: str | None) -> list[Any]:
+    """What the page becomes for a metric."""
+    loaded = metric_of(name, config=config or "")
+    return [_config_update(loaded, config), _question(name), *one.updates(loaded)]
+
+
+def _config_update(loaded: Metric, config: str | None) -> Any:
+    choices = list(loaded.configs)
+    return gr.Radio(choices=choices, value=config or None, visible=len(choices) > 1)
+
+
+def _question(name: str) -> str:
+    facts = metric_facts(name)
+    better = "higher is better ↑" if facts.higher_is_better else "lower is better ↓"
+    return f"**{facts.measures}** Range {facts.score_range}; {better}."

@@ -1,0 +1,201 @@
+"""What a form, a file or a caller gives for the columns of a metric, as rows that it can score.
+
+No text of theirs is ever taken for the path of a file: a picture is what was uploaded.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from vlgauge.base import Column, Metric
+from vlgauge.base.columns import Captions, Images, References, Story, Text
+from vlgauge.base.components import COMPONENTS, Components
+from vlgauge.base.video_columns import OneImage, Videos
+from vlgauge.media.images import open_image
+
+EXAMPLES = Path(__file__).parent / "examples"
+
+LONGEST_TEXT = 20_000  # characters of a cell
+
+
+@dataclass(frozen=True)
+class Field:
+    """How a form asks for a column.
+
+    Attributes:
+        label: What it is called.
+        info: How it is written.
+        lines: Height of a field of text.
+    """
+
+    label: str
+    info: str = ""
+    lines: int = 2
+
+
+_FIELDS: dict[type[Column], Field] = {
+    Story: Field("Story", "One sentence a line, or running text in one line", 6),
+    Captions: Field("Captions", "One caption a line", 6),
+    References: Field("References", "One reference a line", 4),
+    Text: Field("Caption"),
+    Components: Field(f"Scores: {', '.join(COMPONENTS)}", "Three numbers with commas between", 1),
+    OneImage: Field("Picture"),
+    Images: Field("Pictures, in the order of the story"),
+    Videos: Field("Clip"),
+}
+_LABELS = {
+    ("predictions", Captions): "Captions of the model",
+    ("references", Captions): "Captions of people",
+    ("styles", Text): "Style",
+    ("predictions", Components): f"Model: {', '.join(COMPONENTS)}",
+    ("references", Components): f"Human: {', '.join(COMPONENTS)}",
+}
+
+
+def field_of(column: Column) -> Field:
+    """How a form asks for a column."""
+    field = _FIELDS[type(column)]
+    label = _LABELS.get((column.name, type(column)), field.label)
+    return Field(f"{label} (optional)" if column.optional else label, field.info, field.lines)
+
+
+def cell_of(column: Column, text: str) -> Any:
+    """What a text in a form means for a column; None for nothing.
+
+    Raises:
+        ValueError: If it is not what the column holds.
+    """
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    if not lines:
+        return None
+    if isinstance(column, Components):
+        return _components(column.name, text)
+    if isinstance(column, Captions):
+        return lines
+    if isinstance(column, Story) and len(lines) > 1:
+        return lines
+    return text.strip()
+
+
+def _components(name: str, text: str) -> dict[str, float]:
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != len(COMPONENTS):
+        raise ValueError(f"`{name}` must be {len(COMPONENTS)} numbers with commas between, got {text[:60]!r}")
+    return dict(zip(COMPONENTS, numbers, strict=True))
+
+
+def text_of(cell: Any) -> str:
+    """The text in a form that means a cell."""
+    if isinstance(cell, Mapping):
+        return ", ".join(str(value) for value in cell.values())
+    return cell if isinstance(cell, str) else "\n".join(cell or ())
+
+
+def picture_of(encoded: str, place: str) -> bytes:
+    """The file of a picture that a caller sends as base64.
+
+    Raises:
+        ValueError: If it is none.
+    """
+    try:
+        return base64.b64decode(encoded.partition(",")[2] if encoded.startswith("data:") else encoded, validate=True)
+    except (binascii.Error, ValueError, AttributeError):
+        raise ValueError(f"`{place}` must be the bytes of a picture in base64, got {str(encoded)[:60]!r}") from None
+
+
+def checked_cell(column: Column, cell: Any, place: str) -> None:
+    """Refuse what the metric would refuse, and pictures that cannot be read, before anything is scored.
+
+    Raises:
+        ValueError: If the cell is not what the column holds, too long, or an unreadable picture.
+        TypeError: If it is of another kind.
+    """
+    if cell is None and not column.optional:
+        raise ValueError(f"`{place}` must be given, got nothing")
+    texts = list(cell.values()) if isinstance(cell, Mapping) else cell if isinstance(cell, list) else [cell]
+    longest = max((len(text) for text in texts if isinstance(text, (str, list))), default=0)
+    if longest > LONGEST_TEXT:
+        raise ValueError(f"`{place}` must have at most {LONGEST_TEXT:,} characters, got {longest:,}")
+    stored = column.store(cell, place)
+    if isinstance(column, Images):
+        for picture in stored or ():
+            open_image(picture, place)
+
+
+def uploads_by_name(paths: Sequence[str]) -> dict[str, str | None]:
+    """Paths of uploaded files by their names; None for a name that two of them have."""
+    found: dict[str, str | None] = {}
+    for path in paths:
+        name = Path(path).name
+        found[name] = None if name in found else path
+    return found
+
+
+def located_cell(cell: Any, uploads: Mapping[str, str | None], place: str) -> Any:
+    """A picture or clip of a row, or a list of them: bytes as they are, a name as the uploaded file of that name.
+
+    Raises:
+        ValueError: If a name is that of no upload or of two; nothing else is looked for, let alone opened.
+    """
+    if isinstance(cell, list):
+        return [located_cell(one, uploads, f"{place}[{i}]") for i, one in enumerate(cell)]
+    if isinstance(cell, Mapping) and isinstance(cell.get("bytes"), bytes):
+        return cell["bytes"]
+    path = cell.get("path") if isinstance(cell, Mapping) else cell
+    if not isinstance(path, str) or not path:
+        return None if cell is None or path == "" else cell_refused(cell, place)
+    name = path.replace("\\", "/").rpartition("/")[2]
+    if (found := uploads.get(name)) is None:
+        what = "the name of one uploaded file, got that of several" if name in uploads else "an uploaded file, got"
+        raise ValueError(f"`{place}` must be {what} {name[:60]!r}; upload it beside the table")
+    return {**cell, "path": found} if isinstance(cell, Mapping) and "bytes" not in cell else found
+
+
+def cell_refused(cell: Any, place: str) -> Any:
+    """Refuse what is neither bytes nor the name of a file.
+
+    Raises:
+        ValueError: Always.
+    """
+    raise ValueError(f"`{place}` must be the bytes or the name of a file, got {type(cell).__name__}")
+
+
+def kind_of(metric: Metric) -> str:
+    """Which of the bundled examples a metric can score."""
+    columns = {column.name: column for column in metric.columns}
+    if isinstance(columns["predictions"], Story):
+        return "pictured story" if "images" in columns else "story"
+    by_column = {"videos": "clip", "images": "picture", "styles": "styled"}
+    for name, kind in by_column.items():
+        if name in columns:
+            return kind
+    by_type = {Captions: "sets", Components: "scores"}
+    return by_type.get(type(columns["predictions"]), "captions")
+
+
+@cache
+def _every_example() -> tuple[dict[str, Any], ...]:
+    lines = (EXAMPLES / "examples.jsonl").read_text("utf-8").splitlines()
+    return tuple(json.loads(line) for line in lines)
+
+
+def examples_for(metric: Metric) -> list[dict[str, Any]]:
+    """The bundled examples that a metric can score: ``label`` and the columns, pictures as paths."""
+    found = []
+    for example in _every_example():
+        if example["kind"] == kind_of(metric):
+            files: dict[str, Any] = {"images": [str(EXAMPLES / name) for name in example.get("images", ())]}
+            if "videos" in example:
+                files["videos"] = str(EXAMPLES / example["videos"])
+            found.append({**example, **files})
+    return found

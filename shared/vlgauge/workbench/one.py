@@ -1,0 +1,106 @@
+"""The tab that scores one example."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gradio as gr
+
+from vlgauge.base import Metric
+from vlgauge.base.columns import Text
+from vlgauge.settings import one_of
+from vlgauge.workbench.errors import in_one_sentence
+from vlgauge.workbench.inputs import cell_of, examples_for, field_of, text_of
+from vlgauge.workbench.pages import page_of_one
+from vlgauge.workbench.scoring import metric_of, score_rows
+
+TEXTS = ("predictions", "references", "styles")
+COLUMNS = ("predictions", "references", "styles", "images", "videos")
+
+
+def add_tab(metric: gr.Dropdown, config: gr.Radio, profile: gr.Radio, model: dict[str, Any]) -> list[Any]:
+    """Add what the tab shows and does.
+
+    Args:
+        metric: Which metric is chosen.
+        config: Which configuration of it.
+        profile: Which profile.
+        model: Keywords of every event that runs a model.
+
+    Returns:
+        What changes with the metric, in the order of `updates`.
+    """
+    gr.Markdown("Write or upload an example, or take one of ours; the first score of a metric loads its models.")
+    with gr.Row(equal_height=False):
+        with gr.Column(min_width=280):
+            examples = gr.Dataset(label="Examples", components=["textbox"], samples=[[""]], type="index")
+            predictions = gr.Textbox(label="Story")
+            references = gr.Textbox(label="References")
+            styles = gr.Textbox(label="Style")
+            images = gr.Gallery(label="Pictures", type="filepath", columns=5, height=180, interactive=True)
+            videos = gr.Video(label="Clip", sources=["upload"], height=220)
+            button = gr.Button("Score", variant="primary")
+        with gr.Column(min_width=280, scale=2):
+            shown = gr.HTML(label="Result")
+    fields = [predictions, references, styles, images, videos]
+    examples.click(filled, [metric, config, examples], fields, api_visibility="private")
+    button.click(scored, [metric, config, profile, *fields], shown, api_visibility="private", **model)
+    return [examples, *fields, shown]
+
+
+def updates(loaded: Metric) -> list[Any]:
+    """What the fields of the tab become for a metric."""
+    columns = {column.name: column for column in loaded.columns}
+    labels = [[example["label"]] for example in examples_for(loaded)]
+    changed: list[Any] = [gr.Dataset(samples=labels)]
+    for name in TEXTS:
+        column = columns.get(name)
+        if column is None:
+            changed.append(gr.Textbox(value="", visible=False))
+        else:
+            field = field_of(column)
+            lines = 1 if name == "styles" and isinstance(column, Text) else field.lines
+            changed.append(gr.Textbox(value="", visible=True, label=field.label, info=field.info or None, lines=lines))
+    for name, component in (("images", gr.Gallery), ("videos", gr.Video)):
+        column = columns.get(name)
+        label = None if column is None else field_of(column).label
+        changed.append(component(value=None, visible=column is not None, label=label))
+    return [*changed, ""]
+
+
+def filled(metric: str, config: str | None, number: int) -> list[Any]:
+    """The fields with a bundled example."""
+    example = examples_for(metric_of(metric, config=config or ""))[number]
+    texts = [text_of(example.get(name)) for name in TEXTS]
+    return [*texts, example["images"], example.get("videos")]
+
+
+@in_one_sentence
+def scored(
+    metric: str,
+    config: str | None,
+    profile: str,
+    predictions: str,
+    references: str,
+    styles: str,
+    images: Sequence[tuple[str, str | None]] | None,
+    videos: str | None,
+) -> str:
+    """The explained score of what stands in the fields.
+
+    Raises:
+        gr.Error: If something is not what the metric reads.
+    """
+    loaded = metric_of(metric, one_of("profile", profile, ("embedded", "paper")), config or "")
+    given = {"predictions": predictions, "references": references, "styles": styles}
+    columns: dict[str, Any] = {}
+    for column in loaded.columns:
+        if column.name in given:
+            cell = cell_of(column, given[column.name] or "")
+        elif column.name == "images":
+            cell = [path for path, _ in images or ()] or None
+        else:
+            cell = videos
+        columns[column.name] = None if cell is None and column.optional else [cell]
+    return page_of_one(score_rows(loaded, columns, ["example"]))

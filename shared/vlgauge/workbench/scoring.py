@@ -1,0 +1,164 @@
+"""Scores of rows with what explains them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import vlgauge
+from vlgauge.base import Metric
+from vlgauge.catalog import metric_facts, metric_names
+from vlgauge.explain import Explanation, explain
+from vlgauge.results import without_nan
+from vlgauge.settings import one_of
+from vlgauge.workbench.inputs import checked_cell, picture_of
+
+PROFILES = {
+    "Embedded: nothing is fetched, toys for pictures and order": "embedded",
+    "Paper: the published weights": "paper",
+}
+
+# The configuration that a metric starts with, where its plain one needs files of the user's.
+_FIRST_CONFIG = {"onlystyle": "demo", "stylecider": "demo", "clip_s": "image", "pac_s": "image"}
+
+
+@cache
+def metric_of(name: str, profile: str = "embedded", config: str = "") -> Metric:
+    """A loaded metric, the same one for the same words.
+
+    Raises:
+        ValueError: If there is no such metric, profile or configuration.
+    """
+    one_of("metric", name, metric_names())
+    return vlgauge.load(
+        name, config or first_config(name) or None, profile=profile, keep_in_memory=True, progress=False
+    )
+
+
+def first_config(name: str) -> str:
+    """The configuration that a form begins with; empty for none."""
+    return _FIRST_CONFIG.get(name, "")
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores of rows.
+
+    Attributes:
+        explanation: What explains them.
+        result: What `compute` returned, details included.
+        ids: What the scored rows are called.
+        left_out: Why others were not scored: what the row is called, and the reason.
+        notes: What the metric warned of.
+    """
+
+    explanation: Explanation
+    result: Mapping[str, Any]
+    ids: Sequence[Any]
+    left_out: Sequence[tuple[Any, str]] = ()
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+def score_rows(metric: Metric, columns: Mapping[str, Sequence[Any] | None], ids: Sequence[Any]) -> Scored:
+    """Score the rows that the columns hold, and leave the others out, each with its reason.
+
+    Args:
+        metric: A loaded metric.
+        columns: Cells by name of the column, None for one that is not given; a cell that is an error is the reason
+            why its row cannot be scored.
+        ids: What the rows are called.
+
+    Raises:
+        ValueError: If no row is left, or the metric refuses them together.
+    """
+    reasons = [_reason(metric, columns, row) for row in range(len(ids))]
+    kept = [row for row, reason in enumerate(reasons) if not reason]
+    left_out = [(ids[row], reason) for row, reason in enumerate(reasons) if reason]
+    if not kept:
+        raise ValueError(left_out[0][1] if left_out else "`rows` must be at least one, got none")
+    own = {
+        column.name: None if (cells := columns.get(column.name)) is None else [cells[row] for row in kept]
+        for column in metric.columns
+    }
+    names = [ids[row] for row in kept]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", UserWarning)
+        result = metric.compute(**own, return_details=True) or {}
+    notes = list(dict.fromkeys(str(one.message) for one in told if issubclass(one.category, UserWarning)))
+    return Scored(explain(metric.name, own | {"id": names}, result), result, names, left_out, notes)
+
+
+def _reason(metric: Metric, columns: Mapping[str, Sequence[Any] | None], row: int) -> str:
+    """Why a row cannot be scored; empty if it can."""
+    for column in metric.columns:
+        cells = columns.get(column.name)
+        if cells is None and column.optional:
+            continue
+        cell = None if cells is None else cells[row]
+        if isinstance(cell, Exception):
+            return str(cell)
+        try:
+            checked_cell(column, cell, f"{column.name}[{row}]")
+        except (ValueError, TypeError, OSError) as error:
+            return str(error)
+    return ""
+
+
+def score(
+    metric: str,
+    predictions: str | list[str] | dict[str, float],
+    references: str | list[str] | dict[str, float] | None = None,
+    images: list[str] | None = None,
+    styles: str | None = None,
+    config: str = "",
+    profile: str = "embedded",
+) -> dict[str, Any]:
+    """Score one example with one metric.
+
+    Args:
+        metric: Name of the metric.
+        predictions: Caption, story (a list of sentences), set of captions, or scores of a story by metric.
+        references: References, captions of people, or scores of a human story.
+        images: Files of pictures in base64, one or as many as the story has.
+        styles: Style that the caption should have.
+        config: Configuration of the metric, such as "demo".
+        profile: "embedded", which fetches nothing, or "paper".
+
+    Returns:
+        ``score`` (null where undefined), ``higher_is_better``, ``range``, ``signature``, ``notes``.
+
+    Raises:
+        ValueError: If something is not what the metric reads.
+    """
+    loaded = metric_of(metric, profile, config)
+    pictures = None if images is None else [[picture_of(one, f"images[{i}]") for i, one in enumerate(images)]]
+    columns: dict[str, Any] = {
+        "predictions": [predictions],
+        "references": [references],
+        "images": pictures,
+        "styles": [styles],
+    }
+    given = {name: cells for name, cells in columns.items() if cells is not None and cells[0] is not None}
+    _refuse_unread(loaded, given)
+    found = score_rows(loaded, given, [0])
+    facts = metric_facts(metric)
+    answer = {
+        "score": found.explanation.scores[0],
+        "higher_is_better": facts.higher_is_better,
+        "range": facts.score_range,
+        "signature": found.explanation.signature,
+        "notes": list(found.notes),
+    }
+    plain: dict[str, Any] = without_nan(answer)
+    return plain
+
+
+def _refuse_unread(metric: Metric, given: Mapping[str, Any]) -> None:
+    read = [column.name for column in metric.columns]
+    unread = [name for name in given if name not in read]
+    if unread:
+        names = " and ".join(f"`{name}`" for name in unread)
+        raise ValueError(f"{names} must be left out, as {metric.name} reads {', '.join(read)}")

@@ -1,0 +1,50 @@
+"""The workbench on the loopback; skipped where gradio is missing."""
+
+import gc
+import warnings
+from contextlib import contextmanager
+
+import pytest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    pytest.importorskip("gradio")
+
+
+@contextmanager
+def loops_of_gradio_left_open():
+    """Gradio leaves event loops for the garbage collector, which warns of them wherever it happens to run."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+        gc.collect()
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory):
+    """Address of a workbench, which ends with the tests."""
+    from vlgauge import workbench
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("GRADIO_TEMP_DIR", str(tmp_path_factory.mktemp("gradio")))
+        patched.setenv("NO_PROXY", "127.0.0.1,localhost")
+        page = workbench.app()
+        with loops_of_gradio_left_open():
+            workbench.launch(page, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True)
+        try:
+            yield page.local_url
+        finally:
+            with loops_of_gradio_left_open():
+                page.close(verbose=False)
+
+
+@pytest.fixture
+def client(served):
+    """A caller of the API."""
+    from gradio_client import Client
+
+    with loops_of_gradio_left_open():
+        made = Client(served, verbose=False)
+        yield made
+        made.close()
+        del made

@@ -1,0 +1,51 @@
+"""`vlgauge workbench`."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from vlgauge.cli import main
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--metric", "rovist-nr"], "`--metric` must be one of"),
+        (["--port", "0"], "--port must be a number from 1 to 65535, got 0"),
+    ],
+)
+def test_wrong_options_are_one_line(words, message, capsys):
+    assert main(["workbench", *words]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_missing_gradio_is_one_line(monkeypatch, capsys):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "gradio" or "workbench" in name]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "gradio", None)
+    monkeypatch.delattr("vlgauge.workbench", raising=False)
+    assert main(["workbench"]) == 2
+    assert capsys.readouterr().err == (
+        'vlgauge: error: `vlgauge.workbench` needs Gradio; run: pip install "vlgauge[workbench]"\n'
+    )
+
+
+def test_the_page_is_served_on_this_machine_until_interrupted():
+    command = [sys.executable, "-m", "vlgauge", "workbench", "--metric", "groovist"]
+    environment = {**os.environ, "NO_PROXY": "127.0.0.1,localhost", "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            line = next(line for line in process.stderr if "workbench is at" in line)
+            (address,) = re.findall(r"http://127\.0\.0\.1:\d+/", line)
+            with urllib.request.urlopen(address) as page:
+                assert b"vlgauge workbench" in page.read()
+        finally:
+            process.send_signal(signal.SIGINT)
+        process.stderr.read()

@@ -1,0 +1,127 @@
+"""One example by every metric, as the form, the API and `compute` score it."""
+
+import base64
+import html
+
+import gradio as gr
+import pytest
+from folders import EXAMPLES
+from gradio_client.exceptions import AppError
+
+import vlgauge
+from vlgauge.catalog import metric_names
+from vlgauge.media.tables import read_rows
+from vlgauge.workbench import inputs, one, scoring
+
+FORMS = [(name, config) for name in metric_names() for config in scoring.metric_of(name).configs or ("",)]
+
+
+def form_of(name, config, number=0):
+    *texts, images, videos = one.filled(name, config, number)
+    return [*texts, [(path, None) for path in images], videos]
+
+
+@pytest.mark.parametrize(("name", "config"), FORMS)
+def test_every_bundled_example_is_scored_and_explained(name, config):
+    for number in range(len(inputs.examples_for(scoring.metric_of(name, config=config)))):
+        page = one.scored(name, config, "embedded", *form_of(name, config, number))
+        assert page.startswith('<iframe class="vlgauge-page"')
+        assert "profile:embedded" in page
+        assert "How to read it" in page
+
+
+def test_number_of_the_form_is_that_of_compute():
+    story = inputs.examples_for(scoring.metric_of("rovist_nr"))[1]["predictions"]
+    found = scoring.score_rows(scoring.metric_of("rovist_nr"), {"predictions": [story]}, [0])
+    expected = vlgauge.load("rovist_nr", profile="embedded").compute(predictions=[story], return_details=True)
+    assert found.result == expected
+
+
+def test_bundled_examples_are_those_of_the_examples_folder():
+    files = {path.read_bytes() for path in EXAMPLES.rglob("*") if path.suffix in (".png", ".mp4")}
+    texts = "".join(
+        path.read_text("utf-8") for path in sorted(EXAMPLES.glob("*.*")) if path.suffix in (".jsonl", ".csv")
+    )
+    for path in inputs.EXAMPLES.iterdir():
+        if path.suffix == ".jsonl":
+            for row in read_rows(str(path)):
+                told = row["predictions"]
+                parts = told if isinstance(told, list) else [told] if isinstance(told, str) else map(str, told.values())
+                assert all(part.rstrip("0") in texts for part in parts)
+        else:
+            assert path.read_bytes() in files
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "message"),
+    [
+        ("rovist_nr", ["", "", "", None, None], "`predictions[0]` must be given, got nothing"),
+        ("rovist_nr", ["x" * 20_001, "", "", None, None], "must have at most 20,000 characters, got 20,001"),
+        ("clip_s", ["A dog.", "", "", None, None], "`images[0]` must be given, got nothing"),
+        ("clip_s", ["A dog.", "", "", [(__file__, None)], None], "must be a readable image"),
+        (
+            "d_hm",
+            ["1, 2", "1, 2, 3", "", None, None],
+            "`predictions` must be 3 numbers with commas between, got '1, 2'",
+        ),
+        ("nonsense", ["", "", "", None, None], "`metric` must be one of"),
+    ],
+)
+def test_what_cannot_be_scored_is_one_sentence(name, form, message):
+    with pytest.raises(gr.Error) as caught:
+        one.scored(name, "", "embedded", *form)
+    assert message in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_unknown_profile_is_refused():
+    with pytest.raises(gr.Error, match="`profile` must be one of 'embedded', 'paper', got 'mine'"):
+        one.scored("rovist_nr", "", "mine", "A dog.", "", "", None, None)
+
+
+def test_markup_in_a_text_is_shown_and_not_obeyed():
+    page = one.scored("rovist_nr", "", "embedded", "<img src=x> ran.\nIt ran.", "", "", None, None)
+    assert "<img src=x" not in page
+    assert "<img src=x" not in html.unescape(page)  # it is escaped once for the page and once more for the frame
+
+
+def test_warnings_are_told_beside_the_number():
+    page = one.scored("cider", "", "embedded", "A dog ran.", "A dog ran home.", "", None, None)
+    assert "too few to tell which n-grams are rare" in page
+
+
+def test_api_scores_what_compute_scores(client):
+    story = ["We went to the fair.", "We went to the fair."]
+    answer = client.predict(metric="rovist_nr", predictions=story, api_name="/score")
+    expected = vlgauge.load("rovist_nr", profile="embedded").compute(predictions=[story])
+    assert answer == {
+        "score": expected["rovist_nr"],
+        "higher_is_better": True,
+        "range": "(-inf, 1]; jaccard [0, 1]",
+        "signature": expected["rovist_nr_signature"],
+        "notes": [],
+    }
+
+
+def test_api_takes_pictures_as_base64(client):
+    picture = inputs.EXAMPLES / "scene.png"
+    caption = inputs.examples_for(scoring.metric_of("clip_s", config="image"))[0]["predictions"]
+    sent = base64.b64encode(picture.read_bytes()).decode()
+    answer = client.predict(metric="clip_s", predictions=caption, images=[sent], api_name="/score")
+    expected = vlgauge.load("clip_s", profile="embedded").compute(predictions=[caption], images=[str(picture)])
+    assert answer["score"] == pytest.approx(expected["clip_s"], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"images": ["/etc/hostname"]}, "must be the bytes of a picture in base64, got '/etc/hostname'"),
+        ({"images": [{"path": "/etc/hostname"}]}, ""),
+        ({"styles": "plain"}, "`styles` must be left out, as clip_s reads predictions, images, references"),
+        ({"config": "mine"}, "`config_name` is no configuration of clip_s"),
+    ],
+)
+def test_api_opens_no_file_and_names_what_is_wrong(client, given, message):
+    with pytest.raises((AppError, ValueError)) as caught:
+        client.predict(metric="clip_s", predictions="A dog.", **given, api_name="/score")
+    assert message in str(caught.value)
