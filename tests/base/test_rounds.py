@@ -7,7 +7,8 @@ import pytest
 from toy_rows import SETS, STORIES, same
 
 from vlgauge.base import columns as module_columns
-from vlgauge.base.columns import Column, rows_of
+from vlgauge.base.columns import Column
+from vlgauge.settings import rows_of
 
 
 @pytest.fixture(params=[True, False], ids=["memory", "disk"])

@@ -149,7 +149,7 @@ EXAMPLES = [["A dog.", "a dog runs"], ["a dog", "the cat"], ["", "a cat"], []]
 
 def test_one_document_per_example():
     df = DocumentFrequency.from_references(EXAMPLES)
-    assert df.n_documents == 4
+    assert df.n_documents == 3  # the last example has no reference
     assert df.counts == {("a",): 3, ("dog",): 2, ("a", "dog"): 2, ("cat",): 2}
 
 
@@ -168,14 +168,43 @@ def test_an_unknown_ngram_weighs_as_one_of_a_single_document():
 @pytest.mark.parametrize(
     ("counts", "documents", "message"),
     [
-        ({}, 0, "`n_documents` must be at least 1, got 0"),
-        ({"a b": 5}, 4, "`counts` must lie between 1 and `n_documents`=4, got 5 for 'a b'"),
-        ({"a": 0}, 4, "`counts` must lie between 1 and `n_documents`=4, got 0 for 'a'"),
+        ({}, 0, "`n_documents` must be a whole number of at least 1, got 0"),
+        ({"a b": 5}, 4, "`counts` must be whole numbers from 1 to `n_documents`=4, got 5 for 'a b'"),
+        ({"a": 0}, 4, "`counts` must be whole numbers from 1 to `n_documents`=4, got 0 for 'a'"),
     ],
 )
 def test_impossible_tables_are_refused(counts, documents, message):
     with pytest.raises(ValueError, match=message):
         table(counts, documents)
+
+
+@pytest.mark.parametrize(
+    ("counts", "documents", "message"),
+    [
+        ({"a": 2}, 10, "`counts` must have tuples of tokens as n-grams, got 'a'"),
+        ([("a",)], 10, "`counts` must map n-grams to numbers of documents, got list"),
+        ({("a",): 1.5}, 10, "`counts` must be whole numbers from 1 to `n_documents`=10, got 1.5 for 'a'"),
+        ({("a",) * 5: 1}, 10, "`counts` must have n-grams of 1 to 4 tokens, got"),
+        ({}, float("inf"), "`n_documents` must be a whole number of at least 1, got inf"),
+        ({}, True, "`n_documents` must be a whole number of at least 1, got True"),
+    ],
+)
+def test_tables_of_other_types_are_refused(counts, documents, message):
+    with pytest.raises(ValueError, match=message):
+        DocumentFrequency(counts, documents)
+
+
+def test_a_table_stays_as_it_was_made():
+    counts = {("a",): 2}
+    df = DocumentFrequency(counts, 10)
+    counts[("a",)] = 9
+    assert df.counts == {("a",): 2}
+
+
+def test_a_reference_may_be_a_string_and_a_tokenizer_no_generator():
+    assert DocumentFrequency.from_references(["a b", "a c"]).counts == {("a",): 2}
+    with pytest.raises(ValueError, match="`tokenizer` must return a list of str, got <generator"):
+        DocumentFrequency.from_references([["a"]], tokenizer=lambda text: (word for word in text.split()))
 
 
 def test_saved_tables_come_back(tmp_path):
@@ -221,7 +250,16 @@ HEADER = '{"format": "vlgauge document frequencies", "version": 1, "documents": 
         (packed(HEADER.replace("vlgauge", "other").encode()), "format 'other document"),
         (packed(HEADER.encode()), "0 of 1 entries"),
         (packed((HEADER + '["a", 10]\n').encode()), "got 10 for 'a'"),
-        (packed((HEADER + '["a", "b"]\n').encode()), "invalid literal"),
+        (packed((HEADER + '["a", "b"]\n').encode()), "got 'b' for 'a'"),
+        (packed((HEADER + '["a", 2.7]\n').encode()), "got 2.7 for 'a'"),
+        (packed((HEADER + '["a", true]\n').encode()), "got True for 'a'"),
+        (packed((HEADER + '"ab5"\n').encode()), "no row of its own: 'ab5'"),
+        (
+            packed((HEADER.replace('"entries": 1', '"entries": 2') + '["a", 2]\n["a", 3]\n').encode()),
+            "no row of its own",
+        ),
+        (packed((HEADER + '["a", "b", "c", "d", "e", 2]\n').encode()), "n-grams of 1 to 4 tokens"),
+        (packed((HEADER.replace('"documents": 9', '"documents": 2.5') + '["a", 2]\n').encode()), "got 2.5"),
         (packed((HEADER + '["a", 2]\n').encode())[:-9], "end-of-stream"),
         (packed(b"x" * 99)[:12] + b"\xff" * 20, "."),
     ],

@@ -2,6 +2,7 @@
 
 import ast
 import configparser
+import dataclasses
 import doctest
 import importlib
 import inspect
@@ -80,6 +81,7 @@ SETTINGS = {
     # The documents of a call would be other ones for each part of it.
     "cider": {"df": DocumentFrequency({("a",): 90}, 100)},
 }
+FACTS = [field.name for field in dataclasses.fields(MetricFacts) if field.name != "name"]
 FRONT_MATTER = (
     *("title", "emoji", "colorFrom", "colorTo", "sdk", "sdk_version", "python_version", "app_file", "pinned"),
     *("short_description", "tags", "models", "datasets", "license"),
@@ -199,7 +201,7 @@ def check_facts(folder):
     cls = class_of(folder)
     with patch.object(catalog, "metrics_root", return_value=folder.parent):
         facts = catalog.metric_facts(folder.name)
-    assert facts == MetricFacts(folder.name, cls.measures, cls.score_range, cls.higher_is_better, cls.needs)
+    assert facts == MetricFacts(folder.name, **{name: getattr(cls, name) for name in FACTS})
     assert cls.measures.endswith("?")
     assert cls.score_range
     assert isinstance(cls.higher_is_better, bool)

@@ -633,6 +633,8 @@ FETCHING = {
 }
 # May be imported from the Hub's client: what asks nobody; `HfApi` only where `hub_requests` is.
 QUIET = {"constants", "errors", "try_to_load_from_cache", "get_cached_repo_tree"}
+# What writes and reads cards, which asks nobody.
+QUIET |= {"EvalResult", "EvalResultEntry", "ModelCard", "ModelCardData", "eval_result_entries_to_yaml"}
 
 
 def test_nothing_else_opens_a_door():

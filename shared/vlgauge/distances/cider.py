@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from vlgauge.files import TooMuch, unpacked_lines
 from vlgauge.settings import shown, warn
-from vlgauge.text.coco_tokens import Tokenizer, coco_tokens
+from vlgauge.text.coco_tokens import Tokenizer, checked_tokenizer, coco_tokens
 from vlgauge.text.ngrams import Ints, lengths_of, sorted_distinct, vocabulary_and_ngrams
 from vlgauge.writing import write
 
@@ -57,13 +57,21 @@ class DocumentFrequency:
     n_documents: int
 
     def __post_init__(self) -> None:
-        if self.n_documents < 1:
-            raise ValueError(f"`n_documents` must be at least 1, got {self.n_documents}")
+        if not isinstance(self.counts, Mapping):
+            raise ValueError(f"`counts` must map n-grams to numbers of documents, got {type(self.counts).__name__}")
+        if not _is_whole(self.n_documents) or self.n_documents < 1:
+            raise ValueError(f"`n_documents` must be a whole number of at least 1, got {shown(self.n_documents)}")
+        # A copy, so that the digest stays that of the numbers.
+        object.__setattr__(self, "counts", dict(self.counts))
         for ngram, count in self.counts.items():
-            if not 1 <= count <= self.n_documents:
+            if not isinstance(ngram, tuple) or not all(isinstance(token, str) for token in ngram):
+                raise ValueError(f"`counts` must have tuples of tokens as n-grams, got {shown(ngram)}")
+            if not 1 <= len(ngram) <= len(ORDERS):
+                raise ValueError(f"`counts` must have n-grams of 1 to {len(ORDERS)} tokens, got {shown(ngram)}")
+            if not _is_whole(count) or not 1 <= count <= self.n_documents:
                 raise ValueError(
-                    f"`counts` must lie between 1 and `n_documents`={self.n_documents}, got {count} for "
-                    f"{' '.join(ngram)!r}"
+                    f"`counts` must be whole numbers from 1 to `n_documents`={self.n_documents}, got {shown(count)} "
+                    f"for {' '.join(ngram)!r}"
                 )
 
     @classmethod
@@ -73,14 +81,16 @@ class DocumentFrequency:
         """One document per example: all its references, as the COCO caption evaluation code counts.
 
         Args:
-            references: References of each example.
+            references: References of each example, a string or a list of them; one without any is no document.
             tokenizer: Splits a caption into tokens.
         """
         counts: Counter[Ngram] = Counter()
         n_documents = 0
+        split = checked_tokenizer(tokenizer)
         for captions in references:
-            counts.update({ngram for caption in captions for ngram in ngrams(tokenizer(caption))})
-            n_documents += 1
+            own = [captions] if isinstance(captions, str) else captions
+            counts.update({ngram for caption in own for ngram in ngrams(split(caption))})
+            n_documents += bool(own)
         return cls({ngram: count for ngram, count in counts.items() if count > 1}, n_documents)
 
     @classmethod
@@ -114,12 +124,14 @@ class DocumentFrequency:
             if header["format"] != _FORMAT or header["version"] != _VERSION:
                 raise ValueError(f"format {header['format']!r}, version {header['version']!r}")
             counts, n_rows = {}, 0
-            for *ngram, count in map(json.loads, lines):
-                counts[tuple(ngram)] = int(count)
+            for row in map(json.loads, lines):
+                if not isinstance(row, list) or tuple(row[:-1]) in counts:
+                    raise ValueError(f"no row of its own: {shown(row)}")
+                counts[tuple(row[:-1])] = row[-1]
                 n_rows += 1
             if n_rows != header["entries"]:
                 raise ValueError(f"{n_rows} of {header['entries']} entries")
-            return cls(counts, int(header["documents"]))
+            return cls(counts, header["documents"])
         except TooMuch:
             raise
         except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
@@ -204,6 +216,10 @@ def warn_of_few_documents(n_documents: int) -> None:
             f"CIDEr-D takes document frequencies from the references of {n_documents} examples, too few to "
             "tell which n-grams are rare (from one example, no n-gram has any weight); pass `df`"
         )
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool)
 
 
 def ngrams(tokens: Sequence[str]) -> Iterator[Ngram]:

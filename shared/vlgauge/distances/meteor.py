@@ -37,6 +37,7 @@ VARIANT = "meteor-2007+wn3.0"
 
 # Captions kept ready for the next pair, some 10 kB each.
 _CACHED_CAPTIONS = 1024
+_LONGEST_KEPT = 200  # tokens
 _EXAMPLES_PER_TASK = 32
 
 _stem = lru_cache(maxsize=2**16)(porter_stem)
@@ -150,8 +151,12 @@ class _Caption:
     synonyms: frozenset[str]
 
 
-@lru_cache(maxsize=_CACHED_CAPTIONS)
 def _prepared(tokens: Tokens) -> _Caption:
+    """What is needed of a caption; kept for the next pair, unless a thousand so long would fill the memory."""
+    return _prepared_and_kept(tokens) if len(tokens) <= _LONGEST_KEPT else _prepare(tokens)
+
+
+def _prepare(tokens: Tokens) -> _Caption:
     stems = tuple(map(_stem, tokens))
     keys = _keys(tokens)
     return _Caption(
@@ -163,6 +168,9 @@ def _prepared(tokens: Tokens) -> _Caption:
         stem_set=frozenset(stems),
         synonyms=frozenset().union(*map(_other_synonyms, stems)),
     )
+
+
+_prepared_and_kept = lru_cache(maxsize=_CACHED_CAPTIONS)(_prepare)
 
 
 def _keys(tokens: Tokens) -> list[Key]:

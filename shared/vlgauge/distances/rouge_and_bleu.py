@@ -43,7 +43,11 @@ def common_with(text: Sequence[str], others: Sequence[Sequence[str]]) -> list[in
     """Lengths of the longest common subsequences of a text and each of the others."""
     everything = (1 << len(text)) - 1
     positions: dict[str, int] = {}
+    # One bit per token of the text for each word, so only for words that another text has.
+    wanted = set().union(*others)
     for position, token in enumerate(text):
+        if token not in wanted:
+            continue
         positions[token] = positions.get(token, 0) | 1 << position
     lengths = []
     for other in others:

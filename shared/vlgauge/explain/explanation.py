@@ -61,7 +61,7 @@ class Explanation(ABC):
         self.predictions: Sequence[Any] = columns["predictions"]  # type: ignore[assignment]  # checked above
         self.scores: list[float] = [math.nan if one is None else one for one in result[f"{self.name}_scores"]]
         self.details: list[Mapping[str, Any]] = result[f"{self.name}_details"]
-        for name in ("predictions", "id"):
+        for name in ("predictions", "id", "references"):
             cells = columns.get(name)
             if cells is not None and len(cells) != len(self.scores):
                 raise ValueError(

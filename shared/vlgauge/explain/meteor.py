@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from vlgauge.text.porter import porter_stem
 
+from .marks import Mark
 from .referenced import ReferencedCaption
 
 
@@ -18,6 +19,12 @@ class Meteor(ReferencedCaption):
         "Matches that do not stand side by side cost up to half of it: the right words in the wrong order score low.",
         "This is METEOR of 2007, as NLTK has it: never compare it with METEOR 1.5 of the COCO caption evaluation.",
     )
+
+    match = "match one of a reference by form or stem"
+
+    def mark_alone(self, token: str) -> Mark | None:
+        """None: a synonym may match it, which is told by the score alone."""
+        return None
 
     def is_shared(self, token: str, references: Sequence[Sequence[str]]) -> bool:
         """Whether a reference has a word of the same stem."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from .explanation import Explanation
 from .marks import AGAINST, FOR, Mark, pieces_of_runs
@@ -17,6 +17,7 @@ class ReferencedCaption(Explanation):
 
     on_axis = (0.0,)
     digits = 3
+    match: ClassVar[str] = "stand in a reference too"
 
     def undefined(self, row: int) -> str:
         """No reference."""
@@ -37,24 +38,24 @@ class ReferencedCaption(Explanation):
         if not tokens:
             return "has no word"
         alone = [token for token in tokens if not self.is_shared(token, references)]
-        text = f"shares {len(tokens) - len(alone)} of {len(tokens)} words with a reference"
-        return f"{text}; {quoted(alone[0])} with none" if alone else text
+        text = f"{len(tokens) - len(alone)} of {len(tokens)} words {self.match}"
+        return f"{text}; {quoted(alone[0])} does not" if alone else text
+
+    def mark_alone(self, token: str) -> Mark | None:
+        """The mark of a word that no reference has."""
+        return Mark(AGAINST, note=f"{quoted(token)} is in no reference")
 
     def values(self, row: int) -> dict[str, Any]:
         """The caption with its words marked, and the nearest references likewise."""
         detail = self.details[row]
         tokens, references = detail["tokens"], detail["references"]
-        marks = [
-            Mark(FOR)
-            if self.is_shared(token, references)
-            else Mark(AGAINST, note=f"{quoted(token)} is in no reference")
-            for token in tokens
-        ]
+        marks = [Mark(FOR) if self.is_shared(token, references) else self.mark_alone(token) for token in tokens]
         texts = self.columns.get("references")
         near = self.nearness(detail)
         closest = []
         for k in sorted(range(len(near)), key=lambda k: -near[k])[:N_CLOSEST]:
             known = [Mark(FOR) if self.is_shared(token, [tokens]) else None for token in references[k]]
-            text = " ".join(references[k]) if texts is None or isinstance(texts[row], str) else texts[row][k]
+            given = None if texts is None else [texts[row]] if isinstance(texts[row], str) else texts[row]
+            text = given[k] if given is not None and len(given) == len(references) else " ".join(references[k])
             closest.append({"score": near[k], "pieces": pieces_of_runs(text, references[k], known)})
         return {"pieces": pieces_of_runs(self.predictions[row], tokens, marks), "closest": closest, "detail": detail}

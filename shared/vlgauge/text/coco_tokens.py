@@ -18,7 +18,7 @@ from vlgauge.text.treebank import (
 Tokenizer: TypeAlias = Callable[[str], Sequence[str]]
 
 # Most captions: no mark but a period at the end, so that only fused words need a rule.
-_PLAIN = re.compile(r"[A-Za-z0-9\s]*\.?\s*")
+_PLAIN = re.compile(r"[A-Za-z0-9\s]*(?:\.\s*)?")
 
 _OPENING_QUOTE = re.compile(r"""(?<=[ (\[{<])(?:"|'')""")
 _PUNCTUATION = re.compile(r"\.\.\.|[;@#$%&?!]")
@@ -105,7 +105,8 @@ def checked_tokenizer(tokenizer: Tokenizer) -> Callable[[str], tuple[str, ...]]:
 
     def tokens(caption: str) -> tuple[str, ...]:
         found = tokenizer(caption)
-        if isinstance(found, str) or not all(isinstance(token, str) for token in found):
+        # A generator would be empty after the look at what it gives.
+        if not isinstance(found, list | tuple) or not all(isinstance(token, str) for token in found):
             raise ValueError(f"`tokenizer` must return a list of str, got {shown(found)} for {shown(caption)}")
         return tuple(found)
 

@@ -1,6 +1,7 @@
 """CIDEr-D against references: by hand, pair by pair, the COCO caption evaluation, document frequencies."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -42,7 +43,9 @@ def test_a_table_of_the_references_is_the_default():
     table = DocumentFrequency.from_references(references)
     given, default = (scores("cider", predictions, references, **s) for s in ({"df": table}, {}))
     assert given["cider_scores"] == pytest.approx(default["cider_scores"], rel=1e-12, abs=1e-13)
-    assert default["cider_signature"].endswith("|df:references")
+    assert re.search(r"\|df:references@[0-9a-f]{8}$", default["cider_signature"])
+    fewer = scores("cider", predictions, [captions[:1] for captions in references])
+    assert fewer["cider_signature"] != default["cider_signature"]
     assert given["cider_signature"].endswith(f"|df:given@{table.digest[:8]}")
 
 
