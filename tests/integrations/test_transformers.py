@@ -12,7 +12,7 @@ import torch
 from transformers import EvalPrediction
 
 import vlgauge
-from vlgauge.integrations.transformers import CaptionEvaluation, GenerationMetrics, decoded
+from vlgauge.integrations.transformers import CaptionEvaluation, GenerationMetrics, decoded, without_repeated
 
 # Random models say nothing at times.
 pytestmark = pytest.mark.filterwarnings("ignore:.*are empty and were scored as such")
@@ -161,6 +161,15 @@ def test_end_of_a_caption_and_what_fills_it_up():
     )
     expected = ["red circle", "red", "", "red red circle circle"]
     assert decoded(np.array(ids), words) == decoded(torch.tensor(ids), words) == expected
+
+
+def test_captions_that_fill_up_the_last_batches_are_known_by_their_labels():
+    texts = ["a", "b", "c", "drawn anew", "e"]
+    assert without_repeated(texts, ["x", "y", "z", "x", "y"], 3) == ["a", "b", "c"]
+    assert without_repeated(texts, ["x", "y", "x", "y", "x"], 2) == ["a", "b"]
+    for labels in (["x", "y", "z", "x", "other"], ["x", "y", "z", "y", "x"], []):
+        assert without_repeated(texts, labels, 3) == texts
+    assert without_repeated(texts, list("vwxyz"), 5) == texts
 
 
 @pytest.mark.parametrize("predictions", [np.zeros((2, 3, 4)), np.zeros((2, 3)), (np.zeros((2, 3)), np.zeros(2))])

@@ -10,7 +10,7 @@ import numpy as np
 from transformers import EvalPrediction, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from vlgauge.base import Metric
-from vlgauge.integrations.processes import on_first_process
+from vlgauge.integrations.processes import on_first_process, several_processes
 from vlgauge.integrations.rows import RowMetrics
 from vlgauge.integrations.scalars import greater_is_better
 from vlgauge.settings import one_of, whole_number
@@ -21,8 +21,9 @@ _PADDED = -100  # what the trainers fill up rows with
 class GenerationMetrics(TrainerCallback):
     """`compute_metrics` of a `Seq2SeqTrainer` that generates, with and without ``batch_eval_metrics``.
 
-    Captions are joined with the rows of the data set by position, as the trainer keeps the order and cuts what its
-    sampler padded. Of several processes the first one scores, and all get the numbers.
+    Captions are joined with the rows of the data set by position, as the trainer keeps their order. Of several
+    processes the first one scores, and all get the numbers; what the sampler repeated to fill up the last batches is
+    known by its labels and left out.
 
     It is a callback, too: given to the trainer in ``callbacks`` as well, it lets a training go on at whose first
     evaluations the metric of the best checkpoint is still undefined; the trainer would stop there.
@@ -54,6 +55,7 @@ class GenerationMetrics(TrainerCallback):
         self._scored = RowMetrics(metrics, rows=rows, columns=columns, groups=groups, **settings)
         self._tokenizer = tokenizer
         self._texts: list[str] = []
+        self._labels: list[str] = []
         self._best: str | None = None
         self._training = False
 
@@ -83,10 +85,13 @@ class GenerationMetrics(TrainerCallback):
             ValueError: If the predictions are no generated token ids, or not as many as the rows.
         """
         self._texts += decoded(prediction.predictions, self._tokenizer)
+        if several_processes():
+            self._labels += decoded(prediction.label_ids, self._tokenizer)
         if not compute_result:
             return {}
         texts, self._texts = self._texts, []
-        return on_first_process(lambda: self._scored.score(texts))
+        labels, self._labels = self._labels, []
+        return on_first_process(lambda: self._scored.score(without_repeated(texts, labels, len(self._scored))))
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -187,6 +192,22 @@ class CaptionEvaluation(TrainerCallback):
                 return self._scored.score(list(self._generate(model, self._rows)))
         finally:
             model.train(trained)
+
+
+def without_repeated(texts: list[str], labels: list[str], n_rows: int) -> list[str]:
+    """The captions of the rows, without those by which the last batches of several processes were filled up.
+
+    A `Seq2SeqTrainer` leaves them in. They are of the first rows again, whose labels they have; generation may draw
+    another caption. With any other label, all captions come back.
+
+    Args:
+        texts: Captions, in the order of the rows.
+        labels: The label of each, as text; none in one process.
+        n_rows: Number of rows of the data set.
+    """
+    again = labels[n_rows:]
+    repeated = all(label == labels[i % n_rows] for i, label in enumerate(again))
+    return texts[:n_rows] if again and repeated else texts
 
 
 def decoded(ids: Any, tokenizer: Any) -> list[str]:
