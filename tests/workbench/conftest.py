@@ -9,6 +9,7 @@ import pytest
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     pytest.importorskip("gradio")
+    gc.collect()
 
 
 @contextmanager
@@ -16,8 +17,10 @@ def loops_of_gradio_left_open():
     """Gradio leaves event loops for the garbage collector, which warns of them wherever it happens to run."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        yield
-        gc.collect()
+        try:
+            yield
+        finally:
+            gc.collect()
 
 
 @pytest.fixture(scope="session")
@@ -28,8 +31,8 @@ def served(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("GRADIO_TEMP_DIR", str(tmp_path_factory.mktemp("gradio")))
         patched.setenv("NO_PROXY", "127.0.0.1,localhost")
-        page = workbench.app()
         with loops_of_gradio_left_open():
+            page = workbench.app()
             workbench.launch(page, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True)
         try:
             yield page.local_url

@@ -1,4 +1,4 @@
-"""Trying metrics in a browser: one example with what explains its score."""
+"""Trying metrics in a browser: one example, or a file, with what explains the scores."""
 
 try:
     import gradio  # noqa: F401

@@ -9,7 +9,7 @@ import gradio as gr
 from vlgauge.base import Metric
 from vlgauge.catalog import metric_facts, metric_names, metric_title
 from vlgauge.settings import one_of
-from vlgauge.workbench import one
+from vlgauge.workbench import one, table
 from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.inputs import EXAMPLES
 from vlgauge.workbench.scoring import PROFILES, first_config, metric_of, score
@@ -19,7 +19,7 @@ MODEL: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": 1}
 
 CSS = """
 .vlgauge-page { width: 100%; border: 0; display: block; background: transparent; color-scheme: light dark; }
-.vlgauge-message { padding: 12px 0; }
+button[role=tab][aria-selected=true] { color: var(--body-text-color) !important; font-weight: 600; }
 .gradio-container { max-width: 1600px !important; }
 """
 
@@ -44,6 +44,8 @@ def app(metric: str | None = None) -> gr.Blocks:
         question = gr.Markdown()
         with gr.Tab("Score one"):
             fields = one.add_tab(names, config, profile, MODEL)
+        with gr.Tab("Score a file"):
+            fields += table.add_tab(names, config, profile, MODEL)
         changed = [config, question, *fields]
         page.load(_opened, names, [names, *changed], api_visibility="private")
         names.input(_chosen, names, changed, api_visibility="private")
@@ -83,7 +85,7 @@ def _chosen(name: str) -> list[Any]:
 def _metric_updates(name: str, config: str | None) -> list[Any]:
     """What the page becomes for a metric."""
     loaded = metric_of(name, config=config or "")
-    return [_config_update(loaded, config), _question(name), *one.updates(loaded)]
+    return [_config_update(loaded, config), _question(name), *one.updates(loaded), *table.updates()]
 
 
 def _config_update(loaded: Metric, config: str | None) -> Any:

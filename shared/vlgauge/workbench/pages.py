@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import escape
 
 from vlgauge.explain import Explanation
 from vlgauge.explain.pages import fragment
-from vlgauge.leaderboard import Comparison
-from vlgauge.leaderboard.table import pairs_table, render, systems_table
 from vlgauge.workbench.scoring import Scored
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -31,11 +28,6 @@ def framed(page: str, title: str) -> str:
     )
 
 
-def message(text: str) -> str:
-    """A sentence in place of a result."""
-    return f'<p class="vlgauge-message" role="status">{escape(text)}</p>'
-
-
 def page_of_one(scored: Scored) -> str:
     """The explained score of one example."""
     return framed(_page("one", metric=scored.explanation, notes=scored.notes), f"Score by {scored.explanation.name}")
@@ -52,12 +44,6 @@ def page_of_file(scored: Scored) -> str:
 def report_of(explanation: Explanation) -> str:
     """The report that can be kept."""
     return explanation.html(worst=10, best=5)
-
-
-def page_of_comparison(comparison: Comparison, notes: Sequence[str]) -> str:
-    """The tables of a comparison."""
-    tables = [Markup(render(table(comparison), "html")) for table in (systems_table, pairs_table)]
-    return framed(_page("comparison", tables=tables, notes=notes), "Comparison of systems")
 
 
 def _page(template: str, **values: Any) -> str:
