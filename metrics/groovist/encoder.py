@@ -26,8 +26,6 @@ Floats = npt.NDArray[np.float64]
 OPENAI_BACKBONE = "ViT-B/32"
 ENCODER_SETTINGS = ("weights", "profile", "device", "dtype", "feature_cache", "batch_size", "progress")
 
-__all__ = ["GIVEN"]
-
 
 @dataclass(frozen=True)
 class PhraseVectors:

@@ -12,6 +12,7 @@ import evaluate
 from vlgauge import base  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import grounding  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import settings  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.regions import GIVEN  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.weights import preflight  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .analyses import MATCHING
@@ -20,7 +21,6 @@ from .analyses import check_sentence_image
 from .analyses import checked_analysis
 from .details import story_details
 from .encoder import ENCODER_SETTINGS
-from .encoder import GIVEN
 from .encoder import NO_ENCODER
 from .encoder import chosen_encoder
 from .encoder import look_for_encoder

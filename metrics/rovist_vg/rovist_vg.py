@@ -13,7 +13,9 @@ import numpy as np
 
 from vlgauge import base  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import grounding  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.regions import GIVEN  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import warn  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.text.word_lookup import OOV  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.weights import preflight  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .details import story_details
@@ -23,8 +25,6 @@ from .formula import scaled_score
 from .nouns import StoryNouns
 from .nouns import looked_up
 from .nouns import weighed
-from .sources import GIVEN
-from .sources import OOV
 from .sources import REQUIRED
 from .sources import SOURCE_SETTINGS
 from .sources import checked_path

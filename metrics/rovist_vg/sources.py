@@ -12,12 +12,10 @@ from vlgauge.encoders.grounding.model import GroundingModel
 from vlgauge.encoders.grounding.model import grounding_model
 from vlgauge.encoders.grounding.model import look_for_model
 from vlgauge.media.pictures import PREPROCESSING
-from vlgauge.regions import GIVEN
 from vlgauge.settings import shown
 from vlgauge.signatures import local_name
 from vlgauge.text.story_idf import IdfTable
 from vlgauge.text.story_idf import idf_table
-from vlgauge.text.word_lookup import OOV
 from vlgauge.text.word_vectors import WordVectorFile
 from vlgauge.text.word_vectors import word_vector_file
 from vlgauge.weights.files import SourcesMissing
@@ -26,8 +24,6 @@ from vlgauge.weights.preflight import Preflight
 SOURCE_SETTINGS = ("checkpoint", "glove_path", "idf", "nouns", "regions", "detector_weights")
 REQUIRED = "required"
 NO_IDF = "none"
-
-__all__ = ["GIVEN", "OOV", "REQUIRED", "SOURCE_SETTINGS"]
 
 
 def checked_path(name: str, path: Any) -> Any:
