@@ -68,12 +68,11 @@ class Bleu(base.CaptionMetric):
         """Score the captions; the card describes the keys."""
         candidates, theirs, rows = self.tokenized(predictions, references)
         counts = rouge_and_bleu.bleu_counts(candidates, theirs)
-        scores = np.full(len(predictions), np.nan)
-        scores[rows] = rouge_and_bleu.coco_bleu(counts)[:, -1]
+        scores = rouge_and_bleu.coco_bleu(counts)[:, -1]
         corpus = rouge_and_bleu.coco_bleu(counts.total()) if rows else np.full(4, np.nan)
-        details: list[dict[str, Any]] = [{} for _ in predictions]
-        for i, row in enumerate(rows):
-            details[row] = {
+        # Made only if they are asked for.
+        details = (
+            {
                 "tokens": candidates[i],
                 "references": theirs[i],
                 "matches": counts.matches[i].astype(int).tolist(),
@@ -81,7 +80,8 @@ class Bleu(base.CaptionMetric):
                 "length": int(counts.length[i]),
                 "closest": int(counts.closest[i]),
             }
+            for i in range(len(rows))
+        )
         orders = {str(order): value for order, value in enumerate(corpus.tolist(), 1)}
-        extra: dict[str, Any] = {"details": details} if return_details else {}
-        result = self.result(scores.tolist(), **orders, **extra)
+        result = self.scored(len(predictions), rows, scores, details if return_details else None, **orders)
         return result | {self.name: float(corpus[-1])}

@@ -81,13 +81,16 @@ class Cider(base.CaptionMetric):
         else:
             name, table = cider.given_df(self.df)
         parts, of = cider.cider_d_scores(candidates, theirs, table)
-        scores = np.full(len(predictions), np.nan)
-        scores[rows] = np.bincount(of, parts, len(rows)) / np.bincount(of, minlength=len(rows))
-        details: list[dict[str, Any]] = [{} for _ in predictions]
+        scores = np.bincount(of, parts, len(rows)) / np.bincount(of, minlength=len(rows))
         bounds = np.searchsorted(of, np.arange(len(rows) + 1))
-        for i, row in enumerate(rows):
-            per_reference = parts[bounds[i] : bounds[i + 1]].tolist()
-            details[row] = {"tokens": candidates[i], "references": theirs[i], "per_reference": per_reference}
-        made_with = {"df": name}
-        extra: dict[str, Any] = {"details": details} if return_details else {}
-        return self.result(scores.tolist(), made_with=made_with, **extra)
+        # Made only if they are asked for.
+        details = (
+            {
+                "tokens": candidates[i],
+                "references": theirs[i],
+                "per_reference": parts[bounds[i] : bounds[i + 1]].tolist(),
+            }
+            for i in range(len(rows))
+        )
+        explained = details if return_details else None
+        return self.scored(len(predictions), rows, scores, explained, made_with={"df": name})

@@ -64,14 +64,13 @@ class Meteor(base.CaptionMetric):
     ) -> dict[str, Any]:
         """Score the captions; the card describes the keys."""
         candidates, theirs, rows = self.tokenized(predictions, references)
-        scores = [float("nan")] * len(predictions)
-        details: list[dict[str, Any]] = [{} for _ in predictions]
+        scores: list[float] = []
+        details: list[dict[str, Any]] = []
         with base.progress_bar(len(rows), "Scoring captions", self.progress) as advance:
-            for row, candidate, captions in zip(rows, candidates, theirs, strict=True):
+            for candidate, captions in zip(candidates, theirs, strict=True):
                 parts = [meteor.meteor_score(reference, candidate) for reference in captions]
-                scores[row] = max(parts)
-                details[row] = {"tokens": candidate, "references": captions, "per_reference": parts}
+                scores.append(max(parts))
+                details.append({"tokens": candidate, "references": captions, "per_reference": parts})
                 advance(1)
-        made_with = {"variant": meteor.VARIANT}
-        extra: dict[str, Any] = {"details": details} if return_details else {}
-        return self.result(scores, made_with=made_with, **extra)
+        explained = details if return_details else None
+        return self.scored(len(predictions), rows, scores, explained, made_with={"variant": meteor.VARIANT})

@@ -66,19 +66,12 @@ class RougeL(base.CaptionMetric):
         """Score the captions; the card describes the keys."""
         candidates, theirs, rows = self.tokenized(predictions, references)
         precisions, recalls = np.zeros(len(rows)), np.zeros(len(rows))
-        details: list[dict[str, Any]] = [{} for _ in predictions]
+        details: list[dict[str, Any]] = []
         for i, (candidate, captions) in enumerate(zip(candidates, theirs, strict=True)):
             common = rouge_and_bleu.common_with(candidate, captions)
             precisions[i] = max(common) / max(1, len(candidate))
             recalls[i] = max(length / max(1, len(tokens)) for length, tokens in zip(common, captions, strict=True))
-            details[rows[i]] = {
-                "tokens": candidate,
-                "references": theirs[i],
-                "common": common,
-                "precision": precisions[i],
-                "recall": recalls[i],
-            }
-        scores = np.full(len(predictions), np.nan)
-        scores[rows] = rouge_and_bleu.coco_rouge_l(precisions, recalls)
-        extra: dict[str, Any] = {"details": details} if return_details else {}
-        return self.result(scores.tolist(), **extra)
+            parts = {"common": common, "precision": precisions[i], "recall": recalls[i]}
+            details.append({"tokens": candidate, "references": captions, **parts})
+        scores = rouge_and_bleu.coco_rouge_l(precisions, recalls)
+        return self.scored(len(predictions), rows, scores, details if return_details else None)

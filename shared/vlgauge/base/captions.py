@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
@@ -50,3 +52,32 @@ class CaptionMetric(Metric):
         rows = [row for row, captions in enumerate(references) if captions]
         candidates = [tokens(predictions[row]) for row in rows]
         return candidates, [[tokens(caption) for caption in references[row]] for row in rows], rows
+
+    def scored(
+        self,
+        n_examples: int,
+        rows: Sequence[int],
+        scores: Iterable[float],
+        details: Iterable[Mapping[str, Any]] | None,
+        *,
+        made_with: Mapping[str, Any] | None = None,
+        **extra: Any,
+    ) -> dict[str, Any]:
+        """The result, in which the examples without references are undefined.
+
+        Args:
+            n_examples: Number of examples.
+            rows: The rows that have references, as `tokenized` gave them.
+            scores: One per such row.
+            details: What explains each of these scores; None if nobody asked.
+            made_with: As for `result`.
+            **extra: As for `result`.
+        """
+        every = np.full(n_examples, np.nan)
+        every[list(rows)] = list(scores)
+        if details is not None:
+            explained: list[Mapping[str, Any]] = [{} for _ in range(n_examples)]
+            for row, own in zip(rows, details, strict=True):
+                explained[row] = own
+            extra["details"] = explained
+        return self.result(every.tolist(), made_with=made_with, **extra)
