@@ -373,3 +373,14 @@ def test_other_digits_and_levels_are_refused(capsys, option, value, message):
     with pytest.raises(SystemExit):
         main(["score", "rovist_nr", "x.csv", f"{option}{'=' if option[1] == '-' else ''}{value}"])
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("default:.* is a mean over sets of")
+def test_an_interval_of_the_metric_is_shown_as_it_is(capsys):
+    path = str(EXAMPLES / "caption_sets.jsonl")
+    words = ["score", "trm", path, "--set", "pvalue=exact", "--set", "seed=3", "--set", "distance=rouge_l"]
+    assert main([*words, "--format", "json"]) == 0
+    low, high = json.loads(capsys.readouterr().out)["trm_excess_interval"]
+    assert main(words) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("trm_excess "))
+    assert re.split("  +", row)[2:4] == [f"{low:.4f}", f"{high:.4f}"]

@@ -22,9 +22,10 @@ from vlgauge.cli.scoring import (
     shortened,
 )
 from vlgauge.media.tables import Rows, located, read_rows, take_column
-from vlgauge.results import DIGITS, to_cell, to_json, to_table
+from vlgauge.results import DIGITS, INTERVAL, to_cell, to_json, to_table
 from vlgauge.statistics import bootstrap_interval
 
+CONFIDENCE = 0.95  # of the intervals that metrics compute themselves, too
 MOST_DIGITS = 17  # more than a number has
 
 
@@ -55,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="print the number of each metric alone")
     parser.add_argument("-w", "--digits", type=digits, default=DIGITS, metavar="N", help="after the point (default: 4)")
     words = "of the intervals of means, which are of bootstrap (default: 0.95)"
-    parser.add_argument("--confidence", type=level, default=0.95, metavar="LEVEL", help=words)
+    parser.add_argument("--confidence", type=level, default=CONFIDENCE, metavar="LEVEL", help=words)
     parser.add_argument(
         "--report", metavar="FILE", help="write a page that explains the worst and the best rows (.html)"
     )
@@ -153,7 +154,7 @@ def summary(
     limit: int,
     *,
     digits: int = DIGITS,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> str:
     """The table of scores; below it means with intervals and directions, numbers of undefined examples, signatures."""
     scores = [result[f"{name}_scores"] for name, result in results.items()]
@@ -180,9 +181,13 @@ def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float) -> 
     first = (f"{name}_pvalue", f"{name}_excess")
     keys = [key for key in first if key in result]
     keys += [key for key, value in result.items() if isinstance(value, (int, float)) and key not in first]
-    means = [key for key in keys if f"{key}_scores" in result and (key != name or facts.is_mean)]
-    found = {key: bootstrap_interval(result[f"{key}_scores"], level=confidence) for key in means}
-    ends = {key: (one.low, one.high) for key, one in found.items() if one is not None}
+    ends: dict[str, Sequence[float]] = {}
+    for key in keys:
+        if confidence == CONFIDENCE and key + INTERVAL in result:
+            ends[key] = result[key + INTERVAL]  # of the metric's own seed
+        elif f"{key}_scores" in result and (key != name or facts.is_mean):
+            found = bootstrap_interval(result[f"{key}_scores"], level=confidence)
+            ends |= {} if found is None else {key: (found.low, found.high)}
     of_score = ("higher" if facts.higher_is_better else "lower", facts.score_range)
     blank = (None, None)
     return [[key, result[key], *ends.get(key, blank), *(of_score if key == name else blank)] for key in keys]
