@@ -10,12 +10,10 @@ from vlgauge.base import Metric
 from vlgauge.catalog import metric_facts, metric_names, metric_title
 from vlgauge.settings import one_of
 from vlgauge.workbench import one, table
+from vlgauge.workbench.chosen import MODEL, Chosen
 from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.inputs import EXAMPLES
 from vlgauge.workbench.scoring import PROFILES, first_config, metric_of, score
-
-# One model runs at a time, whoever asks.
-MODEL: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": 1}
 
 CSS = """
 .vlgauge-page { width: 100%; border: 0; display: block; background: transparent; color-scheme: light dark; }
@@ -42,10 +40,11 @@ def app(metric: str | None = None) -> gr.Blocks:
             config = gr.Radio([], label="Configuration", visible=False, min_width=280)
             profile = gr.Radio(list(PROFILES.items()), value="embedded", label="Profile", min_width=280)
         question = gr.Markdown()
-        with gr.Tab("Score one"):
-            fields = one.add_tab(names, config, profile, MODEL)
+        chosen = Chosen(names, config, profile)
+        with gr.Tab("Try one"):
+            fields = one.add_tab(chosen)
         with gr.Tab("Score a file"):
-            fields += table.add_tab(names, config, profile, MODEL)
+            fields += table.add_tab(chosen)
         changed = [config, question, *fields]
         page.load(_opened, names, [names, *changed], api_visibility="private")
         names.input(_chosen, names, changed, api_visibility="private")

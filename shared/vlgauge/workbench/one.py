@@ -10,6 +10,7 @@ import gradio as gr
 from vlgauge.base import Metric
 from vlgauge.base.columns import Text
 from vlgauge.settings import one_of
+from vlgauge.workbench.chosen import MODEL, Chosen
 from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.inputs import cell_of, examples_for, field_of, text_of
 from vlgauge.workbench.pages import page_of_one
@@ -19,14 +20,8 @@ TEXTS = ("predictions", "references", "styles")
 COLUMNS = ("predictions", "references", "styles", "images", "videos")
 
 
-def add_tab(metric: gr.Dropdown, config: gr.Radio, profile: gr.Radio, model: dict[str, Any]) -> list[Any]:
+def add_tab(chosen: Chosen) -> list[Any]:
     """Add what the tab shows and does.
-
-    Args:
-        metric: Which metric is chosen.
-        config: Which configuration of it.
-        profile: Which profile.
-        model: Keywords of every event that runs a model.
 
     Returns:
         What changes with the metric, in the order of `updates`.
@@ -44,8 +39,8 @@ def add_tab(metric: gr.Dropdown, config: gr.Radio, profile: gr.Radio, model: dic
         with gr.Column(min_width=280, scale=2):
             shown = gr.HTML(label="Result")
     fields = [predictions, references, styles, images, videos]
-    examples.click(filled, [metric, config, examples], fields, api_visibility="private")
-    button.click(scored, [metric, config, profile, *fields], shown, api_visibility="private", **model)
+    examples.click(filled, [chosen.metric, chosen.config, examples], fields, api_visibility="private")
+    button.click(scored, [*chosen.inputs, *fields], shown, api_visibility="private", **MODEL)
     return [examples, *fields, shown]
 
 

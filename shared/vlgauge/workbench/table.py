@@ -13,6 +13,7 @@ import gradio as gr
 from vlgauge.base import Metric
 from vlgauge.leaderboard.run_files import run_files
 from vlgauge.media.tables import PICTURED, Rows, read_rows, take_column
+from vlgauge.workbench.chosen import MODEL, Chosen
 from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.inputs import located_cell, uploads_by_name
 from vlgauge.workbench.pages import page_of_file, report_of
@@ -30,7 +31,7 @@ _TITLES = {
 NONE = "(none)"
 
 
-def add_tab(metric: gr.Dropdown, config: gr.Radio, profile: gr.Radio, model: dict[str, Any]) -> list[Any]:
+def add_tab(chosen: Chosen) -> list[Any]:
     """Add what the tab shows and does.
 
     Returns:
@@ -45,10 +46,10 @@ def add_tab(metric: gr.Dropdown, config: gr.Radio, profile: gr.Radio, model: dic
     button = gr.Button("Score the file", variant="primary")
     files = gr.File(label="Scores and report", file_count="multiple", interactive=False, visible=False)
     shown = gr.HTML(label="Scores")
-    for event in (table.upload, metric.change, config.change):
-        event(guessed, [metric, config, table], choices, api_visibility="private")
-    inputs = [metric, config, profile, table, pictures, *choices]
-    button.click(scored, inputs, [shown, files], api_visibility="private", **model)
+    for event in (table.upload, chosen.metric.change, chosen.config.change):
+        event(guessed, [chosen.metric, chosen.config, table], choices, api_visibility="private")
+    inputs = [*chosen.inputs, table, pictures, *choices]
+    button.click(scored, inputs, [shown, files], api_visibility="private", **MODEL)
     return [shown, files]
 
 

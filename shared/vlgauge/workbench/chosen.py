@@ -1,0 +1,31 @@
+"""What stands above the tabs, and what their events have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+# One model runs at a time, whoever asks.
+MODEL: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": 1}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a visitor chose for all tabs.
+
+    Attributes:
+        metric: Which metric.
+        config: Which configuration of it.
+        profile: Which profile.
+    """
+
+    metric: gr.Dropdown
+    config: gr.Radio
+    profile: gr.Radio
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The first inputs of every event that scores."""
+        return [self.metric, self.config, self.profile]
