@@ -63,6 +63,7 @@ def test_the_table_of_distances(scores, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["id", "d_hm", "d_g", "d_c", "d_r"]
     assert lines[2].split() == ["a", "0.1667", "0.2000", "0.2000", "0.1000"]
+    assert next(line for line in lines if line.startswith("d_hm_d_g ")).split()[-1] == "lower"
     assert lines[-2:] == [
         "3 stories compared, 1 of them undefined",
         f"d_hm|v:{vlgauge.__version__}|profile:paper|apply_tanh:False",

@@ -50,9 +50,16 @@ def run(data, monkeypatch, tmp_path, capsys):
 def test_random_pairs_command(run, tmp_path):
     code, out, _ = run("random-pairs", "--random", "2", "--output", str(tmp_path / "out.json"))
     assert code == 0
-    assert "groovist, 4 image sequences" in out
-    assert ["own story wins", "1.0000"] in [re.split("  +", line) for line in out.splitlines()]
+    lines = [re.split("  +", line) for line in out.splitlines()]
+    assert lines[0] == ["groovist (higher is better), 4 image sequences", "value", "95 % from", "to"]
+    assert ["own story wins", "1.0000", "1.0000", "1.0000"] in lines
     record = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    interval = record["summary"]["intervals"]["difference"]
+    assert [
+        "difference",
+        *(f"{x:.4f}" for x in (record["summary"]["difference"], interval["low"], interval["high"])),
+    ] in lines
+    assert interval["low"] < record["summary"]["difference"] < interval["high"]
     assert len(record["random"][0]) == 2
     assert record["summary"]["n"] == 4
     code, out, _ = run("random-pairs", "--random", "1", "--regions", "regions", "--noun-phrases", "phrases")
@@ -112,7 +119,7 @@ def test_stories_without_a_phrase_are_left_out_of_random_pairs(data, monkeypatch
     monkeypatch.setattr(grounding, "load_metric", lambda name, **more: load(**more))
     assert cli.main(["grounding", "random-pairs", str(tmp_path / "five.jsonl"), "--random", "2", "--no-progress"]) == 0
     out = capsys.readouterr().out
-    assert "groovist, 4 image sequences" in out
+    assert "groovist (higher is better), 4 image sequences" in out
     assert "left out for lack of a score: 1\n" in out
     assert cli.main(["grounding", "random-pairs", str(tmp_path / "one.jsonl"), "--no-progress"]) == 2
     assert "FILE must have at least 2 stories for random pairs, got 1" in capsys.readouterr().err

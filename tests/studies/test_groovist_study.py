@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from coloured_study import NAMES, coloured_stories, loader
 
+from vlgauge.statistics import bootstrap_interval
 from vlgauge.studies import groovist as study
 from vlgauge.studies.rating_agreement import agreement
 from vlgauge.text.story_idf import fit_idf
@@ -42,9 +43,12 @@ def test_best_of_the_random_ones_counts():
     assert (found.own, found.random) == (pytest.approx(0.6), pytest.approx(0.35))
     assert found.difference == pytest.approx(0.25)
     assert found.test.n_items == 2
+    assert found.intervals["difference"] == bootstrap_interval([0.6, -0.1])
+    assert found.intervals["wins"] == bootstrap_interval([1.0, 0.0])
     assert study.random_pairs([0.5, 0.5], [[0.5], [0.4]]).wins == 0.5  # no win over an equal one
     nothing = study.random_pairs([math.nan], [[1.0]])
     assert (nothing.n, math.isnan(nothing.own)) == (0, True)
+    assert set(nothing.intervals.values()) == {None}
 
 
 def test_pairs_are_scored_as_the_metric_scores_them(data):

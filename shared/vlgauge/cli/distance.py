@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vlgauge.catalog import metric_facts
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.score import row_ids
@@ -155,7 +156,8 @@ def summary(record: Mapping[str, Any], paired: PairedRows, limit: int) -> str:
     means = []
     for name, interval in record["intervals"].items():
         means.append([name, record[name], *(interval or (None, None))])
-    lines += ["", to_table(["result", "mean", "95 % from", "to"], means), ""]
+    better = "higher" if metric_facts(NAME).higher_is_better else "lower"
+    lines += ["", to_table(["result", "mean", "95 % from", "to", "better"], [[*row, better] for row in means]), ""]
     lines.append(f"{len(paired.ids)} stories compared, {record[f'{NAME}_undefined']} of them undefined")
     if paired.n_left_out:
         lines.append(f"{paired.n_left_out} stories left out, which only one side has")

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from vlgauge.catalog import metric_facts
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.scoring import load_metric, settings_by_metric
@@ -75,9 +76,19 @@ def run_random_pairs(options: argparse.Namespace) -> int:
         pairs = compared_pairs(metric, data, n_random=options.random, seed=options.seed, advance=advance)
     scores = pairs.scores()
     result = random_pairs(scores.own, scores.random, seed=options.seed)
-    rows = [("own story", result.own), (f"best of {options.random} random stories", result.random)]
-    rows += [("difference", result.difference), ("own story wins", result.wins), ("p", result.test.pvalue)]
-    print(to_table([f"{NAME}, {result.n} image sequences", "value"], rows))
+    titles = {
+        "own": "own story",
+        "random": f"best of {options.random} random stories",
+        "difference": "difference",
+        "wins": "own story wins",
+    }
+    rows: list[list[Any]] = []
+    for name, title in titles.items():
+        interval = result.intervals[name]
+        rows.append([title, getattr(result, name), *((interval.low, interval.high) if interval else (None, None))])
+    rows.append(["p of the difference", result.test.pvalue, None, None])
+    better = "higher" if metric_facts(NAME).higher_is_better else "lower"
+    print(to_table([f"{NAME} ({better} is better), {result.n} image sequences", "value", "95 % from", "to"], rows))
     _print_left_out(len(scores.own) - result.n, "a score")
     print(f"\n{scores.signature}")
     _write(options, {"summary": result, **vars(scores)})

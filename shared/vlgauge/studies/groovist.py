@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.signatures import parse_signature
-from vlgauge.statistics import PairedTest, paired_test
+from vlgauge.statistics import Interval, PairedTest, bootstrap_intervals, paired_test
 from vlgauge.text.story_idf import IdfTable
 
 N_RANDOM = 5
@@ -109,6 +109,7 @@ class RandomPairs:
         wins: Share of the image sequences whose own story scores higher than all its random ones.
         n: Number of image sequences with both scores.
         test: Paired permutation test of the difference.
+        intervals: Bootstrap interval of each of the four means, by its name; None with fewer than two sequences.
     """
 
     own: float
@@ -117,6 +118,7 @@ class RandomPairs:
     wins: float
     n: int
     test: PairedTest
+    intervals: Mapping[str, Interval | None]
 
 
 def random_stories(n_stories: int, n_random: int, seed: int) -> list[list[int]]:
@@ -198,15 +200,17 @@ def random_pairs(own: Sequence[float], random: Sequence[Sequence[float]], *, see
     Args:
         own: Score of each image sequence with its own story.
         random: Its scores with the random stories; NaN is left out.
-        seed: Of the permutation test.
+        seed: Of the permutation test and of the intervals.
     """
     best = [max((score for score in scores if not math.isnan(score)), default=math.nan) for scores in random]
     first, second = np.array(own), np.array(best)
     both = ~np.isnan(first) & ~np.isnan(second)
     first, second = first[both], second[both]
-    columns = (first, second, first - second, first > second)
-    means = [float(values.mean()) if len(first) else math.nan for values in columns]
-    return RandomPairs(means[0], means[1], means[2], means[3], len(first), paired_test(own, best, seed=seed))
+    columns = {"own": first, "random": second, "difference": first - second, "wins": (first > second).astype(float)}
+    means = {name: float(values.mean()) if len(first) else math.nan for name, values in columns.items()}
+    found = bootstrap_intervals([values.tolist() for values in columns.values()], seed=seed)
+    intervals = dict(zip(columns, found, strict=True))
+    return RandomPairs(**means, n=len(first), test=paired_test(own, best, seed=seed), intervals=intervals)
 
 
 def parts_of_data(
