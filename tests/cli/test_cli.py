@@ -264,8 +264,6 @@ def test_values_of_settings(text, value):
 
 @pytest.mark.parametrize("name", list(COMMANDS))
 def test_every_command_has_help_of_its_own(name, capsys):
-    if name == "workbench":
-        pytest.importorskip("gradio")  # it asks for its extra first
     with pytest.raises(SystemExit) as stopped:
         main([name, "--help"])
     assert stopped.value.code == 0

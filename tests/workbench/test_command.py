@@ -33,8 +33,11 @@ def test_missing_gradio_is_one_line(monkeypatch, capsys):
     monkeypatch.delattr("vlgauge.workbench", raising=False)
     assert main(["workbench"]) == 2
     assert capsys.readouterr().err == (
-        'vlgauge: error: `vlgauge.workbench` needs Gradio; run: pip install "vlgauge[workbench]"\n'
+        'vlgauge workbench: error: `vlgauge.workbench` needs Gradio; run: pip install "vlgauge[workbench]"\n'
     )
+    with pytest.raises(SystemExit) as stopped:
+        main(["workbench", "--help"])
+    assert stopped.value.code == 0
 
 
 def test_the_page_is_served_on_this_machine_until_interrupted():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from importlib import import_module
 
-from vlgauge import workbench
 from vlgauge.catalog import metric_names
 from vlgauge.settings import one_of
 
@@ -26,6 +26,8 @@ def run(options: argparse.Namespace) -> int:
         one_of("--metric", options.metric, metric_names())
     if options.port is not None and not 1 <= options.port <= MOST_PORTS:
         raise ValueError(f"--port must be a number from 1 to {MOST_PORTS}, got {options.port}")
+    # Its extra is asked for when the page is wanted, and not for --help.
+    workbench = import_module("vlgauge.workbench")
     page = workbench.app(options.metric)
     workbench.launch(page, port=options.port, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True)
     sys.stderr.write(f"the workbench is at {page.local_url}; Ctrl+C ends it\n")
