@@ -40,15 +40,25 @@ def test_missing_gradio_is_one_line(monkeypatch, capsys):
     assert stopped.value.code == 0
 
 
+# A process that a shell put into the background ignores interrupts, and so do those that it starts.
+INTERRUPTIBLE = """
+import signal, sys
+from vlgauge.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(main(["workbench", "--metric", "groovist"]))
+"""
+
+
 def test_the_page_is_served_on_this_machine_until_interrupted():
-    command = [sys.executable, "-m", "vlgauge", "workbench", "--metric", "groovist"]
     environment = {**os.environ, "NO_PROXY": "127.0.0.1,localhost", "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", INTERRUPTIBLE]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         try:
             line = next(line for line in process.stderr if "workbench is at" in line)
             (address,) = re.findall(r"http://127\.0\.0\.1:\d+/", line)
             with urllib.request.urlopen(address) as page:
                 assert b"vlgauge workbench" in page.read()
-        finally:
             process.send_signal(signal.SIGINT)
-        process.stderr.read()
+            process.communicate(timeout=60)
+        finally:
+            process.kill()
