@@ -1,5 +1,6 @@
 """`vlgauge workbench`."""
 
+import functools
 import os
 import re
 import signal
@@ -52,7 +53,9 @@ sys.exit(main(["workbench", "--metric", "groovist"]))
 def test_the_page_is_served_on_this_machine_until_interrupted():
     environment = {**os.environ, "NO_PROXY": "127.0.0.1,localhost", "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", INTERRUPTIBLE]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    # Where the tests run in the background, a shell has them ignore the signal, and the process would inherit that.
+    listen = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=listen) as process:
         try:
             line = next(line for line in process.stderr if "workbench is at" in line)
             (address,) = re.findall(r"http://127\.0\.0\.1:\d+/", line)
