@@ -41,18 +41,9 @@ def test_missing_gradio_is_one_line(monkeypatch, capsys):
     assert stopped.value.code == 0
 
 
-# A process that a shell put into the background ignores interrupts, and so do those that it starts.
-INTERRUPTIBLE = """
-import signal, sys
-from vlgauge.cli import main
-signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.exit(main(["workbench", "--metric", "groovist"]))
-"""
-
-
 def test_the_page_is_served_on_this_machine_until_interrupted():
     environment = {**os.environ, "NO_PROXY": "127.0.0.1,localhost", "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", INTERRUPTIBLE]
+    command = [sys.executable, "-m", "vlgauge", "workbench", "--metric", "groovist"]
     # Where the tests run in the background, a shell has them ignore the signal, and the process would inherit that.
     listen = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=listen) as process:
