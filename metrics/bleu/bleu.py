@@ -1,5 +1,6 @@
 """BLEU: how many n-grams of the captions do their references have too?"""
 
+import math
 from typing import Any
 
 import evaluate
@@ -35,6 +36,8 @@ Returns:
     bleu: BLEU-4 of the corpus, in [0, 1], higher is better; not the mean of the scores.
     bleu_1, bleu_2, bleu_3, bleu_4: BLEU of the corpus with n-grams of up to so many tokens.
     bleu_scores: BLEU-4 of each caption alone, without smoothing; NaN for an empty list of references.
+    bleu_matches_1, ..., bleu_matches_4, bleu_length, bleu_closest: counts of each caption, of which BLEU is made:
+        n-grams that a reference has, tokens, and tokens of the nearest reference; NaN as its score.
     bleu_undefined: number of those, which the corpus is without.
     bleu_signature: how the numbers were made.
 
@@ -82,6 +85,11 @@ class Bleu(base.CaptionMetric):
             }
             for i in range(len(rows))
         )
-        orders = {str(order): value for order, value in enumerate(corpus.tolist(), 1)}
-        result = self.scored(len(predictions), rows, scores, details if return_details else None, **orders)
+        extra: dict[str, Any] = {str(order): value for order, value in enumerate(corpus.tolist(), 1)}
+        for name, column in zip(rouge_and_bleu.COUNT_COLUMNS, counts.columns(), strict=True):
+            every: list[float] = [math.nan] * len(predictions)
+            for row, count in zip(rows, column.astype(int).tolist(), strict=True):
+                every[row] = count
+            extra[name] = every
+        result = self.scored(len(predictions), rows, scores, details if return_details else None, **extra)
         return result | {self.name: float(corpus[-1])}

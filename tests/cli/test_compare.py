@@ -63,6 +63,25 @@ def test_scores_of_every_form_compare_as_predictions_do(files, capsys, ending):
     assert compared(capsys, "rovist_nr", f"plain-scores.{ending}", "same.jsonl", *names) == expected
 
 
+@pytest.mark.parametrize("ending", ["json", "csv", "jsonl", "parquet"])
+def test_scores_of_bleu_keep_what_it_is_made_of(tmp_path, monkeypatch, capsys, ending):
+    monkeypatch.chdir(tmp_path)
+    captions = {"a": ["a dog runs on the grass", "two cats", "a hat"], "b": ["a dog", "two red cats sleep here", "a"]}
+    for name, own in captions.items():
+        references = [["a dog runs on the lawn"], ["two red cats sleep"], []]
+        rows = [{"id": i, "predictions": text, "references": references[i]} for i, text in enumerate(own)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        assert main(["score", "bleu", f"{name}.jsonl", "--output", f"{name}-scores.{ending}"]) == 0
+    out = capsys.readouterr().out
+    # The table has the interval of the corpus.
+    values = dict(line.split(maxsplit=1) for line in out.splitlines() if line.startswith("bleu "))
+    assert [len(value.split()) for value in values.values()] == [6]
+    expected = compared(capsys, "bleu", "a.jsonl", "b.jsonl", "--names", "a,b")
+    (metric,) = expected["metrics"]
+    assert (metric["value"], [one["n"] for one in metric["systems"]]) == ("corpus", [2, 2])
+    assert compared(capsys, "bleu", f"a-scores.{ending}", f"b-scores.{ending}", "--names", "a,b") == expected
+
+
 def test_the_text_names_the_better_system_and_shows_the_rows(files, capsys):
     assert main(["compare", "rovist_nr", "plain.jsonl", "same.jsonl", "--level", "0.5", "--rows-that-differ", "2"]) == 0
     out = capsys.readouterr().out
@@ -100,7 +119,7 @@ def test_lower_is_better_is_told_the_right_way_round(tmp_path, monkeypatch, caps
         out = capsys.readouterr().out
         assert ("$\\downarrow$" if form == "latex" else "↓") in out
         best = {
-            "text": "near    0",
+            "text": "near    * 0",
             "markdown": "| near | **0",
             "latex": "near & \\textbf{0",
             "html": "<td>near</td><td style",

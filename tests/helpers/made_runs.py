@@ -2,6 +2,8 @@
 
 import numpy as np
 
+import vlgauge
+
 
 def made_run(scores, metric="rovist_nr", ids=None, profile="paper", **more):
     """The scores of one system by one metric."""
@@ -19,3 +21,9 @@ def three_systems(metric="rovist_nr", rows=40, seed=0):
     base = rng.normal(size=rows)
     shifts = {"high": 1.0, "low": 0.0, "low too": 0.01}
     return {name: made_run(base + shift + 0.3 * rng.normal(size=rows), metric) for name, shift in shifts.items()}
+
+
+def bleu_run(captions, references, ids=None):
+    """The scores of some captions by BLEU, with the counts of which it is made."""
+    result = vlgauge.load("bleu", keep_in_memory=True).compute(predictions=captions, references=references)
+    return {"ids": list(range(len(captions))) if ids is None else list(ids), **result}

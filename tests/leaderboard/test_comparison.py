@@ -5,8 +5,10 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-from made_runs import made_run, three_systems
+from coco_captions import random_examples
+from made_runs import bleu_run, made_run, three_systems
 
+from vlgauge.corpus_values import corpus_interval
 from vlgauge.leaderboard import compare, rank_groups, rows_that_differ
 
 NAN = math.nan
@@ -236,6 +238,85 @@ def test_unknown_sizes_without_the_excess_warn():
         assert only(compare({"a": sets([1, 2]), "b": sets([3, 2])}, ["trm"])).value == "score"
 
 
+# -- BLEU, of which counts are added ----------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def by_bleu():
+    """Two systems that differ, one that is as good as the first, and what they said of."""
+    captions, references = random_examples(30, 5)
+    rng = np.random.default_rng(5)
+
+    def said(share):
+        return [own[0] if rng.random() < share else other for own, other in zip(references, captions, strict=True)]
+
+    texts = {"good": said(0.9), "as good": said(0.9), "bad": said(0.3)}
+    return {name: bleu_run(own, references) for name, own in texts.items()}
+
+
+def test_bleu_is_that_of_the_corpus(by_bleu):
+    compared = only(compare(by_bleu, ["bleu"], resamples=500))
+    assert compared.value == "corpus"
+    assert {one.name: one.value for one in compared.systems} == {
+        name: pytest.approx(run["bleu"], rel=1e-12) for name, run in by_bleu.items()
+    }
+    assert [one.groups for one in compared.systems] == [(1,), (1,), (2,)]
+    for one in compared.systems:
+        interval = corpus_interval("bleu", by_bleu[one.name], resamples=500)
+        assert (one.low, one.high) == pytest.approx((interval.low, interval.high), rel=1e-12)
+        assert one.low < one.value < one.high
+    for pair in compared.pairs:
+        values = [by_bleu[name]["bleu"] for name in (pair.first, pair.second)]
+        assert pair.difference == pytest.approx(values[0] - values[1], rel=1e-9)
+        scores = [by_bleu[name]["bleu_scores"] for name in (pair.first, pair.second)]
+        assert pair.wins == sum(a > b * (1 + 1e-9) for a, b in zip(*scores, strict=True))
+    assert [pair.better for pair in compared.pairs] == [None, "good", "as good"]
+
+
+def test_swapping_the_systems_mirrors_bleu(by_bleu):
+    runs = {name: by_bleu[name] for name in ("good", "bad")}
+    one, two = (the_pair(own, "bleu", resamples=300) for own in (runs, dict(reversed(runs.items()))))
+    assert (one.difference, one.low, one.high) == pytest.approx((-two.difference, -two.high, -two.low), rel=1e-12)
+    assert (one.pvalue, one.wins, one.losses, one.better) == (two.pvalue, two.losses, two.wins, two.better)
+
+
+def test_rows_of_bleu_are_joined_by_id_and_drawn_in_groups(by_bleu):
+    turned = {key: own[::-1] if isinstance(own, list) else own for key, own in by_bleu["bad"].items()}
+    runs = {"good": by_bleu["good"], "bad": by_bleu["bad"]}
+    groups = {str(row): row // 3 for row in range(30)}
+    expected = compare(runs, ["bleu"], groups=groups, resamples=300)
+    assert compare(runs | {"bad": turned}, ["bleu"], groups=groups, resamples=300) == expected
+    (pair,), alone = only(expected).pairs, the_pair(runs, "bleu", resamples=300)
+    assert (pair.difference, expected.n_groups) == (alone.difference, 10)
+    assert (pair.low, pair.high) != (alone.low, alone.high)
+
+
+def test_bleu_beside_means_is_each_alone(by_bleu):
+    runs = {name: own | made_run(own["bleu_scores"]) for name, own in by_bleu.items()}
+    both = compare(runs, ["bleu", "rovist_nr"], resamples=300).metrics
+    for compared in both:
+        assert compared == only(compare(runs, [compared.metric], resamples=300))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"bleu_length": None}, r"`runs\['b'\]` must have the counts of bleu, lacks bleu_length; score again"),
+        ({"bleu_length": [2]}, "must have one count per score, got another number of bleu_length"),
+        ({"bleu_length": [2, "x"]}, r"must have numbers in bleu_length, got \[2, 'x'\]"),
+        ({"bleu_length": 3}, "must have numbers in bleu_length, got 3"),
+        ({"bleu_length": [6, 9]}, "the scores of bleu, row 1 has the score 1 and bleu_matches_1 6, .* score again"),
+        ({"bleu_length": [6, NAN]}, "give the scores of bleu, row 1 has the score 1 and .*bleu_length nan"),
+        ({"bleu_scores": [1.0, NAN]}, "give the scores of bleu, row 1 has the score nan and"),
+    ],
+)
+def test_counts_that_are_not_those_of_the_scores_are_refused(change, message):
+    captions = ["a dog runs on the grass"] * 2
+    runs = {name: bleu_run(captions, captions) for name in "ab"}
+    for key, value in change.items():
+        runs["b"] = {name: own for name, own in runs["b"].items() if name != key} | ({key: value} if value else {})
+    with pytest.raises(ValueError, match=message):
+        compare(runs, ["bleu"])
+
+
 # -- What is refused --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("runs", "options", "message"),
@@ -345,11 +426,3 @@ def test_coverage_of_both_intervals():
         of_means.append(system.low <= 1.0 <= system.high)
     assert np.mean(of_means) == pytest.approx(0.95, abs=0.02)
     assert np.mean(of_differences) == pytest.approx(0.95, abs=0.02)
-
-
-def test_a_metric_that_is_no_mean_is_refused():
-    runs = {name: made_run([0.0, 1.0], metric="bleu") for name in "ab"}
-    with pytest.raises(
-        ValueError, match="`metrics` must be means of the scores of rows, got bleu, which adds the count"
-    ):
-        compare(runs, ["bleu"])

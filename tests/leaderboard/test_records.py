@@ -3,9 +3,11 @@ import json
 import math
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
-from made_runs import made_run
+from made_runs import bleu_run, made_run
 
+from vlgauge.corpus_values import corpus_interval
 from vlgauge.leaderboard import Dataset, Model, Source, append_records, read_records, record_of
 from vlgauge.statistics import bootstrap_interval
 
@@ -157,7 +159,11 @@ def test_what_no_record_can_hold_is_refused_at_once(options):
         record(**options)
 
 
-def test_a_number_that_is_no_mean_is_recorded_as_it_is():
-    result = made_run([0.0, 1.0], metric="bleu") | {"bleu": 0.3}
+def test_bleu_is_recorded_as_that_of_the_corpus_with_its_interval():
+    result = bleu_run(["a dog runs on the grass", "two cats", "a cat"], ["a dog runs on the grass", "two red cats", []])
     found = record_of(result, "bleu", MODEL, DATASET, date="2026-11-20")
-    assert (found.value, found.ci) == (0.3, None)
+    assert (found.value, found.n, found.undefined) == (result["bleu"], 2, 1)
+    assert found.value != pytest.approx(np.nanmean(result["bleu_scores"]), abs=0.01)
+    interval = corpus_interval("bleu", result)
+    assert (found.ci.low, found.ci.high) == (interval.low, interval.high)
+    assert found.ci.low < found.value < found.ci.high

@@ -1,5 +1,5 @@
 import pytest
-from made_runs import made_run, three_systems
+from made_runs import bleu_run, made_run, three_systems
 
 from vlgauge.leaderboard import compare
 from vlgauge.leaderboard.table import Cell, Table, differences_table, pairs_table, pvalue_text, render, systems_table
@@ -44,6 +44,44 @@ def test_the_first_group_is_bold_and_arrows_point_to_the_better_scores(compariso
     assert {row[0].text: row[1].bold for row in table.rows} == {"low": True, "low too": True, "high": False}
     assert [row[2].text for row in table.rows] == ["1", "1", "2"]
     assert [line.startswith("d_hm|") for line in table.notes] == [False, False, True]
+
+
+def test_text_marks_the_first_group_with_a_star(comparison):
+    table = systems_table(comparison)
+    lines = render(table, "text").splitlines()
+    assert ["* " in line for line in lines[2:5]] == [True, True, False]
+    assert lines[6] == "*: the first group"
+    assert len({len(line) for line in lines[:5]}) == 1
+    for form, begin in (("markdown", "bold: "), ("latex", "% bold: "), ("html", "<p>bold: ")):
+        assert f"{begin}the first group" in render(table, form)
+        assert "* " not in render(table, form).replace("**", "")
+    assert "* " not in render(pairs_table(comparison), "text")
+
+
+@pytest.mark.parametrize(
+    ("metrics", "notes"),
+    [
+        (["bleu"], ("Values of the corpus with 95 %", "not told apart by tests that swap rows (")),
+        (
+            ["rovist_nr", "bleu"],
+            (
+                "Means, for bleu the value of the corpus, with 95 %",
+                "by paired sign-flip tests, for bleu tests that swap rows (",
+            ),
+        ),
+    ],
+)
+def test_what_adds_counts_is_told(metrics, notes):
+    references = ["a dog runs on the grass", "two cats sleep"]
+    said = {"a": references, "b": ["", ""]}
+    runs = {name: bleu_run(own, references) | made_run([1, 2]) for name, own in said.items()}
+    table = compare(runs, metrics)
+    told = systems_table(table).notes
+    assert told[0].startswith(notes[0])
+    assert notes[1] in told[1]
+    assert pairs_table(table).notes == [
+        "bleu: wins, losses and ties are of the scores of single rows, the rest is of the corpus."
+    ]
 
 
 def test_groups_that_are_drawn_whole_are_told():

@@ -21,9 +21,9 @@ from vlgauge.cli.scoring import (
     settings_by_metric,
     shortened,
 )
+from vlgauge.corpus_values import corpus_interval
 from vlgauge.media.tables import Rows, located, read_rows, take_column
 from vlgauge.results import DIGITS, INTERVAL, to_cell, to_json, to_table
-from vlgauge.statistics import bootstrap_interval
 
 CONFIDENCE = 0.95  # of the intervals that metrics compute themselves, too
 MOST_DIGITS = 17  # more than a number has
@@ -55,7 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="FILE", help=f"write the result, as {', '.join(RESULT_ENDINGS)}")
     parser.add_argument("-q", "--quiet", action="store_true", help="print the number of each metric alone")
     parser.add_argument("-w", "--digits", type=digits, default=DIGITS, metavar="N", help="after the point (default: 4)")
-    words = "of the intervals of means, which are of bootstrap (default: 0.95)"
+    words = "of the intervals, which are of bootstrap (default: 0.95)"
     parser.add_argument("--confidence", type=level, default=CONFIDENCE, metavar="LEVEL", help=words)
     parser.add_argument(
         "--report", metavar="FILE", help="write a page that explains the worst and the best rows (.html)"
@@ -156,7 +156,7 @@ def summary(
     digits: int = DIGITS,
     confidence: float = CONFIDENCE,
 ) -> str:
-    """The table of scores; below it means with intervals and directions, numbers of undefined examples, signatures."""
+    """The table of scores; below it numbers of the whole with intervals and directions, signatures."""
     scores = [result[f"{name}_scores"] for name, result in results.items()]
     shown = len(ids) if limit <= 0 else min(limit, len(ids))
     rows = [[ids[i], *(column[i] for column in scores), shortened(texts[i])] for i in range(shown)]
@@ -173,7 +173,7 @@ def summary(
 
 
 def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float) -> list[list[Any]]:
-    """Names and values of the numbers of a result, both ends of the interval of a mean, its direction and range.
+    """Names and values of the numbers of a result, both ends of an interval, its direction and range.
 
     What tests the corpus leads: its p-value, then how large the effect is.
     """
@@ -185,8 +185,8 @@ def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float) -> 
     for key in keys:
         if confidence == CONFIDENCE and key + INTERVAL in result:
             ends[key] = result[key + INTERVAL]  # of the metric's own seed
-        elif f"{key}_scores" in result and (key != name or facts.is_mean):
-            found = bootstrap_interval(result[f"{key}_scores"], level=confidence)
+        elif f"{key}_scores" in result:
+            found = corpus_interval(key, result, level=confidence)
             ends |= {} if found is None else {key: (found.low, found.high)}
     of_score = ("higher" if facts.higher_is_better else "lower", facts.score_range)
     blank = (None, None)

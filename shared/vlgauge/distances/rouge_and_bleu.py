@@ -14,6 +14,9 @@ from vlgauge.text.ngrams import Ints, lengths_of, vocabulary_and_ngrams
 
 Floats = npt.NDArray[np.float64]
 
+# The counts of a caption, which are all that its BLEU, and with those of others the BLEU of a corpus, depends on.
+COUNT_COLUMNS = (*(f"matches_{order}" for order in ORDERS), "length", "closest")
+
 BETA = 1.2  # of ROUGE-L: how much more recall counts than precision
 
 
@@ -102,6 +105,31 @@ class BleuCounts:
     def total(self) -> BleuCounts:
         """The counts of all examples together, without the leading axis."""
         return BleuCounts(*(getattr(self, name).sum(axis=0) for name in ("matches", "guesses", "length", "closest")))
+
+    def columns(self) -> list[Floats]:
+        """The columns of `COUNT_COLUMNS`, shape ``(E,)`` each; how many n-grams a caption has, its length tells."""
+        return [*self.matches.T, self.length, self.closest]
+
+
+def counts_of_columns(columns: Floats) -> Floats:
+    """What is added up over a corpus: matches and guesses of the four orders, length, closest.
+
+    Args:
+        columns: Shape ``(E, 6)``, in the order of `COUNT_COLUMNS`.
+
+    Returns:
+        Shape ``(E, 10)``.
+    """
+    length = columns[:, len(ORDERS)]
+    guesses = np.maximum(length[:, None] - np.arange(len(ORDERS)), 0.0)
+    return np.concatenate([columns[:, : len(ORDERS)], guesses, columns[:, len(ORDERS) :]], axis=1)
+
+
+def summed_bleu_4(counts: Floats) -> Floats:
+    """BLEU-4 of counts of the shape ``(..., 10)`` as `counts_of_columns` makes them, or of sums of them."""
+    matches, guesses, (length, closest) = counts[..., :4], counts[..., 4:8], np.moveaxis(counts[..., 8:], -1, 0)
+    found: Floats = coco_bleu(BleuCounts(matches, guesses, length, closest))[..., -1]
+    return found
 
 
 def bleu_counts(candidates: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]) -> BleuCounts:

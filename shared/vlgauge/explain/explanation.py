@@ -13,10 +13,11 @@ from markupsafe import Markup, escape
 
 import vlgauge
 from vlgauge.catalog import metric_facts
+from vlgauge.corpus_values import corpus_interval
 from vlgauge.results import mean_of_defined
 from vlgauge.settings import whole_number
 from vlgauge.signatures import parse_signature
-from vlgauge.statistics import Interval, bootstrap_interval
+from vlgauge.statistics import Interval
 
 from .pages import fragment, number
 from .plots import Axis, dots, histogram, percent
@@ -172,9 +173,8 @@ class Explanation(ABC):
 
     @cached_property
     def interval(self) -> Interval | None:
-        """Of the mean; None for fewer than two scores, or where the number of the metric is no mean."""
-        defined = len(self.scores) - sum(map(math.isnan, self.scores))
-        return bootstrap_interval(self.scores) if defined > 1 and self.facts.is_mean else None
+        """Of the number of the whole; None for fewer than two scores."""
+        return corpus_interval(self.name, self.result)
 
     def summary(self) -> Markup:
         """The scores as a whole: mean with interval, distribution, how to read them, signature."""

@@ -6,9 +6,9 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from vlgauge.catalog import metric_facts
+from vlgauge.corpus_values import COUNTED, corpus_counts
 from vlgauge.leaderboard.joined_runs import (
     common_signature,
     compared_value,
@@ -17,12 +17,9 @@ from vlgauge.leaderboard.joined_runs import (
     scores_in_order,
 )
 from vlgauge.leaderboard.runs import Run
-from vlgauge.results import mean_of_defined
+from vlgauge.leaderboard.tested_systems import Drawn, Scores, Tested
 from vlgauge.settings import nearest
-from vlgauge.statistics import Interval, PairedTest, bootstrap_intervals, holm, paired_tests
-
-Scores: TypeAlias = Mapping[str, Sequence[float]]
-"""By name of the system, in the order of the rows."""
+from vlgauge.statistics import Interval, holm
 
 # Scores this close, relative to the larger one, tie: rounding parts what is equal by much less.
 _TIE = 1e-9
@@ -34,7 +31,7 @@ class System:
 
     Attributes:
         name: Of the system.
-        value: Mean over the rows that it defines.
+        value: Mean over the rows that it defines, or for BLEU the value of their added counts.
         low: Lower end of the interval; None with fewer than two rows or groups of rows.
         high: Upper end.
         n: Number of the defined rows.
@@ -58,12 +55,13 @@ class Pair:
     Attributes:
         first: Name of a system.
         second: Name of another.
-        difference: Mean of first - second over the rows that both define.
+        difference: Mean of first - second over the rows that both define, or for BLEU first - second of their added
+            counts.
         low: Lower end of its paired bootstrap interval; None with fewer than two rows or groups of rows.
         high: Upper end.
-        pvalue: Of the sign-flip test.
+        pvalue: Of the sign-flip test, or for BLEU of the test that swaps rows.
         adjusted_pvalue: The same by Holm's correction for all pairs that were tested.
-        wins: Number of rows in which the first system is better.
+        wins: Number of rows in which the first system is better, by the scores of the rows.
         losses: Number of rows in which the second is.
         ties: Number of the others.
         n: Number of rows that both define.
@@ -92,7 +90,7 @@ class MetricComparison:
 
     Attributes:
         metric: Name of the metric.
-        value: What is compared: "score", or "excess" over the null mean.
+        value: What is compared: "score", "excess" over the null mean, or "corpus" where counts of all rows are added.
         higher_is_better: Direction.
         signature: How the scores of every system were made.
         systems: From the best to the worst.
@@ -145,7 +143,8 @@ def compare(
     """Compare systems on the same rows, metric by metric.
 
     Differences have paired bootstrap intervals and sign-flip tests, corrected by Holm for the pairs of a metric that
-    are tested. Rank groups come from all pairs, whatever the baseline. Sets of captions of unequal sizes are compared
+    are tested. BLEU adds the counts of rows, with which the intervals are drawn, and which the tests swap between two
+    systems. Rank groups come from all pairs, whatever the baseline. Sets of captions of unequal sizes are compared
     by the excess of the score over its null mean, for which they must be scored with ``pvalue``.
 
     Args:
@@ -163,19 +162,14 @@ def compare(
         The comparison.
 
     Raises:
-        ValueError: If a metric is no mean of the scores of rows, there are fewer than two systems, their ids or
-            signatures differ, a score is missing or infinite, a system has none that is defined, or a name, a label or
-            a number is wrong.
+        ValueError: If there are fewer than two systems, their ids or signatures differ, a score is missing or
+            infinite, counts of BLEU are missing or do not give its scores, a system has no row that is defined, or a
+            name, a label or a number is wrong.
     """
     if len(runs) < 2:
         raise ValueError(f"`runs` must have at least two systems, got {len(runs)}")
     if baseline is not None and baseline not in runs:
         raise ValueError(f"`baseline` must be one of the systems, got {baseline!r}; {nearest(baseline, runs)}")
-    if others := [metric for metric in metrics if not metric_facts(metric).is_mean]:
-        raise ValueError(
-            f"`metrics` must be means of the scores of rows, got {', '.join(others)}, which adds the counts of all "
-            "rows before it divides; leave it out"
-        )
     keys, orders = joined_rows(runs)
     labels = None if groups is None else labels_in_order(groups, keys)
     signatures = [common_signature(metric, runs) for metric in metrics]
@@ -184,17 +178,24 @@ def compare(
         {name: scores_in_order(metric, kind, name, run, orders[name], len(keys)) for name, run in runs.items()}
         for metric, kind in zip(metrics, kinds, strict=True)
     ]
+    counts = [
+        {name: corpus_counts(metric, run, f"runs[{name!r}]")[orders[name]] for name, run in runs.items()}
+        if metric in COUNTED
+        else None
+        for metric in metrics
+    ]
     names = [(b, a) if a == baseline else (a, b) for a, b in itertools.combinations(runs, 2)]
-    drawn = _Drawn(labels, level, resamples, seed)
+    drawn = Drawn(names, labels, level, resamples, seed)
+    means = [own for own, added in zip(scores, counts, strict=True) if added is None]
+    of_means = iter(drawn.means(means) if means else ())
     compared = []
-    for metric, kind, signature, own, tested in zip(
-        metrics, kinds, signatures, scores, drawn.tested(scores, names), strict=True
-    ):
+    for metric, kind, signature, own, added in zip(metrics, kinds, signatures, scores, counts, strict=True):
+        tested = next(of_means) if added is None else drawn.counted(added, COUNTED[metric].value)
         higher = metric_facts(metric).higher_is_better
         every = _pairs(own, tested, names, higher, 1 - level)
         with_baseline = [pair for pair in names if pair[1] == baseline]
         pairs = every if baseline is None else _pairs(own, tested, with_baseline, higher, 1 - level)
-        systems = _systems(own, tested.intervals, every, higher)
+        systems = _systems(own, tested, every, higher)
         compared.append(MetricComparison(metric, kind, higher, signature, systems, pairs, own))
     n_groups = None if labels is None else len(set(labels))
     return Comparison(tuple(keys), baseline, level, resamples, seed, n_groups, tuple(compared))
@@ -213,46 +214,8 @@ def rows_that_differ(compared: MetricComparison, pair: Pair, limit: int) -> list
     return sorted(differences, key=lambda row: -differences[row])[:limit]
 
 
-@dataclass(frozen=True)
-class _Tested:
-    """Intervals and tests of one metric.
-
-    Attributes:
-        intervals: Of the mean of each system.
-        pairs: Of each pair of systems, first minus second, the test and the interval.
-    """
-
-    intervals: Mapping[str, Interval | None]
-    pairs: Mapping[tuple[str, str], tuple[PairedTest, Interval | None]]
-
-
-@dataclass(frozen=True)
-class _Drawn:
-    """How rows are drawn."""
-
-    groups: Sequence[object] | None
-    level: float
-    resamples: int
-    seed: int
-
-    def tested(self, scores: Sequence[Scores], names: Sequence[tuple[str, str]]) -> list[_Tested]:
-        """Intervals and tests of every metric; in one call each, which draws the samples once."""
-        both = [(own[first], own[second]) for own in scores for first, second in names]
-        tests = paired_tests(both, resamples=self.resamples, seed=self.seed, groups=self.groups)
-        columns = [column for own in scores for column in own.values()]
-        columns += [tuple(a - b for a, b in zip(first, second, strict=True)) for first, second in both]
-        ends = bootstrap_intervals(
-            columns, level=self.level, resamples=self.resamples, seed=self.seed, groups=self.groups
-        )
-        of_systems, of_pairs = iter(ends), zip(tests, ends[len(columns) - len(both) :], strict=True)
-        return [
-            _Tested({name: next(of_systems) for name in own}, {pair: next(of_pairs) for pair in names})
-            for own in scores
-        ]
-
-
 def _pairs(
-    scores: Scores, tested: _Tested, names: Sequence[tuple[str, str]], higher_is_better: bool, alpha: float
+    scores: Scores, tested: Tested, names: Sequence[tuple[str, str]], higher_is_better: bool, alpha: float
 ) -> tuple[Pair, ...]:
     """The pairs of some names, corrected for their number."""
     pairs = []
@@ -294,22 +257,17 @@ def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
     return (None, None) if interval is None else (interval.low, interval.high)
 
 
-def _systems(
-    scores: Scores,
-    intervals: Mapping[str, Interval | None],
-    pairs: Sequence[Pair],
-    higher_is_better: bool,
-) -> tuple[System, ...]:
+def _systems(scores: Scores, tested: Tested, pairs: Sequence[Pair], higher_is_better: bool) -> tuple[System, ...]:
     """The systems from the best to the worst."""
-    means = {name: mean_of_defined(own) for name, own in scores.items()}
-    ranked = sorted(means, key=lambda name: -means[name] if higher_is_better else means[name])
+    values = tested.values
+    ranked = sorted(values, key=lambda name: -values[name] if higher_is_better else values[name])
     groups = rank_groups(ranked, [(pair.first, pair.second) for pair in pairs if pair.better is not None])
     systems = []
     for name in ranked:
         undefined = sum(map(math.isnan, scores[name]))
         mine = tuple(number for number, members in enumerate(groups, 1) if name in members)
         counts = len(scores[name]) - undefined, undefined
-        systems.append(System(name, means[name], *_ends(intervals[name]), *counts, mine))
+        systems.append(System(name, values[name], *_ends(tested.intervals[name]), *counts, mine))
     return tuple(systems)
 
 

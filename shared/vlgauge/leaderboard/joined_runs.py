@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from vlgauge.catalog import metric_facts
+from vlgauge.corpus_values import COUNTED
 from vlgauge.leaderboard.runs import Run, numbers, row_keys
 from vlgauge.settings import shown, warn
 from vlgauge.signatures import parse_signature
@@ -83,11 +84,15 @@ def common_signature(metric: str, runs: Mapping[str, Run]) -> str:
 
 
 def compared_value(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]]) -> str:
-    """What is compared: "score", or "excess" where sets of captions have unequal sizes or nobody knows.
+    """What is compared: "corpus" where counts are added, "excess" for sets of captions of unequal or unknown sizes.
+
+    All else is "score".
 
     Raises:
         ValueError: If the excess is wanted and not there.
     """
+    if metric in COUNTED:
+        return "corpus"
     if not metric_facts(metric).compares_sets:
         return "score"
     sizes = [
@@ -116,7 +121,7 @@ def scores_in_order(
 
     Args:
         metric: Name of the metric.
-        kind: "score" or "excess".
+        kind: What `compared_value` says.
         name: Of the system.
         run: Its run.
         order: Index of each row among those of the run.
@@ -125,7 +130,7 @@ def scores_in_order(
     Raises:
         ValueError: If they are missing, infinite, or undefined in every row.
     """
-    key = f"{metric}_scores" if kind == "score" else f"{metric}_excess_scores"
+    key = f"{metric}_excess_scores" if kind == "excess" else f"{metric}_scores"
     if key not in run:
         raise ValueError(f"`runs` must have {key} for every system, {name} has none")
     own = numbers(f"{key} of {name}", run[key], row_keys(run["ids"]))

@@ -102,9 +102,9 @@ class Record:
         metric: Name of the metric.
         title: The same for people.
         version: Of this package.
-        value: Mean over the defined examples.
+        value: Mean over the defined examples, or for BLEU the value of their added counts.
         ci: Its interval, None where it has none.
-        n: Number of the examples that the value is the mean of.
+        n: Number of the examples that the value is of.
         undefined: Number of those that have no score.
         higher_is_better: Direction.
         profile: "paper" or "embedded".

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vlgauge.corpus_values import COUNTED
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.table import ARROWS, Cell, Table, mean_text, render
 
@@ -78,8 +79,18 @@ def records_table(records: Sequence[Record], *, by: str | None = None, split_sig
     dates = sorted({record.date for record in records})
     told = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     intervals = sorted({f"{100 * record.ci.level:g} %" for record in records if record.ci})
-    what = f"Means with {' or '.join(intervals)} intervals, " if intervals else "Means, "
+    what = f"{_kind(records)} with {' or '.join(intervals)} intervals, " if intervals else f"{_kind(records)}, "
     return Table([*header, "n"], lines, caption, [f"{what}{told}.", *notes])
+
+
+def _kind(records: Sequence[Record]) -> str:
+    """What the values of a table are."""
+    added = list(dict.fromkeys(record.title for record in records if record.metric in COUNTED))
+    if not added:
+        return "Means"
+    if all(record.metric in COUNTED for record in records):
+        return "Values of the corpus"
+    return f"Means, for {' and '.join(added)} the value of the corpus,"
 
 
 def _row(record: Record) -> tuple[str, str | None]:

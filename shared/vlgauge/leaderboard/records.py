@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,11 @@ from typing import Any
 from filelock import FileLock
 
 from vlgauge.catalog import metric_facts, metric_title
+from vlgauge.corpus_values import corpus_interval, corpus_value
 from vlgauge.files import decoded, parse_json, read_bytes
 from vlgauge.leaderboard.record import Confidence, Dataset, Key, Model, NoRecord, Record, Source, parse_record
 from vlgauge.leaderboard.runs import numbers, row_keys
-from vlgauge.results import mean_of_defined
 from vlgauge.signatures import parse_signature
-from vlgauge.statistics import bootstrap_interval
 from vlgauge.writing import write
 
 FILE = "FILE"
@@ -50,9 +49,8 @@ def record_of(
     """
     cells = result[f"{metric}_scores"]
     scores = numbers(f"{metric}_scores", cells, row_keys(range(len(cells))))
-    undefined, is_mean = sum(map(math.isnan, scores)), metric_facts(metric).is_mean
-    value = mean_of_defined(scores) if is_mean else float(result[metric])
-    if math.isnan(value):
+    undefined = sum(map(math.isnan, scores))
+    if undefined == len(scores):
         raise ValueError(f"`{metric}_scores` must be defined for at least one example to be recorded, got NaN for all")
     signature = str(result[f"{metric}_signature"])
     fields = parse_signature(signature)[1]
@@ -60,8 +58,8 @@ def record_of(
         metric=metric,
         title=metric_title(metric),
         version=fields.get("v", ""),
-        value=value,
-        ci=_interval(scores) if is_mean else None,
+        value=corpus_value(metric, result),
+        ci=_interval(metric, result),
         n=len(scores) - undefined,
         undefined=undefined,
         higher_is_better=metric_facts(metric).higher_is_better,
@@ -76,8 +74,8 @@ def record_of(
     return parse_record(json.loads(record.line()))
 
 
-def _interval(scores: Sequence[float]) -> Confidence | None:
-    found = bootstrap_interval(scores)
+def _interval(metric: str, result: Mapping[str, Any]) -> Confidence | None:
+    found = corpus_interval(metric, result)
     if found is None:
         return None
     return Confidence(found.low, found.high, found.level, "bootstrap", found.resamples, found.seed)

@@ -38,12 +38,15 @@ class Table:
         rows: Cells of each row.
         caption: Line above it, if there is one.
         notes: Lines below it.
+        bold: What the bold cells are, told below it; a form without bold marks them with a star. Without it they tell
+            nothing that the words do not.
     """
 
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     caption: str = ""
     notes: Sequence[str] = ()
+    bold: str = ""
 
 
 def systems_table(comparison: Comparison) -> Table:
@@ -63,7 +66,7 @@ def systems_table(comparison: Comparison) -> Table:
             cells += [Cell(mean_text(system.value, system.low, system.high), best, right=True)]
             cells += [Cell(groups_text(system), right=True)]
         rows.append([*cells, Cell(counts_text(first.n, first.undefined), right=True)])
-    return Table([*header, "n"], rows, notes=_notes(comparison))
+    return Table([*header, "n"], rows, notes=_notes(comparison), bold="the first group")
 
 
 def pairs_table(comparison: Comparison) -> Table:
@@ -74,7 +77,12 @@ def pairs_table(comparison: Comparison) -> Table:
         for compared in comparison.metrics
         for pair in compared.pairs
     ]
-    return Table(header, rows)
+    notes = [
+        f"{compared.metric}: wins, losses and ties are of the scores of single rows, the rest is of the corpus."
+        for compared in comparison.metrics
+        if compared.value == "corpus"
+    ]
+    return Table(header, rows, notes=notes)
 
 
 def _pair_cells(pair: Pair) -> list[Cell]:
@@ -151,10 +159,18 @@ def _notes(comparison: Comparison) -> list[str]:
     systems = len(comparison.metrics[0].systems)
     n_pairs = systems * (systems - 1) // 2
     alpha = f"{1 - comparison.level:.2g}"
+    added = [compared.metric for compared in comparison.metrics if compared.value == "corpus"]
+    values, tests = "Means", "paired sign-flip tests"
+    if len(added) == len(comparison.metrics):
+        values, tests = "Values of the corpus", "tests that swap rows"
+    elif added:
+        names = ", ".join(added)
+        values, tests = f"Means, for {names} the value of the corpus,", f"{tests}, for {names} tests that swap rows"
+    samples = f"{comparison.resamples} samples, seed {comparison.seed}"
     return [
-        f"Means with {percent} bootstrap intervals; {drawn}, {comparison.resamples} samples, seed {comparison.seed}.",
-        "Systems that share a group are not told apart by paired sign-flip tests "
-        f"(Holm's correction for {n_pairs} {'pairs' if n_pairs > 1 else 'pair'}, {alpha}); bold: the first group.",
+        f"{values} with {percent} bootstrap intervals; {drawn}, {samples}.",
+        f"Systems that share a group are not told apart by {tests} "
+        f"(Holm's correction for {n_pairs} {'pairs' if n_pairs > 1 else 'pair'}, {alpha}).",
         *(compared.signature for compared in comparison.metrics),
     ]
 
@@ -173,8 +189,14 @@ def render(table: Table, form: str) -> str:
     return FORMS[one_of("form", form, tuple(FORMS))](table)
 
 
+def _notes_of(table: Table, mark: str = "bold") -> list[str]:
+    """The lines below a table, the first of them what marks the bold cells."""
+    return [*([f"{mark}: {table.bold}"] if table.bold else []), *table.notes]
+
+
 def _text(table: Table) -> str:
-    rows = [[printable(cell.text) for cell in row] for row in table.rows]
+    star = "* " if table.bold else ""
+    rows = [[(star if cell.bold else "") + printable(cell.text) for cell in row] for row in table.rows]
     header = [printable(one) for one in table.header]
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
 
@@ -184,7 +206,7 @@ def _text(table: Table) -> str:
 
     lines = [line(header), line(["-" * width for width in widths]), *map(line, rows)]
     caption = [printable(table.caption), ""] if table.caption else []
-    return "\n".join([*caption, *lines, *(["", *map(printable, table.notes)] if table.notes else [])])
+    return "\n".join([*caption, *lines, *(["", *map(printable, notes)] if (notes := _notes_of(table, "*")) else [])])
 
 
 def _markdown(table: Table) -> str:
@@ -199,7 +221,7 @@ def _markdown(table: Table) -> str:
     lines = [line([_markdown_text(one) for one in table.header]), line(rule)]
     lines += [line([bold(cell) for cell in row]) for row in table.rows]
     caption = [_markdown_text(table.caption), ""] if table.caption else []
-    return "\n".join([*caption, *lines, *(part for note in table.notes for part in ("", _markdown_text(note)))])
+    return "\n".join([*caption, *lines, *(part for note in _notes_of(table) for part in ("", _markdown_text(note)))])
 
 
 def _markdown_text(text: str) -> str:
@@ -220,7 +242,7 @@ def _latex(table: Table) -> str:
     columns = "".join("r" if right else "l" for right in _right(table))
     lines = [f"\\begin{{tabular}}{{{columns}}}", "\\hline", line([_latex_text(one) for one in table.header]), "\\hline"]
     lines += [line([bold(cell) for cell in row]) for row in table.rows]
-    notes = [f"% {printable(note)}" for note in table.notes]
+    notes = [f"% {printable(note)}" for note in _notes_of(table)]
     caption = [f"% {printable(table.caption)}"] if table.caption else []
     return "\n".join([*caption, *lines, "\\hline", "\\end{tabular}", *notes])
 
@@ -249,7 +271,7 @@ def _html(table: Table) -> str:
     caption = [f"<caption>{html.escape(printable(table.caption))}</caption>"] if table.caption else []
     lines = ["<table>", *caption, f"<thead><tr>{head}</tr></thead>", "<tbody>"]
     lines += [f"<tr>{''.join(cell('td', one, one.right) for one in row)}</tr>" for row in table.rows]
-    notes = [f"<p>{html.escape(printable(note))}</p>" for note in table.notes]
+    notes = [f"<p>{html.escape(printable(note))}</p>" for note in _notes_of(table)]
     return "\n".join([*lines, "</tbody>", "</table>", *notes])
 
 

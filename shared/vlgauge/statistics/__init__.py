@@ -24,6 +24,7 @@ from vlgauge.statistics.permutation import (
     permutation_pvalues,
 )
 from vlgauge.statistics.resampling import RESAMPLES, check_resampling, grouped_intervals
+from vlgauge.statistics.summed import Statistic, summed_intervals, summed_tests, summed_value
 
 __all__ = [
     "PVALUE_MODES",
@@ -34,6 +35,7 @@ __all__ = [
     "PairedTest",
     "Partitions",
     "SetTest",
+    "Statistic",
     "bootstrap_interval",
     "bootstrap_intervals",
     "calibrated_harmonic_pvalue",
@@ -48,4 +50,7 @@ __all__ = [
     "paired_tests",
     "partitions",
     "permutation_pvalues",
+    "summed_intervals",
+    "summed_tests",
+    "summed_value",
 ]

@@ -9,10 +9,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.statistics.drawing import (
+    all_signs_fit,
+    check_labels,
+    check_level,
+    check_resamples,
+    resampled_sums,
+    signed_sums,
+    unit_sums,
+)
+
 Floats = npt.NDArray[np.float64]
 
-# Cells of an index or sign matrix that are in memory at once: as many as the caches hold.
-_CHUNK_CELLS = 2**20
 # Share of the units that a list must define to share the samples of the others.
 _SHARED = 0.9
 
@@ -83,7 +91,7 @@ def bootstrap_interval(
             there is not one label per item.
     """
     values = _finite_or_nan("scores", scores)
-    _check_labels(len(values), groups)
+    check_labels(len(values), groups)
     kept = np.flatnonzero(~np.isnan(values)).tolist()
     labels = None if groups is None else [groups[i] for i in kept]
     return bootstrap_intervals([values[kept].tolist()], level=level, resamples=resamples, seed=seed, groups=labels)[0]
@@ -115,13 +123,12 @@ def bootstrap_intervals(
     Raises:
         ValueError: As `bootstrap_interval`, or if the lists have different numbers of items.
     """
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"`level` must lie between 0 and 1, got {level}")
-    _check_resamples(resamples)
+    check_level(level)
+    check_resamples(resamples)
     values = _columns([_finite_or_nan("scores", column) for column in columns])
     # Equal scores differ from the first one by exactly 0, and so do their means.
     centres = np.array([next(iter(column[~np.isnan(column)].tolist()), 0.0) for column in values.T])
-    sums, counts = _unit_sums(values - centres, groups)
+    sums, counts = unit_sums(values - centres, groups)
     found: list[Interval | None] = [None] * values.shape[1]
     for rows, chosen in _sharing(counts > 0):
         if np.count_nonzero(rows) < 2:
@@ -161,17 +168,9 @@ def _bootstrap_means(sums: Floats, counts: Floats, resamples: int, seed: int) ->
     Returns:
         Shape ``(resamples, n_columns)``.
     """
-    rng = np.random.default_rng(seed)
-    n = len(sums)
-    means = np.empty((resamples, sums.shape[1]))
-    step = max(1, _CHUNK_CELLS // n)
-    for start in range(0, resamples, step):
-        drawn = rng.integers(0, n, size=(min(step, resamples - start), n))
-        cells = drawn + n * np.arange(len(drawn))[:, None]
-        # How often each sample has each unit, samples x units.
-        times = np.bincount(cells.ravel(), minlength=cells.size).reshape(cells.shape).astype(np.float64)
-        means[start : start + len(drawn)] = (times @ sums) / (times @ counts)
-    return means
+    n_columns = sums.shape[1]
+    drawn = resampled_sums(np.hstack([sums, counts]), resamples, seed)
+    return drawn[:, :n_columns] / drawn[:, n_columns:]
 
 
 def paired_test(
@@ -205,7 +204,7 @@ def paired_test(
     """
     first, second = _finite_or_nan("a", a), _finite_or_nan("b", b)
     _check_pair(first, second)
-    _check_labels(len(first), groups)
+    check_labels(len(first), groups)
     kept = np.flatnonzero(~np.isnan(first - second)).tolist()
     labels = None if groups is None else [groups[i] for i in kept]
     test = paired_tests([(first[kept].tolist(), second[kept].tolist())], resamples=resamples, seed=seed, groups=labels)[
@@ -232,15 +231,15 @@ def paired_tests(
     Raises:
         ValueError: As `paired_test`, or if the pairs have different numbers of items.
     """
-    _check_resamples(resamples)
+    check_resamples(resamples)
     both = [(_finite_or_nan("a", a), _finite_or_nan("b", b)) for a, b in pairs]
     for first, second in both:
         _check_pair(first, second)
     differences = _columns([first - second for first, second in both])
     # A unit without an item in a pair adds 0 to every sum of that pair, whatever its sign.
-    sums, counts = _unit_sums(differences, groups)
+    sums, counts = unit_sums(differences, groups)
     n_units = np.count_nonzero(counts, axis=0)
-    exact = np.array([n < 63 and 2**n <= resamples for n in n_units.tolist()], dtype=np.bool_)
+    exact = np.array([all_signs_fit(n, resamples) for n in n_units.tolist()], dtype=np.bool_)
     hits, totals = np.ones(len(pairs)), np.ones(len(pairs))
     for index in np.flatnonzero(exact & (n_units > 0)).tolist():
         own = sums[counts[:, index] > 0][:, [index]]
@@ -269,17 +268,11 @@ def _sign_flips(units: Floats, total: int, rng: np.random.Generator | None) -> n
     Returns:
         Shape ``(n_pairs,)``.
     """
-    n, hits = len(units), np.zeros(units.shape[1], dtype=np.intp)
+    hits = np.zeros(units.shape[1], dtype=np.intp)
     # Sums of the same numbers in another order differ in the last digits only.
     bounds = np.abs(units.sum(axis=0)) - 1e-12 * np.abs(units).sum(axis=0)
-    step = max(1, _CHUNK_CELLS // n)
-    for start in range(0, total, step):
-        count = min(step, total - start)
-        if rng is None:
-            signs = 1 - 2 * ((np.arange(start, start + count)[:, None] >> np.arange(n)) & 1)
-        else:
-            signs = 1 - 2 * rng.integers(0, 2, size=(count, n), dtype=np.int8)
-        hits += np.count_nonzero(np.abs(signs.astype(np.float64) @ units) >= bounds, axis=0)
+    for sums in signed_sums(units, total, rng):
+        hits += np.count_nonzero(np.abs(sums) >= bounds, axis=0)
     return hits
 
 
@@ -305,19 +298,9 @@ def holm(pvalues: Sequence[float]) -> list[float]:
     return adjusted.tolist()
 
 
-def _check_resamples(resamples: int) -> None:
-    if resamples < 1:
-        raise ValueError(f"`resamples` must be at least 1, got {resamples}")
-
-
 def _check_pair(first: Floats, second: Floats) -> None:
     if first.shape != second.shape:
         raise ValueError(f"`a` and `b` must be two lists of equal length, got shapes {first.shape} and {second.shape}")
-
-
-def _check_labels(n_items: int, groups: Sequence[object] | None) -> None:
-    if groups is not None and len(groups) != n_items:
-        raise ValueError(f"`groups` must have one label per score, got {len(groups)} and {n_items}")
 
 
 def _columns(lists: Sequence[Floats]) -> Floats:
@@ -340,26 +323,3 @@ def _finite_or_nan(name: str, scores: Sequence[float]) -> Floats:
             f"position {infinite[0]}; leave such items out or make them NaN"
         )
     return values
-
-
-def _unit_sums(values: Floats, groups: Sequence[object] | None) -> tuple[Floats, Floats]:
-    """Sum and number of the defined scores of each group; every item is a group of its own without labels.
-
-    Args:
-        values: Shape ``(n_items, n_columns)``.
-        groups: Label per item.
-
-    Returns:
-        Both of shape ``(n_units, n_columns)``.
-    """
-    _check_labels(len(values), groups)
-    counts = (~np.isnan(values)).astype(np.float64)
-    sums = np.where(np.isnan(values), 0.0, values)
-    if groups is None:
-        return sums, counts
-    number: dict[object, int] = {}
-    of_item = np.array([number.setdefault(label, len(number)) for label in groups], dtype=np.intp)
-    totals = np.zeros((len(number), values.shape[1])), np.zeros((len(number), values.shape[1]))
-    np.add.at(totals[0], of_item, sums)
-    np.add.at(totals[1], of_item, counts)
-    return totals

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from coco_captions import coco, needs_coco, random_examples, scores
 
+import vlgauge
+from vlgauge.distances.rouge_and_bleu import COUNT_COLUMNS
+
 
 def grams(tokens, n):
     return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
@@ -74,6 +77,19 @@ def test_without_references_undefined_and_out_of_the_corpus():
     nothing = scores("bleu", ["a"], [[]])
     assert math.isnan(nothing["bleu"])
     assert math.isnan(nothing["bleu_1"])
+
+
+def test_counts_of_each_caption_come_with_every_result():
+    predictions, references = random_examples(6, 8)
+    result = vlgauge.load("bleu", keep_in_memory=True).compute(
+        predictions=[*predictions, "a dog"], references=[*references, []]
+    )
+    details = scores("bleu", predictions, references)["bleu_details"]
+    for order in range(4):
+        assert result[f"bleu_matches_{order + 1}"][:-1] == [one["matches"][order] for one in details]
+    assert result["bleu_length"][:-1] == [one["length"] for one in details]
+    assert result["bleu_closest"][:-1] == [one["closest"] for one in details]
+    assert all(math.isnan(result[f"bleu_{name}"][-1]) for name in COUNT_COLUMNS)
 
 
 @needs_coco

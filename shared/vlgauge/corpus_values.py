@@ -1,0 +1,129 @@
+"""The number of a whole call with its interval: the mean of the scores, or a statistic of counts that are added up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.distances.rouge_and_bleu import COUNT_COLUMNS, counts_of_columns, summed_bleu_4
+from vlgauge.remembered import Remembered
+from vlgauge.results import mean_of_defined
+from vlgauge.settings import shown
+from vlgauge.statistics import Interval, Statistic, bootstrap_interval, summed_intervals, summed_value
+
+Floats = npt.NDArray[np.float64]
+
+# The table, the record and the page of one command ask for the same interval.
+_KNOWN: Remembered[tuple[Any, ...], tuple[Interval | None]] = Remembered(64)
+_TOLERANCE = 1e-6  # relative, between a score and what its counts give
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A metric whose number adds the counts of all examples before it divides.
+
+    Attributes:
+        columns: Keys of a result that hold the counts of each example, without the name of the metric.
+        counts: From these columns, shape ``(n, n_columns)``, to what is added, shape ``(n, n_counts)``.
+        value: From counts or sums of them to a score or the number of the corpus.
+    """
+
+    columns: tuple[str, ...]
+    counts: Callable[[Floats], Floats]
+    value: Statistic
+
+
+COUNTED = {"bleu": Counted(COUNT_COLUMNS, counts_of_columns, summed_bleu_4)}
+"""Those metrics; the numbers of all others are means."""
+
+
+def corpus_counts(name: str, result: Mapping[str, Any], what: str = "result") -> Floats:
+    """The counts of each example, shape ``(n_examples, n_counts)``, NaN where an example has no score.
+
+    Args:
+        name: Name of a metric of `COUNTED`.
+        result: What it returned, or a file of scores holds.
+        what: Name of the argument in messages.
+
+    Raises:
+        ValueError: If counts are missing or no counts, or do not give the scores.
+    """
+    metric = COUNTED[name]
+    keys = [f"{name}_{column}" for column in metric.columns]
+    if lacking := [key for key in (f"{name}_scores", *keys) if key not in result]:
+        raise ValueError(f"`{what}` must have the counts of {name}, lacks {', '.join(lacking)}; score again")
+    scores, *columns = (_column(what, key, result[key]) for key in (f"{name}_scores", *keys))
+    if wrong := [key for key, column in zip(keys, columns, strict=True) if len(column) != len(scores)]:
+        raise ValueError(f"`{what}` must have one count per score, got another number of {wrong[0]}")
+    counts = metric.counts(np.stack(columns, axis=1))
+    undefined = np.isnan(scores)
+    with np.errstate(all="ignore"):  # what is no count gives no score
+        near = np.isclose(metric.value(counts), scores, rtol=_TOLERANCE, atol=0.0)
+    # An undefined score has no counts, and a defined one those that give it.
+    right = np.where(undefined, np.isnan(counts).all(axis=1), near & (counts >= 0).all(axis=1))
+    if not right.all():
+        row = int(np.flatnonzero(~right)[0])
+        got = ", ".join(f"{key} {column[row]:g}" for key, column in zip(keys, columns, strict=True))
+        raise ValueError(
+            f"`{what}` must have the counts that give the scores of {name}, row {row} has the score {scores[row]:g} "
+            f"and {got}; score again"
+        )
+    return counts
+
+
+def _column(what: str, key: str, cells: Any) -> Floats:
+    """The cells of a column, NaN for what is empty."""
+    try:
+        column = np.array([math.nan if cell in (None, "") else float(cell) for cell in cells])
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"`{what}` must have numbers in {key}, got {shown(cells)}") from None
+    return column
+
+
+def corpus_value(name: str, result: Mapping[str, Any]) -> float:
+    """The number of a call; NaN where no example is defined.
+
+    Raises:
+        ValueError: If scores or counts are missing or wrong.
+    """
+    if name in COUNTED:
+        return summed_value(corpus_counts(name, result), COUNTED[name].value)
+    return mean_of_defined(_column("result", f"{name}_scores", result[f"{name}_scores"]).tolist())
+
+
+def corpus_interval(
+    name: str, result: Mapping[str, Any], *, level: float = 0.95, resamples: int = 10_000, seed: int = 0
+) -> Interval | None:
+    """Percentile bootstrap interval of the number of a call, over its examples.
+
+    Args:
+        name: Of the number, such as that of the metric.
+        result: What the metric returned.
+        level: Coverage, in (0, 1).
+        resamples: Number of bootstrap samples.
+        seed: Their seed.
+
+    Returns:
+        The interval; None with fewer than two examples that are defined.
+
+    Raises:
+        ValueError: If scores or counts are missing or wrong, or ``level`` or ``resamples`` is out of range.
+    """
+    if name in COUNTED:
+        values = corpus_counts(name, result)
+    else:
+        values = _column("result", f"{name}_scores", result[f"{name}_scores"])
+    key = (name in COUNTED and name, values.tobytes(), level, resamples, seed)
+    if (known := _KNOWN.get(key)) is None:
+        how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+        if name in COUNTED:
+            known = (summed_intervals([values], [(0,)], COUNTED[name].value, **how)[0],)
+        else:
+            known = (bootstrap_interval(values.tolist(), **how),)
+        _KNOWN.put(key, known)
+    return known[0]

@@ -1,0 +1,117 @@
+"""Samples and assignments of signs: what intervals and tests of means and of added counts draw alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+# Cells of an index or sign matrix that are in memory at once: as many as the caches hold.
+_CHUNK_CELLS = 2**20
+
+
+def unit_sums(values: Floats, groups: Sequence[object] | None) -> tuple[Floats, Floats]:
+    """Sum and number of the defined values of each group; every item is a group of its own without labels.
+
+    Args:
+        values: Shape ``(n_items, n_columns)``.
+        groups: Label per item.
+
+    Returns:
+        Both of shape ``(n_units, n_columns)``.
+    """
+    check_labels(len(values), groups)
+    counts = (~np.isnan(values)).astype(np.float64)
+    sums = np.where(np.isnan(values), 0.0, values)
+    if groups is None:
+        return sums, counts
+    number: dict[object, int] = {}
+    of_item = np.array([number.setdefault(label, len(number)) for label in groups], dtype=np.intp)
+    totals = np.zeros((len(number), values.shape[1])), np.zeros((len(number), values.shape[1]))
+    np.add.at(totals[0], of_item, sums)
+    np.add.at(totals[1], of_item, counts)
+    return totals
+
+
+def resampled_sums(units: Floats, resamples: int, seed: int) -> Floats:
+    """Sums over bootstrap samples of units, each of as many as there are.
+
+    Args:
+        units: Values of each unit, shape ``(n_units, n_columns)``.
+        resamples: Number of samples.
+        seed: Their seed.
+
+    Returns:
+        Shape ``(resamples, n_columns)``.
+    """
+    rng = np.random.default_rng(seed)
+    n = len(units)
+    sums = np.empty((resamples, units.shape[1]))
+    step = max(1, _CHUNK_CELLS // n)
+    for start in range(0, resamples, step):
+        drawn = rng.integers(0, n, size=(min(step, resamples - start), n))
+        cells = drawn + n * np.arange(len(drawn))[:, None]
+        # How often each sample has each unit, samples x units.
+        times = np.bincount(cells.ravel(), minlength=cells.size).reshape(cells.shape).astype(np.float64)
+        sums[start : start + len(drawn)] = times @ units
+    return sums
+
+
+def all_signs_fit(n_units: int, resamples: int) -> bool:
+    """Whether there are no more assignments of signs than samples, so that all of them are taken."""
+    return n_units < 63 and 2**n_units <= resamples
+
+
+def signed_sums(units: Floats, total: int, rng: np.random.Generator | None) -> Iterator[Floats]:
+    """Sums of units with random signs, or with all assignments of signs without a generator.
+
+    Args:
+        units: Values of each unit, shape ``(n_units, n_columns)``.
+        total: Number of assignments.
+        rng: Draws them.
+
+    Yields:
+        Some of them, shape ``(some, n_columns)``.
+    """
+    n = len(units)
+    step = max(1, _CHUNK_CELLS // n)
+    for start in range(0, total, step):
+        count = min(step, total - start)
+        if rng is None:
+            signs = 1 - 2 * ((np.arange(start, start + count)[:, None] >> np.arange(n)) & 1)
+        else:
+            signs = 1 - 2 * rng.integers(0, 2, size=(count, n), dtype=np.int8)
+        yield signs.astype(np.float64) @ units
+
+
+def check_labels(n_items: int, groups: Sequence[object] | None) -> None:
+    """Refuse groups that are not those of the items.
+
+    Raises:
+        ValueError: If there is not one label per item.
+    """
+    if groups is not None and len(groups) != n_items:
+        raise ValueError(f"`groups` must have one label per score, got {len(groups)} and {n_items}")
+
+
+def check_level(level: float) -> None:
+    """Refuse a level that no interval has.
+
+    Raises:
+        ValueError: If it does not lie between 0 and 1.
+    """
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"`level` must lie between 0 and 1, got {level}")
+
+
+def check_resamples(resamples: int) -> None:
+    """Refuse a number of samples of which nothing can be said.
+
+    Raises:
+        ValueError: If it is below 1.
+    """
+    if resamples < 1:
+        raise ValueError(f"`resamples` must be at least 1, got {resamples}")
