@@ -115,7 +115,7 @@ def test_api_takes_pictures_as_base64(client):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"images": ["/etc/hostname"]}, "must be the bytes of a picture in base64, got '/etc/hostname'"),
+        ({"images": ["/etc/hostname"]}, "must be the bytes of a file in base64, got '/etc/hostname'"),
         ({"images": [{"path": "/etc/hostname"}]}, ""),
         ({"styles": "plain"}, "`styles` must be left out, as clip_s reads predictions, images, references"),
         ({"config": "mine"}, "`config_name` is no configuration of clip_s"),

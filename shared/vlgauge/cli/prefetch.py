@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from vlgauge.catalog import metric_names
-from vlgauge.prefetching.assets import Asset, ByHand, Download, HubFiles, assets_of
-from vlgauge.prefetching.fetching import checked_files, folder_of, sizes
+from vlgauge.prefetching.assets import Asset, ByHand, Download, HubFiles, assets_of, described, title
+from vlgauge.prefetching.fetching import checked_files, folder_of, is_there, sizes
 from vlgauge.results import to_table
 from vlgauge.weights.files import WeightsNotFound, sha256_of
 
@@ -50,38 +50,14 @@ def wanted(names: list[str]) -> list[Asset]:
     return assets
 
 
-def title(asset: Asset) -> str:
-    """Name of an asset in one line."""
-    if isinstance(asset, HubFiles):
-        return f"{asset.repository}, revision {asset.revision or 'newest (not pinned)'}"
-    return asset.what
-
-
-def described(asset: Asset) -> str:
-    """Name of an asset, and its files or what is to be done."""
-    return f"{title(asset)}: {', '.join(asset.patterns) if isinstance(asset, HubFiles) else asset.steps}"
-
-
 def check(assets: list[Asset]) -> int:
     """Tell of each asset whether it is there; 1 if one is not."""
     code = 0
     for asset in assets:
-        there = _is_fetched(asset) if isinstance(asset, HubFiles) else _is_done(asset)
+        there = is_there(asset)
         print(f"{ {True: 'there', False: 'missing', None: 'not known'}[there] }: {described(asset)}")
         code = max(code, int(there is False))
     return code
-
-
-def _is_fetched(files: HubFiles) -> bool:
-    from huggingface_hub import try_to_load_from_cache
-
-    names = files.required or files.patterns
-    there = [isinstance(try_to_load_from_cache(files.repository, name, revision=files.revision), str) for name in names]
-    return all(there) if files.required else any(there)
-
-
-def _is_done(step: ByHand | Download) -> bool | None:
-    return None if step.is_there is None else step.is_there()
 
 
 def fetch(assets: list[Asset]) -> int:
@@ -92,7 +68,7 @@ def fetch(assets: list[Asset]) -> int:
     """
     for asset in assets:
         if isinstance(asset, ByHand):
-            print(f"{asset.what}: {'there' if _is_done(asset) else f'by hand: {asset.steps}'}", flush=True)
+            print(f"{asset.what}: {'there' if is_there(asset) else f'by hand: {asset.steps}'}", flush=True)
     lacking = []
     for asset in sorted(assets, key=lambda asset: isinstance(asset, Download)):
         try:

@@ -225,3 +225,15 @@ def assets_of(name: str) -> list[Asset]:
         f"NAME must be one of all, {known}, or clip:NAME, pac_s:NAME (names {', '.join(TABLE)}), sentence:ID, pair:ID, "
         f"vision:ID, detector:NAME, got {name!r}"
     )
+
+
+def title(asset: Asset) -> str:
+    """Name of an asset in one line."""
+    if isinstance(asset, HubFiles):
+        return f"{asset.repository}, revision {asset.revision or 'newest (not pinned)'}"
+    return asset.what
+
+
+def described(asset: Asset) -> str:
+    """Name of an asset, and its files or what is to be done."""
+    return f"{title(asset)}: {', '.join(asset.patterns) if isinstance(asset, HubFiles) else asset.steps}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vlgauge.network import NetworkError, hub_listing, unreachable
-from vlgauge.prefetching.assets import HubFiles
+from vlgauge.prefetching.assets import Asset, HubFiles
 from vlgauge.weights.files import WeightsNotFound, hub_folder, sha256_of
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -29,6 +29,17 @@ class Fetched:
     n_bytes: int
     sha256: str
     compared_with: str
+
+
+def is_there(asset: Asset) -> bool | None:
+    """Whether an asset is on this machine; None where only the user knows. Asks no network."""
+    if not isinstance(asset, HubFiles):
+        return None if asset.is_there is None else asset.is_there()
+    from huggingface_hub import try_to_load_from_cache
+
+    names = asset.required or asset.patterns
+    there = [isinstance(try_to_load_from_cache(asset.repository, name, revision=asset.revision), str) for name in names]
+    return all(there) if asset.required else any(there)
 
 
 def sizes(files: HubFiles) -> dict[str, int]:

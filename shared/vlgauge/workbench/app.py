@@ -9,11 +9,12 @@ import gradio as gr
 from vlgauge.base import Metric
 from vlgauge.catalog import metric_facts, metric_names, metric_title
 from vlgauge.settings import one_of
-from vlgauge.workbench import one, table
+from vlgauge.workbench import about, one, table
 from vlgauge.workbench.chosen import MODEL, Chosen
 from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.inputs import EXAMPLES
-from vlgauge.workbench.scoring import PROFILES, first_config, metric_of, score
+from vlgauge.workbench.profiles import PROFILES, profile_note
+from vlgauge.workbench.scoring import first_config, metric_of, score
 
 CSS = """
 .vlgauge-page { width: 100%; border: 0; display: block; background: transparent; color-scheme: light dark; }
@@ -39,16 +40,19 @@ def app(metric: str | None = None) -> gr.Blocks:
             names = gr.Dropdown(titles, value=first, label="Metric", min_width=280)
             config = gr.Radio([], label="Configuration", visible=False, min_width=280)
             profile = gr.Radio(list(PROFILES.items()), value="embedded", label="Profile", min_width=280)
-        question = gr.Markdown()
+        question, note = gr.Markdown(), gr.Markdown()
         chosen = Chosen(names, config, profile)
         with gr.Tab("Try one"):
             fields = one.add_tab(chosen)
         with gr.Tab("Score a file"):
             fields += table.add_tab(chosen)
-        changed = [config, question, *fields]
-        page.load(_opened, names, [names, *changed], api_visibility="private")
-        names.input(_chosen, names, changed, api_visibility="private")
-        config.input(_metric_updates, [names, config], changed, api_visibility="private")
+        with gr.Tab("About"):
+            fields += about.add_tab()
+        changed = [config, question, note, *fields]
+        page.load(_opened, [names, profile], [names, *changed], api_visibility="private")
+        names.input(_chosen, [names, profile], changed, api_visibility="private")
+        config.input(_metric_updates, [names, config, profile], changed, api_visibility="private")
+        profile.input(profile_note, [names, profile], note, api_visibility="private")
         gr.api(in_one_sentence(score), api_name="score", **MODEL)
     page.queue(max_size=20)
     return page
@@ -69,22 +73,23 @@ def launch(page: gr.Blocks, *, port: int | None = None, **options: Any) -> Any:
     return page.launch(server_port=port, share=False, **common | options)
 
 
-def _opened(name: str, request: gr.Request) -> list[Any]:
+def _opened(name: str, profile: str, request: gr.Request) -> list[Any]:
     """The page with the metric that the address names, or the first one."""
     asked = request.query_params.get("metric")
     shown = asked if asked in metric_names() else name
-    return [shown, *_chosen(shown)]
+    return [shown, *_chosen(shown, profile, request)]
 
 
-def _chosen(name: str) -> list[Any]:
+def _chosen(name: str, profile: str, request: gr.Request) -> list[Any]:
     """What the page becomes when a metric was chosen."""
-    return _metric_updates(name, first_config(name))
+    return _metric_updates(name, first_config(name), profile, request)
 
 
-def _metric_updates(name: str, config: str | None) -> list[Any]:
+def _metric_updates(name: str, config: str | None, profile: str, request: gr.Request) -> list[Any]:
     """What the page becomes for a metric."""
     loaded = metric_of(name, config=config or "")
-    return [_config_update(loaded, config), _question(name), *one.updates(loaded), *table.updates()]
+    shown = [_config_update(loaded, config), _question(name), profile_note(name, profile)]
+    return [*shown, *one.updates(loaded), *table.updates(), *about.updates(loaded, request)]
 
 
 def _config_update(loaded: Metric, config: str | None) -> Any:

@@ -101,8 +101,8 @@ def text_of(cell: Any) -> str:
     return cell if isinstance(cell, str) else "\n".join(cell or ())
 
 
-def picture_of(encoded: str, place: str) -> bytes:
-    """The file of a picture that a caller sends as base64.
+def bytes_of(encoded: str, place: str) -> bytes:
+    """The file of a picture or a clip that a caller sends as base64.
 
     Raises:
         ValueError: If it is none.
@@ -110,7 +110,7 @@ def picture_of(encoded: str, place: str) -> bytes:
     try:
         return base64.b64decode(encoded.partition(",")[2] if encoded.startswith("data:") else encoded, validate=True)
     except (binascii.Error, ValueError, AttributeError):
-        raise ValueError(f"`{place}` must be the bytes of a picture in base64, got {str(encoded)[:60]!r}") from None
+        raise ValueError(f"`{place}` must be the bytes of a file in base64, got {str(encoded)[:60]!r}") from None
 
 
 def checked_cell(column: Column, cell: Any, place: str) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import vlgauge
@@ -14,12 +16,8 @@ from vlgauge.catalog import metric_facts, metric_names
 from vlgauge.explain import Explanation, explain
 from vlgauge.results import without_nan
 from vlgauge.settings import one_of
-from vlgauge.workbench.inputs import checked_cell, picture_of
-
-PROFILES = {
-    "Embedded: nothing is fetched, toys for pictures and order": "embedded",
-    "Paper: the published weights": "paper",
-}
+from vlgauge.workbench.inputs import bytes_of, checked_cell
+from vlgauge.workbench.profiles import refuse_missing
 
 # The configuration that a metric starts with, where its plain one needs files of the user's.
 _FIRST_CONFIG = {"onlystyle": "demo", "stylecider": "demo", "clip_s": "image", "pac_s": "image"}
@@ -33,6 +31,8 @@ def metric_of(name: str, profile: str = "embedded", config: str = "") -> Metric:
         ValueError: If there is no such metric, profile or configuration.
     """
     one_of("metric", name, metric_names())
+    if profile == "paper":
+        refuse_missing(name)
     return vlgauge.load(
         name, config or first_config(name) or None, profile=profile, keep_in_memory=True, progress=False
     )
@@ -113,6 +113,7 @@ def score(
     references: str | list[str] | dict[str, float] | None = None,
     images: list[str] | None = None,
     styles: str | None = None,
+    videos: str | None = None,
     config: str = "",
     profile: str = "embedded",
 ) -> dict[str, Any]:
@@ -124,6 +125,7 @@ def score(
         references: References, captions of people, or scores of a human story.
         images: Files of pictures in base64, one or as many as the story has.
         styles: Style that the caption should have.
+        videos: File of a clip in base64.
         config: Configuration of the metric, such as "demo".
         profile: "embedded", which fetches nothing, or "paper".
 
@@ -134,16 +136,19 @@ def score(
         ValueError: If something is not what the metric reads.
     """
     loaded = metric_of(metric, profile, config)
-    pictures = None if images is None else [[picture_of(one, f"images[{i}]") for i, one in enumerate(images)]]
-    columns: dict[str, Any] = {
-        "predictions": [predictions],
-        "references": [references],
-        "images": pictures,
-        "styles": [styles],
-    }
-    given = {name: cells for name, cells in columns.items() if cells is not None and cells[0] is not None}
+    given: dict[str, Any] = {"predictions": predictions, "references": references, "styles": styles}
+    if images is not None:
+        given["images"] = [bytes_of(one, f"images[{i}]") for i, one in enumerate(images)]
+    if videos is not None:
+        given["videos"] = bytes_of(videos, "videos")
+    given = {name: [cell] for name, cell in given.items() if cell is not None}
     _refuse_unread(loaded, given)
-    found = score_rows(loaded, given, [0])
+    with tempfile.TemporaryDirectory(prefix="vlgauge-clip-") as folder:
+        if videos is not None:  # a clip is read from a file
+            clip = Path(folder, "clip")
+            clip.write_bytes(given["videos"][0])
+            given["videos"] = [str(clip)]
+        found = score_rows(loaded, given, [0])
     facts = metric_facts(metric)
     answer = {
         "score": found.explanation.scores[0],

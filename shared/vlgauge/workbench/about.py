@@ -1,0 +1,140 @@
+"""The tab that says what the numbers stand on, how to cite them, and how a program gets them."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import shlex
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from pprint import pformat
+from typing import Any
+
+import gradio as gr
+from gradio.route_utils import get_root_url
+
+from vlgauge.base import Metric
+from vlgauge.catalog import metric_folder, metric_title
+from vlgauge.version import __version__
+from vlgauge.workbench.inputs import examples_for
+from vlgauge.workbench.profiles import PROFILES, profile_note
+from vlgauge.workbench.scoring import first_config
+
+_PACKAGES = ("evaluate", "datasets", "numpy", "torch", "transformers", "open_clip_torch", "spacy", "pillow", "gradio")
+_FILES = ("images", "videos")
+
+_PROFILES = """**Embedded** uses what comes with the package: exact formulas, and small models of our own where a metric
+needs one that was published elsewhere. **Paper** uses the published models, once they are on this machine."""
+_LICENCE = """vlgauge: Apache-2.0; the synonyms of `meteor` are derived from WordNet 3.0, under its own licence.
+Published models have licences of their own: see the card of each metric."""
+
+
+def add_tab() -> list[Any]:
+    """Add what the tab shows.
+
+    Returns:
+        What changes with the metric, in the order of `updates`.
+    """
+    gr.Markdown(f"### Profiles\n{_PROFILES}")
+    facts = gr.Markdown()
+    gr.Markdown("### From a program")
+    python = gr.Code(label="Python: pip install gradio_client", language="python", interactive=False)
+    shell = gr.Code(label="Shell: curl, in two steps", language="shell", interactive=False)
+    gr.Markdown("### How to cite\nThe paper of the metric, with the signature of the number.")
+    paper = gr.Code(label="BibTeX", language="latex", interactive=False)
+    gr.Markdown(f"### Licences\n{_LICENCE}\n\n### Versions\n{_versions()}")
+    return [facts, python, shell, paper]
+
+
+def updates(loaded: Metric, request: gr.Request) -> list[Any]:
+    """What the tab becomes for a metric, at the address that the visitor came by."""
+    name, call, address = loaded.name, call_of(loaded), address_of(request)
+    facts = [f"#### {metric_title(name)}, {one}\n{profile_note(name, one)}" for one in PROFILES.values()]
+    return ["\n\n".join(facts), python_call(call, address), shell_call(call, address), citation(name)]
+
+
+def address_of(request: gr.Request) -> str:
+    """The address that a visitor came by, also behind a proxy."""
+    asked = request.request
+    return (
+        f"{get_root_url(asked, asked.url.path, asked.scope.get('root_path'))}/" if asked else "http://127.0.0.1:7860/"
+    )
+
+
+def call_of(loaded: Metric) -> dict[str, Any]:
+    """The words of a call of `/score` that scores a bundled example; a file by its name."""
+    example = examples_for(loaded)[0]
+    call: dict[str, Any] = {"metric": loaded.name}
+    if loaded.configs and loaded.config_name != first_config(loaded.name):
+        call["config"] = loaded.config_name
+    names = [column.name for column in loaded.columns]
+    call |= {name: example[name] for name in names if name not in _FILES and example.get(name) is not None}
+    if "images" in names:
+        call["images"] = [Path(path).name for path in example["images"]]
+    if "videos" in names:
+        call["videos"] = Path(example["videos"]).name
+    return call
+
+
+def python_call(call: dict[str, Any], address: str) -> str:
+    """The call in Python."""
+    words = {name: cell for name, cell in call.items() if name not in _FILES}
+    lines = [f"    {name}={_indented(pformat(cell, width=100), len(name) + 5)}," for name, cell in words.items()]
+    imports = ["from gradio_client import Client"]
+    if files := [name for name in _FILES if name in call]:
+        imports = ["import base64", "from pathlib import Path", "", *imports]
+        imports += ["", "", "def encoded(name):", "    return base64.b64encode(Path(name).read_bytes()).decode()", ""]
+        for name in files:
+            cell = call[name]
+            many = f"[encoded(name) for name in {cell!r}]"
+            lines.append(f"    {name}={many if isinstance(cell, list) else f'encoded({cell!r})'},")
+    lines = ["answer = client.predict(", *lines, '    api_name="/score",', ")"]
+    return "\n".join(
+        [*imports, "", f"client = Client({address!r})", *lines, 'print(answer["score"], answer["signature"])']
+    )
+
+
+def _indented(text: str, columns: int) -> str:
+    return text.replace("\n", "\n" + " " * columns)
+
+
+def shell_call(call: dict[str, Any], address: str) -> str:
+    """The call by curl: the first step gives the number of the event, the second one its answer."""
+    words = {name: cell for name, cell in call.items() if name not in _FILES}
+    body = shlex.quote(json.dumps(words, ensure_ascii=False))
+    if files := [name for name in _FILES if name in call]:
+        # What stands in double quotes is a command; base64 has no letter that JSON or a shell would read.
+        parts = [f'"{name}": {_encoded_files(call[name])}' for name in files]
+        body = f"{body[:-2]}, {', '.join(parts)}}}'"
+    where = shlex.quote(f"{address}gradio_api/call/v2/score")
+    # A pipe, since a picture is longer than a word of a command may be.
+    return "\n".join(
+        [
+            f"event=$(printf %s {body} |",
+            f"  curl -s {where} -H 'Content-Type: application/json' -d @- | cut -d '\"' -f 4)",
+            f"curl -sN {where}/$event",
+        ]
+    )
+
+
+def _encoded_files(cell: str | list[str]) -> str:
+    if isinstance(cell, list):
+        return f"[{', '.join(map(_encoded_files, cell))}]"
+    return f"\"'\"$(base64 < {shlex.quote(cell)} | tr -d '\\n')\"'\""
+
+
+def citation(name: str) -> str:
+    """The entries that the card of a metric names."""
+    card = (metric_folder(name) / "README.md").read_text("utf-8")
+    return "\n\n".join(re.findall(r"^```bibtex\n(.*?)\n```$", card, re.MULTILINE | re.DOTALL))
+
+
+def _versions() -> str:
+    found = {"vlgauge": __version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return ", ".join(f"{package} {number}" for package, number in found.items())

@@ -1,0 +1,49 @@
+"""Which models a profile uses: what the published ones need, and what of it is not on this machine."""
+
+from __future__ import annotations
+
+from vlgauge.catalog import metric_title
+from vlgauge.prefetching.assets import HubFiles, assets_of, described, title
+from vlgauge.prefetching.fetching import is_there
+
+PROFILES = {
+    "Embedded: nothing is fetched": "embedded",
+    "Paper: the published models": "paper",
+}
+
+TOY = (
+    "**Toy:** a small model trained on drawn scenes stands for the published one. It ranks; its numbers say nothing "
+    "about photographs or people's stories."
+)
+
+
+def has_toy(name: str) -> bool:
+    """Whether the embedded profile of a metric has a model of our own in place of a published one."""
+    return any(isinstance(asset, HubFiles) for asset in assets_of(name))
+
+
+def profile_note(name: str, profile: str) -> str:
+    """What a visitor should know of a metric under a profile, as Markdown."""
+    assets = assets_of(name)
+    if not assets:
+        return f"{metric_title(name)} needs no model: both profiles give the same scores."
+    if profile == "embedded":
+        return TOY if has_toy(name) else "The published model comes with the installed packages."
+    words = {True: "there", False: "**missing**", None: "to be given by you, from Python or the command line"}
+    lines = [f"- {words[is_there(asset)]}: {title(asset)}" for asset in assets]
+    told = f"The published models. Nothing is fetched from here; `vlgauge prefetch {name}` does."
+    return "\n".join([told, "", *lines])
+
+
+def refuse_missing(name: str) -> None:
+    """Refuse to score by published models that would first have to be fetched.
+
+    Raises:
+        ValueError: If a file is not here; all that are missing are named.
+    """
+    missing = [described(asset) for asset in assets_of(name) if is_there(asset) is False]
+    if missing:
+        raise ValueError(
+            f"`profile` must be 'embedded' until the published models of {name} are here, {len(missing)} missing: "
+            f"{'; '.join(missing)}; run: vlgauge prefetch {name}"
+        )
