@@ -122,7 +122,7 @@ def test_lower_is_better_is_told_the_right_way_round(tmp_path, monkeypatch, caps
             "text": "near    * 0",
             "markdown": "| near | **0",
             "latex": "near & \\textbf{0",
-            "html": "<td>near</td><td style",
+            "html": '<td data-label="system">near</td><td data-label=',
         }
         assert out.index(best[form]) < out.index("far")
 

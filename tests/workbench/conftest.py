@@ -42,6 +42,18 @@ def served(tmp_path_factory):
 
 
 @pytest.fixture
+def built():
+    """`built(...)`: the page of a workbench that is not served."""
+    from vlgauge import workbench
+
+    def build(**options):
+        with loops_of_gradio_left_open():
+            return workbench.app(**options)
+
+    return build
+
+
+@pytest.fixture
 def client(served):
     """A caller of the API."""
     from gradio_client import Client

@@ -17,6 +17,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = f"{__doc__} The page is served to this machine alone, until the command is interrupted."
     parser.add_argument("--metric", metavar="NAME", help="the metric that is chosen first; see `vlgauge list`")
     parser.add_argument("--port", type=int, metavar="N", help="where it is served (default: a free one from 7860 on)")
+    words = "records that the leaderboard shows from the start; may be given again"
+    parser.add_argument("--results", metavar="FILE", action="append", default=[], help=words)
     parser.set_defaults(run=run)
 
 
@@ -28,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(f"--port must be a number from 1 to {MOST_PORTS}, got {options.port}")
     # Its extra is asked for when the page is wanted, and not for --help.
     workbench = import_module("vlgauge.workbench")
-    page = workbench.app(options.metric)
+    page = workbench.app(options.metric, results=options.results)
     workbench.launch(page, port=options.port, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True)
     sys.stderr.write(f"the workbench is at {page.local_url}; Ctrl+C ends it\n")
     try:

@@ -124,7 +124,8 @@ def _value_cell(own: Mapping[tuple[str, str | None], Record], row: tuple[str, st
     values = [other.value for other in own.values()]
     best = record.value == (max(values) if record.higher_is_better else min(values))
     low, high = (record.ci.low, record.ci.high) if record.ci else (None, None)
-    return Cell(mean_text(record.value, low, high, digits=3), best, right=True)
+    link = record.source.url if record.source else ""
+    return Cell(mean_text(record.value, low, high, digits=3), best, right=True, link=link)
 
 
 def _count(row: tuple[str, str | None], cells: Sequence[Mapping[tuple[str, str | None], Record]]) -> str:

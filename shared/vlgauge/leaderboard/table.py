@@ -22,11 +22,13 @@ class Cell:
         text: As it is; every form escapes it.
         bold: Whether it is one of the best.
         right: Whether it stands on the right, as numbers do.
+        link: Address of where more is to be seen, which a page links to if it begins with https.
     """
 
     text: str
     bold: bool = False
     right: bool = False
+    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -261,16 +263,25 @@ def _latex_text(text: str) -> str:
 
 
 def _html(table: Table) -> str:
-    def cell(name: str, one: Cell, right: bool) -> str:
+    """The table, whose cells know the titles of their columns, so that a narrow page can show rows as blocks."""
+
+    def cell(name: str, one: Cell, right: bool, title: str = "") -> str:
         text = html.escape(printable(one.text))
+        text = f"<strong>{text}</strong>" if one.bold else text
+        if one.link.startswith("https://"):
+            link = html.escape(one.link)
+            text = f'<a href="{link}" target="_blank" rel="noopener noreferrer nofollow">{text}</a>'
+        label = f' data-label="{html.escape(printable(title))}"' if title else ""
         side = ' style="text-align: right"' if right else ""
-        return f"<{name}{side}>{f'<strong>{text}</strong>' if one.bold else text}</{name}>"
+        return f"<{name}{label}{side}>{text}</{name}>"
 
     right = _right(table)
     head = "".join(cell("th", Cell(one), side) for one, side in zip(table.header, right, strict=True))
     caption = [f"<caption>{html.escape(printable(table.caption))}</caption>"] if table.caption else []
     lines = ["<table>", *caption, f"<thead><tr>{head}</tr></thead>", "<tbody>"]
-    lines += [f"<tr>{''.join(cell('td', one, one.right) for one in row)}</tr>" for row in table.rows]
+    for row in table.rows:
+        cells = [cell("td", one, one.right, title) for one, title in zip(row, table.header, strict=True)]
+        lines.append(f"<tr>{''.join(cells)}</tr>")
     notes = [f"<p>{html.escape(printable(note))}</p>" for note in _notes_of(table)]
     return "\n".join([*lines, "</tbody>", "</table>", *notes])
 

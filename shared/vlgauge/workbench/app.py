@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
@@ -9,7 +10,7 @@ import gradio as gr
 from vlgauge.base import Metric
 from vlgauge.catalog import metric_facts, metric_names, metric_title
 from vlgauge.settings import one_of
-from vlgauge.workbench import about, one, table
+from vlgauge.workbench import about, leaderboard, one, table
 from vlgauge.workbench.chosen import MODEL, Chosen
 from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.inputs import EXAMPLES
@@ -23,14 +24,16 @@ button[role=tab][aria-selected=true] { color: var(--body-text-color) !important;
 """
 
 
-def app(metric: str | None = None) -> gr.Blocks:
+def app(metric: str | None = None, *, results: Sequence[str] = ()) -> gr.Blocks:
     """The workbench.
 
     Args:
         metric: The metric that is chosen first; `?metric=` in the address chooses another.
+        results: Files of records that the leaderboard shows from the start.
 
     Raises:
-        ValueError: If there is no such metric.
+        ValueError: If there is no such metric, or a file holds something else.
+        OSError: If a file cannot be read.
     """
     first = one_of("metric", metric or "rovist_nr", metric_names())
     with gr.Blocks(title="vlgauge workbench", delete_cache=(3600, 3600), analytics_enabled=False) as page:
@@ -46,6 +49,8 @@ def app(metric: str | None = None) -> gr.Blocks:
             fields = one.add_tab(chosen)
         with gr.Tab("Score a file"):
             fields += table.add_tab(chosen)
+        with gr.Tab("Leaderboard"):
+            leaderboard.add_tab(leaderboard.merged((), results))
         with gr.Tab("About"):
             fields += about.add_tab()
         changed = [config, question, note, *fields]

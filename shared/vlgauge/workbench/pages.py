@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from markupsafe import escape
+from markupsafe import Markup, escape
 
 from vlgauge.explain import Explanation
 from vlgauge.explain.pages import fragment
@@ -19,11 +19,14 @@ _FIT = (
     "fit();new ResizeObserver(fit).observe(page)"
 )
 
+# A link opens a page of its own, which is not bound by the frame.
+_SANDBOX = "allow-same-origin allow-popups allow-popups-to-escape-sandbox"
+
 
 def framed(page: str, title: str) -> str:
     """A page as a frame."""
     return (
-        f'<iframe class="vlgauge-page" title="{escape(title)}" sandbox="allow-same-origin" srcdoc="{escape(page)}" '
+        f'<iframe class="vlgauge-page" title="{escape(title)}" sandbox="{_SANDBOX}" srcdoc="{escape(page)}" '
         f'onload="{_FIT}"></iframe>'
     )
 
@@ -39,6 +42,11 @@ def page_of_file(scored: Scored) -> str:
     page = report_of(scored.explanation)
     told = _page("left_out", left_out=left_out, notes=scored.notes, n=len(scored.ids) + len(left_out))
     return framed(told, "Rows that were scored and left out") + framed(page, f"Scores by {scored.explanation.name}")
+
+
+def page_of_tables(tables: str) -> str:
+    """Tables in HTML, whose texts are escaped."""
+    return framed(_page("tables", tables=Markup(tables), notes=()), "Leaderboard")
 
 
 def report_of(explanation: Explanation) -> str:

@@ -1,0 +1,78 @@
+"""Records in tables, as they are uploaded or were given to the command."""
+
+import json
+from pathlib import Path
+
+import gradio as gr
+import pytest
+from folders import TESTS
+
+from vlgauge.leaderboard import read_records
+from vlgauge.workbench import leaderboard
+
+RESULTS = str(TESTS / "golden" / "leaderboard" / "results.jsonl")
+
+
+def shown(page):
+    """The page in a frame, without the second escape."""
+    return page.replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", '"').replace("&amp;", "&")
+
+
+@pytest.fixture(scope="module")
+def records():
+    return leaderboard.merged((), [RESULTS])
+
+
+def written(folder, name, **changed):
+    """The first record with other values, in a file."""
+    line = json.loads(Path(RESULTS).read_text("utf-8").splitlines()[0])
+    (folder / name).write_text(json.dumps(line | changed) + "\n", encoding="utf-8")
+    return str(folder / name)
+
+
+def test_there_is_a_table_per_data_set_with_arrows_and_intervals(records):
+    page = shown(leaderboard.page_of(records))
+    sets = {(one.dataset, one.profile) for one in records}
+    assert page.count("<table>") == len(sets) > 1
+    assert "GROOViST ↑" in page
+    assert "0.831 [0.810, 0.852]" in page
+    assert "toy weights of the embedded profile" in page
+
+
+def test_filters_leave_what_is_wanted(records):
+    (first, *_) = records
+    page = shown(leaderboard.page_of(records, dataset=first.dataset.id, metrics=["groovist"], model=first.model.name))
+    assert "GROOViST ↑" in page
+    assert page.count("</th>") == 4  # rank, model, metric, n
+    assert "No record is left" in leaderboard.page_of(records, model="nobody")
+    choices = leaderboard.filters(records)[0].choices
+    assert [value for _, value in choices] == [leaderboard.EVERY, *sorted({one.dataset.id for one in records})]
+
+
+def test_only_https_is_linked(tmp_path):
+    for url, linked in (("https://example.org/a?b&c", True), ("http://127.0.0.1/x", False)):
+        path = written(tmp_path, "one.jsonl", source={"url": url})
+        page = shown(leaderboard.page_of(leaderboard.merged((), [path])))
+        assert (f'<a href="{url}" target="_blank"' in shown(page)) == linked
+
+
+def test_one_result_of_two_files_is_one_record(tmp_path):
+    again = written(tmp_path, "again.jsonl")
+    assert leaderboard.merged((), [RESULTS, again]) == read_records(RESULTS)
+    other = written(tmp_path, "other.jsonl", value=0.82)
+    with pytest.raises(ValueError, match="must have one value per metric, signature, model and data set, got two of"):
+        leaderboard.merged(read_records(RESULTS), [other])
+
+
+def test_records_of_the_command_are_there_from_the_start(built, tmp_path):
+    page = built(results=[RESULTS])
+    pages = [block.value for block in page.blocks.values() if isinstance(block, gr.HTML) and block.value]
+    assert any("GROOViST" in one for one in pages)
+    (tmp_path / "bad.jsonl").write_text('{"schema": 9}\n')
+    with pytest.raises(ValueError, match="line 1"):
+        built(results=[str(tmp_path / "bad.jsonl")])
+
+
+def test_markup_in_a_name_is_shown_and_not_obeyed(tmp_path):
+    path = written(tmp_path, "one.jsonl", model={"id": "org/x", "name": "<img src=x>", "revision": None})
+    assert "<img" not in shown(leaderboard.page_of(leaderboard.merged((), [path])).replace("&amp;lt;", "shown:"))
