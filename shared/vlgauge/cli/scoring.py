@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import vlgauge
 from vlgauge.catalog import metric_folder
 from vlgauge.cli.inputs import add_limits
-from vlgauge.media.tables import READERS, MissingColumn, Rows, take_column
+from vlgauge.media.tables import READERS, MissingColumn, Rows, take_columns
 from vlgauge.settings import PROFILES, nearest, setting_names
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input-format", choices=list(READERS), help="where the ending of FILE does not tell it")
     add_limits(parser)
     for column in COLUMNS:
-        parser.add_argument(f"--{column}", metavar="COLUMN", help=f"column of FILE that holds the {column}")
+        several = ", or several with commas" if column == "references" else ""
+        parser.add_argument(f"--{column}", metavar="COLUMN", help=f"column of FILE that holds the {column}{several}")
     parser.add_argument("--id", metavar="COLUMN", help="column of FILE that names the rows (default: id, if there)")
     words = "a setting, of every metric that has it; METRIC.NAME=VALUE for one of several"
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=words)
@@ -210,7 +211,7 @@ def read_columns(
             cells[column.name] = None
             continue
         try:
-            cells[column.name] = take_column(rows, title or column.name)
+            cells[column.name] = take_columns(rows, title or column.name)
         except MissingColumn as error:
             raise ValueError(f"{error}; choose with --{column.name} COLUMN") from None
     return cells

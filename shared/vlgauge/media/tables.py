@@ -1,4 +1,4 @@
-"""Reading examples from JSONL, JSON, CSV or Parquet, with every cell as it stands in the file.
+"""Reading examples from JSONL, JSON, CSV, Parquet or lines of text, with every cell as it stands in the file.
 
 Relative paths of images and videos in such a file start at its folder; `located` makes them absolute.
 """
@@ -6,7 +6,8 @@ Relative paths of images and videos in such a file start at its folder; `located
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
     """Rows of a file, or of standard input for ``"-"`` (JSONL unless told otherwise).
 
     Args:
-        path: File whose ending tells the format: .jsonl, .json, .csv, .tsv or .parquet.
+        path: File whose ending tells the format: .jsonl, .json, .csv, .tsv, .parquet or .txt.
         file_format: Format, where the ending does not tell it.
 
     Raises:
@@ -70,6 +71,34 @@ def take_column(rows: Rows, column: str) -> list[Any]:
             more = f" and {len(row) - _SHOWN_COLUMNS} more" if len(row) > _SHOWN_COLUMNS else ""
             raise MissingColumn(f"FILE must have the column {column!r} in every row, row {number} has: {there}{more}")
     return [row[column] for row in rows]
+
+
+def take_columns(rows: Rows, title: str) -> list[Any]:
+    """The cells of a column, or of several whose titles are given with commas, side by side in a list.
+
+    Raises:
+        MissingColumn: As `take_column`.
+    """
+    titles = split_titles(title, rows[0])
+    if len(titles) == 1:
+        return take_column(rows, title)
+    return [side_by_side(cells) for cells in zip(*(take_column(rows, one) for one in titles), strict=True)]
+
+
+def split_titles(text: str, there: Container[str]) -> list[str]:
+    """Titles of columns, given with commas; a title that has commas itself is one."""
+    return [text] if text in there else [one.strip() for one in text.split(",") if one.strip()] or [text]
+
+
+def side_by_side(cells: Sequence[Any]) -> list[Any]:
+    """Cells of several columns as one list; an empty one is none, as rows have unequal numbers of references."""
+    every = [one for cell in cells for one in (cell if isinstance(cell, list) else [cell])]
+    return [one for one in every if not is_missing(one) and one != ""]
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell holds nothing: None, or the NaN that tables have for it."""
+    return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
 def located(columns: Mapping[str, list[Any] | None], file: str) -> dict[str, list[Any] | None]:
@@ -150,6 +179,14 @@ def _cell(cell: str) -> str | list[str]:
     return cell
 
 
+def _read_txt(data: bytes, path: str) -> Rows:
+    """One caption a line; an empty line is an empty caption, so that files of other systems stay side by side."""
+    lines = decoded(data, FILE, path).split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [{"predictions": line.removesuffix("\r")} for line in limited(lines, FILE, path)]
+
+
 def _read_tsv(data: bytes, path: str) -> Rows:
     return _read_csv(data, path, "\t")
 
@@ -164,4 +201,5 @@ READERS: dict[str, Callable[[bytes, str], Rows]] = {
     "csv": _read_csv,
     "tsv": _read_tsv,
     "parquet": _read_parquet,
+    "txt": _read_txt,
 }
