@@ -139,13 +139,13 @@ def test_mmd_bert_on_the_examples(capsys):
         (["score", "rovist_nx", "x.csv"], "must be one of the installed metrics"),
         (["score", "rovist_nr", "missing.csv"], "error: missing.csv: No such file or directory$"),
         (["score", "rovist_nr", "missing"], "error: missing: No such file or directory$"),
-        (["score", "rovist_nr", "."], "FILE must be a file, got the folder '.'$"),
+        (["score", "rovist_nr", "."], "FILE must be a folder of pictures or texts, got none in '.'$"),
         (
             ["score", "trm", "rows.jsonl", "--set", "distance=precomputed"],
             "--set must name a distance that a command can compute, got 'precomputed', which is for Python, where "
             "`compute` takes `distances`$",
         ),
-        (["score", "rovist_nr", "rows.txt"], "FILE must end in one of jsonl, json, csv, tsv, parquet"),
+        (["score", "rovist_nr", "rows.dat"], "FILE must end in one of jsonl, json, csv, tsv, parquet, txt"),
         (["score", "rovist_nr", "rows.jsonl"], "the column 'predictions' in every row, row 0 has: id, text, other"),
         (
             ["score", "rovist_nr", "rows.jsonl", "--set", "hash=1"],
@@ -174,7 +174,7 @@ def test_errors_are_one_line(tmp_path, capsys, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     write_jsonl(tmp_path / "rows.jsonl", ROWS)
     files = {
-        "rows.txt": b"x",
+        "rows.dat": b"x",
         "broken.jsonl": b'{"predictions": "a"}\n{x}',
         "array.jsonl": b"[1]",
         "object.json": b"{}",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
+from pathlib import Path
 
 from vlgauge.files import Limits
 
@@ -17,3 +19,35 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     ):
         words = f"most {what} (default: {getattr(usual, option):,})".replace("%", "%%")
         parser.add_argument(f"--{option.replace('_', '-')}", type=int, metavar="N", help=words)
+
+
+def is_source(file: str) -> bool:
+    """Whether FILE is a data set of the Hub, an archive or a folder rather than a table."""
+    return file.startswith("hub:") or file.lower().endswith(".tar") or Path(file).is_dir()
+
+
+def at_least(minimum: int, text: str) -> int:
+    """A whole number of an option."""
+    number = int(text)
+    if number < minimum:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least {minimum}, got {text!r}")
+    return number
+
+
+def add_row_options(parser: argparse.ArgumentParser) -> None:
+    """The options that choose rows, and say how much one of a data set, an archive or a folder may hold."""
+    group = parser.add_argument_group(
+        "rows", "which are scored; those of hub:, .tar and folders that cannot be are left out and counted"
+    )
+    group.add_argument("--limit", type=partial(at_least, 1), metavar="N", help="score so many rows (default: all)")
+    group.add_argument("--skip", type=partial(at_least, 0), default=0, metavar="N", help="leave the first N rows out")
+    group.add_argument(
+        "--revision", metavar="COMMIT", help="commit, branch or tag of hub: (default: the newest commit)"
+    )
+    for option, words in (
+        ("picture-bytes", "bytes of the file of a picture (default: 20,000,000)"),
+        ("pixels", "pixels of a picture (default: 89,478,485)"),
+        ("characters", "characters of a text (default: 20,000)"),
+        ("run-bytes", "bytes of all pictures together, which lie in memory (default: 1,073,741,824)"),
+    ):
+        group.add_argument(f"--max-{option}", type=partial(at_least, 1), metavar="N", help=f"most {words}")

@@ -54,7 +54,7 @@ def add_record_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--record", metavar="FILE", help="add a record per metric to this file, results.jsonl")
     group.add_argument("--model", metavar="OWNER/NAME", help="whose predictions they are, on the Hub")
     group.add_argument("--dataset", metavar="OWNER/NAME", help="data set that they are of, on the Hub")
-    group.add_argument("--split", help="its split")
+    group.add_argument("--split", help="its split, also that of hub:OWNER/NAME")
     for name, words in _OTHERS.items():
         group.add_argument(f"--{name.replace('_', '-')}", metavar=name.rpartition("_")[2].upper(), help=words)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vlgauge.catalog import extra_is_present, metric_facts
+from vlgauge.cli.inputs import add_row_options, is_source
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_result_target, check_target, write_result
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
 from vlgauge.cli.scoring import (
@@ -25,6 +27,13 @@ from vlgauge.corpus_values import corpus_interval
 from vlgauge.media.tables import Rows, located, read_rows, take_column
 from vlgauge.results import DIGITS, INTERVAL, to_cell, to_json, to_table
 
+if TYPE_CHECKING:
+    from vlgauge.base import Metric
+
+_FILE_HELP = (
+    "JSONL, JSON, CSV, TSV or Parquet file, or .txt with a prediction a line; - for standard input; hub:OWNER/NAME or "
+    "hub:OWNER/NAME:CONFIG, a data set of the Hub; a .tar of WebDataset; a folder of pictures"
+)
 CONFIDENCE = 0.95  # of the intervals that metrics compute themselves, too
 MOST_DIGITS = 17  # more than a number has
 
@@ -47,9 +56,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "vlgauge score METRIC[,METRIC...] FILE [options]\n       vlgauge score FILE --metrics METRIC,METRIC..."
     )
     parser.add_argument("metric", metavar="METRIC", help="name of a metric, or several with commas; see `vlgauge list`")
-    parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file; - for standard input")
+    parser.add_argument("file", metavar="FILE", help=_FILE_HELP)
     parser.add_argument("--metrics", action=_InPlaceOfMetric, metavar="METRIC,...", help="the same in place of METRIC")
     add_scoring(parser)
+    add_row_options(parser)
     parser.add_argument("--details", action="store_true", help="also say how each score came about (JSON)")
     parser.add_argument("--format", choices=("table", "json"), help="of what is printed (default: table)")
     parser.add_argument("--output", metavar="FILE", help=f"write the result, as {', '.join(RESULT_ENDINGS)}")
@@ -75,17 +85,25 @@ def run(options: argparse.Namespace) -> int:
     settings = settings_by_metric(options.set, metric_list(names))  # wrong names are told before the file is read
     check_result_target(options.output, file, details=options.details)
     check_report(options.report, file)
+    data_sets = import_module("vlgauge.cli.data_sets") if is_source(file) else None
+    source = None
+    if data_sets is not None:
+        source = data_sets.source_of(file, options)
+        data_sets.record_origin(options, source.origin, file)
     check_record_options(options, file)
-    rows = read_rows(file, options.input_format)
-    ids = row_ids(rows, options.id)
+    rows = read_rows(file, options.input_format) if source is None else []
     metrics = load_metrics(settings, config=options.config, profile=options.profile, quiet=options.no_progress)
-    columns = located(read_columns(rows, metrics, {column: getattr(options, column) for column in COLUMNS}), file)
+    reader = None if data_sets is None else data_sets.rows_of(source, metrics, options)
+    if reader is None:
+        ids, columns = table_columns(rows, metrics, options, file)
+    else:
+        ids, columns = reader.ids, reader.columns
     results = compute_all(metrics, columns, details=options.details or options.report is not None)
     if options.report:
         import_module("vlgauge.cli.report").write_report(options.report, results, columns, ids)
     if not options.details:
         results = {name: without_details(name, result) for name, result in results.items()}
-    record: dict[str, Any] = {"ids": ids}
+    record: dict[str, Any] = {"ids": ids} | ({} if data_sets is None else data_sets.told(reader))
     if any(metric.compares_sets for metric in metrics):
         # Without them nobody can tell later whether two systems can be compared.
         record["sizes"] = set_sizes(columns)
@@ -94,7 +112,9 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         write_result(options.output, record)
     record_results(results, options)
+    of_rows = [] if data_sets is None else data_sets.lines_of(reader)
     if options.quiet:
+        sys.stderr.write("".join(f"{line}\n" for line in of_rows))
         print("\n".join(to_cell(result[name], options.digits) for name, result in results.items()))
     elif options.format == "json" or (options.details and options.format is None and not options.output):
         print(to_json(record))
@@ -109,7 +129,26 @@ def run(options: argparse.Namespace) -> int:
                 confidence=options.confidence,
             )
         )
+        print("".join(f"\n{line}" for line in of_rows), end="\n" if of_rows else "")
     return 0
+
+
+def table_columns(
+    rows: Rows, metrics: Sequence[Metric], options: argparse.Namespace, file: str
+) -> tuple[list[Any], dict[str, list[Any] | None]]:
+    """Ids and columns of the rows of a table, of those that the options choose.
+
+    Raises:
+        ValueError: If a column is missing, or no row is left.
+    """
+    if options.revision is not None:
+        raise ValueError(f"--revision must come with a data set of the Hub, got the file {file!r}")
+    ids = row_ids(rows, options.id)
+    stop = None if options.limit is None else options.skip + options.limit
+    if not (chosen := rows[options.skip : stop]):
+        raise ValueError(f"--skip must be less than the number of rows, {len(rows)}, got {options.skip}")
+    titles = {column: getattr(options, column) for column in COLUMNS}
+    return ids[options.skip : stop], located(read_columns(chosen, metrics, titles), file)
 
 
 def check_report(target: str | None, source: str) -> None:

@@ -1,0 +1,23 @@
+"""Rows of data sets of the Hub, archives, folders and tables, as a metric scores them, and why some are left out.
+
+Rows are hostile: of a picture the bytes are taken, or a file that the source itself holds; no other path is opened and
+no address asked for.
+"""
+
+from __future__ import annotations
+
+from vlgauge.row_sources.guessing import KINDS, guessed_titles
+from vlgauge.row_sources.limits import RowLimits
+from vlgauge.row_sources.reading import LeftOut, RowReader, counted_reasons
+from vlgauge.row_sources.source import Origin, Source
+
+__all__ = [
+    "KINDS",
+    "LeftOut",
+    "Origin",
+    "RowLimits",
+    "RowReader",
+    "Source",
+    "counted_reasons",
+    "guessed_titles",
+]

@@ -1,0 +1,34 @@
+"""How much of a row is taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vlgauge.media.images import MAX_PIXELS
+
+
+@dataclass(frozen=True)
+class RowLimits:
+    """What a row may hold; one that holds more is left out, with the reason.
+
+    Attributes:
+        picture_bytes: Bytes of the file of a picture.
+        pixels: Pixels of a picture, looked up in its header.
+        characters: Characters of a text.
+        run_bytes: Bytes of all pictures of a run, which lie in memory.
+    """
+
+    picture_bytes: int = 20_000_000
+    pixels: int = MAX_PIXELS
+    characters: int = 20_000
+    run_bytes: int = 2**30
+
+    def __post_init__(self) -> None:
+        """Refuse what is no limit.
+
+        Raises:
+            ValueError: If one is less than 1.
+        """
+        for name, value in vars(self).items():
+            if value < 1:
+                raise ValueError(f"`{name}` must be a whole number of at least 1, got {value}")

@@ -1,0 +1,141 @@
+"""`vlgauge score` of data sets of the Hub, archives, folders and lines of text."""
+
+import csv
+import json
+import tarfile
+
+import pytest
+from hub_data_sets import hub_of_data_sets
+from made_data_sets import COLOURS, COMMITS, picture, repositories
+
+import vlgauge
+from vlgauge.cli import main
+from vlgauge.leaderboard.records import read_records
+
+CLIP = ["--config", "image", "--profile", "embedded"]
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory):
+    with hub_of_data_sets(tmp_path_factory.mktemp("home"), **repositories("http://127.0.0.1:9")) as served:
+        yield served
+
+
+def test_scores_of_a_data_set_are_those_of_compute(hub, tmp_path, capsys):
+    output, record = tmp_path / "scores.json", tmp_path / "results.jsonl"
+    named = ["--predictions", "caption", "--images", "image", "--references", "refs"]
+    rows = ["--split", "test", "--skip", "3", "--limit", "5", "--revision", COMMITS[0]]
+    kept = ["--output", str(output), "--record", str(record), "--model", "me/captioner"]
+    assert main(["score", "clip_s", "hub:org/pictures", *named, *rows, *kept, *CLIP]) == 0
+    captured = capsys.readouterr()
+    assert f"org/pictures, default, test, commit {COMMITS[0]}: 5 of 5 rows scored" in captured.out
+    assert "columns taken" not in captured.err
+    colours = [COLOURS[i % 6] for i in range(3, 8)]
+    expected = vlgauge.load("clip_s", "image", profile="embedded").compute(
+        predictions=[f"A {colour} square." for colour in colours],
+        images=[picture(colour) for colour in colours],
+        references=[[f"A {colour} picture.", f"All is {colour}."] for colour in colours],
+    )
+    found = json.loads(output.read_text())
+    assert found["ids"] == [3, 4, 5, 6, 7]
+    assert found["dataset"] == {"id": "org/pictures", "config": "default", "split": "test", "revision": COMMITS[0]}
+    assert found["left_out"] == []
+    assert {key: found[key] for key in expected} == expected
+    (one,) = read_records(str(record))
+    assert (one.dataset.id, one.dataset.config, one.dataset.split) == ("org/pictures", "default", "test")
+    assert (one.dataset.revision, one.value, one.n) == (COMMITS[0], expected["clip_s"], 5)
+
+
+def test_rows_that_cannot_be_scored_are_counted_by_reason(hub, tmp_path, capsys):
+    output = tmp_path / "scores.csv"
+    assert main(["score", "clip_s", "hub:org/hostile", "--split", "test", "--output", str(output), *CLIP]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.startswith("columns taken: --predictions caption --images image --references refs\n")
+    assert "2 of 14 rows scored\n6 left out: a picture must be bytes or a file of the data set itself" in captured.out
+    with output.open(newline="") as stream:
+        assert [row["id"] for row in csv.DictReader(stream)] == ["0", "13"]
+    left_out = json.loads((tmp_path / "scores.csv.json").read_text())["left_out"]
+    assert [one["id"] for one in left_out] == list(range(1, 13))
+    assert main(["score", "clip_s", "hub:org/hostile", "--split", "test", "-q", *CLIP]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.count("\n") == 1
+    assert "6 left out: " in captured.err
+
+
+def test_limits_of_rows_are_options(hub, capsys):
+    limited = ["--max-picture-bytes", "10", "--limit", "2"]
+    assert main(["score", "clip_s", "hub:org/pictures", "--split", "test", *limited, *CLIP]) == 2
+    told = "FILE must have a row that can be scored, got none (2 left out: `images` must be a file of at most 10 bytes"
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["hub:org/pictures"], "`split` must be one of test, train, got none"),
+        (["hub:org/pictures:large", "--split", "test"], "`config` must be one of default, small, got 'large'"),
+        (["hub:org/private", "--split", "test"], "got 'org/private', which is unknown or private"),
+        (["hub:org/pictures", "--split", "test", "--skip", "99"], "got none (there is none from number 99 on)"),
+        (
+            ["hub:org/pictures", "--split", "test", "--styles", "caption"],
+            "--styles must be left out, as no such column",
+        ),
+        (
+            ["hub:org/pictures", "--split", "test", "--predictions", "no"],
+            "the rows must have the columns no, got image",
+        ),
+        (
+            ["hub:org/pictures", "--split", "test", "--record", "r.jsonl", "--model", "a/b", "--dataset", "c/d"],
+            "--dataset must be left out or org/pictures, which FILE is, got another one",
+        ),
+    ],
+)
+def test_wrong_words_are_one_line(hub, words, message, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert main(["score", "clip_s", *words, *CLIP]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("option", "minimum"), [("--limit", 1), ("--skip", 0), ("--max-pixels", 1)])
+def test_numbers_of_rows_are_checked_at_once(option, minimum, capsys):
+    with pytest.raises(SystemExit):
+        main(["score", "clip_s", "rows.jsonl", option, str(minimum - 1)])
+    assert f"{option}: must be a whole number of at least {minimum}, got '{minimum - 1}'" in capsys.readouterr().err
+
+
+def test_a_folder_and_an_archive_score_as_the_data_set(hub, tmp_path, capsys):
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for i, colour in enumerate(COLOURS):
+        (folder / f"{i}.png").write_bytes(picture(colour))
+        (folder / f"{i}.txt").write_text(f"A {colour} square.\n")
+    archive = tmp_path / "rows.tar"
+    with tarfile.open(archive, "w") as made:
+        made.add(folder, ".")
+    numbers = []
+    for file in (str(folder), str(archive), "hub:org/pictures"):
+        split = ["--split", "test", "--limit", "6"] if file.startswith("hub:") else []
+        assert main(["score", "clip_s", file, *split, "-q", "-w", "12", *CLIP]) == 0
+        numbers.append(capsys.readouterr().out)
+    assert len(set(numbers)) == 1
+
+
+def test_one_caption_a_line_and_rows_chosen_of_a_table(tmp_path, capsys):
+    (tmp_path / "a.txt").write_bytes(b"One dog.\r\n\nTwo dogs.\n")
+    assert main(["score", "rovist_nr", str(tmp_path / "a.txt"), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["ids"] == [0, 1, 2]
+    rows = [{"predictions": "A dog.", "first": "A dog.", "second": "", "a,b": "A cat."} for _ in range(4)]
+    table = tmp_path / "rows.jsonl"
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for references, expected in (("first,second", 1.0), ("first, second", 1.0), ("a,b", 0.5)):
+        words = ["--references", references, "--skip", "1", "--limit", "2", "--format", "json"]
+        assert main(["score", "rouge_l", str(table), *words]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["ids"] == [1, 2]
+        assert found["rouge_l"] == pytest.approx(expected)
+    assert main(["score", "rouge_l", str(table), "--references", "first,third"]) == 2
+    assert "FILE must have the column 'third' in every row" in capsys.readouterr().err
+    assert main(["score", "bleu", str(table), "--references", "first", "--skip", "4"]) == 2
+    assert "--skip must be less than the number of rows, 4, got 4" in capsys.readouterr().err
+    assert main(["score", "bleu", str(table), "--references", "first", "--revision", "main"]) == 2
+    assert "--revision must come with a data set of the Hub" in capsys.readouterr().err

@@ -1,0 +1,132 @@
+"""Data sets as people publish them, and as somebody hostile would."""
+
+import io
+import json
+import struct
+import zlib
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hub_data_sets import Repository
+from PIL import Image
+
+COLOURS = ("red", "green", "blue", "yellow", "black", "white")
+N_ROWS = 24
+COMMITS = [f"{number:040x}" for number in range(1, 3)]
+
+_PICTURE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+_CARD = """---
+configs:
+- config_name: default
+  data_files:
+  - split: test
+    path: data/test-*.parquet
+  - split: train
+    path: data/train-*.parquet
+- config_name: small
+  data_files:
+  - split: test
+    path: data/train-*.parquet
+---
+"""
+
+
+def picture(colour, size=(8, 8)):
+    """A file of one colour."""
+    stream = io.BytesIO()
+    Image.new("RGB", size, colour).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def endless_picture():
+    """A header of 1 x 1,000,000,000 pixels, and nothing behind it."""
+    chunks = b""
+    for kind, content in ((b"IHDR", struct.pack(">IIBBBBB", 1, 10**9, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(b""))):
+        chunks += struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    return b"\x89PNG\r\n\x1a\n" + chunks
+
+
+def parquet(pictures, captions, references, *, group=8):
+    """A Parquet file as `push_to_hub` writes it."""
+    table = pa.table({"image": pa.array(pictures, _PICTURE), "caption": captions, "refs": references})
+    text = datasets.Value("string")
+    features = datasets.Features({"image": datasets.Image(), "caption": text, "refs": datasets.List(text)})
+    stream = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata(features.arrow_schema.metadata), stream, row_group_size=group)
+    return stream.getvalue()
+
+
+def coloured(n, word="square"):
+    """Files of `n` squares with a caption and two references each."""
+    colours = [COLOURS[i % len(COLOURS)] for i in range(n)]
+    pictures = [{"bytes": picture(colour), "path": f"{colour}.png"} for colour in colours]
+    references = [[f"A {colour} picture.", f"All is {colour}."] for colour in colours]
+    return parquet(pictures, [f"A {colour} {word}." for colour in colours], references)
+
+
+def files(word="square"):
+    """A repository of two splits and two configurations."""
+    return {
+        "README.md": _CARD.encode(),
+        "data/test-0.parquet": coloured(N_ROWS, word),
+        "data/train-0.parquet": coloured(4, word),
+    }
+
+
+def hostile_rows(address):
+    """(picture, caption); only the first and the last are right, and the server at the address must not be asked."""
+    right = {"bytes": picture("red"), "path": "red.png"}
+    return [
+        (right, "A red square."),
+        ({"bytes": None, "path": "/etc/hostname"}, "The name of this machine."),
+        ({"bytes": None, "path": f"{address}/inside.png"}, "What the network has within."),
+        ({"bytes": None, "path": "file:///etc/hostname"}, "A file by its address."),
+        ({"bytes": None, "path": "data/test-0.parquet"}, "A relative path."),
+        ({"bytes": None, "path": f"hf://datasets/org/hostile@{COMMITS[0]}/../../org/private@main/x.png"}, "A way out."),
+        ({"bytes": None, "path": f"zip://a.png::{address}/inside.zip"}, "An archive elsewhere."),
+        ({"bytes": endless_picture(), "path": None}, "A billion pixels."),
+        ({"bytes": b"GIF89a", "path": None}, "A picture cut short."),
+        ({"bytes": b"", "path": None}, "No bytes."),
+        (None, "No picture."),
+        (right, None),
+        (right, "A word. " * 1_250_000),
+        (right, "A red square."),
+    ]
+
+
+def hostile(address):
+    """A repository of those rows."""
+    pictures, captions = zip(*hostile_rows(address), strict=True)
+    return {"data/test-0.parquet": parquet(pictures, captions, [["A square."]] * len(captions))}
+
+
+def card_of(path):
+    """A repository whose card names its data elsewhere."""
+    data = {"configs": [{"config_name": "default", "data_files": [{"split": "test", "path": path}]}]}
+    return {"README.md": f"---\n{json.dumps(data)}\n---\n".encode(), "rows.jsonl": b'{"caption": "x"}\n'}
+
+
+def repositories(address):
+    """All of them by id; `address` is a server that must not be asked."""
+    folder = {f"test/{colour}.png": picture(colour) for colour in COLOURS[:3]}
+    named = [{"file_name": f"{colour}.png", "text": f"A {colour} square."} for colour in COLOURS[:3]]
+    folder["test/metadata.jsonl"] = "".join(json.dumps(row) + "\n" for row in named).encode()
+    lines = [{"id": f"s{i}", "story": ["A dog ran.", "A cat slept."], "note": None} for i in range(5)]
+    first = COMMITS[0]
+    return {
+        "org/pictures": Repository({first: files()}),
+        "org/folder": Repository({first: folder}),
+        "org/lines": Repository({first: {"test.jsonl": "".join(json.dumps(row) + "\n" for row in lines).encode()}}),
+        "org/cells": Repository({first: {"test.csv": b"caption,refs\nA dog.,A hound.\nA cat.,\n"}}),
+        "org/gated": Repository({first: files()}, gated=True),
+        "org/private": Repository({first: files()}, private=True),
+        "org/scripted": Repository({first: {"scripted.py": b"raise SystemExit('code of others ran')\n"}}),
+        "org/hostile": Repository({first: hostile(address)}),
+        "org/elsewhere": Repository({first: card_of(f"{address}/inside.jsonl")}),
+        "org/above": Repository({first: card_of("../../etc/passwd.txt")}),
+        "org/server": Repository({first: card_of("/etc/*.txt")}),
+        "org/broken": Repository({first: {"data/test-0.parquet": b"PAR1 and no more"}}),
+        "org/empty": Repository({first: {"README.md": b"# Nothing\n"}}),
+        "org/sounds": Repository({first: {"test/a.wav": b"RIFF"}}),
+    }

@@ -1,0 +1,41 @@
+"""Data sets of a Hub on this machine, and a server within that must never be asked."""
+
+import pytest
+from hub_data_sets import hub_of_data_sets
+from local_hub import serve
+from made_data_sets import repositories
+
+
+@pytest.fixture(scope="session")
+def within():
+    """Address of a server within, and what it was asked."""
+    from http.server import BaseHTTPRequestHandler
+
+    asked = []
+
+    class Within(BaseHTTPRequestHandler):
+        def log_message(self, *arguments):
+            """Say nothing."""
+
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_error(404)
+
+        do_HEAD = do_GET
+
+    server, address = serve(Within)
+    yield address, asked
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="session")
+def made(within):
+    return repositories(within[0])
+
+
+@pytest.fixture(scope="session")
+def hub(made, tmp_path_factory):
+    """The Hub of the tests of this folder, with an empty cache at first."""
+    with hub_of_data_sets(tmp_path_factory.mktemp("home"), **made) as served:
+        yield served

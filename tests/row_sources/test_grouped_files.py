@@ -1,0 +1,178 @@
+"""Archives and folders: their rows, and what in them would lead out."""
+
+import io
+import json
+import os
+import tarfile
+from functools import partial
+
+import pytest
+from made_data_sets import COLOURS, picture
+
+from vlgauge.base.columns import References, Text
+from vlgauge.base.video_columns import OneImage
+from vlgauge.files import limits
+from vlgauge.row_sources import RowReader, guessed_titles
+from vlgauge.row_sources.grouped_files import FolderRows, tar_rows
+
+COLUMNS = [Text("predictions"), OneImage("images"), References("references", optional=True)]
+MOST = 10_000
+
+
+def archive(path, members):
+    """A tar of (name, content); content may be a tarfile.TarInfo of something else."""
+    with tarfile.open(path, "w") as made:
+        for name, content in members:
+            if isinstance(content, tarfile.TarInfo):
+                made.addfile(content)
+                continue
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            made.addfile(info, io.BytesIO(content))
+    return str(path)
+
+
+def linked(name, kind, target=""):
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    return info
+
+
+def read(source, titles=None):
+    reader = RowReader(source, COLUMNS, titles or guessed_titles(COLUMNS, source.kinds))
+    reader.read(100)
+    return reader
+
+
+def samples(n=3):
+    for i, colour in enumerate(COLOURS[:n]):
+        yield f"train/{i:04}.png", picture(colour)
+        yield f"train/{i:04}.txt", f"A {colour} square.\n".encode()
+        yield f"train/{i:04}.json", json.dumps({"refs": [f"All is {colour}."], "note": 1}).encode()
+
+
+def test_an_archive_is_read_as_webdataset_writes_it(tmp_path):
+    source = tar_rows(archive(tmp_path / "rows.tar", samples()), MOST)
+    assert source.kinds == {
+        "__key__": "text",
+        "png": "image",
+        "txt": "text",
+        "json.refs": "texts",
+        "json.note": "other",
+    }
+    titles = {"predictions": ["txt"], "images": ["png"], "references": ["json.refs"], "id": ["__key__"]}
+    reader = read(source, titles)
+    assert reader.ids == ["train/0000", "train/0001", "train/0002"]
+    assert reader.columns == {
+        "predictions": [f"A {colour} square." for colour in COLOURS[:3]],
+        "images": [picture(colour) for colour in COLOURS[:3]],
+        "references": [[f"All is {colour}."] for colour in COLOURS[:3]],
+    }
+    later = RowReader(source, COLUMNS, titles, next_row=2)
+    later.read(9)
+    assert later.ids == ["train/0002"]
+
+
+def test_members_that_lead_out_are_refused_or_mere_names(tmp_path):
+    members = [
+        ("../../a.txt", b"A name is a label."),
+        ("../../a.png", picture("red")),
+        ("/etc/b.png", picture("red")),
+        ("/etc/b.txt", b"Another."),
+        ("c.png", picture("red")),
+        ("c.txt", linked("c.txt", tarfile.SYMTYPE, "/etc/hostname")),
+        ("d.png", linked("d.png", tarfile.LNKTYPE, "../../a.png")),
+        ("d.txt", b"A hard link."),
+        ("e.png", linked("e.png", tarfile.CHRTYPE)),
+        ("e.txt", b"A device."),
+        ("f.png", b"x" * (MOST + 1)),
+        ("f.txt", b"Too large."),
+        ("g.png", picture("red")),
+        ("g.txt", b"\xff\xfe"),
+    ]
+    before = sorted(path.name for path in tmp_path.parent.parent.iterdir())
+    reader = read(tar_rows(archive(tmp_path / "rows.tar", members), MOST))
+    assert reader.ids == ["../../a", "/etc/b"]
+    told = {one.id: one.reason for one in reader.left_out}
+    link = "must be a regular file, got a link or a device"
+    assert [told["c"], told["d"], told["e"]] == [f"`c.txt` {link}", f"`d.png` {link}", f"`e.png` {link}"]
+    assert told["f"] == "`f.png` must be a file of at most 10,000 bytes, got a larger one"
+    assert "codec can't decode" in told["g"]
+    assert sorted(path.name for path in tmp_path.parent.parent.iterdir()) == before
+
+
+def test_a_folder_is_read_by_names_and_links_are_not_followed(tmp_path):
+    folder = tmp_path / "rows"
+    (folder / "in").mkdir(parents=True)
+    for name, content in samples(2):
+        (folder / "in" / name.partition("/")[2]).write_bytes(content)
+    (folder / "link.txt").symlink_to("/etc/hostname")
+    (folder / "link.png").write_bytes(picture("red"))
+    os.symlink("/etc", folder / "elsewhere")
+    reader = read(FolderRows(str(folder), MOST))
+    assert reader.ids == ["in/0000", "in/0001"]
+    assert [(one.id, one.reason) for one in reader.left_out] == [
+        ("link", "`link.txt` must be a regular file, got a link or a device")
+    ]
+
+
+def test_the_table_of_a_folder_names_its_pictures_and_nothing_else(tmp_path):
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    (tmp_path / "outside.png").write_bytes(picture("blue"))
+    (folder / "a.png").write_bytes(picture("red"))
+    names = ["a.png", "../outside.png", str(tmp_path / "outside.png"), "http://127.0.0.1:9/x.png", "missing.png"]
+    rows = [{"file_name": name, "text": "A red square."} for name in names]
+    (folder / "metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    reader = read(FolderRows(str(folder), MOST))
+    assert (reader.ids, reader.columns["images"]) == ([0], [picture("red")])
+    assert {one.reason.partition(", got")[0] for one in reader.left_out} == {"a picture must be a file in the folder"}
+    assert len(reader.left_out) == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"no archive at all", "must be a whole tar archive, not packed"),
+        (b"", "must be a whole tar archive, not packed"),
+        (b"\x1f\x8b\x08\x00packed", "must be a whole tar archive, not packed"),
+    ],
+)
+def test_what_is_no_archive_is_told(tmp_path, content, message):
+    path = tmp_path / "rows.tar"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        tar_rows(str(path), MOST)
+
+
+def test_archives_and_folders_without_rows_and_with_too_many(tmp_path):
+    with pytest.raises(ValueError, match="must have files of texts or pictures, got none"):
+        tar_rows(archive(tmp_path / "empty.tar", [("a.bin", b"x")]), MOST)
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(ValueError, match="must be a folder of pictures or texts, got none"):
+        FolderRows(str(tmp_path / "nothing"), MOST)
+    path = archive(tmp_path / "rows.tar", samples(3))
+    (tmp_path / "many").mkdir()
+    for i in range(6):
+        (tmp_path / "many" / f"{i}.txt").write_text("x")
+    for source in (partial(tar_rows, path), partial(FolderRows, str(tmp_path / "many"))):
+        with limits(max_rows=5), pytest.raises(ValueError, match=r"must have at most 5 files.*--max-rows"):
+            read(source(MOST))
+
+
+def test_several_columns_are_references_side_by_side(tmp_path):
+    (tmp_path / "a.png").write_bytes(picture("red"))
+    row = {"file_name": "a.png", "text": "One.", "ref_1": "Two.", "ref_2": "", "ref_3": None, "ref_4": "Three."}
+    (tmp_path / "metadata.jsonl").write_text(json.dumps(row))
+    source = FolderRows(str(tmp_path), MOST)
+    titles = guessed_titles(COLUMNS, source.kinds)
+    assert titles["references"] == ["ref_1", "ref_2", "ref_4"]
+    assert read(source).columns["references"] == [["Two.", "Three."]]
+
+
+def test_columns_that_are_missing_are_told_all_at_once(tmp_path):
+    source = tar_rows(archive(tmp_path / "rows.tar", samples()), MOST)
+    with pytest.raises(ValueError, match="`predictions` and `images` must be columns of the rows, none is chosen"):
+        RowReader(source, COLUMNS, {})
+    with pytest.raises(ValueError, match="the rows must have the columns a, b, got __key__, png"):
+        RowReader(source, COLUMNS, {"predictions": ["a"], "images": ["b"]})
