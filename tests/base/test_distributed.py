@@ -1,6 +1,5 @@
 """Several processes: rank 0 gets the result over all ranks, in rank order, round by round."""
 
-import multiprocessing
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from distributed_worker import serve
 from filelock import FileLock
+from quick_processes import quick_context
 
 from vlgauge.base import rounds
 from vlgauge.writing import replacing
@@ -21,7 +21,7 @@ class Ranks:
     """Four processes, started once; a job takes as many of them as it has ranks."""
 
     def __init__(self):
-        context = multiprocessing.get_context("spawn")
+        context = quick_context()
         self.connections = []
         self.processes = []
         for _ in range(4):

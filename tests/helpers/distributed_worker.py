@@ -1,16 +1,13 @@
-"""The far end of test_module_distributed.py: a process that plays one rank after another."""
+"""The far end of test_distributed.py: a process that plays one rank after another."""
 
-import sys
 import time
+
+from vlgauge.lean_imports import lean_import
 
 
 def serve(connection):
     """Answer jobs `(folder, settings, rounds, delay)` with one result or error per round, until None comes."""
-    # evaluate imports all of transformers, and with it torch, where that is installed: five seconds for nothing.
-    sys.modules["transformers"] = None
-    import evaluate
-
-    del sys.modules["transformers"]
+    evaluate = lean_import("evaluate")
     connection.send("ready")
     while (job := connection.recv()) is not None:
         folder, settings, rounds, delay = job

@@ -2,16 +2,14 @@
 
 import os
 import signal
-import sys
+
+from vlgauge.base import rounds
+from vlgauge.lean_imports import lean_import
 
 
 def serve(connection):
     """Answer ``(action, ...)`` with a result or an error, until None comes."""
-    # evaluate imports all of transformers, and with it torch, where that is installed: five seconds for nothing.
-    sys.modules["transformers"] = None
-    import evaluate
-
-    del sys.modules["transformers"]
+    evaluate = lean_import("evaluate")
     connection.send("ready")
     metric = None
     while (job := connection.recv()) is not None:
@@ -38,8 +36,6 @@ def die(*_, **__):
 
 def die_at(metric, point):
     """Let this process die at a point that only it knows when it reaches."""
-    from vlgauge.base import rounds
-
     if point == "meeting":
         rounds.meet = die
     elif point == "answering":

@@ -1,12 +1,12 @@
 """One of several processes dies anywhere: never a score of some of the rows, the next run is right, nothing is left."""
 
-import multiprocessing
 import os
 import re
 import signal
 from pathlib import Path
 
 import pytest
+from quick_processes import quick_context
 from rounds_worker import serve
 
 TOY = str(Path(__file__).parents[1] / "helpers" / "toy_metrics" / "story_toy")
@@ -20,7 +20,7 @@ class Processes:
     """Processes by number; one that was killed is replaced by a new one."""
 
     def __init__(self):
-        self.context = multiprocessing.get_context("spawn")
+        self.context = quick_context()
         self.started = {}
 
     def __getitem__(self, rank):
