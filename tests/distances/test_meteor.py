@@ -210,7 +210,7 @@ def test_odd_tokens():
 def test_10_000_words():
     rng = random.Random(10)
     captions = [" ".join(rng.choices(WORDS.split(), k=10_000)) for _ in range(2)]
-    unknown = [" ".join(f"{letter}{i}" for i in range(100_000)) for letter in "pq"]
+    unknown = [" ".join(f"{letter}{i}" for i in range(20_000)) for letter in "pq"]
     distances = meteor_distances([*captions, *unknown])
     assert (distances[2, 3], distances[3, 2]) == (1.0, 1.0)
     assert (distances[:2, :2] < 0.7).all()

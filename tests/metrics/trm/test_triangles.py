@@ -156,12 +156,11 @@ def test_counts_stay_exact_in_large_sets(n, m):
     distances = random_distances(n, m, values=50)
     candidates = partitions(n, m, pvalue="monte_carlo", draws=2).candidates
     levels = triangles.levels(distances, 0.0)
-    for row in candidates:
-        found = triangles.triangle_tests(levels, row[None])
+    alone = [triangles.triangle_tests(levels, row[None]) for row in candidates]
+    for row, found in zip(candidates, alone, strict=True):
         assert found.counts[0] == pytest.approx(counts_by_arrays(levels[0], row), rel=1e-14)
     null = triangles.triangle_tests(levels, candidates).q[:, 0]
-    alone = [triangles.triangle_tests(levels, row[None]).q[:, 0, 0] for row in candidates]
-    assert np.array_equal(null, np.transpose(alone))
+    assert np.array_equal(null, np.transpose([found.q[:, 0, 0] for found in alone]))
 
 
 # -- properties -------------------------------------------------------------------------------------------------------
