@@ -2,25 +2,14 @@
 
 import gc
 import warnings
-from contextlib import contextmanager
 
 import pytest
+from gradio_loops import loops_of_gradio_left_open
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     pytest.importorskip("gradio")
     gc.collect()
-
-
-@contextmanager
-def loops_of_gradio_left_open():
-    """Gradio leaves event loops for the garbage collector, which warns of them wherever it happens to run."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            yield
-        finally:
-            gc.collect()
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,205 @@
+"""Put together what a Space on the Hub holds. Nothing is asked of any network, and equal input gives equal bytes."""
+
+from __future__ import annotations
+
+import argparse
+import configparser
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from space import calls, card
+
+import vlgauge
+from vlgauge.base.metric import REPOSITORY
+from vlgauge.prefetching.assets import hub_files_of
+from vlgauge.settings import one_of
+from vlgauge.writing import write
+
+ROOT = Path(__file__).resolve().parents[1]
+WORKBENCH = "workbench"
+KINDS = ("gradio", "static")
+ORG = "vlgauge"
+
+_HINT = re.compile(rf"(git\+{re.escape(REPOSITORY)}@)[^\"\s]+")
+_TAG = re.compile(r"v\d+(\.\d+)*((a|b|rc)\d+)?(\.(post|dev)\d+)?")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+# A name of the Hub: letters, digits, and single marks between them.
+_ORG = re.compile(r"[A-Za-z0-9]+([-_.][A-Za-z0-9]+)*")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Assemble a Space; 0, or 2 after an error, which is one line on standard error."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", metavar="NAME", help=f"a metric, or {WORKBENCH}")
+    add_options(parser)
+    parser.add_argument("--out", metavar="FOLDER", type=Path, help="where it goes (default: build/spaces/NAME)")
+    options = parser.parse_args(arguments)
+    try:
+        files = assembled(options.name, kind=options.kind, ref=options.ref, org=options.org)
+        out = options.out or ROOT / "build" / "spaces" / options.name
+        write_folder(files, out)
+    except (ValueError, OSError, ImportError) as error:
+        sys.stderr.write(f"assemble_space: error: {' '.join(str(error).split())}\n")
+        return 2
+    print(f"{out}: {len(files)} files, {sum(map(len, files.values())):,} bytes")
+    return 0
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What a Space depends on."""
+    parser.add_argument("--kind", choices=KINDS, default="gradio", help="gradio runs the app, static shows a page")
+    parser.add_argument(
+        *("--ref",),
+        default=f"v{vlgauge.__version__}",
+        help="tag or full commit of the package that it installs (default: %(default)s)",
+    )
+    parser.add_argument("--org", default=ORG, help="whose Spaces they are on the Hub (default: %(default)s)")
+
+
+def space_names(root: Path = ROOT) -> list[str]:
+    """Every Space: one per metric, and the workbench."""
+    return [*metrics_of(root), WORKBENCH]
+
+
+def metrics_of(root: Path) -> list[str]:
+    """The metrics of a checkout."""
+    return sorted(path.name for path in (root / "metrics").iterdir() if (path / f"{path.name}.py").is_file())
+
+
+def assembled(
+    name: str, *, kind: str = "gradio", ref: str | None = None, org: str = ORG, root: Path = ROOT
+) -> dict[str, bytes]:
+    """The files of a Space by their paths in it, sorted.
+
+    Args:
+        name: A metric, or "workbench".
+        kind: "gradio" or "static".
+        ref: Tag or full commit of the package; that of this version if None.
+        org: Whose Spaces they are on the Hub.
+        root: The checkout.
+
+    Raises:
+        ValueError: If an argument is not one of these, or the checkout lacks something.
+    """
+    one_of("NAME", name, space_names(root))
+    one_of("--kind", kind, KINDS)
+    ref = checked_ref(ref or f"v{vlgauge.__version__}")
+    checked_org(org)
+    if name == WORKBENCH and kind == "static":
+        raise ValueError("`--kind` must be gradio for workbench, got static; a static page scores nothing")
+    files = {} if name == WORKBENCH else scripts_of(root / "metrics" / name, ref, org)
+    source = root / ("spaces" if name == WORKBENCH else "metrics") / name / "README.md"
+    own = card_of(source, name, kind, ref, org, root)
+    files["README.md"] = card.text_of(own).encode("utf-8")
+    if kind == "gradio":
+        files["app.py"] = (root / "spaces" / name / "app.py").read_bytes()
+        files["requirements.txt"] = f"{requirement(name, ref, root)}\n".encode()
+    else:
+        files |= static_files(name, own, org, root)
+    return dict(sorted(files.items()))
+
+
+def checked_ref(ref: str) -> str:
+    """A tag of a version or a full commit.
+
+    Raises:
+        ValueError: If it is another word, such as a branch, which moves.
+    """
+    if not _TAG.fullmatch(ref) and not _COMMIT.fullmatch(ref):
+        raise ValueError(
+            f"`--ref` must be the tag of a version, such as v{vlgauge.__version__}, or a commit of 40 hexadecimal "
+            f"digits, got {ref!r}; a branch moves"
+        )
+    return ref
+
+
+def checked_org(org: str) -> str:
+    """A name on the Hub.
+
+    Raises:
+        ValueError: If it cannot be one.
+    """
+    if not _ORG.fullmatch(org) or len(org) > 42:
+        raise ValueError(f"`--org` must be the name of a user or an organisation of the Hub, got {org!r}")
+    return org
+
+
+def scripts_of(folder: Path, ref: str, org: str) -> dict[str, bytes]:
+    """The script of a metric and those beside it, whose hints name the tag or commit, and whose examples the Space."""
+    found = {}
+    for path in sorted(folder.glob("*.py")):
+        text = _HINT.sub(rf"\g<1>{ref}", path.read_bytes().decode("utf-8"))
+        found[path.name] = text.replace(f'"{ORG}/{folder.name}"', f'"{org}/{folder.name}"').encode("utf-8")
+    return found
+
+
+def card_of(source: Path, name: str, kind: str, ref: str, org: str, root: Path) -> card.Card:
+    """The card of a Space."""
+    facts, body = card.read_card(source)
+    gradio = card.gradio_version(root / "constraints.txt") if kind == "gradio" else None
+    files = [] if name == WORKBENCH else hub_files_of(name)
+    body = card.on_the_hub(body, metrics_of(root), org, ref)
+    return card.Card(card.stamped(facts, files, gradio), card.with_section(body, calls.section(name, kind, org, ref)))
+
+
+def requirement(name: str, ref: str, root: Path) -> str:
+    """The line of what a Space installs.
+
+    Raises:
+        ValueError: If an extra in it does not exist.
+    """
+    setup = configparser.ConfigParser()
+    setup.read(root / "setup.cfg", encoding="utf-8")
+    known = {canonicalize_name(extra) for extra in setup["options.extras_require"]}
+    wanted = ["all" if name == WORKBENCH else str(canonicalize_name(name)), "workbench"]
+    if missing := [extra for extra in wanted if extra not in known]:
+        raise ValueError(f"setup.cfg must have the extra {' and '.join(missing)}, got none of this name")
+    line = f"vlgauge[{','.join(wanted)}] @ git+{REPOSITORY}@{ref}"
+    Requirement(line)
+    return line
+
+
+def static_files(name: str, own: card.Card, org: str, root: Path) -> dict[str, bytes]:
+    """The page of a static Space, and its examples."""
+    # Not at the top: it brings the libraries of every metric, and a Space of the other kind needs none of them.
+    from space import static_page
+
+    section = static_page.section_of(name, root / "examples")
+    files = {"index.html": static_page.page(section, own.facts["title"], own.body, org).encode("utf-8")}
+    return files | {f"examples/{path}": content for path, content in static_page.example_files(section).items()}
+
+
+def write_folder(files: Mapping[str, bytes], out: Path) -> None:
+    """Write the files of a Space, and remove what an earlier call left there.
+
+    Raises:
+        ValueError: If the folder holds anything else; nothing is changed then.
+        OSError: If a file cannot be written.
+    """
+    there = [path.relative_to(out).as_posix() for path in sorted(out.rglob("*")) if not path.is_dir()]
+    made = {"README.md", "app.py", "requirements.txt", "index.html", *files}
+    others = [path for path in there if path not in made and not _is_example(path)]
+    if (out.exists() and not out.is_dir()) or others or (there and "README.md" not in there):
+        what = "a file" if out.is_file() else ", ".join(others[:5] or there[:5])
+        raise ValueError(
+            f"`--out` must be a new folder, or one with a Space that was assembled there, got {what} in it"
+        )
+    for path in set(there) - set(files):
+        (out / path).unlink()
+    for path, content in files.items():
+        (out / path).parent.mkdir(parents=True, exist_ok=True)
+        write(out / path, content)
+    if not any(path.startswith("examples/") for path in files) and (out / "examples").is_dir():
+        (out / "examples").rmdir()
+
+
+def _is_example(path: str) -> bool:
+    return re.fullmatch(r"examples/(examples\.jsonl|\d-\d+\.png)", path) is not None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What a Space on the Hub is made of."""

@@ -1,0 +1,130 @@
+"""How a metric is called once it is on the Hub: the same section in every card."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import vlgauge
+from vlgauge.base import Column, Metric
+from vlgauge.base.columns import Captions, Images, References, Story
+from vlgauge.base.components import COMPONENTS, Components
+from vlgauge.base.metric import REPOSITORY
+from vlgauge.base.video_columns import OneImage, Videos
+from vlgauge.workbench.about import python_call, shell_call
+
+STORY = ["We went to the fair.", "The lights came on at dusk.", "A band played until ten."]
+MODEL = ["A dog is playing.", "A dog plays with a ball.", "A brown dog runs."]
+PEOPLE = ["A dog leaps for a ball.", "Brown dog playing on the grass.", "Dog mid-jump."]
+PICTURE = "picture.png"
+
+
+def example_row(metric: Metric) -> dict[str, Any]:
+    """A row that the metric reads, without what it can do without; pictures are names of files."""
+    return {
+        column.name: cell
+        for column in metric.columns
+        if (cell := _cell(column)) is not None and not isinstance(column, Videos)
+    }
+
+
+def _cell(column: Column) -> Any:
+    if isinstance(column, Components):
+        return dict(zip(COMPONENTS, (0.8, 0.6, 0.9) if column.name == "predictions" else (1.1, 0.7, 0.9), strict=True))
+    if isinstance(column, Story):
+        return STORY
+    if isinstance(column, References):
+        return None if column.optional else PEOPLE
+    if isinstance(column, Captions):
+        return MODEL if column.name == "predictions" else PEOPLE
+    if isinstance(column, OneImage):
+        return PICTURE
+    if isinstance(column, Images):
+        return [PICTURE] * len(STORY)
+    return "romantic" if column.name == "styles" else PEOPLE[0].lower()
+
+
+def section(name: str, kind: str, org: str, ref: str) -> str:
+    """How to load and to call it from elsewhere.
+
+    Args:
+        name: A metric, or "workbench".
+        kind: "gradio", whose Space answers by itself, or "static", for which the workbench answers.
+        org: Whose Spaces they are.
+        ref: Tag or commit of the package.
+    """
+    if name == "workbench":
+        return _by_api("rovist_nr", "workbench", org)
+    asked = name if kind == "gradio" else "workbench"
+    return f"{_by_evaluate(name, org, ref)}\n{_by_api(name, asked, org)}"
+
+
+def _by_evaluate(name: str, org: str, ref: str) -> str:
+    metric = vlgauge.load(name)
+    config = _config(metric)
+    settings = [json.dumps(f"{org}/{name}"), *([json.dumps(config)] if config else [])]
+    settings.append(f'revision="release-{vlgauge.__version__}"')
+    columns = {column: [cell] for column, cell in example_row(metric).items()}
+    lines = [f"metric = evaluate.load({', '.join(settings)})", *_call("result = metric.compute", columns)]
+    hint = f"vlgauge[{name.replace('_', '-')}] @ git+{REPOSITORY}@{ref}"
+    needs = ""
+    if metric.needs:
+        needs = (
+            f"\n`vlgauge prefetch {name}` fetches the published weights, and says which are to be fetched by hand.\n"
+            'With `profile="embedded"` nothing is fetched; CLIP, grounding heads and the model of sentence order are\n'
+            "toys then.\n"
+        )
+    return f"""### From the Hub
+
+`evaluate` fetches the script from this Space, and the package that it imports is to be installed:
+
+```sh
+pip install "{hint}"
+```
+
+```python
+import evaluate
+
+{chr(10).join(lines)}
+print(result["{name}"], result["{name}_signature"])
+```
+{needs}"""
+
+
+def _by_api(name: str, space: str, org: str) -> str:
+    call, address = {"metric": name, **example_row(vlgauge.load(name))}, f"https://{host_of(org, space)}/"
+    if isinstance(call.get("images"), str):
+        # The page takes one picture or several in the same form.
+        call["images"] = [call["images"]]
+    return f"""### Through the API
+
+[The page](https://huggingface.co/spaces/{org}/{space}) scores one example a call, under the profile `embedded` unless
+`profile` is "paper"; the answer has the score (null where it is undefined) and the signature.
+
+```python
+{python_call(call, address)}
+```
+
+```sh
+{shell_call(call, address)}
+```
+"""
+
+
+def host_of(org: str, space: str) -> str:
+    """Where the Hub serves the page of a Space."""
+    return f"{org}-{space}.hf.space".replace("_", "-").lower()
+
+
+def _config(metric: Metric) -> str:
+    """The configuration that needs no file of the user's; empty where the plain one does not either."""
+    return "demo" if "demo" in metric.configs else ""
+
+
+def _call(start: str, keywords: dict[str, Any]) -> list[str]:
+    """Lines of a call, with a keyword a line."""
+    return [
+        f"{start}(",
+        *(f"    {key}={json.dumps(value, ensure_ascii=False)}," for key, value in keywords.items()),
+        ")",
+    ]

@@ -1,0 +1,109 @@
+"""The page of a static Space: the card, and three examples that were explained beforehand. It asks for nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from demo.page import GROUPS
+from demo.section import Section
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+
+import vlgauge
+from vlgauge.explain.pages import fragment
+from vlgauge.media.images import image_cell, open_image
+from vlgauge.results import without_nan
+
+TEMPLATES = Path(__file__).parent / "templates"
+_PLAIN = ("predictions", "references", "styles", "regions")
+
+
+def section_of(name: str, examples: Path) -> Section:
+    """The examples of a metric, scored and explained.
+
+    Raises:
+        ValueError: If the demo has none of this metric.
+    """
+    makers = {maker.__name__: maker for group in GROUPS.values() for maker in group}
+    if name not in makers:
+        raise ValueError(f"scripts/demo must have three examples of {name}, got none")
+    return makers[name](examples)
+
+
+def page(section: Section, title: str, body: str, org: str) -> str:
+    """The page.
+
+    Args:
+        section: The examples, scored and explained.
+        title: Of the metric.
+        body: The card without its front matter.
+        org: Whose Spaces they are.
+    """
+    found = fragment(
+        "index",
+        folder=TEMPLATES,
+        section=section,
+        title=title,
+        name=section.name,
+        card=as_html(body),
+        org=org,
+        version=vlgauge.__version__,
+    )
+    return f"{found}\n"
+
+
+def as_html(text: str) -> Markup:
+    """Markdown as HTML, a level below the headline of the page; markup in it is shown and not obeyed."""
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = markdown.parse(text)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, int(token.tag[1:]) + 1)}"
+        _lead_out(token.children or ())
+    html = str(markdown.renderer.render(tokens, markdown.options, {}))
+    # A table is as wide as it is, and scrolls by itself; keyboards reach what scrolls.
+    html = html.replace("<table>", '<div class="scroll" tabindex="0"><table>').replace("</table>", "</table></div>")
+    return Markup(html.replace("<pre>", '<pre tabindex="0">'))
+
+
+def _lead_out(tokens: Sequence[Token]) -> None:
+    """Let links open beside the Hub's frame, in which the page is shown."""
+    for token in tokens:
+        if token.type == "link_open" and not str(token.attrGet("href")).startswith("#"):
+            token.attrSet("target", "_blank")
+            token.attrSet("rel", "noopener")
+
+
+def example_files(section: Section) -> dict[str, bytes]:
+    """The three examples as rows that can be scored again, with their scores, and the pictures that they name."""
+    lines: list[str] = []
+    files: dict[str, bytes] = {}
+    for number, card in enumerate(section.cards, 1):
+        row = section.row(card)
+        example: dict[str, Any] = {"id": card.name, "shows": card.title}
+        for column in _PLAIN:
+            if (cells := section.explained.columns.get(column)) is not None:
+                example[column] = cells[row]
+        if (seen := section.explained.columns.get("images")) is not None:
+            pictures = _pictures(seen[row], number)
+            files |= pictures
+            example["images"] = list(pictures) if isinstance(seen[row], list) else next(iter(pictures))
+        example |= {"score": section.explained.scores[row], "signature": section.explained.signature}
+        lines.append(json.dumps(without_nan(example), ensure_ascii=False))
+    return {"examples.jsonl": "".join(f"{line}\n" for line in lines).encode("utf-8"), **files}
+
+
+def _pictures(cell: Any, number: int) -> dict[str, bytes]:
+    """The pictures of a row as files."""
+    found = {}
+    for i, picture in enumerate(cell if isinstance(cell, list) else [cell], 1):
+        stream = io.BytesIO()
+        place = f"images[{number}][{i}]"
+        open_image(image_cell(picture, place), place).save(stream, "PNG")
+        found[f"{number}-{i}.png"] = stream.getvalue()
+    return found
