@@ -1,6 +1,7 @@
-"""A Hub on this machine that takes pull requests."""
+"""A Hub on this machine that takes commits and pull requests, and serves the Spaces that were sent to it."""
 
 import base64
+import hashlib
 import json
 from http.server import BaseHTTPRequestHandler
 
@@ -14,12 +15,50 @@ class Uploads:
         log: Method and path of every request.
         sent: Files of every commit, by repository and path.
         files: Content by path as it is asked for, such as ``/org/m/resolve/main/README.md``.
+        spaces: Files of the Spaces, by id; a commit that is no pull request changes them.
+        tags: Names of the tags of the Spaces, by id.
+        told: Bodies of other requests, by path.
         status: What a commit is answered with.
+        refused: Ids of which no commit is taken.
     """
 
     def __init__(self):
         self.log, self.sent, self.files, self.status = [], {}, {}, 200
+        self.spaces, self.tags, self.told, self.refused = {}, {}, {}, set()
         self.server, self.url = serve(handler_of(self))
+
+    def file(self, path):
+        """What is at a path; a Space has the same files under every tag."""
+        words = path.split("/")
+        if words[1] == "spaces" and words[4:5] == ["resolve"]:
+            space = "/".join(words[2:4])
+            if words[5] in ("main", *self.tags.get(space, ())):
+                return self.spaces.get(space, {}).get("/".join(words[6:]))
+        return self.files.get(path)
+
+    def about(self, path):
+        """What the Hub says of a Space; None if it is asked something else."""
+        words = path.partition("?")[0].split("/")
+        space = "/".join(words[3:5])
+        if words[1:3] != ["api", "spaces"] or space not in self.spaces:
+            return None
+        listed = [
+            {"type": "file", "path": name, "size": len(content), "oid": blob_id(content)}
+            for name, content in sorted(self.spaces[space].items())
+        ]
+        tags = [{"name": tag, "ref": f"refs/tags/{tag}", "targetCommit": COMMIT} for tag in self.tags.get(space, ())]
+        siblings = [{"rfilename": file["path"]} for file in listed]
+        answers = {
+            "tree": listed,
+            "refs": {"branches": [], "converts": [], "tags": tags},
+            "revision": {"id": space, "sha": COMMIT, "siblings": siblings},
+        }
+        return answers.get(words[5] if len(words) > 5 else "revision")
+
+
+def blob_id(content):
+    """What git calls a file."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def handler_of(hub):
@@ -33,7 +72,7 @@ def handler_of(hub):
 
         def answer(self, status, body=b"", **headers):
             """One answer."""
-            content = json.dumps(body).encode() if isinstance(body, dict) else body
+            content = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(status)
             told = {"Content-Type": "application/json", "Content-Length": str(len(content)), "X-Repo-Commit": COMMIT}
             for key, value in (told | {key.replace("_", "-"): value for key, value in headers.items()}).items():
@@ -43,13 +82,15 @@ def handler_of(hub):
                 self.wfile.write(content)
 
         def do_GET(self):
-            """Files, and nothing else."""
+            """Files, and what there is to know of a Space."""
             hub.log.append((self.command, self.path))
-            content = hub.files.get(self.path)
-            if content is None:
-                self.answer(404, X_Error_Code="EntryNotFound")
+            content = hub.file(self.path)
+            if content is not None:
+                self.answer(200, content, ETag=f'"{blob_id(content)}"')
+            elif (told := hub.about(self.path)) is not None:
+                self.answer(200, told)
             else:
-                self.answer(200, content, ETag='"0123456789abcdef"')
+                self.answer(404, X_Error_Code="EntryNotFound")
 
         do_HEAD = do_GET
 
@@ -59,15 +100,36 @@ def handler_of(hub):
             hub.log.append((self.command, self.path))
             if self.path == "/api/validate-yaml":
                 self.answer(200, {"errors": [], "warnings": []})
+            elif self.path == "/api/repos/create":
+                hub.told[self.path] = asked = json.loads(body)
+                space = f"{asked['organization']}/{asked['name']}"
+                hub.spaces.setdefault(space, {".gitattributes": b"* text=auto"})
+                self.answer(200, {"url": f"{hub.url}/spaces/{space}"})
+            elif self.path.startswith("/api/spaces/") and "/tag/" in self.path:
+                hub.told[self.path] = asked = json.loads(body)
+                hub.tags.setdefault("/".join(self.path.split("/")[3:5]), []).append(asked["tag"])
+                self.answer(200, {})
             elif "/preupload/" in self.path:
                 files = json.loads(body)["files"]
-                told = [{"path": file["path"], "uploadMode": "regular", "shouldIgnore": False} for file in files]
+                there = hub.spaces.get("/".join(self.path.split("/")[3:5]), {})
+                told = [
+                    {"path": file["path"], "uploadMode": "regular", "shouldIgnore": False}
+                    | ({"oid": blob_id(there[file["path"]])} if file["path"] in there else {})
+                    for file in files
+                ]
                 self.answer(200, {"files": told})
-            elif "/commit/" in self.path and hub.status == 200:
+            elif "/commit/" in self.path and hub.status == 200 and not hub.refused & set(self.path.split("/")):
                 repository = "/".join(self.path.split("/")[2:5])
+                space = {} if "create_pr" in self.path else hub.spaces.get(repository.partition("/")[2], {})
                 for line in map(json.loads, body.splitlines()):
+                    value = line["value"]
                     if line["key"] == "file":
-                        hub.sent[repository, line["value"]["path"]] = base64.b64decode(line["value"]["content"])
+                        hub.sent[repository, value["path"]] = base64.b64decode(value["content"])
+                        space[value["path"]] = hub.sent[repository, value["path"]]
+                    elif line["key"] == "deletedFile":
+                        space.pop(value["path"], None)
+                    elif line["key"] == "header":
+                        hub.told[self.path] = value
                 address = f"{hub.url}/{repository}"
                 self.answer(
                     200,
@@ -79,6 +141,7 @@ def handler_of(hub):
                     },
                 )
             else:
-                self.answer(hub.status if "/commit/" in self.path else 404, {"error": "no"})
+                refused = 403 if hub.refused & set(self.path.split("/")) else hub.status
+                self.answer(refused if "/commit/" in self.path else 404, {"error": "no"})
 
     return Handler

@@ -1,0 +1,232 @@
+"""Send Spaces to the Hub, one commit each. Without --push nothing is sent and nobody is asked, but all is printed.
+
+The token is the one that the Hub's client finds (`hf auth login`, or the variable HF_TOKEN); it is no argument.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import yaml
+from assemble_space import ROOT, WORKBENCH, add_options, assembled, checked_org, checked_ref, metrics_of, space_names
+
+import vlgauge
+from vlgauge.base.metric import REPOSITORY
+from vlgauge.network import NetworkError, hub_requests
+from vlgauge.network.proposals import refuse_offline
+from vlgauge.settings import one_of
+
+# What may go wrong with one Space and leave the others alone.
+_ERRORS = (ValueError, OSError, ImportError, RuntimeError)
+# What the front matter has that the card of the repository has not, or not so.
+_STAMPED = ("sdk", "sdk_version", "python_version", "app_file", "models", "preload_from_hub", "hf_oauth")
+_HINT = re.compile(r"# From: (.*)")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Send or show Spaces; 0, 1 if some failed, 2 if nothing could be begun."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("name", metavar="NAME", nargs="?", help=f"a metric, or {WORKBENCH}")
+    parser.add_argument("--all", action="store_true", help="every Space; with --kind static all but the workbench")
+    add_options(parser)
+    parser.add_argument("--push", action="store_true", help="send it; else it is only shown")
+    parser.add_argument("--create-pr", action="store_true", help="as a pull request, without a tag")
+    options = parser.parse_args(arguments)
+    try:
+        names = chosen(options.name, options.all, options.kind)
+        checked_ref(options.ref)
+        checked_org(options.org)
+        if options.push:
+            refuse_offline()
+            check_checkout(options.ref, ROOT)
+    except _ERRORS as error:
+        return _told(error, 2)
+    failed = []
+    for name in names:
+        try:
+            files = assembled(name, kind=options.kind, ref=options.ref, org=options.org)
+            print("\n".join(shown(f"{options.org}/{name}", options.kind, options.ref, files)), flush=True)
+            if options.push:
+                where = send(f"{options.org}/{name}", options.kind, files, create_pr=options.create_pr)
+                print(f"  sent: {where}", flush=True)
+        except _ERRORS as error:
+            _told(error, 1, f" {name}:")
+            failed.append(name)
+    if failed:
+        sys.stderr.write(f"push_space: {len(failed)} of {len(names)} failed: {', '.join(failed)}\n")
+    return 1 if failed else 0
+
+
+def chosen(name: str | None, every: bool, kind: str) -> list[str]:
+    """The Spaces that are meant.
+
+    Raises:
+        ValueError: If both or neither is given, or there is no such Space.
+    """
+    if (name is None) is not every:
+        raise ValueError(f"NAME or `--all` must be given, got {'both' if every else 'neither'}")
+    if name is None:
+        return metrics_of(ROOT) if kind == "static" else space_names()
+    return [one_of("NAME", name, space_names())]
+
+
+# -- What is refused before anything is sent --------------------------------------------------------------------------
+def check_checkout(ref: str, root: Path) -> None:
+    """Refuse a checkout that is not what the tag or commit says.
+
+    Raises:
+        ValueError: If files are changed, versions differ, or the repository lacks the tag or commit, or has another
+            commit under it than the one that is checked out; all that is wrong here is named at once.
+    """
+    version = vlgauge.__version__
+    wrong = []
+    if changed := _git(root, "status", "--porcelain"):
+        wrong.append(f"the work tree must be clean, got {len(changed.splitlines())} changed files")
+    if ref.startswith("v") and ref != f"v{version}":
+        wrong.append(f"`--ref` must be v{version} or a commit, as vlgauge is {version}, got {ref}")
+    released = re.search(r"^## \[(\d[^\]]*)\]", (root / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    if released is None or released[1] != version:
+        got = "no release" if released is None else released[1]
+        wrong.append(f"CHANGELOG.md must have {version} as its newest release, got {got}")
+    hint = f"git+{REPOSITORY}@v{version}"
+    scripts = [path for path in sorted(root.glob("metrics/*/*.py")) if _other_hints(path, hint)]
+    if scripts:
+        names = ", ".join(path.relative_to(root).as_posix() for path in scripts)
+        wrong.append(f"each `# From:` must name {hint}, others are in {names}")
+    if wrong:
+        raise ValueError("; ".join(wrong))
+    _check_remote(ref, root)
+
+
+def _other_hints(path: Path, hint: str) -> bool:
+    return any(hint not in found for found in _HINT.findall(path.read_text("utf-8")))
+
+
+def _check_remote(ref: str, root: Path) -> None:
+    """ValueError if the repository that Spaces install from has not the checked out commit under the name."""
+    here = _git(root, "rev-parse", "HEAD")
+    there = _tagged(ref, root) if ref.startswith("v") else ref
+    if there != here:
+        raise ValueError(f"`--ref` must be the commit that is checked out, {here}, got {there}; check out {ref}")
+    if there == ref:
+        _check_commit(ref)
+
+
+def _tagged(tag: str, root: Path) -> str:
+    """The commit of a tag there; ValueError if there is none."""
+    # An annotated tag is an object of its own; the line with ^{} has the commit.
+    told = [line.split("\t") for line in _git(root, "ls-remote", REPOSITORY, f"refs/tags/{tag}*").splitlines()]
+    tags = {name.removeprefix("refs/tags/"): commit for commit, name in told}
+    found = tags.get(f"{tag}^{{}}", tags.get(tag))
+    if found is None:
+        raise ValueError(f"`--ref` must be at {REPOSITORY}, which has no tag {tag}; push the tag first")
+    return found
+
+
+def _check_commit(commit: str) -> None:
+    """ValueError if there is no such commit there."""
+    # In a repository without it: what is here already is asked of nobody.
+    with tempfile.TemporaryDirectory() as folder:
+        empty = Path(folder)
+        _git(empty, "init", "--quiet", "--bare")
+        try:
+            _git(empty, "fetch", "--quiet", "--no-tags", "--depth=1", REPOSITORY, commit)
+        except ValueError as error:
+            raise ValueError(f"`--ref` must be at {REPOSITORY}, which has no commit {commit}; push it first") from error
+
+
+def _git(root: Path, *arguments: str) -> str:
+    """What git prints.
+
+    Raises:
+        ValueError: If there is no git, this is no checkout, or git fails.
+    """
+    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    try:
+        command = ["git", "-C", str(root), *arguments]
+        found = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=120)
+    except FileNotFoundError as error:
+        raise ValueError("git must be installed to send a Space, and was not found") from error
+    except subprocess.TimeoutExpired as error:
+        raise ValueError(f"git {arguments[0]} must answer within two minutes, and did not") from error
+    if found.returncode:
+        said = " ".join(found.stderr.split())[:300]
+        raise ValueError(f"git {arguments[0]} must succeed in a checkout of the repository, got: {said}")
+    return found.stdout.strip()
+
+
+# -- What is shown, and what is sent ----------------------------------------------------------------------------------
+def shown(repository: str, kind: str, ref: str, files: Mapping[str, bytes]) -> list[str]:
+    """What a Space would become: its files with size and digest, and the lines that were stamped."""
+    lines = [f"{repository} ({kind}) at {ref}"]
+    for path, content in files.items():
+        lines.append(f"  {path}  {len(content):,} bytes  sha256 {hashlib.sha256(content).hexdigest()}")
+    facts = yaml.safe_load(files["README.md"].decode("utf-8").split("---\n")[1])
+    lines += [f"  README.md: {key}: {json.dumps(facts[key])}" for key in _STAMPED if key in facts]
+    if "requirements.txt" in files:
+        lines.append(f"  requirements.txt: {files['requirements.txt'].decode('utf-8').strip()}")
+    hints = {
+        found for path, content in files.items() if path.endswith(".py") for found in _HINT.findall(content.decode())
+    }
+    return lines + [f"  # From: {hint}" for hint in sorted(hints)]
+
+
+def send(repository: str, kind: str, files: Mapping[str, bytes], *, create_pr: bool = False) -> str:
+    """Make the Space hold these files and no others, by one commit, and tag it; returns the address of the commit.
+
+    Args:
+        repository: Its id.
+        kind: "gradio" or "static".
+        files: Content by path.
+        create_pr: Whether it is a pull request, which people look at before it counts; it gets no tag.
+
+    Raises:
+        NetworkError: If the Hub refuses, or does not answer.
+        ValueError: If this version was sent before.
+    """
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+
+    version = vlgauge.__version__
+    # evaluate asks a Space for the tag of its own version, v0.4.6, before it takes the newest.
+    tag = f"release-{version}"
+    api = HfApi()
+    with hub_requests():
+        api.create_repo(repository, repo_type="space", space_sdk=kind, exist_ok=True)
+        if tag in [one.name for one in api.list_repo_refs(repository, repo_type="space").tags] and not create_pr:
+            raise ValueError(f"{repository} must not have the tag {tag} yet; what was released stays as it is")
+        there = api.list_repo_files(repository, repo_type="space")
+        gone = [path for path in there if path not in files and path != ".gitattributes"]
+        commit = api.create_commit(
+            repository,
+            # upload_folder may make several commits of one folder.
+            [
+                *(CommitOperationDelete(path_in_repo=path) for path in gone),
+                *(CommitOperationAdd(path_in_repo=path, path_or_fileobj=content) for path, content in files.items()),
+            ],
+            commit_message=f"Release {version}",
+            repo_type="space",
+            create_pr=create_pr,
+        )
+        if not create_pr:
+            api.create_tag(repository, tag=tag, revision=commit.oid, repo_type="space")
+    return str(commit.pr_url or commit.commit_url)
+
+
+def _told(error: Exception, status: int, where: str = "") -> int:
+    """The status, after a line about the error on standard error."""
+    text = str(error) if not isinstance(error, NetworkError) else f"the Hub: {error}"
+    sys.stderr.write(f"push_space: error:{where} {' '.join(text.split())}\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+"""The workflow that sends the Spaces: every one of them, by the script, with the secret in that step alone."""
+
+import shlex
+
+import yaml
+from folders import ROOT
+from script_modules import script_module
+
+push = script_module("push_space.py")
+
+
+def test_a_tag_sends_every_space_by_the_script(monkeypatch):
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "spaces.yml").read_text("utf-8"))
+    # "on" is a truth value in YAML 1.1.
+    assert workflow[True] == {"push": {"tags": ["v*"]}}
+    assert workflow["permissions"] == {"contents": "read"}
+    job = workflow["jobs"]["push"]
+    assert job["strategy"]["matrix"]["name"] == push.space_names()
+    assert job["strategy"]["fail-fast"] is False
+    *before, last = job["steps"]
+    assert last["env"] == {"HF_TOKEN": "${{ secrets.HF_TOKEN }}"}
+    assert "secrets" not in str(before) + str(job["env"]) + last["run"]
+    line = last["run"].replace("${{ matrix.name }}", "trm").replace("$ORG", "people").replace("$KIND", "static")
+    program, script, *words = shlex.split(line.replace("$GITHUB_REF_NAME", "v0.1.0"))
+    assert program == "python"
+    assert (ROOT / script).is_file()
+    checked = []
+    monkeypatch.setattr(push, "refuse_offline", lambda: None)
+    monkeypatch.setattr(push, "check_checkout", lambda ref, root: checked.append(ref))
+    monkeypatch.setattr(
+        push, "assembled", lambda name, **chosen: {"README.md": f"---\nsdk: {chosen['kind']}\n---\n".encode()}
+    )
+    monkeypatch.setattr(push, "send", lambda *sent, **chosen: checked.append((*sent[:2], chosen)) or "there")
+    assert push.main(words) == 0
+    assert checked == ["v0.1.0", ("people/trm", "static", {"create_pr": False})]
