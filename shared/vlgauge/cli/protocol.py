@@ -1,4 +1,4 @@
-"""`vlgauge protocol NAME DATA... --metric METRIC`: how well a metric does on a data set that metrics are judged by."""
+"""`vlgauge protocol NAME DATA... --metric METRIC,...`: how well metrics do on a data set that metrics are judged by."""
 
 from __future__ import annotations
 
@@ -9,30 +9,36 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vlgauge.cli import coco_systems
+from vlgauge.cli.drawing import PICTURES, check_picture, picture
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target, write_json, write_output
+from vlgauge.cli.protocol_tables import Judged, draw, record_of, shown
 from vlgauge.cli.scoring import load_metric, load_metrics, metric_list, settings_by_metric
-from vlgauge.results import plain, to_json, to_table
+from vlgauge.leaderboard.table import FORMS
+from vlgauge.results import to_json
 from vlgauge.settings import PROFILES
 from vlgauge.studies.protocols import (
+    BASELINES,
+    LENGTH,
     PROTOCOLS,
-    Evaluation,
-    Figure,
-    Scores,
+    Judgement,
     Task,
+    judge,
+    length_scores,
     metric_scores,
     read_corpus,
     read_scores,
 )
 
-RULES = ("images", "videos", "references", "average", "draws", "vote_ties", "score_ties")
-EMBEDDED = "embedded profile: a toy trained on drawn scenes; these are no figures of the published metric"
+RULES = ("images", "videos", "references", "average", "unanimous", "draws", "vote_ties", "score_ties")
+NAMES = [*PROTOCOLS, coco_systems.NAME]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = __doc__
-    parser.add_argument("name", metavar="NAME", choices=PROTOCOLS, help=", ".join(PROTOCOLS))
+    parser.add_argument("name", metavar="NAME", choices=NAMES, help=", ".join(NAMES))
     parser.add_argument("data", metavar="DATA", nargs="+", help="the published files, or folders that hold them")
     parser.add_argument("--images", metavar="FOLDER", help="the images (default: the folder of DATA)")
     parser.add_argument("--videos", metavar="FOLDER", help="the videos (default: the folder of DATA)")
@@ -40,14 +46,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--missing", choices=("error", "nan"), default="error", help="rows without their file: refuse, or no score"
     )
     add_limits(parser)
-    parser.add_argument("--metric", metavar="METRIC", help="a metric that scores the rows; see `vlgauge list`")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the metric")
+    words = "metrics that score the rows, with commas; see `vlgauge list`; or length"
+    parser.add_argument("--metric", metavar="METRIC,...", help=words)
+    parser.add_argument("--baselines", action="store_true", help=f"also {', '.join(BASELINES)}")
+    words = "compare the others with this one (bleu_1, pac_s, ref_pac_s, ...), not all pairs"
+    parser.add_argument("--against", metavar="NAME", help=words)
+    words = "a setting, of every metric that has it; METRIC.NAME=VALUE for one of several"
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=words)
     parser.add_argument("--profile", choices=PROFILES, help="published weights, or what is shipped")
     parser.add_argument("--idf", metavar="FILE", help="corpus of word weights: VATEX's or ActivityNet's train captions")
     parser.add_argument("--scores", metavar="FILE", help="scores in the order of the rows, in place of --metric")
     parser.add_argument("--write-rows", metavar="FILE", help="write the rows as JSONL, to score them elsewhere")
-    parser.add_argument("--references", metavar="N", type=_count, help="references per row: a number, all, or none")
+    words = "references per row: a number, all, or none; several with commas for one table of each"
+    parser.add_argument("--references", metavar="N,...", type=_counts, help=words)
+    words = f"draw the first figure over the numbers of references ({', '.join(PICTURES)})"
+    parser.add_argument("--plot", metavar="FILE", help=words)
     parser.add_argument("--average", action="store_true", default=None, help="average the ratings of a caption first")
+    words = "only captions about which the raters agree, one row each"
+    parser.add_argument("--unanimous", action="store_true", default=None, help=words)
     parser.add_argument("--draws", metavar="N", type=_draws, help="random draws of references: a number, or fixed")
     parser.add_argument("--vote-ties", choices=("half", "random"), help="what as many votes for either caption count")
     parser.add_argument(
@@ -56,7 +72,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
     parser.add_argument("--resamples", type=int, default=1000, metavar="N", help="of the intervals; 0 for none (1000)")
     parser.add_argument("--seed", type=int, default=0, help="of draws, random ties and intervals (default: 0)")
-    parser.add_argument("--format", choices=("table", "json"), default="table", help="of what is printed")
+    parser.add_argument("--format", choices=("json", *FORMS), default="text", help="of what is printed (default: text)")
     parser.add_argument("--output", metavar="FILE", help="write the whole result as JSON to this file")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
     parser.set_defaults(run=run)
@@ -65,85 +81,131 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read the data, score the rows or read their scores, print the figures."""
     _check(options)
-    reader = PROTOCOLS[options.name]
-    task = reader(options.data, **_rules(options, list(inspect.signature(reader).parameters)))
+    if options.name == coco_systems.NAME:
+        _refuse_rules(options, coco_systems.RULES)
+        return coco_systems.run(options, _metrics(options, video=False))
+    tasks = _tasks(options)
     if options.write_rows:
-        _write_rows(task, options.write_rows)
-    if not (options.metric or options.scores):
+        _write_rows(next(iter(tasks.values())), options.write_rows)
+    if not _asked(options):
         return 0
-    found = read_scores(Path(options.scores)) if options.scores else _scored(task, options)
-    how = {"level": options.level, "resamples": options.resamples, "seed": options.seed}
-    progress = False if options.no_progress else None
-    judged = [(scores, task.evaluate(scores.values, **how, progress=progress)) for scores in found]
-    record = {scores.name: _record(scores, evaluation) for scores, evaluation in judged}
-    record["left_out"] = dict(task.left_out)
+    metrics = [] if options.scores else _metrics(options, video="videos" in next(iter(tasks.values())).columns)
+    judged = {count: _judged(task, metrics, options) for count, task in tasks.items()}
+    records = {count: record_of(one) for count, one in judged.items()}
+    record = records.get(None, {"by_references": records})
     if options.output:
         write_json(options.output, record)
-    print(to_json(record) if options.format == "json" else summary(task, judged))
+    if options.plot:
+        with picture(options.plot) as figure:
+            draw(figure.subplots(), judged)
+    print(to_json(record) if options.format == "json" else shown(judged, options.format))
     return 0
 
 
-def summary(task: Task, judged: Sequence[tuple[Scores, Evaluation]]) -> str:
-    """One row per family of scores, as in the papers' tables, and below it what was left out and how it was made."""
-    seen = "videos" if "videos" in task.columns else "images"
-    header = ["metric", *judged[0][1].figures, task.unit, seen, "undefined"]
-    rows = [
-        [_label(scores), *map(_cell, found.figures.values()), found.n, found.n_groups, found.undefined]
-        for scores, found in judged
-    ]
-    lines = [to_table(header, rows), ""]
-    lines += [f"left out: {count} {reason}" for reason, count in task.left_out.items() if count]
-    lines += [
-        f"{scores.name}: {found.undefined} {task.unit} have no score and do not count"
-        for scores, found in judged
-        if found.undefined
-    ]
-    lines += [EMBEDDED] if any(map(_is_embedded, (scores for scores, _ in judged))) else []
-    lines += [judged[0][1].signature, *(scores.signature for scores, _ in judged if scores.signature)]
-    return "\n".join(lines)
+def _tasks(options: argparse.Namespace) -> dict[str | None, Task]:
+    """The data set by number of references; by None if there is one."""
+    reader = PROTOCOLS[options.name]
+    known = list(inspect.signature(reader).parameters)
+    _refuse_rules(options, known)
+    rules = {name: getattr(options, name) for name in RULES if getattr(options, name) is not None}
+    rules |= {"seed": options.seed} if "seed" in known else {}
+    counts = rules.pop("references", None)
+    if counts is None:
+        return {None: reader(options.data, **rules)}
+    tasks = {text: reader(options.data, references=count, **rules) for text, count in counts.items()}
+    return tasks if len(tasks) > 1 else {None: next(iter(tasks.values()))}
+
+
+def _judged(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> Judged:
+    """The families of scores of a task, and how they do.
+
+    A metric that reads references is left out where the rows have none, unless no other is asked for: then it refuses
+    the rows itself.
+    """
+    readable = [metric for metric in metrics if "references" in task.columns or not _needs_references(metric)]
+    found = [length_scores(task.columns)] if LENGTH in _names(options) else []
+    if options.scores:
+        found = read_scores(Path(options.scores))
+    elif readable or not found:
+        readable = readable or list(metrics)
+        found += metric_scores(readable, task.columns, missing=options.missing)
+    how = {"level": options.level, "resamples": options.resamples, "seed": options.seed}
+    progress = False if options.no_progress else None
+    values = {scores.name: scores.values for scores in found}
+    unscored = [metric.name for metric in metrics if metric not in readable]
+    if options.against in unscored:
+        # There is nothing to compare with here; with other numbers of references there is.
+        return Judged(task, found, Judgement(judge(task, values, progress=progress, **how).evaluations, []), unscored)
+    if options.against is not None and options.against not in values:
+        raise ValueError(f"--against must be one of {', '.join(values)}, got {options.against!r}")
+    return Judged(task, found, judge(task, values, against=options.against, progress=progress, **how), unscored)
+
+
+def _needs_references(metric: Any) -> bool:
+    return any(column.name == "references" and not column.optional for column in metric.columns)
+
+
+def _names(options: argparse.Namespace) -> list[str]:
+    """Metrics and baselines, each once."""
+    given = [name.strip() for name in (options.metric or "").split(",") if name.strip()]
+    return [*given, *(name for name in BASELINES if options.baselines and name not in given)]
+
+
+def _asked(options: argparse.Namespace) -> bool:
+    return bool(options.metric or options.baselines or options.scores)
 
 
 def _check(options: argparse.Namespace) -> None:
     """Refuse words that do not go together before anything is read."""
-    if options.metric and options.scores:
-        raise ValueError("--metric must be left out next to --scores, got both")
-    if not (options.metric or options.scores or options.write_rows):
-        raise ValueError("--metric, --scores or --write-rows must be given, got none of them")
-    if not options.metric and (options.set or options.profile or options.idf):
+    if options.scores and (options.metric or options.baselines):
+        raise ValueError("--metric and --baselines must be left out next to --scores, got both")
+    if not (_asked(options) or options.write_rows):
+        raise ValueError("--metric, --baselines, --scores or --write-rows must be given, got none of them")
+    if not options.metric and (options.profile or options.idf or (options.set and not options.baselines)):
         raise ValueError("--set, --profile and --idf must come with --metric, which was left out")
-    if options.metric and len(metric_list(options.metric)) > 1:
-        raise ValueError(f"--metric must name one metric, got {options.metric!r}")
+    names = _names(options)
+    if names.count(LENGTH) > 1:
+        raise ValueError(f"METRIC must name each metric once, got {LENGTH!r} more than once")
+    if names != [LENGTH] and not options.scores and _asked(options):
+        metric_list(",".join(name for name in names if name != LENGTH))
+    families = {family for name in names for family in (name, f"ref_{name}", f"{name}_1", f"{name}_4")}
+    if options.against and not options.scores and options.against not in families:
+        raise ValueError(f"--against must be one of {', '.join(names)}, got {options.against!r}")
+    several = options.references is not None and len(options.references) > 1
+    for option in ("plot", "scores", "write_rows"):
+        if getattr(options, option) and several != (option == "plot"):
+            numbers = "several numbers" if option == "plot" else "one number"
+            raise ValueError(f"--{option.replace('_', '-')} must come with --references of {numbers}")
     sources = [*options.data, *([options.scores] if options.scores else [])]
     check_target(options.output, sources)
     check_target(options.write_rows, sources, "--write-rows", (".jsonl",))
+    check_picture(options.plot, sources)
 
 
-def _rules(options: argparse.Namespace, known: Sequence[str]) -> dict[str, Any]:
-    """Keywords of the reader.
-
-    Raises:
-        ValueError: If an option is none of them.
-    """
-    given = {name: getattr(options, name) for name in RULES if getattr(options, name) is not None}
-    for name in given:
-        if name not in known:
+def _refuse_rules(options: argparse.Namespace, known: Sequence[str]) -> None:
+    """Refuse an option that is no rule of the protocol; ValueError."""
+    for name in RULES:
+        if getattr(options, name) is not None and name not in known:
             rules = ", ".join(f"--{rule.replace('_', '-')}" for rule in RULES if rule in known)
             raise ValueError(f"--{name.replace('_', '-')} must be left out for {options.name}, which has {rules}")
-    if given.get("references") == "all":
-        given["references"] = None
-    return {**given, **({"seed": options.seed} if "seed" in known else {})}
 
 
-def _scored(task: Task, options: argparse.Namespace) -> list[Scores]:
-    (name,) = metric_list(options.metric)
-    settings = settings_by_metric(options.set, [name])
+def _metrics(options: argparse.Namespace, *, video: bool) -> list[Any]:
+    """The metrics of the options, loaded; those with a configuration for videos in it, for data of videos."""
+    names = [name for name in _names(options) if name != LENGTH]
+    if not names:
+        return []
+    settings = settings_by_metric(options.set, names)
     if options.idf:
-        if "idf" in settings[name]:
-            raise ValueError("--idf must be left out next to --set idf=..., got both")
-        settings[name]["idf"] = read_corpus(options.idf)
-    config = "video" if "videos" in task.columns and "video" in load_metric(name).configs else None
-    (metric,) = load_metrics(settings, config=config, profile=options.profile, quiet=options.no_progress)
-    return metric_scores(metric, task.columns, missing=options.missing)
+        weighing = [name for name in names if "video" in load_metric(name).configs]
+        for name in weighing:
+            if "idf" in settings[name]:
+                raise ValueError("--idf must be left out next to --set idf=..., got both")
+            settings[name]["idf"] = read_corpus(options.idf)
+        if not weighing:
+            raise ValueError(f"--idf must come with a metric that weighs words, got {', '.join(names)}")
+    config = "video" if video and any("video" in load_metric(name).configs for name in names) else None
+    return load_metrics(settings, config=config, profile=options.profile, quiet=options.no_progress)
 
 
 def _write_rows(task: Task, target: str) -> None:
@@ -154,27 +216,15 @@ def _write_rows(task: Task, target: str) -> None:
     write_output(target, "\n".join(lines) + "\n", "--write-rows")
 
 
-def _record(scores: Scores, found: Evaluation) -> dict[str, Any]:
-    return {**plain(found), "scores": scores.values, "scores_signature": scores.signature}
-
-
-def _is_embedded(scores: Scores) -> bool:
-    return "profile:embedded" in scores.signature.split("|")
-
-
-def _label(scores: Scores) -> str:
-    return f"{scores.name} (embedded)" if _is_embedded(scores) else scores.name
-
-
-def _cell(figure: Figure) -> str:
-    if figure.value != figure.value:
-        return "undefined"
-    interval = f" [{figure.low:.1f}, {figure.high:.1f}]" if figure.low == figure.low else ""
-    return f"{figure.value:.2f}{interval}"
-
-
-def _count(text: str) -> int | str:
-    return "all" if text == "all" else 0 if text == "none" else _whole(text, "a whole number, all or none")
+def _counts(text: str) -> dict[str, int | None]:
+    """Numbers of references by what was written; None for all."""
+    found: dict[str, int | None] = {}
+    for word in [part.strip() for part in text.split(",")]:
+        count = None if word == "all" else 0 if word == "none" else _whole(word, "a whole number, all or none")
+        if count in found.values():
+            raise argparse.ArgumentTypeError(f"must have each number once, got {text!r}")
+        found[word] = count
+    return found
 
 
 def _draws(text: str) -> int | str:

@@ -6,11 +6,11 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from vlgauge.catalog import metric_names
+from vlgauge.cli.drawing import PICTURES, check_picture, picture
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.scoring import load_metric, refuse_settings_of_python, setting
@@ -19,11 +19,8 @@ from vlgauge.progress import progress_bar
 from vlgauge.results import to_table
 from vlgauge.settings import PROFILES, setting_names
 from vlgauge.studies.sensitivity import SensitivityRow, human_split, sensitivity
-from vlgauge.writing import replacing
 
 DEFAULT_METRICS = "trm,trm:distance=cider_d,mmd_bert,frechet_bert"
-PICTURES = (".png", ".svg", ".pdf")
-NEEDS_MATPLOTLIB = '--plot needs matplotlib; run: pip install "vlgauge[demo]"'
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -54,9 +51,7 @@ def run(options: argparse.Namespace) -> int:
     """Read, test, print, draw."""
     sizes = None if options.sizes is None else _numbers(options.sizes)
     check_target(options.output, [options.file])
-    check_target(options.plot, [options.file], "--plot", PICTURES)
-    if options.plot and find_spec("matplotlib") is None:
-        raise ImportError(NEEDS_MATPLOTLIB)
+    check_picture(options.plot, [options.file])
     rows = read_rows(options.file, options.input_format)
     predictions, references = (take_column(rows, column) for column in (options.predictions, options.references))
     metrics = loaded_metrics(options)
@@ -143,13 +138,13 @@ def draw(table: Sequence[dict[str, Any]], path: Path) -> None:
     Raises:
         ImportError: If matplotlib is not installed.
     """
-    try:
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import MaxNLocator
-    except ImportError as error:
-        raise ImportError(NEEDS_MATPLOTLIB) from error
+    with picture(path) as figure:
+        _plot(figure, table)
 
-    figure = Figure(figsize=(8, 4.8), layout="constrained")
+
+def _plot(figure: Any, table: Sequence[dict[str, Any]]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     axes = figure.subplots()
     markers = "osv^D*Phx<>"
     styles = {"model": ("full", "-"), "people": ("none", "none"), "model, people's sizes": ("bottom", "none")}
@@ -168,5 +163,3 @@ def draw(table: Sequence[dict[str, Any]], path: Path) -> None:
     axes.set_ylabel("mean ln p (lower: easier to tell apart)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.legend(loc="outside right upper", fontsize="small")
-    with replacing(path, "--plot") as part:
-        figure.savefig(part, format=Path(path).suffix.removeprefix(".").lower())

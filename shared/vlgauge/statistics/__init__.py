@@ -23,7 +23,14 @@ from vlgauge.statistics.permutation import (
     partitions,
     permutation_pvalues,
 )
-from vlgauge.statistics.resampling import RESAMPLES, check_resampling, grouped_intervals
+from vlgauge.statistics.resampling import (
+    RESAMPLES,
+    bootstrap_pvalue,
+    check_resampling,
+    grouped_intervals,
+    grouped_samples,
+    percentile_interval,
+)
 from vlgauge.statistics.summed import Statistic, summed_intervals, summed_tests, summed_value
 
 __all__ = [
@@ -38,17 +45,20 @@ __all__ = [
     "Statistic",
     "bootstrap_interval",
     "bootstrap_intervals",
+    "bootstrap_pvalue",
     "calibrated_harmonic_pvalue",
     "check_partition_count",
     "check_resampling",
     "expected_log_pvalues",
     "grouped_intervals",
+    "grouped_samples",
     "harmonic_mean_pvalue",
     "holm",
     "mean_log_pvalue",
     "paired_test",
     "paired_tests",
     "partitions",
+    "percentile_interval",
     "permutation_pvalues",
     "summed_intervals",
     "summed_tests",

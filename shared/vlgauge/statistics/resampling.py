@@ -57,18 +57,57 @@ def grouped_intervals(
         ValueError: If ``level`` or ``resamples`` is out of range.
     """
     check_resampling(level, resamples)
+    samples = grouped_samples(statistic, groups, resamples=resamples, seed=seed, progress=progress)
+    return [percentile_interval(column, level) for column in samples.T]
+
+
+def grouped_samples(
+    statistic: Callable[[Ints], Sequence[float]],
+    groups: Sequence[object],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    progress: Progress = False,
+) -> Floats:
+    """Statistics of bootstrap samples of whole groups of rows, see `grouped_intervals`.
+
+    Args:
+        statistic: From row indices, repeated as they were drawn, to one or more numbers.
+        groups: Label per row.
+        resamples: Number of samples.
+        seed: Of the samples.
+        progress: As in `vlgauge.progress.progress_bar`.
+
+    Returns:
+        shape ``(resamples, n_statistics)``; no samples with fewer than two groups.
+    """
     order, starts, counts = _rows_by_group(groups)
-    n_statistics = len(statistic(np.arange(len(groups))))
-    if resamples == 0 or len(counts) < 2:
-        return [(math.nan, math.nan)] * n_statistics
+    if len(counts) < 2:
+        resamples = 0
     rng = np.random.default_rng(seed)
-    samples = np.empty((resamples, n_statistics))
+    samples = np.empty((resamples, len(statistic(np.arange(len(groups))))))
     with progress_bar(resamples, "Resampling", progress) as advance:
         for i in range(resamples):
             drawn = rng.integers(0, len(counts), len(counts))
             samples[i] = statistic(order[_places(starts[drawn], counts[drawn])])
             advance(1)
-    return [_percentiles(column[~np.isnan(column)], level) for column in samples.T]
+    return samples
+
+
+def bootstrap_pvalue(samples: Floats) -> float:
+    """Two-sided p-value of a difference being zero, from its bootstrap samples; NaN without one that is defined.
+
+    It is the level at which a percentile interval begins to have zero in it (Efron and Tibshirani, 1993, chapter 15),
+    with one sample added to either side, so that it is never 0.
+
+    Args:
+        samples: shape ``(n,)``; NaN is left out.
+    """
+    defined = samples[~np.isnan(samples)]
+    if not len(defined):
+        return math.nan
+    least = min(np.count_nonzero(defined <= 0.0), np.count_nonzero(defined >= 0.0))
+    return min(1.0, 2.0 * (1 + least) / (1 + len(defined)))
 
 
 def _rows_by_group(groups: Sequence[object]) -> tuple[Ints, Ints, Ints]:
@@ -85,8 +124,15 @@ def _places(starts: Ints, counts: Ints) -> Ints:
     return np.repeat(starts - before, counts) + np.arange(counts.sum())
 
 
-def _percentiles(values: Floats, level: float) -> tuple[float, float]:
-    if not len(values):
+def percentile_interval(samples: Floats, level: float) -> tuple[float, float]:
+    """Low and high end between which the middle share of the samples lies; NaN without a defined one.
+
+    Args:
+        samples: shape ``(n,)``; NaN is left out.
+        level: That share.
+    """
+    defined = samples[~np.isnan(samples)]
+    if not len(defined):
         return math.nan, math.nan
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

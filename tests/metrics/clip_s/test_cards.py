@@ -54,7 +54,7 @@ def test_pac_s_prints_the_published_numbers(published):
 
 def test_clip_s_prints_the_published_numbers(published):
     (rows,) = tables(card("clip_s"), "backbone | Expert")
-    assert [row[0] for row in rows[1::2]] == ["with references"] * 5
+    assert [row[0] for row in rows[1::2]] == ["with references"] * 8
     for plain, with_references in zip(rows[::2], rows[1::2], strict=True):
         for row, wanted in zip((plain, with_references), published, strict=True):
             assert row[1:] == [cell.split()[0] for cell in wanted[plain[0]]]

@@ -55,7 +55,7 @@ def test_draws_are_averaged():
     task = pairs([RIGHT] * 2, rows=8, draws=2)
     first, second = interleaved([2, 0], [1, 1]), interleaved([2, 2], [1, 1])
     assert plain_figures(task, first + second) == {"accuracy": 75.0}
-    assert task.credits(first + second).tolist() == [1.0, 0.5]
+    assert task.item_values(first + second).tolist() == [1.0, 0.5]
 
 
 def test_block_means_by_loop():

@@ -11,7 +11,7 @@ from protocol_tasks import interleaved, pairs, plain_figures, rated, values
 
 from vlgauge.studies.protocols import grouped_intervals, kendall, spearman
 from vlgauge.studies.protocols.pairs import RIGHT, Ties
-from vlgauge.studies.protocols.ratings import annotator_figures
+from vlgauge.studies.protocols.ratings import ANNOTATORS
 
 ORACLE = json.loads((GOLDEN / "pac_s" / "protocol_synthetic.json").read_text("utf-8"))
 
@@ -34,7 +34,7 @@ def test_shares_of_a_crowd():
 
 def test_annotators_one_by_one():
     given = ORACLE["vatex"]
-    found = plain_figures(rated(given["human"], figures=annotator_figures), given["score"])
+    found = plain_figures(rated(given["human"], rule=ANNOTATORS), given["score"])
     assert found == pytest.approx({"tau_b": 100 * given["tau_b"], "spearman": 100 * given["spearman"]}, abs=1e-9)
 
 
@@ -120,14 +120,14 @@ def test_correlations_do_not_change_with_order_or_a_monotone_map():
 def test_scores_are_rounded_for_annotators_and_only_there():
     ratings = [[1, 1, 1], [2, 2, 2], [3, 3, 3]]
     scores = [0.10000, 0.10004, 0.2]  # the first two are equal after rounding
-    by_annotator = plain_figures(rated(ratings, figures=annotator_figures), scores)
+    by_annotator = plain_figures(rated(ratings, rule=ANNOTATORS), scores)
     assert by_annotator["tau_b"] == pytest.approx(81.65)  # 2 / sqrt(2 * 3), rounded to four decimals before * 100
     assert plain_figures(rated([1, 2, 3]), scores)["tau_b"] == pytest.approx(100)
 
 
 def test_annotators_are_averaged_after_correlating():
     ratings = np.array([[1, 4, 1], [2, 3, 1], [3, 2, 1], [4, 1, 2]])
-    found = plain_figures(rated(ratings, figures=annotator_figures), [0.1, 0.2, 0.3, 0.4])
+    found = plain_figures(rated(ratings, rule=ANNOTATORS), [0.1, 0.2, 0.3, 0.4])
     assert found["tau_b"] == pytest.approx(100 * round((1 - 1 + 3 / math.sqrt(3 * 6)) / 3, 4))
 
 

@@ -10,15 +10,24 @@ from collections.abc import Callable
 from vlgauge.statistics import grouped_intervals
 from vlgauge.studies.protocols.abstract50s import read_abstract50s
 from vlgauge.studies.protocols.activitynet_foil import read_activitynet_foil
+from vlgauge.studies.protocols.coco_systems import CocoSystems, SystemValue, read_coco_systems, system_values
 from vlgauge.studies.protocols.composite import read_composite
 from vlgauge.studies.protocols.corpora import read_corpus
-from vlgauge.studies.protocols.evaluation import Evaluation, Figure, Task
+from vlgauge.studies.protocols.evaluation import Difference, Evaluation, Figure, Judgement, Task, judge
 from vlgauge.studies.protocols.flickr8k import read_flickr8k_cf, read_flickr8k_expert
 from vlgauge.studies.protocols.foil import read_foil
 from vlgauge.studies.protocols.pairs import CaptionPairs
 from vlgauge.studies.protocols.pascal50s import read_pascal50s
 from vlgauge.studies.protocols.ratings import RatedCaptions, kendall, spearman
-from vlgauge.studies.protocols.scoring import Scores, metric_scores, read_scores
+from vlgauge.studies.protocols.scoring import (
+    BASELINES,
+    LENGTH,
+    TEXT_FAMILIES,
+    Scores,
+    length_scores,
+    metric_scores,
+    read_scores,
+)
 from vlgauge.studies.protocols.vatex_eval import read_vatex_eval
 
 PROTOCOLS: dict[str, Callable[..., Task]] = {
@@ -34,18 +43,28 @@ PROTOCOLS: dict[str, Callable[..., Task]] = {
 """Readers by name; what follows the files are the rules of a protocol, as keywords."""
 
 __all__ = [
+    "BASELINES",
+    "LENGTH",
     "PROTOCOLS",
+    "TEXT_FAMILIES",
     "CaptionPairs",
+    "CocoSystems",
+    "Difference",
     "Evaluation",
     "Figure",
+    "Judgement",
     "RatedCaptions",
     "Scores",
+    "SystemValue",
     "Task",
     "grouped_intervals",
+    "judge",
     "kendall",
+    "length_scores",
     "metric_scores",
     "read_abstract50s",
     "read_activitynet_foil",
+    "read_coco_systems",
     "read_composite",
     "read_corpus",
     "read_flickr8k_cf",
@@ -55,4 +74,5 @@ __all__ = [
     "read_scores",
     "read_vatex_eval",
     "spearman",
+    "system_values",
 ]

@@ -1,21 +1,34 @@
-"""What every protocol gives back."""
+"""What every protocol gives back: figures of one metric or of several, and the differences between these."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from vlgauge.progress import Progress
 from vlgauge.signatures import format_signature
-from vlgauge.statistics import RESAMPLES
+from vlgauge.statistics import (
+    RESAMPLES,
+    bootstrap_pvalue,
+    check_resampling,
+    grouped_samples,
+    holm,
+    percentile_interval,
+)
 from vlgauge.version import __version__
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
+
+Sampled = Callable[[Ints], Sequence[float]]
+"""From positions of items, repeated as they were drawn, to the figures of that sample."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +44,27 @@ class Figure:
     value: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class Difference(Figure):
+    """Two metrics on the items that both define; the value is that of the first less that of the second.
+
+    Attributes:
+        first: Name of the one.
+        second: Name of the other.
+        figure: Name of the number.
+        pvalue: Of no difference, from the samples of the interval; NaN without them.
+        adjusted_pvalue: The same after Holm's correction for all pairs with this figure.
+        n: Number of items.
+    """
+
+    first: str
+    second: str
+    figure: str
+    pvalue: float
+    adjusted_pvalue: float
+    n: int
 
 
 @dataclass(frozen=True)
@@ -52,29 +86,42 @@ class Evaluation:
     signature: str
 
 
-class Task(Protocol):
+class Task(ABC):
     """A data set under the rules of its protocol.
 
     Attributes:
-        unit: What is counted: "rows" or "pairs".
+        unit: What is counted: "rows" or "pairs". These are the items.
+        name: Name of the protocol.
+        columns: Rows to be scored, as ``metric.compute(**columns)`` takes them.
+        groups: Image or video of each item, which the intervals resample.
+        rules: Fields of the signature.
+        left_out: How many rows of the files the rules leave out, by reason.
     """
 
     unit: ClassVar[str]
 
-    @property
-    def name(self) -> str:
-        """Name of the protocol."""
-        ...
+    name: str
+    columns: Mapping[str, list[Any]]
+    groups: Sequence[str]
+    rules: Mapping[str, Any]
+    left_out: Mapping[str, int]
 
-    @property
-    def columns(self) -> Mapping[str, list[Any]]:
-        """Rows to be scored, as ``metric.compute(**columns)`` takes them."""
-        ...
+    @abstractmethod
+    def item_values(self, scores: Sequence[float]) -> Floats:
+        """What each item counts, from one score per row; NaN where it is undefined.
 
-    @property
-    def left_out(self) -> Mapping[str, int]:
-        """How many rows of the files the rules leave out, by reason."""
-        ...
+        Raises:
+            ValueError: If there is not one score per row.
+            TypeError: If a score is no number.
+        """
+
+    @abstractmethod
+    def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
+        """The figures of some items, whose values are defined."""
+
+    @abstractmethod
+    def sampled(self, values: Floats, items: Ints) -> Sampled:
+        """The same figures of samples of these items, in the same order and to the last digits of a float."""
 
     def evaluate(
         self,
@@ -85,8 +132,142 @@ class Task(Protocol):
         seed: int = 0,
         progress: Progress = False,
     ) -> Evaluation:
-        """The figures of one score per row, in the order of ``columns``."""
-        ...
+        """The figures of one metric, see `judge`.
+
+        Args:
+            scores: One per row, in the order of ``columns``.
+            level: Coverage of the intervals.
+            resamples: Number of bootstrap samples; 0 for no interval.
+            seed: Of the samples.
+            progress: As in `progress_bar`.
+
+        Raises:
+            ValueError: As `judge`.
+            TypeError: As `judge`.
+        """
+        how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed, "progress": progress}
+        return judge(self, {"": scores}, **how).evaluations[""]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Several metrics on one data set.
+
+    Attributes:
+        evaluations: By name of the metric.
+        differences: Of pairs of metrics, by figure.
+    """
+
+    evaluations: Mapping[str, Evaluation]
+    differences: Sequence[Difference]
+
+
+def judge(
+    task: Task,
+    scores: Mapping[str, Sequence[float]],
+    *,
+    against: str | None = None,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    progress: Progress = False,
+) -> Judgement:
+    """The figures of several metrics, and how sure their differences are.
+
+    Items whose value is NaN are left out and counted. All metrics are resampled together, by image or video, so that a
+    difference is that of paired samples; it is of the items that both define.
+
+    Args:
+        task: The data set.
+        scores: One score per row and metric.
+        against: The metric that the others are compared with; None for all pairs.
+        level: Coverage of the intervals.
+        resamples: Number of bootstrap samples; 0 for no interval and no p-value.
+        seed: Of the samples.
+        progress: As in `progress_bar`.
+
+    Raises:
+        ValueError: If there is not one score per row, ``level`` or ``resamples`` is out of range, or ``against`` is no
+            metric.
+        TypeError: If a score is no number.
+    """
+    check_resampling(level, resamples)
+    if against is not None and against not in scores:
+        raise ValueError(f"`against` must be one of {', '.join(scores)}, got {against!r}")
+    values = {name: task.item_values(own) for name, own in scores.items()}
+    defined = {name: np.flatnonzero(~np.isnan(own)) for name, own in values.items()}
+    pairs = (
+        list(combinations(scores, 2)) if against is None else [(name, against) for name in scores if name != against]
+    )
+    common = {pair: np.intersect1d(defined[pair[0]], defined[pair[1]]) for pair in pairs}
+    # A metric on some items; most pairs define the same ones, and share the samples of their metrics.
+    wanted = {(name, own.tobytes()): own for name, own in defined.items()}
+    wanted |= {(name, own.tobytes()): own for pair, own in common.items() for name in pair}
+    found = {key: task.figures_of(values[key[0]], own) for key, own in wanted.items()}
+    samples = _samples(task, values, wanted, resamples, seed, progress)
+
+    def ends(drawn: Floats) -> Iterator[tuple[float, float]]:
+        return (percentile_interval(column, level) for column in drawn.T)
+
+    signature = task_signature(task.name, {**task.rules, "level": level, "resamples": resamples, "seed": seed})
+    evaluations = {}
+    for name, items in defined.items():
+        key = (name, items.tobytes())
+        figures = {
+            figure: Figure(value, *end)
+            for (figure, value), end in zip(found[key].items(), ends(samples[key]), strict=True)
+        }
+        n_groups = len({task.groups[i] for i in items.tolist()})
+        undefined = len(values[name]) - len(items)
+        evaluations[name] = Evaluation(figures, len(items), n_groups, undefined, signature)
+    differences = []
+    for (first, second), items in common.items():
+        one, other = (first, items.tobytes()), (second, items.tobytes())
+        drawn = samples[one] - samples[other]
+        for i, (figure, end) in enumerate(zip(found[one], ends(drawn), strict=True)):
+            value = found[one][figure] - found[other][figure]
+            pvalue = bootstrap_pvalue(drawn[:, i])
+            differences.append(Difference(value, *end, first, second, figure, pvalue, math.nan, len(items)))
+    return Judgement(evaluations, _adjusted(differences))
+
+
+def _samples(
+    task: Task,
+    values: Mapping[str, Floats],
+    wanted: Mapping[tuple[str, bytes], Ints],
+    resamples: int,
+    seed: int,
+    progress: Progress,
+) -> dict[tuple[str, bytes], Floats]:
+    """Figures of every metric in the same bootstrap samples, shape ``(resamples, n_figures)`` each."""
+    union = np.unique(np.concatenate(list(wanted.values()))) if wanted else np.zeros(0, dtype=np.intp)
+    parts: list[tuple[Ints, Sampled]] = []
+    for (name, _), items in wanted.items():
+        # Where an item of the union stands among those of the metric; -1 for one that it does not define.
+        place = np.full(len(union), -1, dtype=np.intp)
+        place[np.searchsorted(union, items)] = np.arange(len(items))
+        parts.append((place, task.sampled(values[name], items)))
+
+    def statistic(drawn: Ints) -> list[float]:
+        numbers: list[float] = []
+        for place, sampled in parts:
+            own = place[drawn]
+            numbers += sampled(own[own >= 0])
+        return numbers
+
+    groups = [task.groups[i] for i in union.tolist()]
+    drawn = grouped_samples(statistic, groups, resamples=resamples, seed=seed, progress=progress)
+    return dict(zip(wanted, np.hsplit(drawn, len(wanted)), strict=True)) if wanted else {}
+
+
+def _adjusted(differences: Sequence[Difference]) -> list[Difference]:
+    """The differences by figure, with Holm's correction over the pairs of each."""
+    found = []
+    for figure in dict.fromkeys(one.figure for one in differences):
+        of = [one for one in differences if one.figure == figure]
+        adjusted = holm([one.pvalue for one in of])
+        found += [replace(one, adjusted_pvalue=pvalue) for one, pvalue in zip(of, adjusted, strict=True)]
+    return found
 
 
 def task_signature(name: str, rules: Mapping[str, Any]) -> str:

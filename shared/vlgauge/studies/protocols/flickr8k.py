@@ -27,6 +27,7 @@ def read_flickr8k_expert(
     images: FilePath | None = None,
     references: int | None = None,
     average: bool = False,
+    unanimous: bool = False,
 ) -> RatedCaptions:
     """Flickr8k-Expert: every rating of the three experts, 1 to 4, is a row of its own; 16,992 in the published file.
 
@@ -37,17 +38,26 @@ def read_flickr8k_expert(
         images: Folder of the images.
         references: Number of references per row, the first ones; None for all, 0 for none.
         average: Whether the ratings of a caption are averaged to one row, which is another protocol with other numbers.
+        unanimous: Whether only captions count whose ratings are all equal, as one row each, as GROOViST's paper does;
+            3,391 in the published file.
 
     Raises:
-        ValueError: If the file has another layout.
+        ValueError: If the file has another layout, or both are wanted.
         OSError: If it cannot be read.
     """
+    if average and unanimous:
+        raise ValueError("`average` must be False next to `unanimous`, got True for both")
     path = one_file(files, EXPERT_FILE)
     judgements = list(_judgements(path))
     rated = [row for row in judgements if not math.isnan(row[-1])]
     left_out = {"ratings that are NaN": len(judgements) - len(rated)}
-    rows = _averaged(rated) if average else rated
-    rules = {"ratings": "averaged" if average else "rows"}
+    rows = rated
+    if average or unanimous:
+        by_caption = _by_caption(rated)
+        kept = [own for own in by_caption if average or len({row[-1] for row in own}) == 1]
+        rows = [(*own[0][:-1], math.fsum(row[-1] for row in own) / len(own)) for own in kept]
+        left_out |= {"captions about which people do not agree": len(by_caption) - len(kept)} if unanimous else {}
+    rules = {"ratings": "averaged" if average else "unanimous" if unanimous else "rows"}
     return _task("flickr8k_expert", rows, Folder(images, path), references, rules, left_out)
 
 
@@ -91,15 +101,12 @@ def _judgements(path: Path) -> Iterator[Judgement]:
             yield name, image, known, caption, float(entry(judgement, "rating", (int, float), place))
 
 
-def _averaged(rows: Sequence[Judgement]) -> list[Judgement]:
-    """One row per image and caption, in the order of their first ratings."""
-    ratings: dict[tuple[str, str], list[float]] = {}
-    firsts: dict[tuple[str, str], Judgement] = {}
+def _by_caption(rows: Sequence[Judgement]) -> list[list[Judgement]]:
+    """The ratings of each image and caption, in the order of the first ones."""
+    found: dict[tuple[str, str], list[Judgement]] = {}
     for row in rows:
-        key = (row[0], row[3])
-        ratings.setdefault(key, []).append(row[-1])
-        firsts.setdefault(key, row)
-    return [(*row[:-1], math.fsum(ratings[key]) / len(ratings[key])) for key, row in firsts.items()]
+        found.setdefault((row[0], row[3]), []).append(row)
+    return list(found.values())
 
 
 def _task(

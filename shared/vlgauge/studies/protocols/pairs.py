@@ -10,10 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.progress import Progress
 from vlgauge.settings import one_of
-from vlgauge.statistics import RESAMPLES, bootstrap_interval, check_resampling, grouped_intervals
-from vlgauge.studies.protocols.evaluation import Evaluation, Figure, Floats, checked_scores, task_signature
+from vlgauge.studies.protocols.evaluation import Floats, Ints, Sampled, Task, checked_scores
 
 VOTE_TIES = ("half", "random")
 SCORE_TIES = ("wrong", "half", "second")
@@ -82,7 +80,7 @@ def block_means(scores: Floats, lengths: Sequence[int]) -> Floats:
 
 
 @dataclass(frozen=True)
-class CaptionPairs:
+class CaptionPairs(Task):
     """A `Task` of pairs of captions.
 
     Attributes:
@@ -112,7 +110,7 @@ class CaptionPairs:
     ties: Ties = Ties()
     left_out: Mapping[str, int] = field(default_factory=dict)
 
-    def credits(self, scores: Sequence[float]) -> Floats:
+    def item_values(self, scores: Sequence[float]) -> Floats:
         """How right the scores are about each pair, the mean over the draws; shape ``(n_pairs,)``.
 
         Raises:
@@ -126,60 +124,22 @@ class CaptionPairs:
         drawn = [pair_credits(part, first, self.ties.scores) for part in values.reshape(self.draws, len(self.votes), 2)]
         return np.mean(drawn, axis=0)
 
-    def evaluate(
-        self,
-        scores: Sequence[float],
-        *,
-        level: float = 0.95,
-        resamples: int = RESAMPLES,
-        seed: int = 0,
-        progress: Progress = False,
-    ) -> Evaluation:
-        """Accuracy in percent; of several kinds each of them and the mean of all, every kind weighing the same.
-
-        Pairs with a score that is NaN are left out and counted.
-
-        Args:
-            scores: One per row.
-            level: Coverage of the intervals.
-            resamples: Number of bootstrap samples of images; 0 for no interval.
-            seed: Of the samples.
-            progress: As in `progress_bar`.
-
-        Raises:
-            ValueError: If there is not one score per row, or ``level`` or ``resamples`` is out of range.
-            TypeError: If a score is no number.
-        """
-        check_resampling(level, resamples)
-        right = self.credits(scores)
-        there = np.flatnonzero(~np.isnan(right)).tolist()
-        parts = {kind: [i for i in there if self.kinds[i] == kind] for kind in dict.fromkeys(self.kinds)}
-        named = parts if len(parts) > 1 else {"accuracy": there}
-        how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
-        figures = {name: self._accuracy(right, rows, **how) for name, rows in named.items()}
-        if len(parts) > 1:
-            figures["mean"] = self._mean_of_kinds(right, there, progress, **how)
-        groups = {self.groups[i] for i in there}
-        signature = task_signature(self.name, {**self.rules, **how})
-        return Evaluation(figures, len(there), len(groups), len(right) - len(there), signature)
-
-    def _accuracy(self, right: Floats, rows: Sequence[int], level: float, resamples: int, seed: int) -> Figure:
-        if not rows:
-            return Figure(math.nan, math.nan, math.nan)
-        groups, values = [self.groups[i] for i in rows], right[rows].tolist()
-        found = resamples and bootstrap_interval(values, level=level, resamples=resamples, seed=seed, groups=groups)
-        low, high = (100 * found.low, 100 * found.high) if found else (math.nan, math.nan)
-        return Figure(100 * math.fsum(values) / len(values), low, high)
-
-    def _mean_of_kinds(self, right: Floats, there: Sequence[int], progress: Progress, **how: Any) -> Figure:
-        rows = np.asarray(there, dtype=np.intp)
+    def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
+        """Accuracy in percent; of several kinds each of them and the mean of all, every kind weighing the same."""
         names = list(dict.fromkeys(self.kinds))
-        kinds = np.array([names.index(self.kinds[i]) for i in there], dtype=np.intp)
+        found = self.sampled(values, items)(np.arange(len(items)))
+        return dict(zip([*names, "mean"] if len(names) > 1 else ["accuracy"], found, strict=True))
 
-        def statistic(drawn: npt.NDArray[np.intp]) -> list[float]:
+    def sampled(self, values: Floats, items: Ints) -> Sampled:
+        """The same of samples."""
+        names = list(dict.fromkeys(self.kinds))
+        kinds = np.array([names.index(self.kinds[i]) for i in items.tolist()], dtype=np.intp)
+        own = values[items]
+
+        def accuracies(drawn: Ints) -> list[float]:
             counts = np.bincount(kinds[drawn], minlength=len(names))
-            sums = np.bincount(kinds[drawn], weights=right[rows[drawn]], minlength=len(names))
-            return [100 * float(np.mean(sums / counts)) if counts.all() else math.nan]
+            sums = np.bincount(kinds[drawn], weights=own[drawn], minlength=len(names))
+            each = [100 * right / n if n else math.nan for right, n in zip(sums.tolist(), counts.tolist(), strict=True)]
+            return [*each, math.fsum(each) / len(each)] if len(each) > 1 else each
 
-        (ends,) = grouped_intervals(statistic, [self.groups[i] for i in there], progress=progress, **how)
-        return Figure(statistic(np.arange(len(rows)))[0], *ends)
+        return accuracies

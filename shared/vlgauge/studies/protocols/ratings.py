@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from vlgauge.progress import Progress
-from vlgauge.statistics import RESAMPLES, grouped_intervals
-from vlgauge.studies.protocols.evaluation import Evaluation, Figure, Floats, Ints, checked_scores, task_signature
+from vlgauge.studies.protocols.evaluation import Floats, Ints, Sampled, Task, checked_scores
+
+# A table of more different ratings would take more memory and time than it saves.
+MAX_CLASSES = 64
 
 
 def kendall(scores: Floats, ratings: Floats, variant: Literal["b", "c"]) -> float:
@@ -78,8 +79,90 @@ def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
+class RankTable:
+    """Scores against ratings as a table of counts, from which the rank correlations of many samples are taken.
+
+    Args:
+        scores: shape ``(n,)``, without NaN.
+        ratings: shape ``(n,)``, without NaN, of few different values.
+    """
+
+    def __init__(self, scores: Floats, ratings: Floats) -> None:
+        levels, row = np.unique(scores, return_inverse=True)
+        classes, column = np.unique(ratings, return_inverse=True)
+        self.shape = (len(levels), len(classes))
+        self._cell = row * len(classes) + column
+
+    def counts(self, drawn: Ints) -> Ints:
+        """How often a sample has each score and rating, both ascending; shape ``(n_scores, n_ratings)``."""
+        return np.bincount(self._cell[drawn], minlength=math.prod(self.shape)).reshape(self.shape)
+
+
+def table_taus(counts: Ints) -> tuple[float, float]:
+    """tau-b and tau-c of a table of counts, times 100, see `kendall`; NaN without two scores and two ratings."""
+    by_score, by_rating, n = counts.sum(axis=1), counts.sum(axis=0), int(counts.sum())
+    m = min(np.count_nonzero(by_score), np.count_nonzero(by_rating))
+    if m < 2:
+        return math.nan, math.nan
+    # Of the rows with a lower score: how many have each rating, and how many a lower one; scores x ratings.
+    lower = np.cumsum(counts, axis=0) - counts
+    both_lower = np.cumsum(lower, axis=1) - lower
+    discordant = lower.sum(axis=1, keepdims=True) - lower - both_lower
+    difference = int((counts * (both_lower - discordant)).sum())  # P - Q
+    total = n * (n - 1) // 2
+    untied = [total - int((own * (own - 1) // 2).sum()) for own in (by_score, by_rating)]
+    return 100 * difference / math.sqrt(untied[0]) / math.sqrt(untied[1]), 200 * difference * m / (n**2 * (m - 1))
+
+
+def table_spearman(counts: Ints) -> float:
+    """Spearman's rank correlation of a table of counts, times 100; NaN where `table_taus` are."""
+    sides = counts.sum(axis=1), counts.sum(axis=0)
+    if min(map(np.count_nonzero, sides)) < 2:
+        return math.nan
+    # Mean rank of each score and of each rating, less the mean of all ranks.
+    ranks = [np.cumsum(own) - (own - 1) / 2 - (own.sum() + 1) / 2 for own in sides]
+    spread = [math.sqrt(own @ rank**2) for own, rank in zip(sides, ranks, strict=True)]
+    return 100 * float(ranks[0] @ counts @ ranks[1]) / spread[0] / spread[1]
+
+
+def sampled_taus(scores: Floats, ratings: Floats) -> Sampled:
+    """`tau_figures` of samples."""
+    table = RankTable(scores, ratings[:, 0])
+    return lambda drawn: table_taus(table.counts(drawn))
+
+
+def sampled_annotators(scores: Floats, ratings: Floats) -> Sampled:
+    """`annotator_figures` of samples."""
+    rounded = np.around(scores, 4)
+    tables = [RankTable(rounded, column) for column in ratings.T]
+
+    def figures(drawn: Ints) -> list[float]:
+        counts = [table.counts(drawn) for table in tables]
+        means = _mean([table_taus(own)[0] for own in counts]), _mean([table_spearman(own) for own in counts])
+        return [100 * round(mean / 100, 4) for mean in means]
+
+    return figures
+
+
 @dataclass(frozen=True)
-class RatedCaptions:
+class RatingRule:
+    """What is computed from scores and ratings.
+
+    Attributes:
+        exact: The figures by name, as scipy has them.
+        sampled: The same of samples, faster.
+    """
+
+    exact: Callable[[Floats, Floats], dict[str, float]]
+    sampled: Callable[[Floats, Floats], Sampled]
+
+
+TAUS = RatingRule(tau_figures, sampled_taus)
+ANNOTATORS = RatingRule(annotator_figures, sampled_annotators)
+
+
+@dataclass(frozen=True)
+class RatedCaptions(Task):
     """A `Task` of captions with ratings.
 
     Attributes:
@@ -88,7 +171,7 @@ class RatedCaptions:
         ratings: shape ``(n_rows, n_annotators)``, without NaN; one column where every rating has a row.
         groups: Image or video of each row.
         rules: Fields of the signature.
-        figures: From scores and ratings to the figures by name.
+        rule: From scores and ratings to the figures.
         left_out: Rows of the files that have no place here, by reason.
     """
 
@@ -99,43 +182,24 @@ class RatedCaptions:
     ratings: Floats
     groups: Sequence[str]
     rules: Mapping[str, Any]
-    figures: Callable[[Floats, Floats], dict[str, float]] = tau_figures
+    rule: RatingRule = TAUS
     left_out: Mapping[str, int] = field(default_factory=dict)
 
-    def evaluate(
-        self,
-        scores: Sequence[float],
-        *,
-        level: float = 0.95,
-        resamples: int = RESAMPLES,
-        seed: int = 0,
-        progress: Progress = False,
-    ) -> Evaluation:
-        """Correlations with intervals; rows whose score is NaN are left out and counted.
-
-        Args:
-            scores: One per row.
-            level: Coverage of the intervals.
-            resamples: Number of bootstrap samples of images; 0 for no interval.
-            seed: Of the samples.
-            progress: As in `progress_bar`.
+    def item_values(self, scores: Sequence[float]) -> Floats:
+        """The scores themselves, shape ``(n_rows,)``.
 
         Raises:
-            ValueError: If there is not one score per row, or ``level`` or ``resamples`` is out of range.
+            ValueError: If there is not one score per row.
             TypeError: If a score is no number.
         """
-        values = checked_scores(scores, len(self.ratings))
-        rows = np.flatnonzero(~np.isnan(values))
-        groups = [self.groups[i] for i in rows.tolist()]
+        return checked_scores(scores, len(self.ratings))
 
-        def statistic(drawn: Ints) -> list[float]:
-            return list(self.figures(values[rows[drawn]], self.ratings[rows[drawn]]).values())
+    def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
+        """Correlations of scores and ratings."""
+        return self.rule.exact(values[items], self.ratings[items])
 
-        ends = grouped_intervals(statistic, groups, level=level, resamples=resamples, seed=seed, progress=progress)
-        found = self.figures(values[rows], self.ratings[rows])
-        figures = {
-            name: Figure(value, low, high) for (name, value), (low, high) in zip(found.items(), ends, strict=True)
-        }
-        rules = {**self.rules, "level": level, "resamples": resamples, "seed": seed}
-        n_groups, undefined = len(set(groups)), len(values) - len(rows)
-        return Evaluation(figures, len(rows), n_groups, undefined, task_signature(self.name, rules))
+    def sampled(self, values: Floats, items: Ints) -> Sampled:
+        """The same of samples."""
+        if len(np.unique(self.ratings)) > MAX_CLASSES:
+            return lambda drawn: list(self.figures_of(values, items[drawn]).values())
+        return self.rule.sampled(values[items], self.ratings[items])

@@ -1,21 +1,34 @@
-"""Scores for the rows of a protocol: from a metric, or from a file."""
+"""Scores for the rows of a protocol: from metrics and baselines, or from a file."""
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from vlgauge.base.columns import Images
+from vlgauge.distances.rouge_and_bleu import BleuCounts, coco_bleu
 from vlgauge.files import parse_json, read_text
 from vlgauge.settings import one_of
+from vlgauge.signatures import format_signature
+from vlgauge.version import __version__
+from vlgauge.weights.files import SourcesMissing
 
 if TYPE_CHECKING:
     from vlgauge.base import Metric
 
 MISSING = ("error", "nan")
 SEEN = ("images", "videos")
+LENGTH = "length"
+BASELINES = (LENGTH, "bleu", "rouge_l", "meteor", "cider")
+"""What the papers' tables have beside metrics of images; bleu gives the rows BLEU-1 and BLEU-4."""
+TEXT_FAMILIES = (LENGTH, "bleu_1", "bleu_4", "rouge_l", "meteor", "cider")
+"""Families of scores that are made without a model, the same under every profile."""
 
 
 @dataclass(frozen=True)
@@ -33,36 +46,104 @@ class Scores:
     signature: str = ""
 
 
-def metric_scores(metric: Metric, columns: Mapping[str, list[Any]], *, missing: str = "error") -> list[Scores]:
-    """The families of scores that a metric gives the rows.
+def length_scores(columns: Mapping[str, list[Any]]) -> Scores:
+    """The longer a caption, the better: its characters, single spaces between its words."""
+    lengths = [float(len(" ".join(caption.split()))) for caption in columns["predictions"]]
+    return Scores(LENGTH, lengths, format_signature(LENGTH, {"v": __version__, "unit": "characters"}))
+
+
+def metric_scores(
+    metrics: Sequence[Metric], columns: Mapping[str, list[Any]], *, missing: str = "error"
+) -> list[Scores]:
+    """The families of scores that metrics give the rows; of bleu, BLEU-1 and BLEU-4 of each caption.
+
+    All that is missing is told before anything is scored.
 
     Args:
-        metric: A loaded metric of this package.
-        columns: Rows of a protocol.
+        metrics: Loaded metrics of this package.
+        columns: Rows of a protocol. A metric of stories looks at the one image of a row.
         missing: What to do about images or videos that are not there: "error", or "nan" for undefined scores.
 
     Raises:
-        ValueError: If the metric needs a column that the protocol does not have, lower scores of it are better, files
-            are missing, or it refuses a row.
+        ValueError: If a metric needs a column that the protocol does not have, lower scores of one are better, files
+            are missing, or a metric refuses a row.
+        SourcesMissing: If weights are not there.
     """
     one_of("missing", missing, MISSING)
+    checked = [checked_columns(metric, columns, missing) for metric in metrics]
+    look_for_weights(metrics)
+    n = len(columns["predictions"])
+    found: list[Scores] = []
+    for metric, (own, rows) in zip(metrics, checked, strict=True):
+        found += [
+            Scores(name, spread(values, rows, n), signature) for name, values, signature in _families(metric, own)
+        ]
+    return found
+
+
+def checked_columns(
+    metric: Metric, columns: Mapping[str, list[Any]], missing: str
+) -> tuple[dict[str, list[Any]], list[int]]:
+    """The columns of a metric without the rows whose image or video is gone, and which rows these are.
+
+    Raises:
+        ValueError: As `metric_scores`.
+    """
+    own = _own_columns(metric, columns)
+    rows = _present(own, missing)
+    return {name: [cells[i] for i in rows] for name, cells in own.items()}, rows
+
+
+def _own_columns(metric: Metric, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     if not metric.higher_is_better:
         raise ValueError(f"METRIC must be one of which higher scores are better, got {metric.name}")
     own = {}
     for column in metric.columns:
         if column.name in columns:
-            own[column.name] = columns[column.name]
+            cells = columns[column.name]
+            own[column.name] = [[cell] for cell in cells] if isinstance(column, Images) else cells
         elif not column.optional:
             has = ", ".join(columns)
             raise ValueError(f"METRIC must be able to score {has}, got {metric.name}, which needs {column.name}")
-    rows = _present(own, missing)
-    result = metric.compute(**{name: [cells[i] for i in rows] for name, cells in own.items()}) or {}
-    n = len(columns["predictions"])
+    return own
+
+
+def look_for_weights(metrics: Sequence[Metric]) -> None:
+    """Ask the metrics that can be asked without rows; those that need rows tell when they score.
+
+    Raises:
+        SourcesMissing: If weights are not there; says so of all of them.
+    """
+    lacking = []
+    for metric in metrics:
+        look = getattr(metric, "look_for_sources", None)
+        if look is not None and not inspect.signature(look).parameters:
+            try:
+                look().end()
+            except SourcesMissing as error:
+                lacking.append(str(error))
+    if lacking:
+        raise SourcesMissing("; ".join(dict.fromkeys(lacking)))
+
+
+def _families(metric: Metric, columns: Mapping[str, list[Any]]) -> list[tuple[str, list[float], str]]:
+    """Name, scores and signature of what a metric computes."""
+    if metric.name == "bleu":
+        return _bleu(metric, columns)
+    result = metric.compute(**columns) or {}
     families = [key.removesuffix("_scores") for key in result if key.endswith("_scores")]
-    return [
-        Scores(name, _spread(result[f"{name}_scores"], rows, n), result.get(f"{name}_signature", ""))
-        for name in families
-    ]
+    return [(name, result[f"{name}_scores"], result.get(f"{name}_signature", "")) for name in families]
+
+
+def _bleu(metric: Metric, columns: Mapping[str, list[Any]]) -> list[tuple[str, list[float], str]]:
+    result = metric.compute(**columns, return_details=True) or {}
+    details = result["bleu_details"]
+    rows = [row for row, counted in enumerate(details) if counted]
+    names = ("matches", "guesses", "length", "closest")
+    counts = BleuCounts(*(np.array([details[row][name] for row in rows], dtype=np.float64) for name in names))
+    orders = coco_bleu(counts).T.tolist() if rows else [[]] * 4
+    signature = result["bleu_signature"]
+    return [(f"bleu_{order}", spread(orders[order - 1], rows, len(details)), signature) for order in (1, 4)]
 
 
 def read_scores(path: Path) -> list[Scores]:
@@ -133,10 +214,13 @@ def _present(columns: Mapping[str, list[Any]], missing: str) -> list[int]:
 
 
 def _path(cell: Any) -> str | None:
+    if isinstance(cell, list):
+        (cell,) = cell
     return cell.get("path") if isinstance(cell, Mapping) else cell if isinstance(cell, str) else None
 
 
-def _spread(values: Sequence[float], rows: Sequence[int], n: int) -> list[float]:
+def spread(values: Sequence[float], rows: Sequence[int], n: int) -> list[float]:
+    """Values of some of n rows as values of all; NaN for the others."""
     spread = [math.nan] * n
     for row, value in zip(rows, values, strict=True):
         spread[row] = value

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.studies.protocols.files import FilePath, Folder, columns_of, named_files, texts
-from vlgauge.studies.protocols.ratings import RatedCaptions, annotator_figures
+from vlgauge.studies.protocols.ratings import ANNOTATORS, RatedCaptions
 from vlgauge.weights.pickles import read_pickle
 
 CAPTIONS_FILE, REFERENCES_FILE = "candidates_list.pkl", "gts_list.pkl"
@@ -60,7 +60,7 @@ def read_vatex_eval(
     rules = {"references": "all" if references is None else references, "ratings": "annotators", "round": 4}
     left_out = {"rows with a rating that is NaN": len(ratings) - len(rated)}
     groups = [ids[i] for i in rated]
-    return RatedCaptions("vatex_eval", columns, ratings[rated], groups, rules, annotator_figures, left_out)
+    return RatedCaptions("vatex_eval", columns, ratings[rated], groups, rules, ANNOTATORS, left_out)
 
 
 def _listed(path: Path) -> list[Any]:

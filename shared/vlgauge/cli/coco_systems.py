@@ -1,0 +1,74 @@
+"""`vlgauge protocol coco_systems CAPTIONS RESULT...`: every metric on the captions of several captioners."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vlgauge.cli.outputs import write_json
+from vlgauge.leaderboard.table import Cell, Table, render
+from vlgauge.results import plain, to_json
+from vlgauge.studies.protocols import CocoSystems, SystemValue, read_coco_systems, system_values
+from vlgauge.studies.protocols.coco_systems import NAME
+
+RULES = ("images", "references")
+# Metrics of which the papers print 100 times the value.
+HUNDREDFOLD = ("bleu_1", "bleu_4", "rouge_l", "meteor", "cider")
+
+__all__ = ["NAME", "RULES", "run", "values_of"]
+
+
+def run(options: argparse.Namespace, metrics: Sequence[Any]) -> int:
+    """Read, score, print a row per captioner."""
+    for option in ("scores", "write_rows", "against", "plot"):
+        if getattr(options, option):
+            raise ValueError(f"--{option.replace('_', '-')} must be left out for {NAME}")
+    counts = list((options.references or {"all": None}).values())
+    if not metrics or len(counts) > 1:
+        wanted = "--metric of a metric that is not length" if not metrics else "one number of --references"
+        raise ValueError(f"{NAME} must come with {wanted}")
+    systems = read_coco_systems(options.data, images=options.images, references=counts[0])
+    how = {"level": options.level, "resamples": options.resamples, "seed": options.seed}
+    found = values_of(system_values(metrics, systems, missing=options.missing, **how))
+    record = {"signature": systems.signature, "metrics": plain(found)}
+    if options.output:
+        write_json(options.output, record)
+    print(to_json(record) if options.format == "json" else render(table_of(systems, found), options.format))
+    return 0
+
+
+def values_of(found: Mapping[str, Mapping[str, SystemValue]]) -> dict[str, dict[str, SystemValue]]:
+    """The values as the papers print them: those of metrics of texts times 100."""
+    return {family: {name: _scaled(family, one) for name, one in own.items()} for family, own in found.items()}
+
+
+def _scaled(family: str, one: SystemValue) -> SystemValue:
+    factor = 100 if family in HUNDREDFOLD else 1
+    return SystemValue(factor * one.value, factor * one.low, factor * one.high, one.undefined, one.signature)
+
+
+def table_of(systems: CocoSystems, found: Mapping[str, Mapping[str, SystemValue]]) -> Table:
+    """A row per captioner, a column per family of scores."""
+    rows = [
+        [Cell(name), *(Cell(_text(family, own[name]), right=True) for family, own in found.items())]
+        for name in systems.columns
+    ]
+    notes = [
+        f"{family}: {one.undefined} captions of {name} have no score and do not count"
+        for family, own in found.items()
+        for name, one in own.items()
+        if one.undefined
+    ]
+    signatures = dict.fromkeys(one.signature for own in found.values() for one in own.values())
+    titles = [f"{family} x 100" if family in HUNDREDFOLD else family for family in found]
+    return Table(["captioner", *titles], rows, notes=[*notes, systems.signature, *signatures])
+
+
+def _text(family: str, one: SystemValue) -> str:
+    if math.isnan(one.value):
+        return "undefined"
+    digits = 2 if family in HUNDREDFOLD else 4
+    ends = "" if math.isnan(one.low) else f" [{one.low:.{digits}f}, {one.high:.{digits}f}]"
+    return f"{one.value:.{digits}f}{ends}"

@@ -1,0 +1,45 @@
+"""Pictures that commands draw with matplotlib, and write when they are complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from vlgauge.cli.outputs import check_target
+from vlgauge.writing import replacing
+
+PICTURES = (".png", ".svg", ".pdf")
+NEEDS_MATPLOTLIB = '--plot needs matplotlib; run: pip install "vlgauge[demo]"'
+
+
+def check_picture(target: str | None, sources: Sequence[str]) -> None:
+    """Refuse a picture that cannot be drawn or written, before the work is done.
+
+    Raises:
+        ValueError: As `check_target`.
+        ImportError: If matplotlib is not installed.
+    """
+    check_target(target, sources, "--plot", PICTURES)
+    if target and find_spec("matplotlib") is None:
+        raise ImportError(NEEDS_MATPLOTLIB)
+
+
+@contextmanager
+def picture(path: str | Path) -> Iterator[Any]:
+    """An empty figure, which is written when the block ends.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(NEEDS_MATPLOTLIB) from error
+
+    figure = Figure(figsize=(8, 4.8), layout="constrained")
+    yield figure
+    with replacing(path, "--plot") as part:
+        figure.savefig(part, format=Path(path).suffix.removeprefix(".").lower())

@@ -1,0 +1,179 @@
+"""What `vlgauge protocol` shows: tables with the published rows in them, JSON, and the plot over the references."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vlgauge.leaderboard.table import Cell, Table, pvalue_text, render
+from vlgauge.results import plain
+from vlgauge.studies.protocols import TEXT_FAMILIES, Evaluation, Figure, Judgement, Scores, Task
+from vlgauge.studies.published import Row, rows_beside, verdict
+
+EMBEDDED = "embedded profile: a toy trained on drawn scenes; these are no figures of the published metric"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A data set with the scores of several metrics, and how they do.
+
+    Attributes:
+        task: The data set.
+        scores: Families of scores.
+        judgement: Figures and differences.
+        unscored: Metrics that read references, where the rows have none.
+    """
+
+    task: Task
+    scores: Sequence[Scores]
+    judgement: Judgement
+    unscored: Sequence[str] = ()
+
+
+def tables_of(judged: Judged) -> list[Table]:
+    """Figures with the published ones beneath, then the differences between metrics."""
+    task, found, judgement = judged.task, judged.scores, judged.judgement
+    evaluations = judgement.evaluations
+    first = evaluations[found[0].name]
+    seen = "videos" if "videos" in task.columns else "images"
+    rows = []
+    for scores in found:
+        own = evaluations[scores.name]
+        counts = [Cell(str(number), right=True) for number in (own.n, own.n_groups, own.undefined)]
+        figures = [Cell(_cell(figure), right=True) for figure in own.figures.values()]
+        rows.append([Cell(_label(scores)), *figures, *counts])
+        rows += [_published_cells(row, own) for row in _beside(task, scores)]
+    notes = [f"left out: {count} {reason}" for reason, count in task.left_out.items() if count]
+    notes += [
+        f"{scores.name}: {evaluations[scores.name].undefined} {task.unit} have no score and do not count"
+        for scores in found
+        if evaluations[scores.name].undefined
+    ]
+    notes += [
+        f"{scores.name}: not compared with the published row: {row.apart}"
+        for scores in found
+        for row in _beside(task, scores)
+        if row.apart
+    ]
+    notes += [f"not scored without references: {', '.join(judged.unscored)}"] if judged.unscored else []
+    notes += [EMBEDDED] if any(map(_is_embedded, found)) else []
+    notes += [first.signature, *dict.fromkeys(scores.signature for scores in found if scores.signature)]
+    tables = [Table(["metric", *first.figures, task.unit, seen, "undefined"], rows, notes=notes)]
+    if judgement.differences:
+        header = ["figure", "metrics", "difference", "p", "p (Holm)", task.unit]
+        pairs = [
+            [
+                Cell(one.figure),
+                Cell(f"{one.first} - {one.second}"),
+                Cell(_cell(one), right=True),
+                *(Cell(_pvalue(number), right=True) for number in (one.pvalue, one.adjusted_pvalue)),
+                Cell(str(one.n), right=True),
+            ]
+            for one in judgement.differences
+        ]
+        tables.append(Table(header, pairs, "Differences between metrics, in paired bootstrap samples"))
+    return tables
+
+
+def _beside(task: Task, scores: Scores) -> list[Row]:
+    """The published row of a family of scores, if it has one: a list of one or none."""
+    if _is_embedded(scores):
+        return []
+    return rows_beside(task.name, task.rules, scores.name, scores.signature)[:1]
+
+
+def _published_cells(row: Row, own: Evaluation) -> list[Cell]:
+    shown = []
+    for column in own.figures:
+        told = _verdict(row, column, own) if column in row.values else ""
+        short = f" ({told.partition(':')[0]})" if told else ""
+        shown.append(Cell(f"{row.text(column)}{short}", right=True))
+    return [Cell(f"published: {row.source}"), *shown, *(Cell("", right=True) for _ in range(3))]
+
+
+def _verdict(row: Row, column: str, own: Evaluation) -> str:
+    figure = own.figures[column]
+    return verdict(row, column, figure.value, (figure.low, figure.high))
+
+
+def draw(axes: Any, judged: Mapping[str | None, Judged]) -> None:
+    """The first figure of every metric over the numbers of references, with intervals."""
+    counts = [count or "all" for count in judged]
+    evaluated = [one.judgement.evaluations for one in judged.values()]
+    names = dict.fromkeys(name for own in evaluated for name in own)
+    for name in names:
+        there = [(i, own[name]) for i, own in enumerate(evaluated) if name in own]
+        figures = [next(iter(evaluation.figures.values())) for _, evaluation in there]
+        places = [i for i, _ in there]
+        (line,) = axes.plot(places, [figure.value for figure in figures], marker="o", label=name)
+        # An interval need not have the value in it.
+        axes.vlines(
+            places,
+            [figure.low for figure in figures],
+            [figure.high for figure in figures],
+            color=line.get_color(),
+            alpha=0.4,
+        )
+    first = next(iter(evaluated[0].values()))
+    axes.set_xticks(range(len(counts)), counts)
+    axes.set_xlabel("references")
+    axes.set_ylabel(next(iter(first.figures)))
+    axes.legend()
+
+
+def shown(judged: Mapping[str | None, Judged], form: str) -> str:
+    """All tables, by number of references where there are several."""
+    texts = []
+    for count, one in judged.items():
+        tables = tables_of(one)
+        if count is not None:
+            words = "no references" if count == "none" else f"references: {count}"
+            tables[0] = Table(tables[0].header, tables[0].rows, words, tables[0].notes)
+        texts += [render(table, form) for table in tables]
+    return "\n\n".join(texts)
+
+
+def record_of(judged: Judged) -> dict[str, Any]:
+    """What JSON has of a task."""
+    record: dict[str, Any] = {}
+    for scores in judged.scores:
+        own = judged.judgement.evaluations[scores.name]
+        published = [
+            {
+                "source": row.source,
+                "row": row.row,
+                "values": dict(row.values),
+                "verdicts": {
+                    column: verdict(
+                        row, column, own.figures[column].value, (own.figures[column].low, own.figures[column].high)
+                    )
+                    for column in row.values
+                },
+            }
+            for row in _beside(judged.task, scores)
+        ]
+        made = {"scores": scores.values, "scores_signature": scores.signature, "published": published}
+        record[scores.name] = {**plain(own), **made}
+    record["differences"] = plain(list(judged.judgement.differences))
+    record["unscored"] = list(judged.unscored)
+    return {**record, "left_out": dict(judged.task.left_out)}
+
+
+def _is_embedded(scores: Scores) -> bool:
+    return scores.name not in TEXT_FAMILIES and "profile:embedded" in scores.signature.split("|")
+
+
+def _label(scores: Scores) -> str:
+    return f"{scores.name} (embedded)" if _is_embedded(scores) else scores.name
+
+
+def _cell(figure: Figure) -> str:
+    if figure.value != figure.value:
+        return "undefined"
+    interval = f" [{figure.low:.1f}, {figure.high:.1f}]" if figure.low == figure.low else ""
+    return f"{figure.value:.2f}{interval}"
+
+
+def _pvalue(number: float) -> str:
+    return "-" if number != number else pvalue_text(number)

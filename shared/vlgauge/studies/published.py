@@ -1,0 +1,175 @@
+"""What the papers and the code of their authors published: every table and figure, and the numbers of the tables.
+
+They stand once, in ``data/published.json``; cards, `vlgauge protocol` and `vlgauge verify` take them from there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from vlgauge.encoders.clip.architectures import TABLE
+from vlgauge.files import DATA
+from vlgauge.signatures import parse_signature
+
+FILE = DATA / "published.json"
+PAPERS = {
+    "groovist": "Surikuchi et al., 2023",
+    "rovist": "Wang et al., 2022",
+    "stylem": "Li and Harrison, 2022",
+    "distribution": "Chan et al., 2024",
+    "pac_s": "Sarto et al., 2023",
+}
+# Families whose scores do not depend on how many references a row has.
+REFERENCE_FREE = ("clip_s", "pac_s", "length", "groovist", "rovist_vg", "rovist_c")
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or figure of a paper, or a number that its authors' code prints.
+
+    Attributes:
+        paper: Key of `PAPERS`.
+        item: Such as "Table 1".
+        about: What it shows.
+        command: What recomputes it; None if nothing here does.
+        needs: Data and weights for that; None if there is nothing to need.
+        checked: "yes" if this project has recomputed numbers of it, "with data" if `vlgauge verify` does where the data
+            are, else "no".
+        why: Of `checked`.
+    """
+
+    paper: str
+    item: str
+    about: str
+    command: str | None
+    needs: str | None
+    checked: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a published table.
+
+    Attributes:
+        paper: Key of `PAPERS`.
+        table: Such as "Table 1".
+        protocol: Name of a protocol or of another check.
+        rules: What the protocol was told; a signature must have the same.
+        row: Its name in the table.
+        metric: Family of scores here; None if there is no such metric.
+        backbone: Name of the CLIP; None if there is none.
+        values: By column; those that the paper left out are not there.
+        digits: Behind the point.
+        apart: Why ours is not to be the same; "" if it is.
+    """
+
+    paper: str
+    table: str
+    protocol: str
+    rules: Mapping[str, Any]
+    row: str
+    metric: str | None
+    backbone: str | None
+    values: Mapping[str, float]
+    digits: int
+    apart: str
+
+    @property
+    def source(self) -> str:
+        """Where it is published."""
+        return f"{PAPERS[self.paper]}, {self.table}"
+
+    def text(self, column: str) -> str:
+        """A value with the digits that were published; "-" for none."""
+        return f"{self.values[column]:.{self.digits}f}" if column in self.values else "-"
+
+
+@lru_cache(maxsize=1)
+def _content() -> Any:
+    return json.loads(FILE.read_text("utf-8"))
+
+
+def items() -> list[Item]:
+    """Every table and figure of the papers, and what their authors' code prints."""
+    return [Item(**record) for record in _content()["items"]]
+
+
+def rows() -> list[Row]:
+    """Every row of the tables."""
+    found = []
+    for part in _content()["values"]:
+        common = {name: part[name] for name in ("paper", "table", "protocol", "rules", "digits")}
+        for record in part["rows"]:
+            pairs = zip(part["columns"], record["values"], strict=True)
+            values = {column: value for column, value in pairs if value is not None}
+            apart = record.get("apart", part.get("apart", ""))
+            own = {name: record[name] for name in ("row", "metric", "backbone")}
+            found.append(Row(**common, **own, values=values, apart=apart))
+    return found
+
+
+def rows_beside(protocol: str, rules: Mapping[str, Any], family: str, signature: str) -> list[Row]:
+    """The published rows of a family of scores under the rules of a protocol.
+
+    Args:
+        protocol: Name of the protocol.
+        rules: What it was told.
+        family: Name of the scores.
+        signature: How they were made; scores of weights that were not published have no row.
+    """
+    backbone = backbone_of(signature)
+    return [
+        row
+        for row in rows()
+        if row.protocol == protocol
+        and row.metric == family
+        and row.backbone == (backbone if row.backbone else None)
+        and all(
+            rules.get(name) == value
+            for name, value in row.rules.items()
+            if not (name in ("references", "draws") and family in REFERENCE_FREE)
+        )
+    ]
+
+
+def backbone_of(signature: str) -> str | None:
+    """Name of the published CLIP by which scores were made; None for any other one, or none."""
+    try:
+        fields = parse_signature(signature)[1]
+    except ValueError:  # of a file of scores that somebody else made
+        return None
+    repository = fields.get("enc", "").partition("@")[0]
+    return next((name for name, row in TABLE.items() if repository and row.repository == repository), None)
+
+
+def verdict(row: Row, column: str, ours: float, interval: tuple[float, float] = (math.nan, math.nan)) -> str:
+    """How our number is to the published one: "same" if it rounds to it.
+
+    Args:
+        row: The published one.
+        column: Its column.
+        ours: Our number.
+        interval: Of our number; where references are drawn at random, a published number in it is as good.
+    """
+    if row.apart:
+        return f"not compared: {row.apart}"
+    if math.isnan(ours):
+        return "undefined"
+    published = row.values[column]
+    # A number that lies exactly between two roundings may have gone either way.
+    if abs(ours - published) <= 0.5 * 10**-row.digits + 1e-9:
+        return "same"
+    if "draws" in row.rules and row.metric not in REFERENCE_FREE and interval[0] <= published <= interval[1]:
+        return "within the interval"
+    return f"differs by {ours - published:+.{row.digits + 1}f}"
+
+
+def columns_of(found: Sequence[Row]) -> list[str]:
+    """Columns that any of the rows has, in their order."""
+    return list(dict.fromkeys(column for row in found for column in row.values))

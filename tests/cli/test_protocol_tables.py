@@ -1,0 +1,260 @@
+"""`vlgauge protocol` with several metrics: one pass, the published rows beside, differences, numbers of references."""
+
+import json
+import re
+import warnings
+
+import protocol_files as made
+import pytest
+
+import vlgauge
+from vlgauge import scenes
+from vlgauge.cli import main
+from vlgauge.encoders.clip.encoder import ClipEncoder
+from vlgauge.pool import pool
+from vlgauge.studies.protocols import read_flickr8k_expert
+
+pytestmark = pytest.mark.usefixtures("no_sockets", "few_documents")
+N = 6
+
+
+@pytest.fixture(autouse=True)
+def few_documents():
+    """CIDEr-D of so few rows warns."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "CIDEr-D takes document frequencies")
+        yield
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """Flickr8k-Expert of drawn scenes: two ratings of a right caption, one of another scene's."""
+    folder = tmp_path_factory.mktemp("drawn")
+    shown = scenes.scenes(N, seed=5, split="test")
+    content = {}
+    for i, scene in enumerate(shown):
+        scenes.draw_scene(scene).image.save(folder / f"{i}.png")
+        own, *others = scenes.captions(scene, seed=i, n=4)
+        other = scenes.captions(shown[(i + 1) % N], seed=i)[0]
+        judged = [{"caption": own, "rating": 4}, {"caption": own, "rating": 3}, {"caption": other, "rating": 1}]
+        content[str(i)] = {"image_path": f"{i}.png", "ground_truth": others, "human_judgement": judged}
+    made.write(folder / "flickr8k.json", content)
+    return folder
+
+
+@pytest.fixture
+def protocol(drawn, capsys, monkeypatch, tmp_path):
+    """`protocol(*words)`: what the command prints of the drawn data."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words, code=0, name="flickr8k_expert", data=drawn):
+        assert main(["protocol", name, str(data), *map(str, words)]) == code
+        out, err = capsys.readouterr()
+        return err if code else out
+
+    return call
+
+
+def test_six_metrics_have_the_scores_of_each_alone_and_one_pass_over_the_images(drawn, protocol, monkeypatch):
+    seen, passes = ClipEncoder._seen, []
+    monkeypatch.setattr(ClipEncoder, "_seen", lambda self, *a: passes.append(len(a[0])) or seen(self, *a))
+    pool.unload()
+    words = ("--metric", "clip_s,pac_s", "--baselines", "--profile", "embedded", "--resamples", 0, "--format", "json")
+    record = json.loads(protocol(*words))
+    assert sum(passes) == N
+    families = [
+        "length",
+        "clip_s",
+        "ref_clip_s",
+        "pac_s",
+        "ref_pac_s",
+        "bleu_1",
+        "bleu_4",
+        "rouge_l",
+        "meteor",
+        "cider",
+    ]
+    assert list(record) == [*families, "differences", "unscored", "left_out"]
+    task = read_flickr8k_expert([drawn])
+    texts = {name: task.columns[name] for name in ("predictions", "references")}
+    for name in ("rouge_l", "meteor", "cider"):
+        assert record[name]["scores"] == vlgauge.load(name).compute(**texts)[f"{name}_scores"]
+    bleu = vlgauge.load("bleu")
+    assert record["bleu_4"]["scores"] == pytest.approx(bleu.compute(**texts)["bleu_scores"], rel=1e-12)
+    rows = zip(*texts.values(), strict=True)
+    alone = [bleu.compute(predictions=[caption], references=[known])["bleu_1"] for caption, known in rows]
+    assert record["bleu_1"]["scores"] == pytest.approx(alone, rel=1e-12)
+    assert record["length"]["scores"] == [float(len(caption)) for caption in texts["predictions"]]
+    assert len(record["differences"]) == 2 * 45
+
+
+def test_the_published_row_stands_below_ours(protocol):
+    lines = protocol("--metric", "length,meteor,cider", "--against", "cider", "--resamples", 20).splitlines()
+    cider = next(i for i, line in enumerate(lines) if line.startswith("cider"))
+    row = r"published: Sarto et al., 2023, Table 1 +43\.6 \(differs by \+\d+\.\d\d\) +43\.9 \(differs by \+\d+\.\d\d\)"
+    assert re.fullmatch(row, lines[cider + 1])
+    meteor = next(i for i, line in enumerate(lines) if line.startswith("meteor"))
+    assert lines[meteor + 1].split()[-6:] == ["41.5", "(not", "compared)", "41.8", "(not", "compared)"]
+    assert "meteor: not compared with the published row: METEOR 1.5 of Java, ours is that of 2007" in lines
+    assert [line.split()[:4] for line in lines if re.match("tau_b +(length|meteor) - cider", line)] == [
+        ["tau_b", "length", "-", "cider"],
+        ["tau_b", "meteor", "-", "cider"],
+    ]
+    assert "length|v:0.1.0|unit:characters" in lines
+
+
+def test_no_published_row_for_other_rules_or_toys(protocol):
+    for words in (("--metric", "cider", "--average"), ("--metric", "clip_s", "--profile", "embedded")):
+        assert "Sarto" not in protocol(*words, "--resamples", 0)
+    record = json.loads(protocol("--metric", "cider", "--resamples", 0, "--format", "json"))
+    (published,) = record["cider"]["published"]
+    assert published["values"] == {"tau_b": 43.6, "tau_c": 43.9}
+    assert all(told.startswith("differs by") for told in published["verdicts"].values())
+
+
+def test_markdown(protocol):
+    out = protocol("--metric", "cider,rouge_l", "--resamples", 0, "--format", "markdown")
+    assert out.startswith("| metric | tau\\_b | tau\\_c | rows | images | undefined |\n| --- | ---: |")
+    assert "| cider - rouge\\_l |" in out
+
+
+def test_numbers_of_references(protocol, tmp_path):
+    words = ("--metric", "cider,length", "--references", "none,1,all", "--resamples", 10, "--plot", "taus.svg")
+    out = protocol(*words, "--output", "all.json")
+    captions = [line for line in out.splitlines() if line in ("no references", "references: 1", "references: all")]
+    assert captions == ["no references", "references: 1", "references: all"]
+    assert out.count("not scored without references: cider") == 1
+    runs = json.loads((tmp_path / "all.json").read_text("utf-8"))["by_references"]
+    assert {count: run["unscored"] for count, run in runs.items()} == {"none": ["cider"], "1": [], "all": []}
+    alone = json.loads(protocol("--metric", "cider", "--references", 1, "--resamples", 10, "--format", "json"))
+    assert runs["1"]["cider"]["figures"] == alone["cider"]["figures"]
+    assert runs["1"]["cider"]["published"] == []
+    picture = (tmp_path / "taus.svg").read_text("utf-8")
+    assert all(f"<!-- {word} -->" in picture for word in ("cider", "length", "references", "none", "tau_b"))
+    against = protocol("--metric", "cider,length", "--references", "none,1", "--resamples", 0, "--against", "cider")
+    assert against.count("length - cider") == 2
+
+
+def test_metrics_that_lack_an_image_count_it_and_the_others_do_not(drawn, protocol, tmp_path):
+    content = json.loads((drawn / "flickr8k.json").read_text("utf-8"))
+    content["0"]["image_path"] = "gone.png"
+    made.write(tmp_path / "flickr8k.json", content)
+    words = ("--metric", "rouge_l,clip_s", "--profile", "embedded", "--images", drawn, "--resamples", 10)
+    error = protocol(*words, data=tmp_path, code=2)
+    assert "3 of 18 are not, such as" in error
+    out = protocol(*words, "--missing", "nan", data=tmp_path)
+    assert "clip_s: 3 rows have no score and do not count" in out
+    assert "rouge_l: " not in out
+    difference = next(line for line in out.splitlines() if re.match("tau_b +rouge_l - clip_s", line))
+    assert difference.split()[-1] == "15"
+
+
+def test_all_that_is_missing_is_told_before_anything_is_scored(protocol, monkeypatch):
+    def score(*anything, **everything):
+        """What evaluate adds its own words to."""
+        raise AssertionError("scored")
+
+    monkeypatch.setattr("vlgauge.base.metric.Metric.compute", score)
+    error = protocol("--metric", "rouge_l,clip_s,pac_s", code=2)
+    assert "ViT-B/32" in error
+    assert "PAC-S" in error
+
+
+def test_captions_about_which_people_agree(protocol, drawn):
+    record = json.loads(protocol("--metric", "length", "--unanimous", "--resamples", 0, "--format", "json"))
+    assert (record["length"]["n"], record["left_out"]["captions about which people do not agree"]) == (N, N)
+    task = read_flickr8k_expert([drawn], unanimous=True)
+    assert task.ratings[:, 0].tolist() == [1.0] * N
+    assert task.rules == {"references": "all", "ratings": "unanimous"}
+
+
+def test_a_metric_of_stories_looks_at_the_one_image(protocol):
+    words = ("--metric", "groovist", "--profile", "embedded", "--set", "regions=grid", "--resamples", 0)
+    record = json.loads(protocol(*words, "--format", "json"))
+    assert len(record["groovist"]["scores"]) == 3 * N
+    assert record["groovist"]["n"] > 0
+
+
+# -- captioners -------------------------------------------------------------------------------------------------------
+CAPTIONS = {
+    "images": [{"id": 1, "file_name": "1.png"}, {"id": 2, "file_name": "2.png"}],
+    "annotations": [
+        {"image_id": 1, "caption": "A dog runs on the grass."},
+        {"image_id": 1, "caption": "The dog  plays."},
+        {"image_id": 2, "caption": "Two cats sleep."},
+        {"image_id": 3, "caption": "Nobody asked."},
+    ],
+}
+RESULTS = {
+    "first": [{"image_id": 1, "caption": "A dog runs."}, {"image_id": 2, "caption": "Two cats sleep."}],
+    "second": [{"image_id": 2, "caption": "A bus."}, {"image_id": 1, "caption": "A dog plays."}],
+}
+
+
+@pytest.fixture
+def systems(tmp_path, drawn, capsys):
+    """`systems(*words)` on two captioners of two images."""
+    files = [made.write(tmp_path / "captions.json", CAPTIONS)]
+    files += [made.write(tmp_path / f"{name}.json", content) for name, content in RESULTS.items()]
+
+    def call(*words, code=0, changed=()):
+        for name, content in dict(changed).items():
+            made.write(tmp_path / f"{name}.json", content)
+        given = ["--images", drawn, "--resamples", 20, *words]
+        assert main(["protocol", "coco_systems", *map(str, (*files, *given))]) == code
+        out, err = capsys.readouterr()
+        return err if code else out
+
+    return call
+
+
+def test_captioners_have_the_values_of_the_metrics(systems):
+    out = systems("--metric", "bleu,cider,clip_s", "--profile", "embedded", "--format", "json")
+    found = json.loads(out)["metrics"]
+    assert list(found) == ["bleu_1", "bleu_4", "cider", "clip_s", "ref_clip_s"]
+    rows = {1: ["A dog runs on the grass.", "The dog plays."], 2: ["Two cats sleep."]}
+    for name, results in RESULTS.items():
+        texts = {record["image_id"]: record["caption"] for record in results}
+        columns = {"predictions": [texts[i] for i in rows], "references": list(rows.values())}
+        bleu, cider = (vlgauge.load(metric).compute(**columns) for metric in ("bleu", "cider"))
+        assert found["bleu_1"][name]["value"] == pytest.approx(100 * bleu["bleu_1"])
+        assert found["bleu_4"][name] | {"signature": ""} == {
+            **{"value": pytest.approx(100 * bleu["bleu"]), "low": None, "high": None},
+            **{"undefined": 0, "signature": ""},
+        }
+        assert found["cider"][name]["value"] == pytest.approx(100 * cider["cider"])
+        assert found["clip_s"][name]["low"] <= found["clip_s"][name]["value"] <= found["clip_s"][name]["high"]
+
+
+def test_captioners_as_a_table(systems):
+    lines = systems("--metric", "rouge_l").splitlines()
+    assert lines[0].split() == ["captioner", "rouge_l", "x", "100"]
+    assert [line.split()[0] for line in lines[2:4]] == ["first", "second"]
+    assert lines[-2] == "coco_systems|v:0.1.0|references:all"
+
+
+@pytest.mark.parametrize(
+    ("words", "changed", "message"),
+    [
+        (("--metric", "length"), {}, "coco_systems must come with --metric of a metric that is not length"),
+        (("--metric", "cider", "--references", "1,2"), {}, "must come with one number of --references"),
+        (("--metric", "cider", "--against", "cider"), {}, "--against must be left out for coco_systems"),
+        (("--metric", "cider", "--average"), {}, "--average must be left out for coco_systems, which has --images"),
+        (
+            ("--metric", "cider"),
+            {"first": CAPTIONS},
+            "at least one file of results, a list of image_id and caption, got 2",
+        ),
+        (("--metric", "cider"), {"first": []}, "must have captions of the same images for first and second, not so 2"),
+        (("--metric", "cider"), {"first": [{"image_id": 1}]}, "must have 'caption', got image_id"),
+        (("--metric", "cider"), {"first": RESULTS["first"] * 2}, "must have one caption per image, got more of 1"),
+        (("--metric", "cider"), {"captions": {"annotations": []}}, "must have captions of every image, none of 2"),
+        (
+            ("--metric", "clip_s", "--profile", "embedded"),
+            {"captions": CAPTIONS | {"images": []}},
+            "which needs images",
+        ),
+    ],
+)
+def test_captioners_that_do_not_fit(systems, words, changed, message):
+    assert message in systems(*words, code=2, changed=changed)

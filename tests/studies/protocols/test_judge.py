@@ -1,0 +1,155 @@
+"""Several metrics on one data set: the same figures as alone, paired samples, differences, what is undefined."""
+
+import math
+
+import numpy as np
+import pytest
+from protocol_tasks import pairs, rated, values
+from scipy.stats import kendalltau, spearmanr
+
+from vlgauge.statistics import bootstrap_pvalue, grouped_samples
+from vlgauge.studies.protocols import judge
+from vlgauge.studies.protocols.pairs import RIGHT
+from vlgauge.studies.protocols.ratings import ANNOTATORS, TAUS, RankTable, table_spearman, table_taus
+
+
+def made(seed, n=60):
+    """Scores with ties, ratings of 1 to 4, and images of three rows."""
+    rng = np.random.default_rng(seed)
+    ratings = rng.integers(1, 5, n)
+    scores = np.round(ratings + rng.normal(0, 2, n), 1)
+    return scores, ratings, [str(i // 3) for i in range(n)]
+
+
+# -- correlations from counts -----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", range(5))
+def test_counts_give_what_scipy_gives(seed):
+    scores, ratings, _ = made(seed)
+    drawn = np.random.default_rng(seed).integers(0, 60, 60)
+    counts = RankTable(scores, ratings).counts(drawn)
+    tau_b, tau_c = (kendalltau(scores[drawn], ratings[drawn], variant=variant).statistic for variant in "bc")
+    assert table_taus(counts) == pytest.approx((100 * tau_b, 100 * tau_c), rel=1e-12)
+    assert table_spearman(counts) == pytest.approx(100 * spearmanr(scores[drawn], ratings[drawn]).statistic, rel=1e-12)
+
+
+@pytest.mark.parametrize("constant", ["scores", "ratings"])
+def test_a_sample_with_one_value_has_no_correlation(constant):
+    scores, ratings = np.arange(4.0), np.array([1.0, 1.0, 2.0, 3.0])
+    table = RankTable(np.ones(4) if constant == "scores" else scores, np.ones(4) if constant == "ratings" else ratings)
+    assert np.isnan([*table_taus(table.counts(np.arange(4))), table_spearman(table.counts(np.arange(4)))]).all()
+    # Two values, of which the sample has one.
+    assert np.isnan(table_taus(RankTable(scores, ratings).counts(np.array([0, 1, 1])))).all()
+
+
+@pytest.mark.parametrize("rule", [TAUS, ANNOTATORS])
+def test_samples_have_the_figures_of_their_rows(rule):
+    scores, ratings, _ = made(7)
+    columns = np.stack([ratings, ratings[::-1]], axis=1) if rule is ANNOTATORS else ratings[:, None]
+    drawn = np.random.default_rng(1).integers(0, 60, 60)
+    exact = rule.exact(scores[drawn], columns[drawn].astype(float))
+    assert list(rule.sampled(scores, columns)(drawn)) == pytest.approx(list(exact.values()), rel=1e-9)
+
+
+def test_many_different_ratings_are_left_to_scipy():
+    scores = np.random.default_rng(3).normal(size=80)
+    task = rated(scores + np.arange(80) / 40)
+    drawn = np.arange(79)
+    expected = task.figures_of(scores, drawn)
+    assert task.sampled(scores, np.arange(80))(drawn) == list(expected.values())
+
+
+# -- several metrics --------------------------------------------------------------------------------------------------
+def test_metrics_together_have_the_figures_and_intervals_that_they_have_alone():
+    scores, ratings, groups = made(0)
+    task = rated(ratings, groups)
+    both = {"one": scores.tolist(), "other": made(1)[0].tolist()}
+    found = judge(task, both, resamples=50, seed=3)
+    assert found.evaluations == {name: task.evaluate(own, resamples=50, seed=3) for name, own in both.items()}
+    tau_b, tau_c = (100 * kendalltau(scores, ratings, variant=variant).statistic for variant in "bc")
+    assert values(found.evaluations["one"]) == {"tau_b": tau_b, "tau_c": tau_c}
+
+
+def test_a_difference_is_that_of_paired_samples():
+    scores, ratings, groups = made(0)
+    other = made(1)[0]
+    task = rated(ratings, groups)
+    found = judge(task, {"one": scores.tolist(), "other": other.tolist()}, resamples=200, seed=5)
+
+    def by_hand(drawn):
+        taus = [kendalltau(own[drawn], ratings[drawn], variant="b").statistic for own in (scores, other)]
+        return [100 * (taus[0] - taus[1])]
+
+    samples = grouped_samples(by_hand, groups, resamples=200, seed=5)[:, 0]
+    difference = found.differences[0]
+    assert (difference.figure, difference.first, difference.second, difference.n) == ("tau_b", "one", "other", 60)
+    assert difference.value == pytest.approx(by_hand(np.arange(60))[0])
+    assert (difference.low, difference.high) == pytest.approx(tuple(np.quantile(samples, [0.025, 0.975])))
+    below, above = np.count_nonzero(samples <= 0), np.count_nonzero(samples >= 0)
+    assert difference.pvalue == min(1.0, 2 * (1 + min(below, above)) / 201)
+    swapped = judge(task, {"other": other.tolist(), "one": scores.tolist()}, resamples=200, seed=5).differences[0]
+    turned = (-difference.value, -difference.high, -difference.low, difference.pvalue)
+    assert (swapped.value, swapped.low, swapped.high, swapped.pvalue) == pytest.approx(turned)
+
+
+def test_a_difference_is_of_the_items_that_both_define():
+    scores, ratings, groups = made(0)
+    holes = np.where(np.arange(60) < 20, np.nan, made(1)[0])
+    task = rated(ratings, groups)
+    found = judge(task, {"whole": scores.tolist(), "holes": holes.tolist()}, resamples=40)
+    assert [found.evaluations[name].undefined for name in ("whole", "holes")] == [0, 20]
+    difference = found.differences[0]
+    kept = rated(ratings[20:], groups[20:])
+    alone = [values(kept.evaluate(own[20:].tolist(), resamples=0))["tau_b"] for own in (scores, holes)]
+    assert (difference.n, difference.value) == (40, pytest.approx(alone[0] - alone[1]))
+    assert difference.low < difference.value < difference.high
+
+
+def test_equal_and_opposite_metrics():
+    scores, ratings, groups = made(2)
+    given = {"one": scores.tolist(), "again": (2 * scores + 1).tolist(), "turned": (-scores).tolist()}
+    found = {(one.first, one.second): one for one in judge(rated(ratings, groups), given, resamples=99).differences[:3]}
+    same = found["one", "again"]
+    assert (same.value, same.low, same.high, same.pvalue, same.adjusted_pvalue) == (0.0, 0.0, 0.0, 1.0, 1.0)
+    turned = found["one", "turned"]
+    assert turned.pvalue == 2 / 100
+    # Holm's correction over the three pairs.
+    assert turned.adjusted_pvalue == pytest.approx(3 * 2 / 100)
+
+
+def test_constant_scores_are_no_number_and_no_pvalue():
+    scores, ratings, groups = made(0)
+    found = judge(rated(ratings, groups), {"one": scores.tolist(), "flat": [1.0] * 60}, resamples=20)
+    assert math.isnan(found.evaluations["flat"].figures["tau_b"].value)
+    assert all(math.isnan(one.value) and math.isnan(one.pvalue) for one in found.differences)
+
+
+def test_nothing_defined():
+    task = pairs([RIGHT] * 3)
+    found = judge(task, {"none": [math.nan] * 6, "some": [2, 1, 2, 1, 1, 2]}, resamples=20)
+    assert (found.evaluations["none"].n, found.evaluations["none"].undefined) == (0, 3)
+    assert found.evaluations["some"].figures["accuracy"].value == pytest.approx(200 / 3)
+    assert (found.differences[0].n, math.isnan(found.differences[0].value)) == (0, True)
+
+
+def test_accuracies_are_compared_by_kind_and_in_the_mean():
+    task = pairs([RIGHT] * 4, kinds=["HC", "HC", "HC", "HI"])
+    found = judge(task, {"a": [2, 1] * 4, "b": [2, 1, 1, 2, 2, 1, 2, 1]}, resamples=0)
+    assert {one.figure: one.value for one in found.differences} == pytest.approx(
+        {"HC": 100 / 3, "HI": 0.0, "mean": 50 / 3}
+    )
+    assert all(math.isnan(one.low) and math.isnan(one.pvalue) for one in found.differences)
+
+
+def test_against_one_metric():
+    scores, ratings, groups = made(0)
+    given = {name: (scores + i).tolist() for i, name in enumerate("abc")}
+    found = judge(rated(ratings, groups), given, against="b", resamples=0)
+    assert [(one.first, one.second) for one in found.differences[:2]] == [("a", "b"), ("c", "b")]
+    with pytest.raises(ValueError, match="`against` must be one of a, b, c, got 'd'"):
+        judge(rated(ratings, groups), given, against="d")
+
+
+def test_pvalue_without_samples():
+    assert math.isnan(bootstrap_pvalue(np.array([])))
+    assert math.isnan(bootstrap_pvalue(np.array([math.nan])))
+    assert bootstrap_pvalue(np.array([1.0, 2.0, math.nan])) == pytest.approx(2 / 3)
