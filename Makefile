@@ -10,7 +10,7 @@ WORKERS ?= $(if $(PYTEST_ARGS),0,auto)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test matrix check format bench clean
+.PHONY: help demo test matrix check format bench docs release clean
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -39,6 +39,13 @@ format: .venv/.installed-test  ## mend lint and formatting
 bench: .venv/.installed-test  ## run every benchmark of scripts/bench
 	@for script in $$(grep -l __main__ scripts/bench/*.py); do echo "$$script"; .venv/bin/python "$$script" || exit 1; done
 
+docs: .venv/.installed-docs  ## build the site in build/site, with warnings as errors
+	.venv/bin/python -m sphinx -W --keep-going -q -b html docs build/site
+	@echo "build/site/index.html"
+
+release: .venv/.installed-docs  ## build and check what a release uploads; uploads nothing
+	.venv/bin/python scripts/check_release.py
+
 clean:  ## remove caches and build products; .venv stays
 	rm -rf build dist *.egg-info .coverage .coverage.* htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find metrics scripts shared tests -name __pycache__ -prune -exec rm -rf {} +
@@ -49,12 +56,12 @@ no_python := vlgauge needs Python 3.11 or newer with its modules venv and ensure
 
 # An editable install holds absolute paths: in a moved or copied checkout it is made again.
 ifneq ($(CURDIR),$(shell cat .venv/.checkout 2>/dev/null))
-.PHONY: .venv/.installed-demo .venv/.installed-test
+.PHONY: .venv/.installed-demo .venv/.installed-docs .venv/.installed-test
 endif
 
 # The stamp is written last, so an interrupted install is resumed by the next call. What the interruption left half made
 # goes first: a .venv whose Python does not run, and packages without INSTALLER, which pip writes after their files.
-.venv/.installed-demo .venv/.installed-test: setup.cfg pyproject.toml constraints.txt
+.venv/.installed-demo .venv/.installed-docs .venv/.installed-test: setup.cfg pyproject.toml constraints.txt
 	@if ! .venv/bin/python -c '$(usable); sys.prefix == sys.base_prefix and sys.exit(1)' 2>/dev/null; then \
 	    found=; \
 	    for python in "$(PYTHON)" python3 python3.13 python3.12 python3.11; do \
@@ -70,4 +77,4 @@ endif
 	@echo "Installing vlgauge and what it needs into .venv: about 6 GB, mostly PyTorch, and a few minutes the first time"
 	.venv/bin/python -m pip install -c constraints.txt -e ".[$(@:.venv/.installed-%=%)]"
 	@echo "$(CURDIR)" >.venv/.checkout
-	@touch $@ $(if $(filter %-test,$@),.venv/.installed-demo)
+	@touch $@ $(if $(filter %-demo,$@),,.venv/.installed-demo)

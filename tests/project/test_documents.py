@@ -6,7 +6,11 @@ from folders import ROOT
 
 from vlgauge.cli import main
 
-DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("metrics/*/README.md")), *sorted(ROOT.glob("examples/*.md"))]
+PAGES = [path for path in sorted(ROOT.glob("docs/**/*.md")) if path.parent.name not in ("metrics", "gallery")]
+DOCUMENTS = [
+    *(ROOT / "README.md", *sorted(ROOT.glob("metrics/*/README.md")), *sorted(ROOT.glob("examples/*.md"))),
+    *PAGES,
+]
 PRINTED = re.compile(r"^\s*print\(.*\)  # (.+)$", re.MULTILINE)
 # Commands that set up machines; `make` and the extras have tests of their own.
 SKIPPED = ("make ", "pip ", "python -m ", ".venv/")

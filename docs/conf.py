@@ -1,0 +1,99 @@
+"""How the site is built: from cards, docstrings, examples, and the pages beside this file."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path[:0] = [str(HERE / "extensions")]
+
+# Nothing is fetched while the site is built; the examples run under the embedded profile.
+os.environ.update({"HF_HUB_OFFLINE": "1", "HF_EVALUATE_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"})
+# Pages say themselves where a toy made a number.
+TOYS = "the toy CLIP of the embedded profile", "the toy sentence-order model of the embedded profile"
+for toy in TOYS:
+    warnings.filterwarnings("ignore", message=toy)
+os.environ["PYTHONWARNINGS"] = ",".join(f"ignore:{toy}" for toy in TOYS)
+
+import vlgauge  # noqa: E402
+
+project = "vlgauge"
+author = "The vlgauge maintainers"
+project_copyright = "2026, the vlgauge maintainers; Apache-2.0"
+release = version = vlgauge.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "myst_nb",
+    "sphinx_design",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "metric_pages",
+    "mathml",
+]
+exclude_patterns = ["extensions", "_build", "gallery/*.ipynb", "**/README.md", "metrics/table.md", "metrics/reading.md"]
+
+# -- pages ------------------------------------------------------------------------------------------------------------
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+html_math_renderer = "mathml"
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+# -- reference --------------------------------------------------------------------------------------------------------
+default_role = "py:obj"
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_mock_imports = ["gradio", "ray"]
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 100
+
+# -- gallery ----------------------------------------------------------------------------------------------------------
+sphinx_gallery_conf = {
+    "examples_dirs": str(ROOT / "examples" / "gallery"),
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "min_reported_time": 1e9,
+    "abort_on_example_error": True,
+    "nested_sections": False,
+    "capture_repr": ("_repr_html_", "__repr__"),
+    "matplotlib_animations": False,
+    "show_signature": False,
+    "write_computation_times": False,
+}
+
+# -- look -------------------------------------------------------------------------------------------------------------
+html_theme = "pydata_sphinx_theme"
+html_title = f"vlgauge {release}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "github_url": "https://github.com/vlgauge/vlgauge",
+    "navbar_align": "left",
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 7,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}

@@ -1,0 +1,88 @@
+"""Pages that are made, not written: the cards of the metrics, their table, how to read them, and their deviations."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+from vlgauge.catalog import metric_facts, metric_folder, metric_names, metric_title
+from vlgauge.explain import EXPLANATIONS
+
+ROOT = Path(__file__).resolve().parents[2]
+REPOSITORY = "https://github.com/vlgauge/vlgauge/blob/main"
+FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n+", re.DOTALL)
+OTHER_CARD = re.compile(r"\]\(\.\./(\w+)/README\.md\)")
+DEVIATIONS = re.compile(r"(?:^\| topic \|.*\n)(?:^\|.*\n)+", re.MULTILINE)
+
+
+def card(name: str) -> str:
+    """The card of a metric as a page."""
+    text = FRONT_MATTER.sub("", (metric_folder(name) / "README.md").read_text("utf-8"))
+    text = text.replace("# Metric Card for ", "# ", 1)
+    return OTHER_CARD.sub(r"](\1.md)", text)
+
+
+def table() -> str:
+    """The table of the README, whose links lead to the pages."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    rows = "\n".join(line for line in text.splitlines() if line.startswith("| "))
+    rows = rows[: rows.index("| [")] + "|---|---|---|---|---|\n" + rows[rows.index("| [") :]
+    return re.sub(r"\]\([^)]*?metrics/(\w+)/README\.md\)", r"](/metrics/\1.md)", rows) + "\n"
+
+
+def reading() -> str:
+    """How to read each metric: its question, range and direction, and the three sentences of its explanations."""
+    parts = []
+    for name, explanation in EXPLANATIONS.items():
+        facts = metric_facts(name)
+        better = "higher is better" if facts.higher_is_better else "lower is better"
+        sentences = "\n".join(f"* {sentence}" for sentence in explanation.reading)
+        heading = f"### [{name}](/metrics/{name}.md)"
+        parts.append(f"{heading}\n\n**{facts.measures}** Range {facts.score_range}; {better}.\n\n{sentences}\n")
+    return "\n".join(parts)
+
+
+def deviations() -> str:
+    """The tables of deviations of all cards, in one page."""
+    parts = [
+        "# Deviations from the papers\n\nCollected from the cards: where a paper is silent or its authors' code does "
+        "otherwise, what is done here.\n"
+    ]
+    for name in EXPLANATIONS:
+        found = DEVIATIONS.findall(card(name))
+        if found:
+            parts.append(f"## [{metric_title(name)}](/metrics/{name}.md)\n\n" + "\n".join(found))
+    return "\n".join(parts)
+
+
+def index() -> str:
+    """The list of the metrics."""
+    names = "\n".join(EXPLANATIONS)
+    shown = "# Metrics\n\nThe card of each metric.\n\n```{include} table.md\n```\n\n"
+    return f"{shown}```{{toctree}}\n:hidden:\n\n{names}\n```\n"
+
+
+def write_pages(app: Sphinx) -> None:
+    """Write the pages into `metrics/`, each only if it changed, so that an unchanged page is not built again."""
+    folder = Path(app.srcdir) / "metrics"
+    folder.mkdir(exist_ok=True)
+    pages = {f"{name}.md": card(name) for name in metric_names()}
+    pages |= {"index.md": index(), "table.md": table(), "reading.md": reading(), "deviations.md": deviations()}
+    # The notebook runs in the folder of the site here, not in that of the checkout.
+    notebook = (ROOT / "examples" / "why.ipynb").read_text("utf-8").replace('\\"examples/', '\\"../examples/')
+    pages["../why.ipynb"] = notebook
+    for name, text in pages.items():
+        path = folder / name
+        if not path.is_file() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+    for path in folder.glob("*.md"):
+        if path.name not in pages:
+            path.unlink()
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx."""
+    app.connect("builder-inited", write_pages)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

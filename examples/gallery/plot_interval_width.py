@@ -1,0 +1,27 @@
+"""
+How many rows are enough?
+=========================
+
+The bootstrap interval of a mean, over the number of drawn stories that were scored: four times the rows halve it. What
+it cannot do is tell whether the rows are the right ones.
+"""
+
+import matplotlib.pyplot as plt
+
+import vlgauge
+from vlgauge import scenes
+from vlgauge.statistics import bootstrap_interval
+
+stories = [story.sentences for story in scenes.stories(400, seed=2, split="test")]
+rovist_nr = vlgauge.load("rovist_nr", progress=False)
+scores = rovist_nr.compute(predictions=stories)["rovist_nr_scores"]
+
+numbers = [10, 25, 50, 100, 200, 400]
+intervals = [bootstrap_interval(scores[:n]) for n in numbers]
+figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+axes.fill_between(
+    numbers, [one.low for one in intervals], [one.high for one in intervals], alpha=0.3, label="95 % interval"
+)
+axes.plot(numbers, [sum(scores[:n]) / n for n in numbers], marker="o", label="mean")
+axes.set(xscale="log", xticks=numbers, xticklabels=numbers, xlabel="stories", ylabel="rovist_nr")
+axes.legend()
