@@ -1,0 +1,74 @@
+"""Build what a release uploads, and check it; uploads nothing.
+
+`build/release` gets the sdist and the wheel. Their sizes and digests are printed; a version that differs between the
+package, CHANGELOG.md and the hints of the metric scripts, or metadata that the index would not take, ends it with 1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import vlgauge
+
+ROOT = Path(__file__).resolve().parents[1]
+REPOSITORY = "https://github.com/vlgauge/vlgauge"
+_RELEASED = re.compile(r"^## \[(\d[^\]]*)\]", re.MULTILINE)
+_HINT = re.compile(r"# From: (.*)")
+
+
+def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
+    """Build, check, print; 1 if something is wrong."""
+    if arguments if arguments is not None else sys.argv[1:]:
+        sys.stderr.write(f"check_release: error: there are no options\n{__doc__}")
+        return 2
+    faults = version_faults(root)
+    out = root / "build" / "release"
+    shutil.rmtree(out, ignore_errors=True)
+    built = _run("build", "--no-isolation", "--outdir", str(out), str(root))
+    if built.returncode:
+        faults.append(f"the build failed: {built.stderr.strip() or built.stdout.strip()}")
+    files = sorted(out.glob("*"))
+    for path in files:
+        content = path.read_bytes()
+        print(f"{path.name}  {len(content) / 1e6:.1f} MB  sha256 {hashlib.sha256(content).hexdigest()}")
+    if files:
+        checked = _run("twine", "check", "--strict", *map(str, files))
+        if checked.returncode:
+            faults.append(f"the index would not take it: {checked.stdout.strip()}")
+    for fault in faults:
+        sys.stderr.write(f"check_release: {fault}\n")
+    return 1 if faults else 0
+
+
+def version_faults(root: Path) -> list[str]:
+    """Where the version of the package is not the newest one of the changelog and that of the scripts' hints."""
+    version = vlgauge.__version__
+    faults = []
+    released = _RELEASED.search((root / "CHANGELOG.md").read_text("utf-8"))
+    if released is None or released[1] != version:
+        got = "no release" if released is None else released[1]
+        faults.append(f"CHANGELOG.md must have {version} as its newest release, got {got}")
+    hint = f"git+{REPOSITORY}@v{version}"
+    others = [path for path in sorted(root.glob("metrics/*/*.py")) if _has_other_hint(path, hint)]
+    if others:
+        names = ", ".join(path.relative_to(root).as_posix() for path in others)
+        faults.append(f"each `# From:` must name {hint}, others are in {names}")
+    return faults
+
+
+def _has_other_hint(path: Path, hint: str) -> bool:
+    return any(found.strip() != hint for found in _HINT.findall(path.read_text("utf-8")))
+
+
+def _run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
