@@ -63,7 +63,7 @@ def version_faults(root: Path) -> list[str]:
 
 
 def _has_other_hint(path: Path, hint: str) -> bool:
-    return any(found.strip() != hint for found in _HINT.findall(path.read_text("utf-8")))
+    return any(not found.rstrip().endswith(f'{hint}"') for found in _HINT.findall(path.read_text("utf-8")))
 
 
 def _run(*words: str) -> subprocess.CompletedProcess[str]:

@@ -8,7 +8,7 @@ from script_modules import script_module
 
 import vlgauge
 
-HINT = f"# From: git+https://github.com/vlgauge/vlgauge@v{vlgauge.__version__}"
+SOURCE = f"git+https://github.com/vlgauge/vlgauge@v{vlgauge.__version__}"
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def root(tmp_path):
     (tmp_path / "CHANGELOG.md").write_text(f"## [Unreleased]\n\n## [{vlgauge.__version__}] - 2026-12-01\n")
     script = tmp_path / "metrics" / "one" / "one.py"
     script.parent.mkdir(parents=True)
-    script.write_text(f"from vlgauge import base  {HINT}\n")
+    script.write_text(f'from vlgauge import base  # From: "vlgauge[one] @ {SOURCE}"\n')
     return tmp_path
 
 
@@ -51,13 +51,13 @@ def test_a_release_is_built_and_told(check, root, capsys):
 
 def test_all_faults_are_told_at_once(check, root, capsys):
     (root / "CHANGELOG.md").write_text("## [Unreleased]\n")
-    (root / "metrics" / "one" / "one.py").write_text(f"{HINT}9\n")
+    (root / "metrics" / "one" / "one.py").write_text(f'# From: "vlgauge[one] @ {SOURCE}9"\n')
     check.codes |= {"build": 1, "twine": 1}
     assert check.main([], root=root) == 1
     told = capsys.readouterr().err.splitlines()
     assert [line.partition(": ")[2] for line in told] == [
         f"CHANGELOG.md must have {vlgauge.__version__} as its newest release, got no release",
-        f"each `# From:` must name {HINT.removeprefix('# From: ')}, others are in metrics/one/one.py",
+        f"each `# From:` must name {SOURCE}, others are in metrics/one/one.py",
         "the build failed: err",
         "the index would not take it: out",
     ]
