@@ -39,6 +39,12 @@ def parse_signature(text: str) -> tuple[str, dict[str, str]]:
     return _decoded(name), fields
 
 
+def made_by_toy(text: str) -> bool:
+    """Whether a toy made a number: an encoder of our own under the embedded profile."""
+    fields = parse_signature(text)[1]
+    return fields.get("profile") == "embedded" and fields.get("enc", "").startswith("vlgauge-")
+
+
 def named(value: Any) -> Any:
     """A setting as the signature shows it: a function or an object by its name, a whole number without its ".0".
 

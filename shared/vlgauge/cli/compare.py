@@ -18,12 +18,11 @@ from vlgauge.cli.scoring import (
     load_metrics,
     metric_list,
     read_columns,
-    set_sizes,
     settings_by_metric,
     shortened,
 )
 from vlgauge.leaderboard import Comparison, compare, read_run, rows_that_differ
-from vlgauge.leaderboard.runs import Run, labels_of, row_keys
+from vlgauge.leaderboard.runs import Run, labels_of, row_keys, set_sizes
 from vlgauge.leaderboard.table import FORMS, differences_table, pairs_table, render, systems_table
 from vlgauge.media.tables import Rows, located, read_rows, take_column
 from vlgauge.results import plain, to_json

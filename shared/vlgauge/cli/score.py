@@ -19,11 +19,11 @@ from vlgauge.cli.scoring import (
     load_metrics,
     metric_list,
     read_columns,
-    set_sizes,
     settings_by_metric,
     shortened,
 )
 from vlgauge.corpus_values import corpus_interval
+from vlgauge.leaderboard.runs import set_sizes
 from vlgauge.media.tables import Rows, located, read_rows, take_column
 from vlgauge.results import DIGITS, INTERVAL, to_cell, to_json, to_table
 

@@ -245,14 +245,6 @@ def _details(metric: Metric, wanted: bool) -> dict[str, bool]:
     return {"return_details": True}
 
 
-def set_sizes(columns: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Numbers of candidates and references of each row; nothing unless both are lists in every row."""
-    sides = [columns.get(name) or [] for name in ("predictions", "references")]
-    if not all(side and all(isinstance(cell, list) for cell in side) for side in sides):
-        return []
-    return [(len(candidates), len(references)) for candidates, references in zip(*sides, strict=True)]
-
-
 def shortened(text: Any) -> str:
     """The start of a prediction, in one line."""
     if isinstance(text, Mapping):

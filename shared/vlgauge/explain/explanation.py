@@ -16,7 +16,7 @@ from vlgauge.catalog import metric_facts
 from vlgauge.corpus_values import corpus_interval
 from vlgauge.results import mean_of_defined
 from vlgauge.settings import whole_number
-from vlgauge.signatures import parse_signature
+from vlgauge.signatures import made_by_toy, parse_signature
 from vlgauge.statistics import Interval
 
 from .pages import fragment, number
@@ -110,9 +110,7 @@ class Explanation(ABC):
     @property
     def is_toy(self) -> bool:
         """Whether a toy made a number: an encoder of our own under the embedded profile."""
-        signatures = [value for key, value in self.result.items() if key.endswith("_signature")]
-        fields = [parse_signature(text)[1] for text in signatures]
-        return any(one.get("profile") == "embedded" and one.get("enc", "").startswith("vlgauge-") for one in fields)
+        return any(made_by_toy(value) for key, value in self.result.items() if key.endswith("_signature"))
 
     @cached_property
     def axis(self) -> Axis:

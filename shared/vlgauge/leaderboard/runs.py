@@ -123,3 +123,11 @@ def labels_of(rows: Rows, ids: Sequence[Any], column: str) -> dict[str, str]:
             raise ValueError(f"--groups must be a column that every row has, got {column!r}, which row {key!r} lacks")
         labels[key] = str(row[column])
     return labels
+
+
+def set_sizes(columns: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """Numbers of candidates and references of each row; nothing unless both are lists in every row."""
+    sides = [columns.get(name) or [] for name in ("predictions", "references")]
+    if not all(side and all(isinstance(cell, list) for cell in side) for side in sides):
+        return []
+    return [(len(candidates), len(references)) for candidates, references in zip(*sides, strict=True)]

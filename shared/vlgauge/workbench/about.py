@@ -23,6 +23,7 @@ from vlgauge.workbench.scoring import first_config
 
 _PACKAGES = ("evaluate", "datasets", "numpy", "torch", "transformers", "open_clip_torch", "spacy", "pillow", "gradio")
 _FILES = ("images", "videos")
+_PLAIN = {"show_line_numbers": False, "wrap_lines": True}
 
 _PROFILES = """**Embedded** uses what comes with the package: exact formulas, and small models of our own where a metric
 needs one that was published elsewhere. **Paper** uses the published models, once they are on this machine."""
@@ -39,10 +40,10 @@ def add_tab() -> list[Any]:
     gr.Markdown(f"### Profiles\n{_PROFILES}")
     facts = gr.Markdown()
     gr.Markdown("### From a program")
-    python = gr.Code(label="Python: pip install gradio_client", language="python", interactive=False)
-    shell = gr.Code(label="Shell: curl, in two steps", language="shell", interactive=False)
+    python = gr.Code(label="Python: pip install gradio_client", language="python", interactive=False, **_PLAIN)
+    shell = gr.Code(label="Shell: curl, in two steps", language="shell", interactive=False, **_PLAIN)
     gr.Markdown("### How to cite\nThe paper of the metric, with the signature of the number.")
-    paper = gr.Code(label="BibTeX", language="latex", interactive=False)
+    paper = gr.Code(label="BibTeX", language="latex", interactive=False, **_PLAIN)
     gr.Markdown(f"### Licences\n{_LICENCE}\n\n### Versions\n{_versions()}")
     return [facts, python, shell, paper]
 

@@ -10,7 +10,7 @@ import gradio as gr
 from vlgauge.base import Metric
 from vlgauge.catalog import metric_facts, metric_names, metric_title
 from vlgauge.settings import one_of
-from vlgauge.workbench import about, leaderboard, one, table
+from vlgauge.workbench import about, compare, leaderboard, one, table
 from vlgauge.workbench.chosen import MODEL, Chosen
 from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.inputs import EXAMPLES
@@ -49,6 +49,8 @@ def app(metric: str | None = None, *, results: Sequence[str] = ()) -> gr.Blocks:
             fields = one.add_tab(chosen)
         with gr.Tab("Score a file"):
             fields += table.add_tab(chosen)
+        with gr.Tab("Compare two runs"):
+            fields += compare.add_tab(chosen)
         with gr.Tab("Leaderboard"):
             leaderboard.add_tab(leaderboard.merged((), results))
         with gr.Tab("About"):
@@ -94,7 +96,7 @@ def _metric_updates(name: str, config: str | None, profile: str, request: gr.Req
     """What the page becomes for a metric."""
     loaded = metric_of(name, config=config or "")
     shown = [_config_update(loaded, config), _question(name), profile_note(name, profile)]
-    return [*shown, *one.updates(loaded), *table.updates(), *about.updates(loaded, request)]
+    return [*shown, *one.updates(loaded), *table.updates(), *compare.updates(), *about.updates(loaded, request)]
 
 
 def _config_update(loaded: Metric, config: str | None) -> Any:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup, escape
 
 from vlgauge.explain import Explanation
-from vlgauge.explain.pages import fragment
+from vlgauge.explain.pages import fragment, number
+from vlgauge.explain.plots import Axis, dots
+from vlgauge.leaderboard import MetricComparison, Pair, rows_that_differ
+from vlgauge.leaderboard.table import pvalue_text
+from vlgauge.signatures import made_by_toy
 from vlgauge.workbench.scoring import Scored
+from vlgauge.workbench.two_runs import TwoRuns
+
+N_ROWS_THAT_DIFFER = 10
+_TESTS = {"corpus": "test that swaps the counts of rows"}
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -47,6 +56,68 @@ def page_of_file(scored: Scored) -> str:
 def page_of_tables(tables: str) -> str:
     """Tables in HTML, whose texts are escaped."""
     return framed(_page("tables", tables=Markup(tables), notes=()), "Leaderboard")
+
+
+def page_of_two(two: TwoRuns) -> str:
+    """Which of two runs is better, and the rows that differ most explained side by side."""
+    ((compared,), comparison) = two.comparison.metrics, two.comparison
+    (pair,) = compared.pairs
+    explained = [one.explanation if one else None for one in two.scored]
+    known = next((one for one in explained if one), None)
+    ends = [compared.scores[name] for name in (pair.first, pair.second)]
+    axis = known.axis if known else Axis.holding([value for own in ends for value in own], compared.higher_is_better)
+    page = _page(
+        "two_runs",
+        metric=compared,
+        pair=pair,
+        level=comparison.level,
+        digits=known.digits if known else 3,
+        headline=_headline(compared, pair, known.digits if known else 3),
+        systems=[_system(compared, pair, name, axis) for name in (pair.first, pair.second)],
+        ends=axis.ends,
+        pvalue=pvalue_text(pair.pvalue),
+        test=_TESTS.get(compared.value, "sign-flip test of the rows"),
+        is_toy=made_by_toy(compared.signature),
+        left_out=two.left_out,
+        n=len(comparison.ids) + len(two.left_out),
+        rows=[
+            _row(two, compared, pair, row, explained) for row in rows_that_differ(compared, pair, N_ROWS_THAT_DIFFER)
+        ],
+        key=f"{compared.metric}_key.html.jinja" if known else "",
+        notes=two.notes,
+    )
+    return framed(page, "Comparison of two runs")
+
+
+def _headline(compared: MetricComparison, pair: Pair, digits: int) -> str:
+    if pair.better is None:
+        return f"{compared.metric} does not tell A and B apart"
+    letter = "A" if pair.better == pair.first else "B"
+    return f"{letter} is better by {number(abs(pair.difference), digits)} {compared.metric}"
+
+
+def _system(compared: MetricComparison, pair: Pair, name: str, axis: Axis) -> dict[str, Any]:
+    """A run as its half of the page shows it; colours only where the test tells the two apart."""
+    system = next(one for one in compared.systems if one.name == name)
+    tone = "" if pair.better is None else "good" if pair.better == name else "bad"
+    shown = dots([(system.value, tone or "own")], axis, f"{system.value:.4f} on an axis whose right end is better", 6)
+    wins = pair.wins if name == pair.first else pair.losses
+    return {**vars(system), "tone": tone, "dots": shown, "wins": wins}
+
+
+def _row(
+    two: TwoRuns, compared: MetricComparison, pair: Pair, row: int, explained: Sequence[Explanation | None]
+) -> dict[str, Any]:
+    """A row in which the runs differ, with what explains the score of each."""
+    scores = [compared.scores[name][row] for name in (pair.first, pair.second)]
+    return {
+        "title": two.comparison.ids[row],
+        "scores": scores,
+        "difference": abs(scores[0] - scores[1]),
+        "better": "A" if (scores[0] > scores[1]) == compared.higher_is_better else "B",
+        # The rows of an explanation are those of the comparison, in its order.
+        "parts": [one.example(row, title=letter) if one else "" for letter, one in zip("AB", explained, strict=True)],
+    }
 
 
 def report_of(explanation: Explanation) -> str:

@@ -24,8 +24,14 @@ _FIRST_CONFIG = {"onlystyle": "demo", "stylecider": "demo", "clip_s": "image", "
 
 
 @cache
-def metric_of(name: str, profile: str = "embedded", config: str = "") -> Metric:
+def metric_of(name: str, profile: str = "embedded", config: str = "", **settings: Any) -> Metric:
     """A loaded metric, the same one for the same words.
+
+    Args:
+        name: Of the metric.
+        profile: Which models it uses.
+        config: Its configuration; empty for the one that a form begins with.
+        **settings: Other settings than the usual ones.
 
     Raises:
         ValueError: If there is no such metric, profile or configuration.
@@ -33,9 +39,8 @@ def metric_of(name: str, profile: str = "embedded", config: str = "") -> Metric:
     one_of("metric", name, metric_names())
     if profile == "paper":
         refuse_missing(name)
-    return vlgauge.load(
-        name, config or first_config(name) or None, profile=profile, keep_in_memory=True, progress=False
-    )
+    chosen = config or first_config(name) or None
+    return vlgauge.load(name, chosen, profile=profile, keep_in_memory=True, progress=False, **settings)
 
 
 def first_config(name: str) -> str:
@@ -74,21 +79,41 @@ def score_rows(metric: Metric, columns: Mapping[str, Sequence[Any] | None], ids:
     Raises:
         ValueError: If no row is left, or the metric refuses them together.
     """
-    reasons = [_reason(metric, columns, row) for row in range(len(ids))]
+    reasons = reasons_of(metric, columns, len(ids))
     kept = [row for row, reason in enumerate(reasons) if not reason]
     left_out = [(ids[row], reason) for row, reason in enumerate(reasons) if reason]
     if not kept:
         raise ValueError(left_out[0][1] if left_out else "`rows` must be at least one, got none")
-    own = {
-        column.name: None if (cells := columns.get(column.name)) is None else [cells[row] for row in kept]
-        for column in metric.columns
-    }
-    names = [ids[row] for row in kept]
+    return score_checked(metric, rows_of(columns, kept), [ids[row] for row in kept], left_out)
+
+
+def rows_of(columns: Mapping[str, Sequence[Any] | None], rows: Sequence[int]) -> dict[str, list[Any] | None]:
+    """Some rows of columns."""
+    return {name: None if cells is None else [cells[row] for row in rows] for name, cells in columns.items()}
+
+
+def score_checked(
+    metric: Metric,
+    columns: Mapping[str, Sequence[Any] | None],
+    ids: Sequence[Any],
+    left_out: Sequence[tuple[Any, str]] = (),
+) -> Scored:
+    """Score rows for which there is no reason to leave them out; names of others are kept beside them."""
+    own = {column.name: columns.get(column.name) for column in metric.columns}
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", UserWarning)
         result = metric.compute(**own, return_details=True) or {}
-    notes = list(dict.fromkeys(str(one.message) for one in told if issubclass(one.category, UserWarning)))
-    return Scored(explain(metric.name, own | {"id": names}, result), result, names, left_out, notes)
+    return Scored(explain(metric.name, own | {"id": ids}, result), result, ids, left_out, notes_of(told))
+
+
+def notes_of(told: Sequence[warnings.WarningMessage]) -> list[str]:
+    """What users were warned of, each once."""
+    return list(dict.fromkeys(str(one.message) for one in told if issubclass(one.category, UserWarning)))
+
+
+def reasons_of(metric: Metric, columns: Mapping[str, Sequence[Any] | None], n_rows: int) -> list[str]:
+    """Of each row why it cannot be scored; empty if it can."""
+    return [_reason(metric, columns, row) for row in range(n_rows)]
 
 
 def _reason(metric: Metric, columns: Mapping[str, Sequence[Any] | None], row: int) -> str:

@@ -1,0 +1,195 @@
+"""Two runs compared, as `vlgauge compare` compares them."""
+
+import json
+import re
+
+import gradio as gr
+import pytest
+from folders import EXAMPLES
+
+from vlgauge import scenes
+from vlgauge.cli import main
+from vlgauge.encoders.clip import encoder
+from vlgauge.media.tables import read_rows
+from vlgauge.workbench import compare, scoring, two_runs
+
+BOARD = EXAMPLES / "leaderboard"
+NONE = compare.NONE
+
+
+def shown(page):
+    """The page in a frame, without the second escape."""
+    return page.replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", '"').replace("&amp;", "&")
+
+
+def compared(metric, first, second, own, other, *, pictures=None, config="", **titles):
+    shared = [titles.get(name, NONE) for name in ("references", "styles", "images", "videos", "id")]
+    files = [None if one is None else [str(path) for path in one] for one in (first, second)]
+    return shown(compare.compared(metric, config, "embedded", *files, pictures, own, other, *shared))
+
+
+def written(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def captions():
+    """Two runs of four rows: what `Given` holds, and the files of them."""
+    refs = [["a dog ran home", "the dog ran"], ["a cat sat"], ["two birds sing"], ["a red car"]]
+    first = ["a dog ran home", "a cat sat down", "birds", "a red car"]
+    second = ["the dog", "a cat sat", "two birds sing", "a red car"]
+    return first, second, refs
+
+
+def test_files_of_predictions_are_compared_as_by_the_command(tmp_path, capsys):
+    files = [BOARD / "sampler.jsonl", BOARD / "greedy.jsonl"]
+    page = compared("rovist_nr", [files[0]], [files[1]], "predictions", "predictions", id="id")
+    words = ["compare", "rovist_nr", *map(str, files), "--profile", "embedded", "--format", "json"]
+    assert main([*words, "--rows-that-differ", "10"]) == 0
+    record = json.loads(capsys.readouterr().out)["metrics"][0]
+    (pair,) = record["pairs"]
+    assert re.search(r"<h2>A is better by 0\.\d+ rovist_nr</h2>", page)
+    assert f"A is better in {pair['wins']}, both tie in {pair['ties']}, B is better in {pair['losses']}" in page
+    assert f"{pair['difference']:+.4f}, 95 % interval {pair['low']:+.4f} to {pair['high']:+.4f}" in page
+    order = re.findall(r"<summary><b>(.*?)</b>", page)
+    assert order == [str(one["id"]) for one in pair["rows_that_differ"]]
+    assert page.count('class="card') == 2 + 2 * len(order)
+
+
+def test_a_and_b_mirror(captions):
+    first, second, refs = captions
+    ids = ["a", "b", "c", "d"]
+    given = [
+        two_runs.Given(name, ids, columns={"predictions": own, "references": refs})
+        for name, own in zip("AB", (first, second), strict=True)
+    ]
+    one, other = (two_runs.compare_two("rouge_l", "embedded", "", *pair) for pair in (given, given[::-1]))
+    (there,), (back,) = one.comparison.metrics[0].pairs, other.comparison.metrics[0].pairs
+    assert there.difference == pytest.approx(-back.difference, rel=1e-12)
+    assert (there.low, there.high) == pytest.approx((-back.high, -back.low), rel=1e-12)
+    assert (there.wins, there.losses, there.ties) == (back.losses, back.wins, back.ties) == (1, 2, 1)
+    assert (there.pvalue, there.better) == (back.pvalue, back.better)
+
+
+def test_two_columns_of_one_file_are_joined_by_row(tmp_path, captions):
+    rows = [{"mine": a, "yours": b, "references": refs} for a, b, refs in zip(*captions, strict=True)]
+    path = written(tmp_path / "both.jsonl", rows)
+    page = compared("rouge_l", [path], None, "mine", "yours", references="references")
+    assert "A: both, mine" in page
+    assert "B: both, yours" in page
+    with pytest.raises(gr.Error, match="`Run B` must be a file, or another column of predictions of run A, got none"):
+        compared("rouge_l", [path], None, "mine", "mine", references="references")
+
+
+def test_rows_of_another_order_are_joined_by_id(tmp_path, captions):
+    rows = [{"id": i, "p": a, "q": b, "references": refs} for i, (a, b, refs) in enumerate(zip(*captions, strict=True))]
+    first, second = written(tmp_path / "a.jsonl", rows), written(tmp_path / "b.jsonl", rows[::-1])
+    page = compared("rouge_l", [first], [second], "p", "q", references="references", id="id")
+    again = compared("rouge_l", [first], None, "p", "q", references="references", id="id")
+    facts = re.compile(r"A is better in .*? rows|<td>[^<]*</td>|<summary>.*?</summary>")
+    assert facts.findall(page) == facts.findall(again)
+    assert len(facts.findall(page)) >= 5
+
+
+@pytest.mark.parametrize("ending", [".json", ".csv"])
+def test_scores_that_were_kept_are_compared_without_scoring(tmp_path, ending, monkeypatch, capsys):
+    for name in ("sampler", "greedy"):
+        output = str(tmp_path / f"{name}{ending}")
+        assert main(["score", "rovist_nr", str(BOARD / f"{name}.jsonl"), "--output", output]) == 0
+    monkeypatch.setattr(two_runs, "score_checked", None)
+    files = [sorted(tmp_path.glob(f"{name}*")) for name in ("sampler", "greedy")]
+    assert [len(one) for one in files] == ([2, 2] if ending == ".csv" else [1, 1])
+    page = compared("rovist_nr", *files, NONE, NONE)
+    assert re.search(r"<h2>A is better by 0\.\d+ rovist_nr</h2>", page)
+    assert "Only its score was given" in page
+    assert [
+        one.visible for one in compare.guessed("rovist_nr", "", *[[str(path) for path in one] for one in files])
+    ] == [False] * 7
+
+
+def test_a_row_that_one_run_lacks_a_caption_for_is_left_out_of_both(tmp_path, captions):
+    first, second, refs = captions
+    rows = [{"mine": a, "yours": b, "references": r} for a, b, r in zip(first, [*second[:3], None], refs, strict=True)]
+    page = compared("rouge_l", [written(tmp_path / "x.jsonl", rows)], None, "mine", "yours", references="references")
+    assert "3 of 4 rows were scored" in page
+    assert "`predictions[3]` must be given, got nothing" in page
+    assert "of 3 rows" in page
+
+
+def test_sets_of_unequal_sizes_are_compared_by_their_excess(tmp_path):
+    rows = read_rows(str(BOARD / "sampler.jsonl"))
+    fewer = [{**row, "predictions": row["predictions"][:4]} for row in rows]
+    page = compared(
+        "trm",
+        [BOARD / "sampler.jsonl"],
+        [written(tmp_path / "fewer.jsonl", fewer)],
+        "predictions",
+        "predictions",
+        references="references",
+        id="id",
+    )
+    assert "the excess over the null" in page
+
+
+def test_pictures_are_encoded_once_for_both_runs(tmp_path, monkeypatch):
+    counted = []
+    usual = encoder.ClipEncoder._count
+    monkeypatch.setattr(encoder.ClipEncoder, "_count", lambda *words: counted.append(words[1:]) or usual(*words))
+    drawn = scenes.scenes(2, seed=4711, split="test")
+    for number, scene in enumerate(drawn):
+        scenes.draw_scene(scene).image.save(tmp_path / f"{number}.png")
+    rows = [{"caption": "a star", "other": "a disc", "image": f"{number}.png"} for number in range(2)]
+    uploads = [str(tmp_path / f"{number}.png") for number in range(2)]
+    path = written(tmp_path / "x.jsonl", rows)
+    page = compared("clip_s", [path], None, "caption", "other", images="image", pictures=uploads, config="image")
+    assert sum(n for side, n in counted if side == "image") == 2
+    assert "A small model trained on drawn scenes made these numbers" in page
+
+
+def test_titles_are_guessed_from_both_files(tmp_path):
+    one = written(tmp_path / "a.jsonl", [{"id": 1, "caption": "x", "output": "y", "references": ["z"]}])
+    found = compare.guessed("rouge_l", "", [str(one)], None)
+    assert [choice.value for choice in found] == ["caption", "output", "references", NONE, NONE, NONE, "id"]
+    assert [choice.visible for choice in found] == [True, True, True, False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        (None, None, "`Run A` must be a file of predictions or scores, got none"),
+        (["greedy.jsonl", "sampler.jsonl"], None, "`Run` must be one file, or a table of scores and the .json beside"),
+        (["greedy.jsonl"], ["short.jsonl"], "`ids` must be the same in every system"),
+        (["greedy.jsonl"], ["changed.jsonl"], "`references` must be the same in both runs, they differ in row"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_sentence(tmp_path, first, second, message):
+    rows = read_rows(str(BOARD / "greedy.jsonl"))
+    written(tmp_path / "short.jsonl", rows[1:])
+    written(tmp_path / "changed.jsonl", [{**row, "references": ["else", "where"]} for row in rows])
+    files = [
+        one and [path if (path := tmp_path / name).exists() else BOARD / name for name in one]
+        for one in (first, second)
+    ]
+    with pytest.raises(gr.Error) as caught:
+        compared("trm", *files, "predictions", "predictions", references="references", id="id")
+    assert message in caught.value.message
+
+
+def test_signatures_that_differ_are_refused(tmp_path):
+    run = {"ids": [0, 1], "rovist_nr_scores": [0.1, 0.2], "rovist_nr_signature": "rovist_nr|v:0.1.0|profile:paper"}
+    for name, n in (("a", 4), ("b", 3)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(run | {"rovist_nr_signature": f"rovist_nr|v:0.1.0|n:{n}"}))
+    with pytest.raises(gr.Error, match="must have been scored in one way by rovist_nr"):
+        compared("rovist_nr", [tmp_path / "a.json"], [tmp_path / "b.json"], NONE, NONE)
+
+
+def test_each_row_is_checked_once(tmp_path, captions, monkeypatch):
+    checked = []
+    usual = scoring._reason
+    monkeypatch.setattr(
+        scoring, "_reason", lambda metric, columns, row: checked.append(row) or usual(metric, columns, row)
+    )
+    rows = [{"mine": a, "yours": b, "references": refs} for a, b, refs in zip(*captions, strict=True)]
+    compared("rouge_l", [written(tmp_path / "x.jsonl", rows)], None, "mine", "yours", references="references")
+    assert sorted(checked) == [0, 0, 1, 1, 2, 2, 3, 3]
