@@ -144,6 +144,10 @@ def test_short_texts_share_large_batches():
     assert len(only) == 400
 
 
+def test_a_batch_of_one_is_one_text():
+    assert [len(batch) for batch in buckets(rows([3, 3, 4]), 1)] == [1, 1, 1]
+
+
 def test_padding_is_zeros_at_the_end():
     table = padded(rows([1, 3]))
     assert table.tolist() == [[1, 0, 0], [2, 2, 2]]

@@ -153,7 +153,7 @@ class ClipEncoder:
             texts: Any strings; over 77 tokens they are cut, and `truncated` says so.
             prompt: Stands before every text.
             tokens: Whether the vectors of every token are wanted too; those are not remembered.
-            batch_size: Texts of full length per forward pass; more of them if they are shorter.
+            batch_size: Texts of full length per forward pass; more of them if they are shorter, but for 1.
             progress: See `vlgauge.progress`.
 
         Raises:

@@ -135,14 +135,14 @@ def in_order(ids: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def buckets(ids: Sequence[np.ndarray], batch_size: int) -> Iterator[list[np.ndarray]]:
-    """Batches of rows that stand in order; with padding, at most ``batch_size * 77`` tokens each.
+    """Batches of rows that stand in order; with padding, at most ``batch_size * 77`` tokens each, of 1 one row.
 
     Rows of one batch have similar lengths, because every row is padded to the longest.
     """
     batch: list[np.ndarray] = []
     for row in ids:
         longest = len(batch[0]) + max(2, len(batch[0]) // _SLACK) if batch else len(row)
-        if batch and (len(row) > longest or (len(batch) + 1) * len(row) > batch_size * CONTEXT):
+        if batch and (batch_size == 1 or len(row) > longest or (len(batch) + 1) * len(row) > batch_size * CONTEXT):
             yield batch
             batch = []
         batch.append(row)
