@@ -7,6 +7,7 @@ import evaluate
 import numpy as np
 
 from vlgauge import base  # From: "vlgauge[bleu] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.base.parts import Parts  # From: "vlgauge[bleu] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import rouge_and_bleu  # From: "vlgauge[bleu] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://aclanthology.org/P02-1040",)
@@ -65,6 +66,20 @@ class Bleu(base.CaptionMetric):
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
 
+    def result_of(self, parts: Parts) -> dict[str, Any]:
+        """BLEU of the counts of all captions, the columns of the result."""
+        columns = np.array([parts.columns[f"bleu_{name}"] for name in rouge_and_bleu.COUNT_COLUMNS], dtype=np.float64).T
+        counted = columns[~np.isnan(columns).any(axis=1)]
+        # Axes of the sums: matches and guesses of the four orders, length, closest.
+        sums = rouge_and_bleu.counts_of_columns(counted).sum(axis=0)
+        counts = rouge_and_bleu.BleuCounts(sums[:4], sums[4:8], sums[8], sums[9])
+        return super().result_of(parts) | self._corpus(counts, len(counted))
+
+    def _corpus(self, counts: rouge_and_bleu.BleuCounts, n_captions: int) -> dict[str, float]:
+        """BLEU of a corpus by key, from the sums of its counts; undefined without a caption."""
+        orders = (rouge_and_bleu.coco_bleu(counts) if n_captions else np.full(4, np.nan)).tolist()
+        return {f"bleu_{order}": value for order, value in enumerate(orders, 1)} | {"bleu": orders[-1]}
+
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
@@ -72,7 +87,6 @@ class Bleu(base.CaptionMetric):
         candidates, theirs, rows = self.tokenized(predictions, references)
         counts = rouge_and_bleu.bleu_counts(candidates, theirs)
         scores = rouge_and_bleu.coco_bleu(counts)[:, -1]
-        corpus = rouge_and_bleu.coco_bleu(counts.total()) if rows else np.full(4, np.nan)
         # Made only if they are asked for.
         details = (
             {
@@ -85,11 +99,11 @@ class Bleu(base.CaptionMetric):
             }
             for i in range(len(rows))
         )
-        extra: dict[str, Any] = {str(order): value for order, value in enumerate(corpus.tolist(), 1)}
+        extra: dict[str, Any] = {}
         for name, column in zip(rouge_and_bleu.COUNT_COLUMNS, counts.columns(), strict=True):
             every: list[float] = [math.nan] * len(predictions)
             for row, count in zip(rows, column.astype(int).tolist(), strict=True):
                 every[row] = count
             extra[name] = every
         result = self.scored(len(predictions), rows, scores, details if return_details else None, **extra)
-        return result | {self.name: float(corpus[-1])}
+        return result | self._corpus(counts.total(), len(rows))

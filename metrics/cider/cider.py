@@ -2,13 +2,18 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import evaluate
 import numpy as np
 
 from vlgauge import base  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.base.parts import Counts  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import cider  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.text.coco_tokens import (
+    coco_tokens,
+)  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://arxiv.org/abs/1411.5726",)
 
@@ -49,9 +54,18 @@ Examples:
 """
 
 
-def digest_of(references: list[list[list[str]]]) -> str:
-    """First digits of the SHA-256 of the tokens of all references: two calls that count in others are told apart."""
-    return hashlib.sha256(json.dumps(references).encode()).hexdigest()[:8]
+_DIGESTS = 2**256
+
+
+def sum_of_digests(references: list[list[list[str]]]) -> int:
+    """Sum of the SHA-256 of the tokens of the references of each example, which has no order, modulo 2^256."""
+    digests = (hashlib.sha256(json.dumps(own).encode()).digest() for own in references)
+    return sum(int.from_bytes(digest) for digest in digests) % _DIGESTS
+
+
+def named_by(total: int) -> str:
+    """The name in the signature of document frequencies that were counted in references of these digests."""
+    return f"references@{total % _DIGESTS:064x}"[: len("references@") + 8]
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
@@ -64,10 +78,23 @@ class Cider(base.CaptionMetric):
 
     def __init__(self, *args: Any, df: Any = "references", **host: Any) -> None:
         self.df = cider.checked_df(df, ("references",))
+        self._counted: tuple[str, cider.DocumentFrequency] | None = None
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def counts_of(self, **columns: Sequence[Any]) -> Counts | None:
+        """In the references of how many examples each n-gram occurs, where they are counted."""
+        if self.df != "references":
+            return None
+        counts = cider.document_counts(columns["references"], tokenizer=self.tokenizer or coco_tokens)
+        _, theirs, _ = self.tokenized(columns["predictions"], columns["references"])
+        return counts | {"digests": {"sum": sum_of_digests(theirs)}}
+
+    def take_counts(self, counts: Counts) -> None:
+        """Take the document frequencies of the corpus."""
+        self._counted = (named_by(counts["digests"]["sum"]), cider.counted_documents(counts))
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
@@ -75,9 +102,11 @@ class Cider(base.CaptionMetric):
         """Score the captions; the card describes the keys."""
         candidates, theirs, rows = self.tokenized(predictions, references)
         name, table = self.df, None
-        if self.df == "references":
+        if self._counted is not None:
+            name, table = self._counted
+        elif self.df == "references":
             cider.warn_of_few_documents(len(rows))
-            name = f"references@{digest_of(theirs)}"
+            name = named_by(sum_of_digests(theirs))
         else:
             name, table = cider.given_df(self.df)
         parts, of = cider.cider_d_scores(candidates, theirs, table)

@@ -143,6 +143,11 @@ class Rovist(base.StoryImageMetric):
         """The settings that are no part's; the parts have signatures of their own."""
         return {name: value for name, value in super().signature_fields().items() if name not in PARTS}
 
+    def take_rows_alone(self) -> None:
+        """One picture or text at a time, in the parts."""
+        for part in self.parts.values():
+            part.take_rows_alone()
+
     def _look_for_sources(self, images: Any, nouns: Any, regions: Any, features: Any) -> None:
         """Tell what the parts lack before one of them begins."""
         found = preflight.Preflight(self.name, "rovist")

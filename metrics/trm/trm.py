@@ -15,6 +15,7 @@ import numpy.typing as npt
 from vlgauge import base  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import caption_sets  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import statistics  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.base.parts import Counts  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import cider  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import meteor_backends  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import shown  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -151,6 +152,7 @@ class Trm(caption_sets.CaptionVectorMetric):
             raise ValueError(f"`jar` must be left out unless `backend` is 'meteor-1.5', got {shown(jar)}")
         self.jar = jar
         self.workers = base.whole_number("workers", workers, 1)
+        self._counted: cider.DocumentFrequency | None = None
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
@@ -165,6 +167,48 @@ class Trm(caption_sets.CaptionVectorMetric):
         if self.tokenizer is None or not self._reads_tokens():
             dropped.add("tokenizer")
         return {name: value for name, value in fields.items() if name not in dropped}
+
+    def extremes(self) -> dict[str, str]:
+        """Q, Q with the two types of triangles apart, and the plain score."""
+        return {"": "large", "separate": "large"} | ({"base": "small"} if self.mean_aggregate else {})
+
+    @property
+    def reads_vectors(self) -> bool:
+        """Whether the distance is that of sentence vectors."""
+        return self.distance == "bert"
+
+    def not_apart(self) -> str | None:
+        """Given matrices are no column; Java would be started for each example."""
+        if self.distance == "precomputed":
+            return "`distance='precomputed'` takes matrices of the whole call"
+        if self.backend != "own":
+            return f"`backend={self.backend!r}` would start Java for each example"
+        return None
+
+    def take_rows_alone(self) -> None:
+        """One caption at a time, and no further processes."""
+        super().take_rows_alone()
+        self.workers = 1
+
+    def counts_of(self, **columns: Sequence[Any]) -> Counts | None:
+        """In how many examples each n-gram occurs, where CIDEr-D counts in those of the call."""
+        if self.distance != "cider_d" or self.df not in ("references", "pooled"):
+            return None
+        pooled = self.df == "pooled"
+        pairs = zip(columns["predictions"], columns["references"], strict=True)
+        documents = ([*ours, *theirs] if pooled else theirs for ours, theirs in pairs)
+        return cider.document_counts(documents, tokenizer=self.tokenizer or coco_tokens.coco_tokens)
+
+    def take_counts(self, counts: Counts) -> None:
+        """Take the document frequencies of the corpus."""
+        self._counted = cider.counted_documents(counts)
+
+    def _document_frequency(
+        self, predictions: Captions, references: Captions, tokens: Tokenizer
+    ) -> tuple[str, cider.DocumentFrequency]:
+        if self._counted is not None:
+            return self.df, self._counted
+        return cider.document_frequency(self.df, predictions, references, tokens)
 
     def _compute(
         self,
@@ -183,12 +227,11 @@ class Trm(caption_sets.CaptionVectorMetric):
             raise ValueError("`distances` must be left out unless `distance` is 'precomputed', got some")
         examples: Sequence[Any] = given_matrices(distances, pooled) if self.distance == "precomputed" else pooled
         tokens = lru_cache(2**16)(coco_tokens.checked_tokenizer(self.tokenizer or coco_tokens.coco_tokens))
-        extreme = {"": "large", "separate": "large"} | ({"base": "small"} if self.mean_aggregate else {})
         with open_distances(
             self.distance,
             pooled,
             tokenizer=tokens,
-            document_frequency=lambda: cider.document_frequency(self.df, predictions, references, tokens),
+            document_frequency=lambda: self._document_frequency(predictions, references, tokens),
             vectors=lambda: self.caption_vectors(predictions, references),
             meteor={"backend": self.backend, "jar": self.jar, "workers": self.workers},
         ) as (matrices_of, made_with):
@@ -208,7 +251,7 @@ class Trm(caption_sets.CaptionVectorMetric):
                 inputs,
                 scored,
                 lambda captions, ways: 64 * ways + 48 * captions**2,
-                extreme=extreme,
+                extreme=self.extremes(),
                 minimum=minimum,
                 return_details=return_details,
                 made_with=made_with,

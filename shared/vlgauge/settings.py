@@ -9,6 +9,7 @@ import operator
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from types import FrameType
 from typing import Any
 
@@ -197,6 +198,11 @@ def _is_ours(frame: FrameType) -> bool:
 
 def setting_names(cls: type) -> list[str]:
     """Keywords that the constructors of a metric class name, those of its bases included, `self` and host left out."""
+    return list(_setting_names(cls))
+
+
+@cache
+def _setting_names(cls: type) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for base in cls.__mro__:
         init = base.__dict__.get("__init__")
@@ -205,7 +211,7 @@ def setting_names(cls: type) -> list[str]:
         for parameter in inspect.signature(init).parameters.values():
             if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
                 names[parameter.name] = None
-    return list(names)
+    return tuple(names)
 
 
 def refuse_unknown_settings(cls: type, metric: str, given: Iterable[str]) -> None:

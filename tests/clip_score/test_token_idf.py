@@ -6,7 +6,16 @@ import math
 import numpy as np
 import pytest
 
-from vlgauge.clip_score.token_idf import Idf, checked_idf, corpus_idf, fit_idf, read_idf, resolved_idf
+from vlgauge.clip_score.token_idf import (
+    Idf,
+    checked_idf,
+    corpus_idf,
+    counted_idf,
+    fit_idf,
+    read_idf,
+    resolved_idf,
+    sentence_counts,
+)
 from vlgauge.encoders.clip.tokens import END, token_ids
 
 START = 49406
@@ -180,3 +189,10 @@ def test_references_that_are_missing():
 def test_bad_settings_are_refused(value, message):
     with pytest.raises(ValueError, match=message):
         checked_idf(value)
+
+
+def test_counts_of_parts_make_the_table_of_the_whole():
+    sentences = ["a dog runs", "a red dog", "!", "word " * 90, "a cat"]
+    parts = [sentence_counts(token_ids(sentences[:2])), sentence_counts([]), sentence_counts(token_ids(sentences[2:]))]
+    counts = {token: sum(part.get(token, 0) for part in parts) for part in parts for token in part}
+    assert counted_idf(counts, 5, "list") == corpus_idf(sentences, "list")

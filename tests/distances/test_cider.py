@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from folders import TESTS
 
+from vlgauge.base.parts import added_counts
 from vlgauge.distances import cider
 from vlgauge.distances.cider import (
     SCALE,
@@ -316,3 +317,11 @@ def test_length_penalty():
     found = length_penalties(np.array([5, 1, 0, 0, 13]), np.array([5, 0, 0, 7, 1]))
     # Lengths are counted without the first token, so that one word is as long as none.
     assert found == pytest.approx([1, 1, 1, math.exp(-36 / 72), math.exp(-144 / 72)], abs=1e-15)
+
+
+def test_counts_of_parts_make_the_table_of_the_whole():
+    references = [["a dog runs", "a dog"], [], ["a cat"], ["the dog runs"], ["a"]] * 20
+    whole = DocumentFrequency.from_references(references)
+    parts = [cider.document_counts(references[start : start + 7]) for start in range(0, 100, 7)]
+    found = cider.counted_documents(added_counts(reversed(parts)))
+    assert (found.counts, found.n_documents, found.digest) == (whole.counts, 80, whole.digest)

@@ -364,3 +364,39 @@ def test_set_test_refuses(rows, null, message):
     test.add([2], [[1.0, 0.0]])
     with pytest.raises(ValueError, match=message):
         test.add(rows, null)
+
+
+def test_draws_come_from_the_keys_of_the_examples():
+    null = np.random.default_rng(0).normal(size=(4, 30))
+    whole = SetTest(4, draws=199, seed=3)
+    whole.add(range(4), null)
+    order = [2, 0, 3, 1]
+    other = SetTest(4, draws=199, seed=3, keys=order)
+    other.add(range(4), null[order])
+    np.testing.assert_allclose(other.sums, whole.sums, rtol=0, atol=1e-12)
+    assert other.stratified()[1] == whole.stratified()[1]
+
+
+def test_a_corpus_is_restored_from_tests_of_single_examples():
+    null = np.random.default_rng(1).normal(size=(6, 30)).round(1)
+    null[4, 3] = np.nan
+    whole = SetTest(6, draws=199, seed=3)
+    whole.add(range(6), null)
+    singles = [SetTest(1, draws=199, seed=3, keys=[i]) for i in range(6)]
+    for i, one in enumerate(singles):
+        one.add([0], null[i : i + 1])
+    restored = SetTest(6, draws=199, seed=3)
+    rows = {name: np.concatenate([getattr(one, name) for one in singles]) for name in SetTest.ROWS}
+    restored.restore(rows, sum(one.sums for one in singles), 6 * 2.0**-40)
+    for key, value in whole.summary().items():
+        np.testing.assert_allclose(restored.summary()[key], value, rtol=1e-12, err_msg=key)
+
+
+def test_rounded_sums_of_equal_draws_still_tie():
+    null = np.full((3, 20), 1 / 3)
+    restored = SetTest(3, draws=99)
+    whole = SetTest(3, draws=99)
+    whole.add(range(3), null, tolerance=0.0)
+    rows = {name: getattr(whole, name) for name in SetTest.ROWS} | {"null_stds": [1.0] * 3}
+    restored.restore(rows, whole.sums - 2.0**-41, 3 * 2.0**-40)
+    assert restored.stratified()[1] == 1.0

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import evaluate
+import pyarrow as pa
 from datasets import Features
 from packaging.version import Version
 
 from vlgauge.base.columns import Captions, Column, Images, Story, Text
-from vlgauge.base.host import HostedMetric, lock_of
+from vlgauge.base.host import HostedMetric, StoredRows, lock_of
+from vlgauge.base.parts import Counts, Parts, parts_of_row
 from vlgauge.media.animations import one_warning_for_animations
 from vlgauge.progress import Progress, checked_progress, progress_chosen
-from vlgauge.results import result_record
+from vlgauge.results import mean_of_defined, result_record
 from vlgauge.settings import (
     PROFILES,
     nearest,
@@ -217,6 +220,91 @@ class Metric(HostedMetric, ABC):
         """Settings by name; a metric with models or files takes out what names them and adds what identifies them."""
         left_out = {"profile", *NOT_IN_SIGNATURE, *self.unsigned}
         return {name: getattr(self, name) for name in setting_names(type(self)) if name not in left_out}
+
+    def not_apart(self) -> str | None:
+        """Why the rows of a corpus cannot be scored apart with these settings; None where they can."""
+        return None
+
+    def take_rows_alone(self) -> None:
+        """From now on let a model see one picture or text at a time, so that no bit depends on those beside it."""
+        if hasattr(self, "batch_size"):
+            self.batch_size = 1
+
+    def counts_of(self, **columns: Sequence[Any]) -> Counts | None:
+        """What some rows add to a table over the whole corpus; None where these settings need no such table.
+
+        Args:
+            **columns: Rows as `_compute` takes them.
+        """
+        return None
+
+    def take_counts(self, counts: Counts) -> None:
+        """Score with a table over the whole corpus, from the counts of all rows, instead of the rows of a call."""
+
+    def encoded(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
+        """Arrays by name that a model makes of each row, for `take_encoded`.
+
+        None where these settings need no model, or where model and formula take turns.
+
+        Args:
+            rows: Rows as `_compute` takes them.
+        """
+        return None
+
+    def take_encoded(self, arrays: Mapping[str, Any] | None) -> None:
+        """Score the next row from what `encoded` made of it, without the model; None to use the model again."""
+
+    def parts_of(self, row: Mapping[str, Any], key: int) -> Parts:
+        """What a row adds to the result of a corpus.
+
+        Args:
+            row: The row as `_compute` takes it.
+            key: A whole number of the row's own, from which random draws come.
+        """
+        return parts_of_row(self._compute(**{name: [cell] for name, cell in row.items()}))
+
+    def result_of(self, parts: Parts) -> dict[str, Any]:
+        """The result of a corpus from the parts of all its rows.
+
+        Raises:
+            ValueError: If rows were scored with different settings or models.
+        """
+        found: dict[str, Any] = {}
+        for key, column in parts.columns.items():
+            stem = key.removesuffix("_scores")
+            if key in parts.means:
+                found[key] = mean_of_defined(column)
+            elif stem != key:
+                signature = self.one_text(f"{stem}_signature", parts.texts[f"{stem}_signature"])
+                found |= result_record(stem, column, signature, {})
+            else:
+                found[key] = column
+        found |= parts.sums
+        for key, texts in parts.texts.items():
+            if key not in found:
+                found[key] = json.loads(self.one_text(key, texts))
+        return found
+
+    def one_text(self, key: str, texts: Collection[str]) -> str:
+        """The text of a result from those of its rows.
+
+        Raises:
+            ValueError: If they differ.
+        """
+        if len(texts) > 1:
+            some = " and ".join(sorted(texts)[:2])
+            raise ValueError(f"all rows must be scored alike, got for `{key}`: {some}; score all of them in one run")
+        return next(iter(texts))
+
+    def as_computed(self, columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Rows, checked, one by one as `_compute` takes them; ValueError as of `add_batch`."""
+        own, _ = self._sort_keywords(columns)
+        schema = Features({column.name: column.feature() for column in self.columns}).arrow_schema
+        for chunk in self._chunks(self._stored(own)):
+            rows = StoredRows(pa.Table.from_pydict(chunk, schema=schema), self.columns)
+            restored = {column.name: rows[column.name] for column in self.columns}
+            for i in range(len(rows)):
+                yield {name: cells[i] for name, cells in restored.items()}
 
     def _check_version(self, name: str) -> None:
         installed, required = Version(__version__), Version(self.requires)

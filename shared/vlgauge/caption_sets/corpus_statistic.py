@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge import statistics
+from vlgauge.base.parts import GRID_BITS, Parts, from_grid, on_grid
 from vlgauge.results import mean_of_defined
 
 Floats = npt.NDArray[np.float64]
@@ -47,15 +48,33 @@ class CorpusStatistic:
         test: The test of the scores.
     """
 
-    def __init__(self, n_examples: int, extreme: str, *, draws: int, seed: int) -> None:
+    def __init__(
+        self, n_examples: int, extreme: str, *, draws: int, seed: int, keys: Sequence[int] | None = None
+    ) -> None:
         self.scores = np.full(n_examples, np.nan)
-        self.test = statistics.SetTest(n_examples, extreme=extreme, draws=draws, seed=seed)
+        self.test = statistics.SetTest(n_examples, extreme=extreme, draws=draws, seed=seed, keys=keys)
 
     def add(self, rows: list[int], found: Statistic) -> None:
         """Take in some examples of equal sizes."""
         self.scores[rows] = found.scores
         if found.null is not None:
             self.test.add(rows, found.null, pvalues=found.pvalues, tolerance=found.tolerance)
+
+    def parts(self, name: str, pvalue: str | None) -> Parts:
+        """What these examples add to a larger corpus."""
+        columns = {joined(name, "scores"): self.scores.tolist()}
+        if pvalue is None:
+            return Parts(len(self.scores), columns)
+        columns |= {_column(name, key): getattr(self.test, key).tolist() for key in self.test.ROWS}
+        return Parts(len(self.scores), columns, draws={name: on_grid(self.test.sums)})
+
+    def restore(self, name: str, parts: Parts, pvalue: str | None) -> None:
+        """Take in a whole corpus from its parts."""
+        self.scores = np.array(parts.columns[joined(name, "scores")], dtype=np.float64)
+        if pvalue is not None:
+            rows = {key: parts.columns[_column(name, key)] for key in self.test.ROWS}
+            # Each example was rounded to half a step, and so is what compares with the sum.
+            self.test.restore(rows, from_grid(parts.draws[name]), parts.n_rows / 2**GRID_BITS)
 
     def keys(self, name: str, pvalue: str | None) -> dict[str, Any]:
         """Values by the names of the result keys; for the main statistic those of the test only."""
@@ -65,6 +84,11 @@ class CorpusStatistic:
         if pvalue is None:
             return found
         return found | {joined(name, key): value for key, value in self.test.summary().items()}
+
+
+def _column(name: str, key: str) -> str:
+    """Key of a number of each example that is no part of the result as such."""
+    return f"{name}:{key}"
 
 
 def joined(name: str, key: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from vlgauge import statistics
 from vlgauge.base.columns import Captions
 from vlgauge.base.metric import Metric
+from vlgauge.base.parts import Parts
 from vlgauge.caption_sets.corpus_statistic import (
     CorpusStatistic,
     Details,
@@ -23,12 +25,16 @@ from vlgauge.caption_sets.details import null_histogram, principal_plane
 from vlgauge.caption_sets.vectors import CaptionVectors, encoded_captions, given_captions, groups_of_equal_sizes
 from vlgauge.encoders.sentences.given import checked_encoder, pools, text_encoder
 from vlgauge.encoders.sentences.model import MINILM, POOLINGS
+from vlgauge.results import result_record
 from vlgauge.settings import one_of, warn, whole_number
 
 # Sizes of sets that a warning names; a ragged corpus has dozens.
 _SIZES_NAMED = 4
 
 Input = TypeVar("Input")
+
+# Columns of a corpus whose examples are scored apart: numbers of candidates and of references.
+SIZES = ("n_predictions", "n_references")
 
 # Settings that only the permutation test reads.
 _TEST_SETTINGS = ("pvalue", "max_partitions", "permutations", "seed")
@@ -62,6 +68,9 @@ class CaptionSetMetric(Metric):
         super().__init__(*args, **host)
         # The host has an attribute of this name, the seed of numpy's global generator, which no metric of ours reads.
         self.seed = set_seed
+        # While an example of a larger corpus is scored: what its draws come from, and then its statistics.
+        self._key: int | None = None
+        self._tested: dict[str, CorpusStatistic] = {}
 
     def signature_fields(self) -> dict[str, Any]:
         """The settings; those of the permutation test only where it is run."""
@@ -152,11 +161,9 @@ class CaptionSetMetric(Metric):
             made_with: Fields of the signature that only this call knows.
         """
         self.check_sizes(predictions, references, minimum=minimum)
-        self._warn_of_sizes(predictions, references)
-        tested = {
-            name: CorpusStatistic(len(predictions), values, draws=self.permutations, seed=self.seed)
-            for name, values in (extreme or {"": "large"}).items()
-        }
+        if self._key is None:
+            self._warn_of_sizes(sizes_of(predictions, references))
+        tested = self._statistics(len(predictions), extreme or {"": "large"})
         details: Details = [{} for _ in predictions]
         groups = list(groups_of_equal_sizes(predictions, references, minimum=minimum))
         made = inputs([row for _, _, rows in groups for row in rows])
@@ -172,14 +179,57 @@ class CaptionSetMetric(Metric):
                     details[row] = note | self._test_details(tested, ways, row)
                     if return_details and "" in found:
                         details[row] |= _null_details(found[""], index)
+        if self._key is not None:
+            # An example of a larger corpus, to whose tests it is added.
+            self._tested = tested
         extra = {key: value for name, one in tested.items() for key, value in one.keys(name, self.pvalue).items()}
         if return_details:
             extra["details"] = details
         return self.result(tested[""].scores.tolist(), made_with=made_with, **extra)
 
-    def _warn_of_sizes(self, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> None:
+    def extremes(self) -> dict[str, str]:
+        """The statistics as `score_statistics` takes them."""
+        return {"": "large"}
+
+    def parts_of(self, row: Mapping[str, Any], key: int) -> Parts:
+        """What an example adds to a corpus; its draws come from the key."""
+        self._key = key
+        try:
+            result = self._compute(**{name: [cell] for name, cell in row.items()})
+        finally:
+            self._key = None
+        found = [one.parts(name, self.pvalue) for name, one in self._tested.items()]
+        sizes = {size: [len(row[side])] for size, side in zip(SIZES, ("predictions", "references"), strict=True)}
+        columns = {title: values for one in found for title, values in one.columns.items()}
+        signature = frozenset([result[f"{self.name}_signature"]])
+        return Parts(
+            1,
+            sizes | columns,
+            draws={name: steps for one in found for name, steps in one.draws.items()},
+            texts={f"{self.name}_signature": signature},
+        )
+
+    def result_of(self, parts: Parts) -> dict[str, Any]:
+        """The result of a corpus, its tests included."""
+        self._warn_of_sizes(list(zip(*(parts.columns[size] for size in SIZES), strict=True)))
+        tested = self._statistics(parts.n_rows, self.extremes())
+        for name, one in tested.items():
+            one.restore(name, parts, self.pvalue)
+        extra = {key: value for name, one in tested.items() for key, value in one.keys(name, self.pvalue).items()}
+        signature = self.one_text(f"{self.name}_signature", parts.texts[f"{self.name}_signature"])
+        return result_record(self.name, tested[""].scores.tolist(), signature, extra)
+
+    def _statistics(self, n_examples: int, extreme: Mapping[str, str]) -> dict[str, CorpusStatistic]:
+        keys = None if self._key is None else [self._key]
+        return {
+            name: CorpusStatistic(n_examples, values, draws=self.permutations, seed=self.seed, keys=keys)
+            for name, values in extreme.items()
+        }
+
+    def _warn_of_sizes(self, sizes: Sequence[tuple[int, int]]) -> None:
         """Say that scores of sets of several sizes are averaged, or that no set is large enough to have one."""
-        counts = {f"{n}v{m}": len(rows) for n, m, rows in groups_of_equal_sizes(predictions, references)}
+        defined = Counter(size for size in sizes if min(size) >= 2)
+        counts = {f"{n}v{m}": count for (n, m), count in defined.items()}
         if len(counts) > 1:
             most = sorted(counts, key=lambda size: -counts[size])[:_SIZES_NAMED]
             named = ", ".join(f"{counts[size]} of {size}" for size in most)
@@ -189,10 +239,10 @@ class CaptionSetMetric(Metric):
                 f"`{self.name}` is a mean over sets of {len(counts)} sizes, whose scores are not comparable: "
                 f"{named}{rest}; {advice} `{self.name}_excess` first"
             )
-        elif predictions and not counts:
-            few = [sum(len(captions) < 2 for captions in side) for side in (predictions, references)]
+        elif sizes and not counts:
+            few = [sum(n < 2 for n in side) for side in zip(*sizes, strict=True)]
             warn(
-                f"`{self.name}` is undefined for all of {len(predictions)} examples, as each side needs 2 captions or "
+                f"`{self.name}` is undefined for all of {len(sizes)} examples, as each side needs 2 captions or "
                 f"more: {few[0]} have fewer candidates, {few[1]} fewer references"
             )
 
@@ -203,6 +253,11 @@ class CaptionSetMetric(Metric):
             return {}
         stds = {joined(name, "null_std"): float(one.test.null_stds[row]) for name, one in tested.items()}
         return {"n_partitions": ways.count, "exact": ways.exact, **stds}
+
+
+def sizes_of(predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
+    """Numbers of candidates and of references of each example."""
+    return list(zip(map(len, predictions), map(len, references), strict=True))
 
 
 def _null_details(found: Statistic, index: int) -> dict[str, Any]:
@@ -233,6 +288,7 @@ class CaptionVectorMetric(CaptionSetMetric):
         self.pooling = one_of("pooling", pooling, POOLINGS)
         self.device = device
         self.batch_size = whole_number("batch_size", batch_size, 1)
+        self._encoded: CaptionVectors | None = None
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
@@ -282,7 +338,33 @@ class CaptionVectorMetric(CaptionSetMetric):
         self, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], embeddings: Any = None
     ) -> CaptionVectors:
         """Vectors of all captions: the given ones, or those of the encoder that the settings choose."""
+        if self._encoded is not None:
+            return self._encoded
         if embeddings is not None:
             return given_captions(predictions, references, embeddings)
         encoder = text_encoder(self.encoder, profile=self.profile, pooling=self.pooling, device=self.device)
         return encoded_captions(predictions, references, encoder, batch_size=self.batch_size, progress=self.progress)
+
+    @property
+    def reads_vectors(self) -> bool:
+        """Whether the settings ask for sentence vectors."""
+        return True
+
+    def encoded(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
+        """Vectors of the distinct captions of each row, and which of them each caption has."""
+        if not self.reads_vectors:
+            return None
+        # A vector does not depend on those beside it where the encoder sees one caption at a time.
+        every = self.caption_vectors([row["predictions"] for row in rows], [row["references"] for row in rows])
+        identity = np.array(every.identity)
+        found = []
+        for positions in every.positions:
+            own, of = np.unique(positions, return_inverse=True)
+            found.append({"table": every.table[own], "positions": of.astype(np.intp), "identity": identity})
+        return found
+
+    def take_encoded(self, arrays: Mapping[str, Any] | None) -> None:
+        """Take the vectors of the one row that is scored next."""
+        self._encoded = (
+            None if arrays is None else CaptionVectors(arrays["table"], [arrays["positions"]], str(arrays["identity"]))
+        )

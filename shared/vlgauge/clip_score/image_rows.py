@@ -16,12 +16,12 @@ from vlgauge.clip_score.formula import (
     reference_scores,
 )
 from vlgauge.clip_score.rows import Scored, TextRows, best_references
-from vlgauge.clip_score.vectors import ClipVectors
+from vlgauge.clip_score.vectors import ClipVectors, EncodedRow
 from vlgauge.media.pictures import Picture
 
 
 def score_images(
-    vectors: ClipVectors,
+    vectors: ClipVectors | EncodedRow,
     rows: TextRows,
     pictures: Sequence[Picture],
     picture_of: Positions,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -11,20 +12,22 @@ import numpy as np
 
 from vlgauge.base.columns import Column, References, Text
 from vlgauge.base.metric import Metric
+from vlgauge.base.parts import Counts
 from vlgauge.base.video_columns import OneImage, Videos
 from vlgauge.clip_score.image_rows import score_images
 from vlgauge.clip_score.long_text import POLICIES
 from vlgauge.clip_score.rows import Scored, TextRows, text_rows
-from vlgauge.clip_score.token_idf import checked_idf, resolved_idf
-from vlgauge.clip_score.vectors import ClipVectors
+from vlgauge.clip_score.token_idf import OWN_ROWS, checked_idf, counted_idf, resolved_idf, sentence_counts
+from vlgauge.clip_score.vectors import ClipVectors, EncodedRow
 from vlgauge.clip_score.video_rows import score_videos
 from vlgauge.encoders.clip.loading import clip_with_checkpoint, look_for_clip, weights_name
-from vlgauge.encoders.clip.tokens import CONTEXT, SPELLED, too_long
+from vlgauge.encoders.clip.tokens import CONTEXT, SPELLED, token_ids, too_long
 from vlgauge.encoders.clip.towers import DTYPES
 from vlgauge.media.frames import DEFAULT_FRAMES, FrameCount, check_n_frames, video_pictures
 from vlgauge.media.pictures import PREPROCESSING, distinct_images
 from vlgauge.results import result_record
 from vlgauge.settings import finite_number, one_of, shown, true_or_false, warn, whole_number
+from vlgauge.signatures import format_signature, parse_signature
 from vlgauge.weights.preflight import Preflight
 
 PROMPT = "A photo depicts "
@@ -92,6 +95,7 @@ class ClipScoreMetric(Metric):
         self.batch_size = whole_number("batch_size", batch_size, 1)
         self.device, self.dtype = device, one_of("dtype", dtype, DTYPES)
         self.feature_cache = feature_cache
+        self._encoded: EncodedRow | None = None
         self.details = true_or_false("details", details)
         if known == "video":
             self._look_at_videos()
@@ -120,26 +124,86 @@ class ClipScoreMetric(Metric):
             seen: Cells of the images, or of the videos.
             return_details: Whether the result has the details of each row.
         """
-        encoder, adapter = self.encoder_and_adapter()
-        vectors = ClipVectors(encoder, adapter, self.batch_size, self.progress)
-
-        def is_long(texts: Sequence[str]) -> Any:
-            return too_long([self.prompt + text for text in texts])
-
-        rows = text_rows(predictions, references, is_long, self.long_text)
+        vectors, made_with = self._vectors()
+        rows = self._text_rows(predictions, references)
         return_details = return_details or self.details
         more: dict[str, Any] = {}
-        if self.config_name == "image":
+        if isinstance(vectors, EncodedRow) or self.config_name == "image":
             scored = self._scored_images(vectors, rows, seen)
         else:
             scored, more = self._scored_videos(vectors, rows, seen, return_details)
         self._warn(rows, scored)
         extra = {"details": scored.details} if return_details else {}
-        record = self.result(scored.scores.tolist(), made_with=self._made_with(encoder, adapter, more), **extra)
+        record = self.result(scored.scores.tolist(), made_with=self._made_with(made_with, more), **extra)
         if scored.reference_scores is None:
             return record
         signature = f"ref_{record[f'{self.name}_signature']}"
         return record | result_record(f"ref_{self.name}", scored.reference_scores.tolist(), signature, {})
+
+    def not_apart(self) -> str | None:
+        """EMScore's released code pads a video to the longest of those beside it."""
+        return "`variant='emscore'` scores a video by those beside it" if self.variant == "emscore" else None
+
+    def counts_of(self, **columns: Sequence[Any]) -> Counts | None:
+        """How many candidates and references each token is in, where words weigh by those of the call."""
+        if self.idf not in OWN_ROWS:
+            return None
+        sides = self._text_rows(columns["predictions"], columns["references"]).all_pieces
+        counts: Counts = {"sentences": {}}
+        for name, pieces in zip(("candidates", "references"), sides, strict=True):
+            found = sentence_counts(token_ids(pieces or []))
+            counts[name] = {str(token): n for token, n in found.items()}
+            counts["sentences"][name] = len(pieces or [])
+        return counts
+
+    def take_counts(self, counts: Counts) -> None:
+        """Take the word weights of the corpus."""
+        name = self.idf
+        if name == "auto":
+            name = "references" if counts["sentences"]["references"] else "candidates"
+        n = counts["sentences"][name]
+        if not n:
+            raise ValueError("`idf='references'` needs references, got none; pass some, or choose 'candidates'")
+        self.idf = counted_idf({int(token): df for token, df in counts[name].items()}, n, name)
+
+    def encoded(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
+        """Vectors of the image and of the texts of each row; videos are matched token by token, here and now."""
+        if self.config_name == "video":
+            return None
+        vectors, names = self._vectors()
+        texts = [self._text_rows([row["predictions"]], [row["references"]]).pieces.texts for row in rows]
+        pictures, picture_of = distinct_images([row["images"] for row in rows])
+        seen, unreadable = vectors.images(pictures, self.on_error)
+        order: dict[str, int] = {}
+        for text in (text for own in texts for text in own):
+            order.setdefault(text, len(order))
+        read = vectors.texts(list(order), self.prompt)
+        made_with = np.array(json.dumps(names))
+        return [
+            {
+                "seen": seen[[picture]],
+                "read": read[[order[text] for text in own]],
+                "unreadable": unreadable[[picture]],
+                "made_with": made_with,
+            }
+            for own, picture in zip(texts, picture_of, strict=True)
+        ]
+
+    def take_encoded(self, arrays: Mapping[str, Any] | None) -> None:
+        """Take the vectors of the one row that is scored next."""
+        if arrays is None:
+            self._encoded = None
+            return
+        made_with = json.loads(str(arrays["made_with"]))
+        self._encoded = EncodedRow(arrays["seen"], arrays["read"], arrays["unreadable"], made_with)
+
+    def one_text(self, key: str, texts: Collection[str]) -> str:
+        """The signature, in which files and lists of frames may be mixed."""
+        if len(texts) > 1 and self.config_name == "video":
+            parsed = [parse_signature(text) for text in texts]
+            frames = "+".join(sorted({word for _, fields in parsed for word in fields["frames"].split("+")}))
+            texts = {format_signature(name, fields | {"frames": frames}) for name, fields in parsed}
+        return super().one_text(key, texts)
 
     def look_for_sources(self) -> Preflight:
         """What every call needs; nothing is loaded or fetched."""
@@ -166,6 +230,14 @@ class ClipScoreMetric(Metric):
         """None of the settings as they stand: `score_rows` adds what they led to, in the order of the signature."""
         return {}
 
+    def _text_rows(self, predictions: Sequence[str], references: Sequence[Sequence[str] | None]) -> TextRows:
+        """Candidates and references in the pieces that are encoded."""
+
+        def is_long(texts: Sequence[str]) -> Any:
+            return too_long([self.prompt + text for text in texts])
+
+        return text_rows(predictions, references, is_long, self.long_text)
+
     def _sort_keywords(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         own, other = ("videos", "images") if self.config_name == "video" else ("images", "videos")
         if given.get(own) is None and given.get(other) is not None:
@@ -181,7 +253,7 @@ class ClipScoreMetric(Metric):
         predictions, _, references = self.columns
         self.columns = (predictions, Videos("videos"), references)
 
-    def _scored_images(self, vectors: ClipVectors, rows: TextRows, cells: Sequence[Any]) -> Scored:
+    def _scored_images(self, vectors: ClipVectors | EncodedRow, rows: TextRows, cells: Sequence[Any]) -> Scored:
         pictures, picture_of = distinct_images(cells)
         clamp = self.variant == "paper"
         return score_images(
@@ -217,19 +289,31 @@ class ClipScoreMetric(Metric):
             return str(self.n_frames)
         return "+".join(sorted({str(DEFAULT_FRAMES) if cell["frames"] is None else "given" for cell in cells}))
 
-    def _made_with(self, encoder: Any, adapter: Any, more: Mapping[str, Any]) -> dict[str, Any]:
-        """What the numbers depend on, in the order of the signature."""
+    def _vectors(self) -> tuple[ClipVectors | EncodedRow, Mapping[str, Any]]:
+        """The encoder, or what it made of the row, and what names it in the signature."""
+        if self._encoded is not None:
+            return self._encoded, self._encoded.made_with
+        encoder, adapter = self.encoder_and_adapter()
         # A checkpoint that is no adapter is a whole CLIP in place of the backbone's weights.
         given = self.weights is not None or (self.checkpoint is not None and adapter is None)
         proj = "own" if adapter is None else adapter.digest[:8]
-        return {
+        names = {
             "enc": weights_name(encoder, given=given),
+            "arch": encoder.architecture,
+            "proj": proj if encoder.verified else "unverified",
+        }
+        return ClipVectors(encoder, adapter, self.batch_size, self.progress), names
+
+    def _made_with(self, names: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+        """What the numbers depend on, in the order of the signature."""
+        return {
+            "enc": names["enc"],
             "dtype": self.dtype,
             "prep": PREPROCESSING,
             "variant": self.variant,
             **({"w": self.w} if self.config_name == "image" else {}),
-            "arch": encoder.architecture,
-            "proj": proj if encoder.verified else "unverified",
+            "arch": names["arch"],
+            "proj": names["proj"],
             "prompt": self.prompt.strip() or "none",
             "long": self.long_text,
             **more,

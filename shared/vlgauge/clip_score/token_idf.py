@@ -99,12 +99,33 @@ def fit_idf(ids: Sequence[Ids], name: str) -> Idf:
     """
     if not len(ids):
         raise ValueError(f"`idf` must have at least one sentence to count words in, got none in {name!r}")
+    return counted_idf(sentence_counts(ids), len(ids), name)
+
+
+def sentence_counts(ids: Sequence[Ids]) -> dict[int, int]:
+    """In how many sentences each token is, ascending.
+
+    Args:
+        ids: As for `fit_idf`.
+    """
+    if not len(ids):
+        return {}
     padded = [row if len(row) >= CONTEXT else np.append(row, PADDING) for row in ids]
     sentence = np.repeat(np.arange(len(padded)), [len(row) for row in padded])
     pairs = np.unique(sentence * N_TOKENS + np.concatenate(padded).astype(np.int64))
     tokens, counts = np.unique(pairs % N_TOKENS, return_counts=True)
-    weights = {int(k): math.log((len(ids) + 1) / (df + 1)) for k, df in zip(tokens, counts.tolist(), strict=True)}
-    return Idf(weights, len(ids), name)
+    return dict(zip(tokens.tolist(), counts.tolist(), strict=True))
+
+
+def counted_idf(counts: Mapping[int, int], n: int, name: str) -> Idf:
+    """Weights from the number of sentences that each token is in.
+
+    Args:
+        counts: df by token.
+        n: N, the number of sentences.
+        name: What they are.
+    """
+    return Idf({token: math.log((n + 1) / (counts[token] + 1)) for token in sorted(counts)}, n, name)
 
 
 def read_idf(path: str | Path) -> Idf:

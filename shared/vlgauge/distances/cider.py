@@ -84,13 +84,7 @@ class DocumentFrequency:
             references: References of each example, a string or a list of them; one without any is no document.
             tokenizer: Splits a caption into tokens.
         """
-        counts: Counter[Ngram] = Counter()
-        n_documents = 0
-        split = checked_tokenizer(tokenizer)
-        for captions in references:
-            own = [captions] if isinstance(captions, str) else captions
-            counts.update({ngram for caption in own for ngram in ngrams(split(caption))})
-            n_documents += bool(own)
+        counts, n_documents = _counted(references, tokenizer)
         return cls({ngram: count for ngram, count in counts.items() if count > 1}, n_documents)
 
     @classmethod
@@ -207,6 +201,44 @@ def given_df(df: DocumentFrequency | str | Path) -> tuple[str, DocumentFrequency
         return f"given@{df.digest[:8]}", df
     loaded = DocumentFrequency.load(df)
     return f"{Path(df).name}@{loaded.digest[:8]}", loaded
+
+
+def document_counts(documents: Iterable[Sequence[str]], *, tokenizer: Tokenizer = coco_tokens) -> dict[str, Any]:
+    """Document frequencies of a part of a corpus, which are added to those of the other parts.
+
+    Args:
+        documents: Captions of each example, a string or a list of them; one without any is no document.
+        tokenizer: Splits a caption into tokens.
+
+    Returns:
+        ``documents``: their number under "n"; ``ngrams``: number of documents by the JSON of an n-gram.
+    """
+    counts, n_documents = _counted(documents, tokenizer)
+    return {"documents": {"n": n_documents}, "ngrams": {json.dumps(ngram): n for ngram, n in counts.items()}}
+
+
+def counted_documents(counts: Mapping[str, Mapping[str, int]]) -> DocumentFrequency:
+    """The document frequencies from the counts of all parts of a corpus.
+
+    Warns:
+        UserWarning: If the corpus has few documents.
+    """
+    n_documents = counts["documents"]["n"]
+    warn_of_few_documents(n_documents)
+    several = {tuple(json.loads(ngram)): count for ngram, count in counts["ngrams"].items() if count > 1}
+    return DocumentFrequency(several, max(1, n_documents))
+
+
+def _counted(documents: Iterable[Sequence[str]], tokenizer: Tokenizer) -> tuple[Counter[Ngram], int]:
+    """Number of documents that each n-gram occurs in, and of all that have a caption."""
+    counts: Counter[Ngram] = Counter()
+    n_documents = 0
+    split = checked_tokenizer(tokenizer)
+    for captions in documents:
+        own = [captions] if isinstance(captions, str) else captions
+        counts.update({ngram for caption in own for ngram in ngrams(split(caption))})
+        n_documents += bool(own)
+    return counts, n_documents
 
 
 def warn_of_few_documents(n_documents: int) -> None:

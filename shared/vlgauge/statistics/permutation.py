@@ -8,11 +8,12 @@ it. Pooled order everywhere: candidates first, then references.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from itertools import chain, combinations
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -243,8 +244,8 @@ class SetTest:
     out of every aggregate.
 
     The stratified permutation test shuffles inside each example independently; its statistic is the mean over examples.
-    Draw b of example s takes one of its partitions from ``default_rng([seed, s])``: the draws of an example do not
-    depend on how examples were grouped.
+    Draw b of example s takes one of its partitions from ``default_rng([seed, s])``, or from the key of the example in
+    the place of s: the draws of an example do not depend on how examples were grouped.
 
     Attributes:
         pvalues: shape ``(n_examples,)``, in (0, 1].
@@ -253,9 +254,24 @@ class SetTest:
         null_means: shape ``(n_examples,)``, mean of the statistic over the partitions.
         null_stds: shape ``(n_examples,)``, population standard deviation; exactly 0 where all partitions tie.
         zscores: shape ``(n_examples,)``, excess / null std; NaN where the std is 0.
+        observed: shape ``(n_examples,)``, the observed statistic.
+        tolerances: shape ``(n_examples,)``, values this close tie.
+        sums: shape ``(draws,)``, the statistic of each draw, summed over the defined examples.
     """
 
-    def __init__(self, n_examples: int, *, extreme: str = "large", draws: int = 9_999, seed: int = 0) -> None:
+    ROWS: ClassVar[tuple[str, ...]] = (
+        *("pvalues", "expected_log_pvalues", "observed", "null_means", "null_stds", "zscores", "tolerances"),
+    )
+
+    def __init__(
+        self,
+        n_examples: int,
+        *,
+        extreme: str = "large",
+        draws: int = 9_999,
+        seed: int = 0,
+        keys: Sequence[int] | None = None,
+    ) -> None:
         """Begin a corpus without any example.
 
         Args:
@@ -263,6 +279,7 @@ class SetTest:
             extreme: which values speak against the null hypothesis, "large" or "small".
             draws: number of random partitions of the whole corpus.
             seed: seed of the random partitions and of the interval of the excess.
+            keys: a whole number of at least 0 per example, from which its draws come; by default its position.
 
         Raises:
             ValueError: unknown `extreme`.
@@ -277,8 +294,10 @@ class SetTest:
         self.null_means = np.full(n_examples, np.nan)
         self.null_stds = np.full(n_examples, np.nan)
         self.zscores = np.full(n_examples, np.nan)
-        self._tolerances = np.zeros(n_examples)
-        self._sums = np.zeros(draws)
+        self.tolerances = np.zeros(n_examples)
+        self.sums = np.zeros(draws)
+        self._rounding = 0.0  # of the sums, beyond that of floats
+        self._keys = range(n_examples) if keys is None else keys
 
     @property
     def excess_scores(self) -> Floats:
@@ -326,13 +345,27 @@ class SetTest:
         equal = np.ptp(null, axis=1) <= gaps
         self.null_means[rows] = np.where(equal, null[:, 0], null.mean(axis=1))
         self.null_stds[rows] = np.where(equal, 0.0, _standard_deviations(null))
-        self._tolerances[rows] = gaps
+        self.tolerances[rows] = gaps
         spread = np.where(self.null_stds[rows] > 0.0, self.null_stds[rows], np.nan)
         self.zscores[rows] = self.excess_scores[rows] / spread
         dtype = np.uint16 if null.shape[1] <= 2**16 else np.uint32
         for row, values in zip(rows.tolist(), null, strict=True):
-            draw = np.random.default_rng([self.seed, row]).integers(0, len(values), self._sums.size, dtype=dtype)
-            self._sums += values[draw]
+            draw = np.random.default_rng([self.seed, self._keys[row]]).integers(
+                0, len(values), self.sums.size, dtype=dtype
+            )
+            self.sums += values[draw]
+
+    def restore(self, rows: Mapping[str, npt.ArrayLike], sums: npt.ArrayLike, rounding: float) -> None:
+        """Take in a whole corpus whose examples were added to other tests.
+
+        Args:
+            rows: the attributes of `ROWS`, shape ``(n_examples,)`` each.
+            sums: sums over all examples, shape ``(draws,)``.
+            rounding: how far a sum may be off.
+        """
+        for name in self.ROWS:
+            setattr(self, name, np.asarray(rows[name], dtype=np.float64))
+        self.sums, self._rounding = np.asarray(sums, dtype=np.float64), rounding
 
     def stratified(self) -> tuple[float, float]:
         """The z-score and the Monte-Carlo p-value, in [1/(draws+1), 1], of the mean over the defined examples.
@@ -345,8 +378,9 @@ class SetTest:
             return math.nan, math.nan
         total = np.sum(self.observed[defined])
         z = (total - np.sum(self.null_means[defined])) / spread
-        as_extreme = np.count_nonzero(self.sign * (self._sums - total) >= -np.sum(self._tolerances))
-        return float(z), float((as_extreme + 1) / (self._sums.size + 1))
+        slack = np.sum(self.tolerances) + self._rounding
+        as_extreme = np.count_nonzero(self.sign * (self.sums - total) >= -slack)
+        return float(z), float((as_extreme + 1) / (self.sums.size + 1))
 
     def excess_interval(self) -> tuple[float, float]:
         """The 95 % percentile bootstrap interval of the mean excess; NaN with fewer than two defined examples."""

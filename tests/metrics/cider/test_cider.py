@@ -111,3 +111,14 @@ def test_coco_caption_evaluation():
     raw = scores("cider", material["candidates"], material["references"])
     # 60 of 6,005 captions are tokenised otherwise; the card says so.
     assert raw["cider"] == pytest.approx(material["corpus"]["cider_d"], abs=4e-5)
+
+
+def test_the_digest_of_the_references_has_no_order():
+    candidates, references = random_examples(5, 7)
+    found = {
+        scores("cider", [candidates[i] for i in order], [references[i] for i in order])["cider_signature"]
+        for order in ([0, 1, 2, 3, 4], [4, 2, 0, 3, 1])
+    }
+    assert len(found) == 1
+    others = scores("cider", candidates, [*references[:4], [*references[4], "another one"]])
+    assert others["cider_signature"] not in found

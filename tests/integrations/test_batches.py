@@ -1,0 +1,362 @@
+"""Rows that are scored apart: no bit depends on batches and order, and the result is that of `compute`."""
+
+import json
+import math
+import pickle
+import random
+import warnings
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from apart_cases import CASES, EMBEDDED, captioned, clips, drawn, sets, stories
+
+import vlgauge
+from vlgauge import catalog
+from vlgauge.encoders.features.memory import process_memory
+from vlgauge.integrations.batches import ENCODED, OF_BATCH, RowScorer
+from vlgauge.pool import pool
+
+
+def forget():
+    """Nothing is remembered, so that every picture and text is encoded anew."""
+    with patch.object(process_memory, "max_bytes", 0):
+        process_memory.put({})
+    for encoder in pool._encoders.values():
+        if store := getattr(encoder, "store", None):
+            with patch.object(store, "max_bytes", 0):
+                store.put({})
+
+
+def cut(columns, ids, sizes, seed, kind=dict):
+    """The rows in batches, shuffled."""
+    order = list(range(len(ids)))
+    random.Random(seed).shuffle(order)
+    batches = []
+    while order:
+        chosen, order = order[: sizes[0]], order[sizes[0] :]
+        sizes = [*sizes[1:], sizes[0]]
+        rows = {name: [cells[i] for i in chosen] for name, cells in columns.items()}
+        batches.append(kind({"id": [ids[i] for i in chosen], **rows}))
+    return batches
+
+
+def score(scorer, batches, *, encode=False):
+    if scorer.needs_counts:
+        scorer = scorer.with_counts([scorer.count_rows(batch) for batch in reversed(batches)])
+    return scorer.combine([scorer.score_rows(scorer.encode_rows(batch) if encode else batch) for batch in batches])
+
+
+def bits(record):
+    return json.dumps(record, sort_keys=True)
+
+
+def assert_close(found, expected, place="", gap=1e-6):
+    """Equality of results; of floats up to a gap, which a model makes that sees other rows beside a row."""
+    if isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=gap, abs=gap, nan_ok=True), place
+    elif isinstance(expected, dict):
+        assert set(found) == set(expected), place
+        for key, value in expected.items():
+            assert_close(found[key], value, f"{place}/{key}", gap)
+    elif isinstance(expected, list):
+        assert len(found) == len(expected), place
+        for i, (one, other) in enumerate(zip(found, expected, strict=True)):
+            assert_close(one, other, f"{place}[{i}]", gap)
+    else:
+        assert found == expected, place
+
+
+def test_every_metric_has_a_case():
+    assert sorted({name.partition("-")[0] for name in CASES}) == catalog.metric_names()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("case", CASES)
+def test_no_bit_depends_on_batches_and_order_and_the_result_is_that_of_compute(case):
+    settings, rows = CASES[case]
+    name, columns = case.partition("-")[0], rows()
+    n = len(columns["predictions"])
+    scorer = RowScorer(name, **settings)
+    found = []
+    for sizes, seed, kind, encode in (([n], 0, dict, False), ([1, 3], 1, pa.Table.from_pydict, True)):
+        forget()
+        found.append(score(scorer, cut(columns, list(range(n)), sizes, seed, kind), encode=encode))
+    assert bits(found[0]) == bits(found[1])
+    forget()
+    expected = vlgauge.load(name, keep_in_memory=True, progress=False, **settings).compute(**columns)
+    assert found[0].pop("ids") == list(range(n))
+    if (sizes := found[0].pop("sizes", None)) is not None:
+        pairs = zip(columns["predictions"], columns["references"], strict=True)
+        assert sizes == [(len(ours), len(theirs)) for ours, theirs in pairs]
+    assert_close(found[0], expected, gap=1e-6 if "profile" in settings else 1e-11)
+
+
+@pytest.mark.parametrize("kind", [pa.Table.from_pydict, pa.RecordBatch.from_pydict, pd.DataFrame, dict])
+def test_what_comes_back_is_of_the_same_kind(kind):
+    scorer = RowScorer("bleu")
+    batch = cut(captioned(), list("abcdefg"), [7], 0, kind)[0]
+    scored = scorer.score_rows(scorer.encode_rows(batch))
+    assert type(scored) is type(batch)
+    assert scorer.combine([scored])["ids"] == list("abcdefg")
+
+
+def test_rows_may_be_put_together_and_moved_between_scoring_and_combining():
+    scorer = RowScorer("trm", pvalue="exact")
+    with pytest.warns(UserWarning, match="sizes"):
+        expected = score(scorer, cut(sets(), list("abcdefg"), [7], 0))
+    parts = [scorer.score_rows(batch) for batch in cut(sets(), list("abcdefg"), [2], 0, pa.Table.from_pydict)]
+    moved = pa.concat_tables(parts[::-1]).take([6, 0, 5, 1, 4, 2, 3])
+    with pytest.warns(UserWarning, match="sizes"):
+        assert bits(scorer.combine([moved.slice(3), moved.slice(0, 3)])) == bits(expected)
+
+
+def test_draws_come_from_the_ids_and_not_from_the_places():
+    columns = {name: cells[3:] for name, cells in sets().items()}
+    columns["references"][2] = columns["references"][2][:3]
+    found = {}
+    for ids in ("abcd", "bcda", "wxyz"):
+        scorer = RowScorer("trm", pvalue="exact", distance="rouge_l", permutations=499)
+        record = score(scorer, cut(columns, list(ids), [2], 4))
+        found[ids] = record["trm_pvalue"]
+        assert sorted(record["trm_pvalues"]) == sorted(
+            vlgauge.load("trm", pvalue="exact", distance="rouge_l").compute(**columns)["trm_pvalues"]
+        )
+    assert len(set(found.values())) > 1
+
+
+@pytest.mark.parametrize("case", ["clip_s", "mmd_bert", "trm-bert"])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_what_was_encoded_is_scored_without_the_model(case):
+    settings, rows = CASES[case]
+    scorer = RowScorer(case.partition("-")[0], **settings)
+    batches = cut(rows(), list(range(len(rows()["predictions"]))), [2], 0)
+    encoded = [scorer.encode_rows(batch) for batch in batches]
+    assert all(ENCODED in batch for batch in encoded)
+    without_model = pickle.loads(pickle.dumps(scorer))
+    model = {"clip_s": "encoder_and_adapter"}.get(case)
+    refuse = (
+        patch.object(type(without_model.metric), model, side_effect=AssertionError)
+        if model
+        else patch("vlgauge.caption_sets.metric.text_encoder", side_effect=AssertionError)
+    )
+    with refuse:
+        found = without_model.combine([without_model.score_rows(batch) for batch in encoded])
+    assert bits(found) == bits(score(scorer, batches))
+
+
+@pytest.mark.parametrize("case", ["clip_s", "rovist_c", "mmd_bert"])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_model_may_see_the_rows_of_a_batch_together(case):
+    settings, rows = CASES[case]
+    columns = rows()
+    batches = cut(columns, list(range(len(columns["predictions"]))), [4], 0)
+    apart = score(RowScorer(case, **settings), batches)
+    forget()
+    together = RowScorer(case, together=True, **settings)
+    assert together.metric.batch_size > 1
+    assert_close(score(together, batches, encode=True), apart)
+
+
+def test_a_model_sees_one_picture_and_text_at_a_time():
+    forget()
+    scorer = RowScorer("clip_s", **EMBEDDED)
+    towers = type(scorer.metric.encoder_and_adapter()[0]._towers)
+    sizes = {}
+    for side in ("image", "text"):
+        sizes[side] = patch.object(towers, side, autospec=True, side_effect=getattr(towers, side)).start()
+    try:
+        scorer.score_rows(cut(drawn(), list(range(6)), [6], 0)[0])
+    finally:
+        patch.stopall()
+    assert [len(call.args[1]) for call in sizes["image"].call_args_list] == [1] * 6
+    assert {len(call.args[1]) for call in sizes["text"].call_args_list} == {1}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_models_of_all_metrics_see_one_thing_at_a_time(case):
+    metric = RowScorer(case.partition("-")[0], **CASES[case][0]).metric
+    parts = [metric, *getattr(metric, "parts", {}).values()]
+    assert {getattr(one, "batch_size", 1) for one in parts} == {1}
+
+
+def test_columns_may_be_called_otherwise(tmp_path):
+    columns = drawn()
+    for i, data in enumerate(columns["images"]):
+        (tmp_path / f"{i}.png").write_bytes(data)
+    rows = {"key": [f"{i}" for i in range(6)], "said": columns["predictions"], "images": [f"{i}.png" for i in range(6)]}
+    names = {"predictions": "said"}
+    scorer = RowScorer("clip_s", id="key", columns=names, folder=str(tmp_path), **EMBEDDED)
+    assert scorer.titles == ["key", "said", "images", "references"]
+    expected = vlgauge.load("clip_s", **EMBEDDED).compute(predictions=rows["said"], images=columns["images"])
+    assert_close(scorer.combine([scorer.score_rows(rows)])["clip_s_scores"], expected["clip_s_scores"])
+
+
+# Errors -------------------------------------------------------------------------------------------------------------
+ROW = {"id": ["a"], "predictions": ["a dog"], "references": [["a dog"]]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"id": None}, r"`batch` must have the columns id, got predictions, references$"),
+        ({"id": None, "references": None}, "must have the columns id, references, got predictions$"),
+        ({"id": [None]}, "`id` must be a whole number or a text in every row, got None"),
+        ({"id": [True]}, "`id` must be a whole number or a text in every row, got True"),
+        ({"id": [1.5]}, r"`id` must be a whole number or a text in every row, got 1\.5"),
+        ({"predictions": [7]}, r"the row of the id 'a': `predictions\[0\]` must be a string, got int"),
+    ],
+)
+def test_wrong_batches_are_refused(change, message):
+    batch = {name: cells for name, cells in (ROW | change).items() if cells is not None}
+    with pytest.raises(ValueError, match=message):
+        RowScorer("bleu").score_rows(batch)
+
+
+def test_the_row_that_a_metric_refuses_is_named():
+    rows = {"id": [4, 5], "predictions": ["a", "b"], "images": [drawn()["images"][0], b"no picture"]}
+    with pytest.raises(ValueError, match=r"the row of the id 5: `images\[0\]"):
+        RowScorer("clip_s", **EMBEDDED).score_rows(rows)
+    with pytest.raises(ValueError, match="the row of the id 5: "):
+        RowScorer("clip_s", **EMBEDDED).encode_rows(rows)
+    with pytest.raises(ValueError, match=r"`images|picture"):
+        RowScorer("clip_s", together=True, **EMBEDDED).encode_rows(rows)
+
+
+def test_a_batch_of_another_kind_is_refused():
+    with pytest.raises(TypeError, match="`batch` must be an Arrow table or record batch, a pandas frame or a mapping"):
+        RowScorer("bleu").score_rows([1, 2])
+
+
+def scored(**changes):
+    return RowScorer("bleu").score_rows(ROW | changes)
+
+
+@pytest.mark.parametrize(
+    ("batches", "message"),
+    [
+        ([], "`scored` must have at least one row, got none"),
+        ([scored(), scored()], "`id` must name each row once, got 'a' 2 times"),
+        ([scored(), scored(id=[1])], "`id` must be of one type in all rows, got int and str"),
+        ([{**scored(), OF_BATCH: [None]}], "must have all rows that `score_rows` returned, got 1 where 0 were scored"),
+        ([scored(), {"id": [], OF_BATCH: scored()[OF_BATCH]}], "got 1 where 2 were scored"),
+    ],
+)
+def test_what_cannot_be_combined_is_refused(batches, message):
+    with pytest.raises(ValueError, match=message):
+        RowScorer("bleu").combine(batches)
+
+
+def test_rows_of_other_settings_are_refused():
+    others = [RowScorer("rovist_nr", n=n).score_rows({"id": [n], **stories(1)}) for n in (3, 4)]
+    with pytest.raises(ValueError, match=r"must be scored alike, got for `rovist_nr_signature`: .*n:3.* and .*n:4"):
+        RowScorer("rovist_nr").combine(others)
+
+
+def test_stories_of_two_forms_are_refused_across_batches():
+    scorer = RowScorer("rovist_nr")
+    forms = ({"id": [1], "predictions": ["One. Two."]}, {"id": [2], "predictions": [["One.", "Two."]]})
+    with pytest.raises(ValueError, match="one form in all rows, got a list of sentences and a string"):
+        scorer.combine([scorer.score_rows(batch) for batch in forms])
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("trm", {"distance": "precomputed"}, "trm: `distance='precomputed'` takes matrices of the whole call"),
+        ("trm", {"backend": "meteor-1.5"}, "trm: `backend='meteor-1.5'` would start Java for each example"),
+        (
+            "clip_s",
+            {"config_name": "video", "variant": "emscore"},
+            "`variant='emscore'` scores a video by those beside",
+        ),
+    ],
+)
+def test_what_cannot_be_scored_apart_is_refused_with_the_reason(name, settings, message):
+    with pytest.raises(ValueError, match=message):
+        RowScorer(name, **settings)
+
+
+def test_wrong_settings_are_refused():
+    with pytest.raises(ValueError, match=r"`columns` must name columns of bleu, got 'prediction'; .*predictions"):
+        RowScorer("bleu", columns={"prediction": "x"})
+    with pytest.raises(TypeError, match="`nn` is no setting of rovist_nr"):
+        RowScorer("rovist_nr", nn=3)
+    with pytest.raises(ValueError, match="`together` must be"):
+        RowScorer("bleu", together="yes")
+
+
+# Warnings -----------------------------------------------------------------------------------------------------------
+def test_warnings_of_rows_add_up_and_come_when_all_are_there():
+    long = "word " * 90
+    rows = {"id": list(range(4)), **{key: cells[:4] for key, cells in drawn().items() if key != "references"}}
+    rows["predictions"] = [long, long, "", rows["predictions"][3]]
+    scorer = RowScorer("clip_s", **EMBEDDED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scored = scorer.score_rows(rows)
+    with pytest.warns(UserWarning, match="and") as told:
+        scorer.combine([scored])
+    messages = sorted(str(one.message) for one in told)
+    assert messages == [
+        "1 captions and references are empty and were scored as such",
+        "2 captions and references have more than 77 tokens and were cut",
+    ]
+
+
+def test_warnings_of_many_kinds_are_counted():
+    scorer = RowScorer("bleu")
+    many = {f"rows: kind {i:02}": i + 1 for i in range(23)} | {"told once": 0}
+    scored = scorer.score_rows(ROW)
+    scored[OF_BATCH] = [json.dumps(json.loads(scored[OF_BATCH][0]) | {"warnings": many})]
+    with pytest.warns(UserWarning, match="kind|once") as told:
+        scorer.combine([scored])
+    messages = [str(one.message) for one in told]
+    assert messages[0] == "1 rows: kind 00"
+    assert messages[-1] == "4 more kinds of warnings came from single rows"
+
+
+def test_few_documents_warn_once():
+    scorer, batches = RowScorer("cider"), cut(captioned(), list("abcdefg"), [3], 0)
+    counted = [scorer.count_rows(batch) for batch in batches]
+    assert not RowScorer("rouge_l").needs_counts
+    counted_scorer = scorer.with_counts(counted)
+    with pytest.warns(UserWarning, match="references of 6 examples") as told:
+        scores = [counted_scorer.score_rows(batch) for batch in batches]
+    assert len(told) == 1
+    assert math.isnan(counted_scorer.combine(scores)["cider_scores"][3])
+
+
+# Tables over the corpus ---------------------------------------------------------------------------------------------
+def test_no_references_to_count_words_in_are_refused():
+    columns = clips() | {"references": [None] * 4}
+    scorer = RowScorer("clip_s", config_name="video", idf="references", **EMBEDDED)
+    counted = scorer.count_rows(cut(columns, list(range(4)), [4], 0)[0])
+    with pytest.raises(ValueError, match="`idf='references'` needs references, got none"):
+        scorer.with_counts([counted]).metric  # noqa: B018  # loads it
+
+
+def test_frames_of_two_kinds_are_both_in_the_signature():
+    from vlgauge.clip_score.metric import ClipScoreMetric
+
+    metric = RowScorer("clip_s", config_name="video", **EMBEDDED).metric
+    assert isinstance(metric, ClipScoreMetric)
+    texts = {f"clip_s|v:1|frames:{frames}|on_error:raise" for frames in ("10", "given")}
+    assert metric.one_text("clip_s_signature", texts) == "clip_s|v:1|frames:10+given|on_error:raise"
+    with pytest.raises(ValueError, match="must be scored alike"):
+        metric.one_text("clip_s_signature", {*texts, "clip_s|v:2|frames:10|on_error:raise"})
+
+
+def test_an_empty_batch_has_no_rows():
+    scorer = RowScorer("bleu")
+    empty = scorer.score_rows({"id": [], "predictions": [], "references": []})
+    assert empty == {"id": [], OF_BATCH: []}
+    assert scorer.combine([empty, scorer.score_rows(ROW)])["ids"] == ["a"]
+
+
+def test_numbers_of_numpy_are_ids():
+    frame = pd.DataFrame({"id": np.arange(3), "predictions": ["a", "b", "c"], "references": [["a"]] * 3})
+    scorer = RowScorer("rouge_l")
+    assert scorer.combine([scorer.score_rows(frame)])["ids"] == [0, 1, 2]
