@@ -85,9 +85,20 @@ def test_markup_in_a_text_is_shown_and_not_obeyed():
     assert "<img src=x" not in html.unescape(page)  # it is escaped once for the page and once more for the frame
 
 
-def test_warnings_are_told_beside_the_number():
+def test_one_example_by_cider_takes_the_frequencies_of_captions_that_come_along(client):
+    words = {"predictions": "A dog ran home.", "references": ["A dog ran home quickly."]}
+    answer = client.predict(metric="cider", **words, api_name="/score")
+    assert answer["score"] > 1
+    assert "df:given@" in answer["signature"]
+    assert answer["notes"] == [scoring.FREQUENCIES_NOTE]
     page = one.scored("cider", "", "embedded", "A dog ran.", "A dog ran home.", "", None, None)
-    assert "too few to tell which n-grams are rare" in page
+    assert "those of the 100 captions that come with vlgauge" in page
+
+
+def test_warnings_are_told_beside_the_number():
+    found = scoring.score_rows(scoring.metric_of("cider"), {"predictions": ["A dog."], "references": [["A dog."]]}, [0])
+    assert len(found.notes) == 1
+    assert "too few to tell which n-grams are rare" in found.notes[0]
 
 
 def test_api_scores_what_compute_scores(client):

@@ -17,12 +17,11 @@ from gradio.route_utils import get_root_url
 from vlgauge.base import Metric
 from vlgauge.catalog import metric_folder, metric_title
 from vlgauge.version import __version__
-from vlgauge.workbench.inputs import examples_for
+from vlgauge.workbench.inputs import FILES, examples_for
 from vlgauge.workbench.profiles import PROFILES, profile_note
 from vlgauge.workbench.scoring import first_config
 
 _PACKAGES = ("evaluate", "datasets", "numpy", "torch", "transformers", "open_clip_torch", "spacy", "pillow", "gradio")
-_FILES = ("images", "videos")
 _PLAIN = {"show_line_numbers": False, "wrap_lines": True}
 
 _PROFILES = """**Embedded** uses what comes with the package: exact formulas, and small models of our own where a metric
@@ -70,7 +69,7 @@ def call_of(loaded: Metric) -> dict[str, Any]:
     if loaded.configs and loaded.config_name != first_config(loaded.name):
         call["config"] = loaded.config_name
     names = [column.name for column in loaded.columns]
-    call |= {name: example[name] for name in names if name not in _FILES and example.get(name) is not None}
+    call |= {name: example[name] for name in names if name not in FILES and example.get(name) is not None}
     if "images" in names:
         call["images"] = [Path(path).name for path in example["images"]]
     if "videos" in names:
@@ -80,10 +79,10 @@ def call_of(loaded: Metric) -> dict[str, Any]:
 
 def python_call(call: dict[str, Any], address: str) -> str:
     """The call in Python."""
-    words = {name: cell for name, cell in call.items() if name not in _FILES}
+    words = {name: cell for name, cell in call.items() if name not in FILES}
     lines = [f"    {name}={_indented(pformat(cell, width=100), len(name) + 5)}," for name, cell in words.items()]
     imports = ["from gradio_client import Client"]
-    if files := [name for name in _FILES if name in call]:
+    if files := [name for name in FILES if name in call]:
         imports = ["import base64", "from pathlib import Path", "", *imports]
         imports += ["", "", "def encoded(name):", "    return base64.b64encode(Path(name).read_bytes()).decode()", ""]
         for name in files:
@@ -102,9 +101,9 @@ def _indented(text: str, columns: int) -> str:
 
 def shell_call(call: dict[str, Any], address: str) -> str:
     """The call by curl: the first step gives the number of the event, the second one its answer."""
-    words = {name: cell for name, cell in call.items() if name not in _FILES}
+    words = {name: cell for name, cell in call.items() if name not in FILES}
     body = shlex.quote(json.dumps(words, ensure_ascii=False))
-    if files := [name for name in _FILES if name in call]:
+    if files := [name for name in FILES if name in call]:
         # What stands in double quotes is a command; base64 has no letter that JSON or a shell would read.
         parts = [f'"{name}": {_encoded_files(call[name])}' for name in files]
         body = f"{body[:-2]}, {', '.join(parts)}}}'"

@@ -22,7 +22,16 @@ from vlgauge.media.images import open_image
 
 EXAMPLES = Path(__file__).parent / "examples"
 
-LONGEST_TEXT = 20_000  # characters of a cell
+# Columns of files.
+FILES = ("images", "videos")
+
+LONGEST_TEXT = 20_000  # characters of a text
+# Of one example, which everybody may score.
+MOST_CHARACTERS = 20_000  # of all texts of a column together
+MOST_TEXTS = 100
+MOST_PICTURES = 50
+LARGEST_FILE = 20_000_000  # bytes of a picture
+LARGEST_CLIP = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -111,6 +120,33 @@ def bytes_of(encoded: str, place: str) -> bytes:
         return base64.b64decode(encoded.partition(",")[2] if encoded.startswith("data:") else encoded, validate=True)
     except (binascii.Error, ValueError, AttributeError):
         raise ValueError(f"`{place}` must be the bytes of a file in base64, got {str(encoded)[:60]!r}") from None
+
+
+def check_size(name: str, cell: Any) -> None:
+    """Refuse an example that is larger than one that somebody wants explained.
+
+    Args:
+        name: Of the column.
+        cell: What it holds; a picture or a clip as bytes, or as the path of an upload.
+
+    Raises:
+        ValueError: If a limit is passed; it is named.
+    """
+    parts = cell if isinstance(cell, list) else [cell]
+    if name in FILES:
+        if len(parts) > MOST_PICTURES:
+            raise ValueError(f"`{name}` must be at most {MOST_PICTURES} pictures, got {len(parts):,}")
+        limit = LARGEST_CLIP if name == "videos" else LARGEST_FILE
+        largest = max((len(one) if isinstance(one, bytes) else Path(one).stat().st_size for one in parts), default=0)
+        if largest > limit:
+            raise ValueError(f"`{name}` must have at most {limit / 1e6:g} MB a file, got {largest / 1e6:.1f} MB")
+        return
+    texts = [one for one in parts if isinstance(one, str)]
+    if len(texts) > MOST_TEXTS:
+        raise ValueError(f"`{name}` must be at most {MOST_TEXTS} texts, got {len(texts):,}")
+    n_characters = sum(map(len, texts))
+    if n_characters > MOST_CHARACTERS:
+        raise ValueError(f"`{name}` must have at most {MOST_CHARACTERS:,} characters, got {n_characters:,}")
 
 
 def checked_cell(column: Column, cell: Any, place: str) -> None:

@@ -14,7 +14,8 @@ from vlgauge.workbench.chosen import MODEL, Chosen
 from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.inputs import cell_of, examples_for, field_of, text_of
 from vlgauge.workbench.pages import page_of_one
-from vlgauge.workbench.scoring import metric_of, score_rows
+from vlgauge.workbench.profiles import PROFILES
+from vlgauge.workbench.scoring import metric_of, score_example
 
 TEXTS = ("predictions", "references", "styles")
 COLUMNS = ("predictions", "references", "styles", "images", "videos")
@@ -87,15 +88,14 @@ def scored(
     Raises:
         gr.Error: If something is not what the metric reads.
     """
-    loaded = metric_of(metric, one_of("profile", profile, ("embedded", "paper")), config or "")
+    one_of("profile", profile, tuple(PROFILES.values()))
     given = {"predictions": predictions, "references": references, "styles": styles}
-    columns: dict[str, Any] = {}
-    for column in loaded.columns:
+    cells: dict[str, Any] = {}
+    for column in metric_of(metric, config=config or "").columns:
         if column.name in given:
-            cell = cell_of(column, given[column.name] or "")
+            cells[column.name] = cell_of(column, given[column.name] or "")
         elif column.name == "images":
-            cell = [path for path, _ in images or ()] or None
+            cells["images"] = [path for path, _ in images or ()] or None
         else:
-            cell = videos
-        columns[column.name] = None if cell is None and column.optional else [cell]
-    return page_of_one(score_rows(loaded, columns, ["example"]))
+            cells["videos"] = videos
+    return page_of_one(score_example(metric, profile, config or "", cells, "example"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,19 @@ from typing import Any
 import vlgauge
 from vlgauge.base import Metric
 from vlgauge.catalog import metric_facts, metric_names
+from vlgauge.distances.cider import DocumentFrequency
 from vlgauge.explain import Explanation, explain
+from vlgauge.files import DATA
+from vlgauge.media.tables import read_rows
 from vlgauge.results import without_nan
 from vlgauge.settings import one_of
-from vlgauge.workbench.inputs import bytes_of, checked_cell
+from vlgauge.workbench.inputs import bytes_of, check_size, checked_cell
 from vlgauge.workbench.profiles import refuse_missing
+
+FREQUENCIES_NOTE = (
+    "One example has no document frequencies of its own: those of the 100 captions that come with vlgauge are taken. "
+    "A file is scored with those of its own references."
+)
 
 # The configuration that a metric starts with, where its plain one needs files of the user's.
 _FIRST_CONFIG = {"onlystyle": "demo", "stylecider": "demo", "clip_s": "image", "pac_s": "image"}
@@ -132,6 +140,36 @@ def _reason(metric: Metric, columns: Mapping[str, Sequence[Any] | None], row: in
     return ""
 
 
+def score_example(name: str, profile: str, config: str, cells: Mapping[str, Any], title: str) -> Scored:
+    """Score one example.
+
+    Args:
+        name: Of the metric.
+        profile: Which models it uses.
+        config: Its configuration; empty for the one that a form begins with.
+        cells: By name of the column; None for one that is not given.
+        title: What the example is called.
+
+    Raises:
+        ValueError: If something is not what the metric reads, or too large.
+    """
+    given = {column: cell for column, cell in cells.items() if cell is not None}
+    settings = {"df": _frequencies()} if name == "cider" else {}
+    loaded = metric_of(name, profile, config, **settings)
+    _refuse_unread(loaded, given)
+    for column, cell in given.items():
+        check_size(column, cell)
+    found = score_rows(loaded, {column: [cell] for column, cell in given.items()}, [title])
+    return replace(found, notes=[*found.notes, FREQUENCIES_NOTE]) if settings else found
+
+
+@cache
+def _frequencies() -> DocumentFrequency:
+    """Frequencies for one example, whose own references would give every n-gram the weight 0."""
+    rows = read_rows(str(DATA / "style_demo.csv"))
+    return DocumentFrequency.from_references([row["caption"] for row in rows])
+
+
 def score(
     metric: str,
     predictions: str | list[str] | dict[str, float],
@@ -160,20 +198,17 @@ def score(
     Raises:
         ValueError: If something is not what the metric reads.
     """
-    loaded = metric_of(metric, profile, config)
     given: dict[str, Any] = {"predictions": predictions, "references": references, "styles": styles}
     if images is not None:
         given["images"] = [bytes_of(one, f"images[{i}]") for i, one in enumerate(images)]
     if videos is not None:
         given["videos"] = bytes_of(videos, "videos")
-    given = {name: [cell] for name, cell in given.items() if cell is not None}
-    _refuse_unread(loaded, given)
     with tempfile.TemporaryDirectory(prefix="vlgauge-clip-") as folder:
         if videos is not None:  # a clip is read from a file
             clip = Path(folder, "clip")
-            clip.write_bytes(given["videos"][0])
-            given["videos"] = [str(clip)]
-        found = score_rows(loaded, given, [0])
+            clip.write_bytes(given["videos"])
+            given["videos"] = str(clip)
+        found = score_example(metric, profile, config, given, "0")
     facts = metric_facts(metric)
     answer = {
         "score": found.explanation.scores[0],
