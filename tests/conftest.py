@@ -1,5 +1,6 @@
 """The surroundings of every test: no network, a cache folder of its own, no profile from outside."""
 
+import functools
 import os
 import shutil
 import subprocess
@@ -58,6 +59,22 @@ def told_of_the_toy():
         warnings.simplefilter("ignore")
         toy.tell_of_pictures()
         toy.tell_of_stories()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def scripts_are_read_once():
+    """Scripts of this checkout, which stay as they are: at each load evaluate would read, hash and copy them again."""
+    from vlgauge.lean_imports import lean_import
+
+    loading = lean_import("evaluate").loading
+    read = loading.evaluation_module_factory
+    read_once = functools.cache(lambda path: read(path))
+
+    def read_where_it_may_change(path, **others):
+        of_checkout = Path(path).parent in (TESTS.parent / "metrics", TESTS / "helpers" / "toy_metrics")
+        return read_once(path) if of_checkout else read(path, **others)
+
+    loading.evaluation_module_factory = read_where_it_may_change
 
 
 @pytest.fixture

@@ -7,12 +7,15 @@ import warnings
 
 import numpy as np
 import pytest
+from metric_checks import ROWS, class_of, family_of
 
 import vlgauge
 from vlgauge import catalog
+from vlgauge.catalog import metric_folder
 from vlgauge.settings import HOST_KEYWORDS, setting_names
 
 MOST_SECONDS = 10  # no measure of speed: what hangs is told apart from what ends
+MOST_CHARACTERS = 4300  # the longest path, and a sentence
 
 
 # -- values -----------------------------------------------------------------------------------------------------------
@@ -30,12 +33,16 @@ def deep_list():
     return value
 
 
+# To make it takes longer than all else.
+DEEP = deep_list()
+
+
 def made_up_values():
     """Values that are right nowhere, or nearly; new ones each time, so that no call can change those of the next."""
     plain = [None, True, -1, 0, 3, 10**400, -(10**5000), float("nan"), float("inf"), 1e-320, "", " ", "\ud800", "\0"]
     texts = ["a dog", "x" * 100_000, "../..", "https://example.org/x", "/dev/zero", "\x1b[2J", b"x", b"", bytearray(2)]
-    lists = [[], [[]], [[[]]], [None], [""], ["\ud800"], [["a"], ["b"]], ["a", ["b"]], deep_list(), (), range(3), set()]
-    mappings = [{}, {"path": 3}, {"bytes": 4}, {"bytes": None}, {3: 4}, {"a": deep_list()}, [{"groovist": 10**400}]]
+    lists = [[], [[]], [[[]]], [None], [""], ["\ud800"], [["a"], ["b"]], ["a", ["b"]], DEEP, (), range(3), set()]
+    mappings = [{}, {"path": 3}, {"bytes": 4}, {"bytes": None}, {3: 4}, {"a": DEEP}, [{"groovist": 10**400}]]
     arrays = [
         np.array([1, 2]),
         np.array(3),
@@ -50,8 +57,6 @@ def made_up_values():
 
 N_VALUES = len(made_up_values())
 METRICS = catalog.metric_names()
-# Those that load no model.
-LIGHT = ("d_hm", "onlystyle", "rovist_nr", "stylecider", "trm")
 
 
 def loaded(name, **settings):
@@ -69,7 +74,7 @@ def outcome(call):
     except (ValueError, TypeError, OSError) as error:
         said = str(error)
         assert "`" in said
-        assert len(said) < 1500
+        assert len(said) < MOST_CHARACTERS
     assert time.monotonic() - start < MOST_SECONDS
     return said
 
@@ -91,21 +96,29 @@ def keywords_of(metric):
     return [*dict.fromkeys([*(column.name for column in metric.columns), *own])]
 
 
-FINE = {
-    "predictions": ["A dog ran. It sat."],
-    "references": [["a dog"]],
-    "styles": ["joy"],
-}
+def check_columns(name, count):
+    """Some values for every keyword: for the whole of it, as its last row, and in it; none spoils the next call."""
+    family = family_of(class_of(metric_folder(name))).__name__
+    metric = loaded(name, **({"config_name": "demo"} if family == "StyleMetric" else {}))
+    fine = {column: ROWS[family][column] for column in ROWS[family] if column in keywords_of(metric)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = repr(metric.compute(**fine))
+        for keyword in keywords_of(metric):
+            rows = fine.get(keyword, [None] * len(ROWS[family]["predictions"]))[:-1]
+            for number in random.Random(f"{name}:{keyword}").sample(range(N_VALUES), count):
+                whole, cell, inner = (made_up_values()[number] for _ in range(3))
+                for given in (whole, [*rows, cell], [*rows, [inner]]):
+                    outcome(lambda: metric.compute(**{**fine, keyword: given}))  # noqa: B023
+        assert repr(metric.compute(**fine)) == expected
 
 
-@pytest.mark.parametrize("name", LIGHT)
+@pytest.mark.parametrize("name", METRICS)
 def test_made_up_columns(name):
-    metric = loaded(name)
-    own = {column.name for column in metric.columns}
-    for keyword in keywords_of(metric):
-        draw = random.Random(f"{name}:{keyword}")
-        for number in draw.sample(range(N_VALUES), 6):
-            value = made_up_values()[number]
-            fine = {column: rows for column, rows in FINE.items() if column in own}
-            for given in (value, [value]):
-                outcome(lambda: metric.compute(**{**fine, keyword: given}))  # noqa: B023
+    check_columns(name, 6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", METRICS)
+def test_all_made_up_columns(name):
+    check_columns(name, N_VALUES)
