@@ -20,7 +20,10 @@ class OneImage(Images):
         images = images_of(row)
         if images is not None and len(images) != 1:
             raise ValueError(f"`{place}` must be one image, got a list of {len(images)}")
-        return super().store(row if images is None else images[0], place)
+        image = row if images is None else images[0]
+        if images is not None and images_of(image) is not None:
+            raise ValueError(f"`{place}` must be one image, got a list in a list")
+        return super().store(image, place)
 
 
 class Videos(Column):

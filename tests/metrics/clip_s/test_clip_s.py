@@ -292,6 +292,8 @@ def test_spelled_tokens_are_counted_once(clip_s, load):
 def test_one_image_per_caption(clip_s, row):
     with pytest.raises(ValueError, match=rf"`images\[1\]` must be one image, got a list of {len(row)}"):
         clip_s.compute(predictions=["east"] * 2, images=[grey(1), row])
+    with pytest.raises(ValueError, match=r"`images\[0\]` must be one image, got a list in a list"):
+        clip_s.compute(predictions=["east"], images=[[row]])
     assert clip_s.compute(predictions=["east"], images=[images(1)])["clip_s"] == 2.5
 
 
