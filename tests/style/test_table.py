@@ -24,6 +24,7 @@ from vlgauge.style import StyleTable
         (lambda t: t.top_ngrams("a"), "`style` is 'a', not one of the table's 3 styles; near matches: 'A'"),
         (lambda t: t.top_ngrams("A", variant=""), "`variant` must be one of"),
         (lambda t: t.explain("a", "Q"), "`style` is 'Q'"),
+        (lambda t: t.explain("a", "x" * 1000), f"`style` is '{'x' * 119}..., not one of"),
         (lambda t: t.explain("a", "A", "x"), "`variant` must be one of"),
         (lambda t: t.explain(3, "A"), "`caption` must be a string, got int"),
         (lambda t: t.cng(None, "A"), "`ngram` must be a string, got NoneType"),

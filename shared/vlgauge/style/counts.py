@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.settings import shown
 from vlgauge.style.tokenizers import Tokens, tokenized
 from vlgauge.style.weights import Bools, OrderCounts, rows_among, rows_among_sorted
 from vlgauge.text.ngrams import Ints, vocabulary_and_ngrams
@@ -135,7 +136,7 @@ class StyleCounts:
         near = [folded[match] for match in difflib.get_close_matches(str(style).casefold(), folded, n=3, cutoff=0.6)]
         kind = "near matches" if near else "they are" if len(self.styles) <= 10 else "the first are"
         names = ", ".join(map(repr, near or self.styles[:10]))
-        return f"`{name}` is {style!r}, not one of the table's {len(self.styles)} styles; {kind}: {names}"
+        return f"`{name}` is {shown(style)}, not one of the table's {len(self.styles)} styles; {kind}: {names}"
 
     def ngrams(self, captions: Sequence[Sequence[str]]) -> list[CaptionNgrams]:
         """The distinct n-grams of the orders 1 to 4 in captions given by their tokens."""
