@@ -17,6 +17,8 @@ from vlgauge.cli import main
 
 MOST_SECONDS = 10  # no measure of speed: what hangs is told apart from what ends
 MOST_EXTRA = 500  # MB
+# A warning is one more line, as it is to a user.
+pytestmark = pytest.mark.filterwarnings("always::UserWarning")
 
 STORIES = [{"id": f"s{i}", "predictions": f"A dog ran {i} times. The dog, a brown one, sat."} for i in range(6)]
 STYLED = [{"caption": f"a {word} dog", "style": style} for word in "abcdef" for style in ("joy", "fear")]
