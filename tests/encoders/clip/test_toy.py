@@ -1,7 +1,6 @@
 """The toy CLIP: its file, and what it knows of scenes that it has not seen."""
 
 import json
-import subprocess
 import sys
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 import torch
 from PIL import Image
 
+from vlgauge.cli import main
 from vlgauge.encoders.clip import toy
 from vlgauge.weights.files import WeightsNotFound
 
@@ -154,14 +154,15 @@ def test_its_first_look_at_a_picture_warns_once_per_process(run_python, tmp_path
     assert lines[2:] == [f"{name} [1, 0]" for name in ("clip_s", "pac_s", "clip_s", "groovist", "rovist_vg")]
 
 
-def test_the_command_line_says_it_in_one_line(tmp_path):
+@pytest.mark.filterwarnings("always::UserWarning")
+def test_the_command_line_says_it_in_one_line(tmp_path, monkeypatch, capsys):
     data = tmp_path / "rows.jsonl"
     Image.new("RGB", (64, 64), "red").save(tmp_path / "red.png")
     row = {"predictions": "a red square", "images": str(tmp_path / "red.png")}
     data.write_text(json.dumps(row) + "\n" + json.dumps(row) + "\n")
-    command = [sys.executable, "-m", "vlgauge", "score", "clip_s", str(data), "--profile", "embedded"]
-    finished = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    told = [line for line in finished.stderr.splitlines() if "toy CLIP" in line]
+    monkeypatch.setattr(toy, "_TOLD", set())
+    assert main(["score", "clip_s", str(data), "--profile", "embedded"]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "toy CLIP" in line]
     assert told == [
         "vlgauge score: warning: the toy CLIP of the embedded profile knows the drawn scenes of vlgauge.scenes only: "
         "its scores of other pictures mean nothing"
