@@ -3,10 +3,12 @@
 Sums of products come out in another order on another processor, so a test that asserts their last bit holds on some
 machines only. Here the libraries are told to act as on older processors; threads, hash seed and order of the tests vary
 along. About a dozen runs, each as long as `make test`; what each printed is kept in build/matrix.
+``scripts/run_matrix.py --only 3 tests/encoders`` is one run again, of a part of the tests.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import random
 import subprocess
@@ -55,12 +57,12 @@ def covering_runs(factors: Mapping[str, Sequence[str]], attempts: int = 50) -> l
     return [candidates[index] for index in min(lists, key=len)]
 
 
-def run_tests(run: Mapping[str, str], seed: int, log: Path) -> int:
-    """Exit status of the tests under one combination; what they print goes to the file."""
+def run_tests(run: Mapping[str, str], seed: int, log: Path, paths: Sequence[str] = ()) -> int:
+    """Exit status of the tests, or of those at the paths, under one combination; what they print goes to the file."""
     variables = {name: value for name, value in run.items() if name != "order"}
     variables |= {"MKL_NUM_THREADS": run["OMP_NUM_THREADS"], "PYTHONHASHSEED": str(seed)}
     order = [f"--random-order-seed={seed}"] if run["order"] == "random" else []
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", *order]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", *order, *paths]
     with log.open("w", encoding="utf-8") as output:
         finished = subprocess.run(
             command, cwd=ROOT, env={**os.environ, **variables}, stdout=output, stderr=subprocess.STDOUT, check=False
@@ -68,20 +70,26 @@ def run_tests(run: Mapping[str, str], seed: int, log: Path) -> int:
     return finished.returncode
 
 
-def main() -> int:
-    """Run all combinations; 1 if one of them failed."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run all combinations, or the chosen one; 1 if one of them failed."""
     import torch
 
     level = torch.backends.cpu.get_cpu_capability()
-    runs = covering_runs(factors_of(level))
+    runs = dict(enumerate(covering_runs(factors_of(level)), 1))
+    parser = argparse.ArgumentParser(description="Run the tests as on other processors.")
+    parser.add_argument("--only", type=int, choices=runs, metavar="NUMBER", help=f"of the run, 1 to {len(runs)}")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="tests to run in the place of all")
+    options = parser.parse_args(arguments)
+    if options.only:
+        runs = {options.only: runs[options.only]}
     folder = ROOT / "build" / "matrix"
     folder.mkdir(parents=True, exist_ok=True)
     print(f"{len(runs)} runs on a processor of level {level}", flush=True)
     failed = 0
-    for number, run in enumerate(runs, 1):
+    for number, run in runs.items():
         log = folder / f"run-{number}.log"
         start = time.perf_counter()
-        status = run_tests(run, number, log)
+        status = run_tests(run, number, log, options.paths)
         last = log.read_text("utf-8", "replace").strip().rpartition("\n")[2]
         settings = " ".join(f"{name}={value}" for name, value in run.items())
         print(

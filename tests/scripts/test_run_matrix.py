@@ -52,14 +52,33 @@ def test_variables_reach_the_tests(matrix, monkeypatch, tmp_path):
 
 
 def test_a_failed_run_is_told(matrix, monkeypatch, capsys, tmp_path):
-    def run_tests(run, seed, log):
+    def run_tests(run, seed, log, paths):
         log.write_text("1 failed, 3 passed in 1 s\n" if seed == 2 else "4 passed in 1 s\n")
         return int(seed == 2)
 
     monkeypatch.setattr(matrix, "ROOT", tmp_path)
     monkeypatch.setattr(matrix, "run_tests", run_tests)
-    assert matrix.main() == 1
+    assert matrix.main([]) == 1
     printed = capsys.readouterr().out
     assert printed.count("4 passed") == len(printed.splitlines()) - 3
     assert "1 failed, 3 passed" in printed
     assert printed.endswith("runs failed\n")
+
+
+def test_one_run_of_some_tests(matrix, monkeypatch, capsys, tmp_path):
+    asked = []
+
+    def run_tests(run, seed, log, paths):
+        asked.append((run, seed, paths))
+        log.write_text("2 passed in 1 s\n")
+        return 0
+
+    monkeypatch.setattr(matrix, "ROOT", tmp_path)
+    monkeypatch.setattr(matrix, "factors_of", lambda level: {"a": ("1", "2"), "b": ("1", "2")})
+    monkeypatch.setattr(matrix, "run_tests", run_tests)
+    assert matrix.main(["--only", "3", "tests/text", "tests/media"]) == 0
+    third = matrix.covering_runs({"a": ("1", "2"), "b": ("1", "2")})[2]
+    assert asked == [(third, 3, ["tests/text", "tests/media"])]
+    with pytest.raises(SystemExit):
+        matrix.main(["--only", "5"])
+    assert "argument --only: invalid choice: 5" in capsys.readouterr().err
