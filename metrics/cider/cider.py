@@ -57,7 +57,7 @@ Examples:
 _DIGESTS = 2**256
 
 
-def sum_of_digests(references: list[list[list[str]]]) -> int:
+def sum_of_digests(references: Sequence[Sequence[Sequence[str]]]) -> int:
     """Sum of the SHA-256 of the tokens of the references of each example, which has no order, modulo 2^256."""
     digests = (hashlib.sha256(json.dumps(own).encode()).digest() for own in references)
     return sum(int.from_bytes(digest) for digest in digests) % _DIGESTS

@@ -68,7 +68,7 @@ class Meteor(base.CaptionMetric):
         details: list[dict[str, Any]] = []
         with base.progress_bar(len(rows), "Scoring captions", self.progress) as advance:
             for candidate, captions in zip(candidates, theirs, strict=True):
-                parts = [meteor.meteor_score(reference, candidate) for reference in captions]
+                parts = meteor.meteor_scores(captions, candidate)
                 scores.append(max(parts))
                 details.append({"tokens": candidate, "references": captions, "per_reference": parts})
                 advance(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
 from vlgauge.text.coco_tokens import checked_tokenizer, coco_tokens, tokenizer_setting
 
-Tokens = list[str]
+Tokens = Sequence[str]
 
 
 class CaptionMetric(Metric):
@@ -41,17 +42,16 @@ class CaptionMetric(Metric):
             Tokens of the candidates, tokens of their references, and the rows of these examples. The others have no
             score.
         """
-        split = checked_tokenizer(self.tokenizer or coco_tokens)
-        known: dict[str, Tokens] = {}
-
-        def tokens(caption: str) -> Tokens:
-            if caption not in known:
-                known[caption] = list(split(caption))
-            return known[caption]
-
+        split = coco_tokens if self.tokenizer is None else checked_tokenizer(self.tokenizer)
         rows = [row for row, captions in enumerate(references) if captions]
-        candidates = [tokens(predictions[row]) for row in rows]
-        return candidates, [[tokens(caption) for caption in references[row]] for row in rows], rows
+        candidates = [predictions[row] for row in rows]
+        theirs = [references[row] for row in rows]
+        tokens = {caption: split(caption) for caption in dict.fromkeys(chain(candidates, chain.from_iterable(theirs)))}
+        return (
+            [tokens[caption] for caption in candidates],
+            [[tokens[caption] for caption in captions] for captions in theirs],
+            rows,
+        )
 
     def scored(
         self,

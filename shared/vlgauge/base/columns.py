@@ -10,6 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import datasets
@@ -17,6 +18,17 @@ import pyarrow as pa
 
 from vlgauge.media.images import image_cell, images_of, is_single_image
 from vlgauge.settings import listed, plain_text, valid_unicode
+
+
+def are_proper_texts(texts: Sequence[Any]) -> bool:
+    """Whether all are plain strings that UTF-8 can hold, by one look at all of them; who is not, it does not say."""
+    if not set(map(type, texts)) <= {str}:
+        return False
+    try:
+        "".join(texts).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -39,12 +51,21 @@ class Column(ABC):
     def store(self, row: Any, place: str) -> Any:
         """The row as the host stores it; ValueError naming ``place`` if it is not what the column holds."""
 
+    def store_all(self, rows: Sequence[Any]) -> list[Any]:
+        """The rows as the host stores them; a column may look at all of them at once."""
+        return [self.store(row, f"{self.name}[{i}]") for i, row in enumerate(rows)]
+
     def check_together(self, stored: Sequence[Any]) -> None:  # noqa: B027  # most columns have nothing to refuse
         """Refuse rows that are right one by one but not side by side."""
 
     def restore(self, column: pa.ChunkedArray) -> Sequence[Any]:
         """Rows as `_compute` sees them, from the stored column."""
         return column.to_pylist()
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether its rows have a size that counts."""
+        return type(self).size is not Column.size
 
     def size(self, stored: Any) -> int:
         """Bytes of a stored row that count against the limit of one write; 0 where they can be neglected."""
@@ -105,6 +126,12 @@ class Captions(Column):
         texts = (plain_text(text, f"{place}[{i}]", "a caption (str)") for i, text in enumerate(captions))
         return [valid_unicode(text, f"{place}[{i}]") for i, text in enumerate(texts)]
 
+    def store_all(self, rows: Sequence[Any]) -> list[Any]:
+        """The rows as they are where all are lists of proper strings, as most are; else one by one."""
+        if set(map(type, rows)) == {list} and are_proper_texts(list(chain.from_iterable(rows))):
+            return [list(row) for row in rows]
+        return super().store_all(rows)
+
 
 class References(Captions):
     """One reference, or a list of them; may be empty."""
@@ -126,6 +153,10 @@ class Text(Column):
         if row is None and self.optional:
             return None
         return valid_unicode(plain_text(row, place, "a string"), place)
+
+    def store_all(self, rows: Sequence[Any]) -> list[Any]:
+        """The strings as they are where all are proper ones, as most are; else one by one."""
+        return list(rows) if are_proper_texts(rows) else super().store_all(rows)
 
 
 class Images(Column):

@@ -100,18 +100,25 @@ class HostedMetric(evaluate.Metric):
     def _host_add(self, stored: Mapping[str, list[Any]]) -> None:
         """Write checked rows; whatever fails here discards the rows of the round."""
         try:
-            super().add_batch(**stored)
+            self._write(stored)
             self._n_rows += len(next(iter(stored.values())))
         except BaseException as error:
             self._discard_rows()
             error.add_note("The rows that were added before in this round have been discarded.")
             raise
 
+    def _write(self, stored: Mapping[str, list[Any]]) -> None:
+        """What the host's `add_batch` does, but for encoding each row again: the columns have done it."""
+        if self.writer is None:
+            self.selected_feature_format = self.info.features
+            self._init_writer()
+        self.writer.write_batch(dict(stored))
+
     def _host_compute(self, options: Mapping[str, Any]) -> dict[str, Any] | None:
         """Score the rows of the round; the caller ends it."""
         if self.num_process > 1 and self.writer is None:
             # A process without rows takes part all the same, or the others would wait for it in vain.
-            super().add_batch(**{column.name: [] for column in self.columns})
+            self._write({column.name: [] for column in self.columns})
         record: dict[str, Any] | None = super().compute(**options)
         return record
 

@@ -348,15 +348,16 @@ class Metric(HostedMetric, ABC):
         stored = {}
         for column in self.columns:
             values = rows.get(column.name, [None] * count)
-            stored[column.name] = [column.store(row, f"{column.name}[{i}]") for i, row in enumerate(values)]
+            stored[column.name] = column.store_all(values)
             column.check_together(stored[column.name])
         return stored
 
     def _chunks(self, stored: Mapping[str, list[Any]]) -> Iterator[dict[str, list[Any]]]:
         """Rows in pieces whose bytes one Arrow array can hold; no piece for no rows."""
         count, start, size = len(next(iter(stored.values()))), 0, 0
-        for i in range(count):
-            row_size = sum(column.size(stored[column.name][i]) for column in self.columns)
+        heavy = [column for column in self.columns if column.is_heavy]
+        for i in range(count if heavy else 0):
+            row_size = sum(column.size(stored[column.name][i]) for column in heavy)
             if i > start and size + row_size > MAX_BYTES_PER_WRITE:
                 yield {name: rows[start:i] for name, rows in stored.items()}
                 start, size = i, 0

@@ -23,7 +23,7 @@ from vlgauge.settings import whole_number
 from vlgauge.text.coco_tokens import coco_tokens
 from vlgauge.text.porter import porter_stem
 
-__all__ = ["meteor_distances", "meteor_matrices", "meteor_score", "synonyms"]
+__all__ = ["meteor_distances", "meteor_matrices", "meteor_score", "meteor_scores", "synonyms"]
 
 Floats = npt.NDArray[np.float64]
 Tokens: TypeAlias = tuple[str, ...]
@@ -56,10 +56,24 @@ def meteor_score(reference_tokens: Iterable[str], hypothesis_tokens: Iterable[st
     Raises:
         TypeError: If a string is given in place of tokens.
     """
-    reference = _prepared(_lower(reference_tokens, "`reference_tokens`"))
+    return meteor_scores([reference_tokens], hypothesis_tokens)[0]
+
+
+def meteor_scores(references: Iterable[Iterable[str]], hypothesis_tokens: Iterable[str]) -> list[float]:
+    """METEOR of a hypothesis against each of several references, see `meteor_score`.
+
+    Args:
+        references: Tokens of each reference.
+        hypothesis_tokens: Tokens of the hypothesis.
+    """
     hypothesis = _prepared(_lower(hypothesis_tokens, "`hypothesis_tokens`"))
-    counts, _ = _counts_both_ways(reference, hypothesis)
-    return _score(*counts, len(reference.tokens), len(hypothesis.tokens))
+    scores = []
+    for tokens in references:
+        reference = _prepared(_lower(tokens, "`reference_tokens`"))
+        equal = reference.positions.keys() & hypothesis.positions.keys()
+        counts = _counts(reference, hypothesis, equal)
+        scores.append(_score(*counts, len(reference.tokens), len(hypothesis.tokens)))
+    return scores
 
 
 def meteor_distances(texts: Sequence[str], *, tokenizer: Tokenizer = coco_tokens) -> Floats:
@@ -175,6 +189,8 @@ _prepared_and_kept = lru_cache(maxsize=_CACHED_CAPTIONS)(_prepare)
 
 def _keys(tokens: Tokens) -> list[Key]:
     """The tokens, with a number where an equal one follows."""
+    if len(set(tokens)) == len(tokens):
+        return list(tokens)
     keys: list[Key] = []
     seen: dict[str, int] = {}
     for token in reversed(tokens):
@@ -191,7 +207,7 @@ def _other_synonyms(stem: str) -> frozenset[str]:
 def _lower(tokens: Iterable[str], name: str) -> Tokens:
     if isinstance(tokens, str):
         raise TypeError(f"{name} must be a list of tokens, got the string {tokens!r}")
-    return tuple(token.lower() for token in tokens)
+    return tuple(map(str.lower, tokens))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -209,15 +225,16 @@ def _score(matches: int, chunks: int, reference_length: int, hypothesis_length: 
 def _counts_both_ways(a: _Caption, b: _Caption) -> tuple[Counts, Counts]:
     """Matches and chunks with a as reference, and with b as reference."""
     equal = a.positions.keys() & b.positions.keys()
-    # Without further matches both ways are the same, and every neighbour kept saves one chunk.
-    counts = len(equal), len(equal) - len(a.neighbours & b.neighbours)
-    more_stems = len(equal) < len(a.stem_keys & b.stem_keys)
-    a_as_reference = more_stems or not a.stem_set.isdisjoint(b.synonyms)
-    b_as_reference = more_stems or not b.stem_set.isdisjoint(a.synonyms)
-    return (
-        _counts_of_stages(a, b, equal) if a_as_reference else counts,
-        _counts_of_stages(b, a, equal) if b_as_reference else counts,
-    )
+    return _counts(a, b, equal), _counts(b, a, equal)
+
+
+def _counts(reference: _Caption, hypothesis: _Caption, equal: Set[Key]) -> Counts:
+    """Matches and chunks of one way."""
+    more_stems = len(equal) < len(reference.stem_keys & hypothesis.stem_keys)
+    if more_stems or not reference.stem_set.isdisjoint(hypothesis.synonyms):
+        return _counts_of_stages(reference, hypothesis, equal)
+    # Without further matches every neighbour kept saves one chunk.
+    return len(equal), len(equal) - len(reference.neighbours & hypothesis.neighbours)
 
 
 def _counts_of_stages(reference: _Caption, hypothesis: _Caption, equal: Set[Key]) -> Counts:

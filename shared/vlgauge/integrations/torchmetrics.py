@@ -60,7 +60,7 @@ class VlgaugeMetric(torchmetrics.Metric):
             if isinstance(column, Images) and column.name in given:
                 # Undecoded cells travel between processes, and hold no memory of a GPU.
                 cells = given[column.name]
-                given[column.name] = [column.store(row, f"{column.name}[{i}]") for i, row in enumerate(cells)]
+                given[column.name] = column.store_all(cells)
         self.rows += [dict(zip(given, row, strict=True)) for row in zip(*given.values(), strict=True)]
 
     def compute(self) -> dict[str, float]:

@@ -105,8 +105,12 @@ def checked_tokenizer(tokenizer: Tokenizer) -> Callable[[str], tuple[str, ...]]:
 
     def tokens(caption: str) -> tuple[str, ...]:
         found = tokenizer(caption)
-        # A generator would be empty after the look at what it gives.
-        if not isinstance(found, list | tuple) or not all(isinstance(token, str) for token in found):
+        try:
+            # A generator would be empty after the look at what it gives; joining is the fastest look.
+            right = isinstance(found, list | tuple) and "".join(found) is not None
+        except TypeError:
+            right = False
+        if not right:
             raise ValueError(f"`tokenizer` must return a list of str, got {shown(found)} for {shown(caption)}")
         return tuple(found)
 
