@@ -1,9 +1,11 @@
 """`vlgauge compare`: files in, tables out."""
 
 import json
+import re
 import shutil
 
 import pytest
+from demo_page import Elements
 
 from vlgauge.cli import main
 from vlgauge.cli.compare import system_names
@@ -213,6 +215,15 @@ def test_names_of_files_that_are_called_the_same():
             "the scores of trm and their signature, 'plain.csv' has those of: rovist_nr",
         ),
         (["rovist_nr", "plain.csv", "same.csv", "--profile", "paper"], "--profile must be left out where every FILE"),
+        (
+            ["rovist_nr", "plain.jsonl", "same.jsonl", "--report", "x.html"],
+            "--report must come with --rows-that-differ N",
+        ),
+        (["rovist_nr", "plain.jsonl", "same.jsonl", "--report", "x.txt"], "--report must end in .html, got 'x.txt'"),
+        (
+            ["rovist_nr", "plain.jsonl", "same.csv", "--report", "x.html", "--rows-that-differ", "1"],
+            "--report must come with files of predictions, which it explains, 'same.csv' holds scores",
+        ),
         (["rovist_nr", "plain.csv", "same.csv", "--set", "n=3"], "--set must be left out where every FILE"),
         (["rovist_nr", "plain.csv", "same.jsonl", "--set", "n=3"], "plain and same differ in n 4 and 3"),
     ],
@@ -227,6 +238,46 @@ def test_what_is_refused(files, capsys, words, message):
         assert main(["score", "rovist_nr", f"{name}.jsonl", "--output", f"{name}.csv"]) == 0
     capsys.readouterr()
     assert message in refused(capsys, *words)
+
+
+def cards(page):
+    """Tone and headline of each card of a page, in its order."""
+    return re.findall(r'<article class="card (\w+)"><h3>(.*?)</h3>', page)
+
+
+def test_the_report_explains_the_rows_for_both_systems(files, capsys):
+    words = ["rovist_nr", "plain.jsonl", "same.jsonl", "--rows-that-differ", "2", "--report", "why.html"]
+    record = compared(capsys, *words, "--names", "<b>p</b>,same")
+    (pair,) = record["metrics"][0]["pairs"]
+    page = (files / "why.html").read_text("utf-8")
+    elements = Elements(page)
+    assert elements.unclosed == []
+    assert "<b>p</b>" not in page
+    assert "<script" not in page
+    assert cards(page) == [("good", "&lt;b&gt;p&lt;/b&gt;"), ("bad", "same")] * 2
+    # The largest difference first, with the text of either system; the second file has another order.
+    for row, part in zip(pair["rows_that_differ"], page.split('<div class="apart">')[1:], strict=True):
+        text = Elements(part).text
+        assert f"{row['<b>p</b>'] - row['same']:+.2f}" in text
+        for stories in STORIES.values():
+            assert stories[row["id"] if isinstance(row["id"], int) else int(row["id"])].split()[1] in text
+    assert page.index("<table>") < page.index('class="apart"')
+
+
+def test_the_report_knows_that_less_is_better_and_says_that_all_tie(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    row = {"id": 0, "references": ["a dog ran", "the dog is running", "dog runs"]}
+    said = {"far": ["blue", "no tree", "hats"], "near": ["a dog ran", "the dog runs", "dog"]}
+    for name, own in said.items():
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row | {"predictions": own}) + "\n", encoding="utf-8")
+    for other, expected in (("near", [("bad", "far"), ("good", "near")]), ("far", [])):
+        shutil.copy(f"{other}.jsonl", "other.jsonl")
+        words = ["trm", "far.jsonl", "other.jsonl", "--rows-that-differ", "1", "--report", "why.html"]
+        assert main(["compare", *words, "--names", f"far,{'near' if expected else 'same'}"]) == 0
+        page = (tmp_path / "why.html").read_text("utf-8")
+        assert cards(page) == expected
+        assert ("They tie in every row." in page) == (not expected)
+    capsys.readouterr()
 
 
 def test_references_that_differ_are_refused(tmp_path, monkeypatch, capsys):

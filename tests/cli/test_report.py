@@ -6,7 +6,7 @@ import pytest
 from demo_page import Elements
 from folders import EXAMPLES
 
-from vlgauge.cli import main, score
+from vlgauge.cli import main, outputs
 
 STORIES = str(EXAMPLES / "stories.jsonl")
 CAPTIONS = [
@@ -72,6 +72,6 @@ def test_other_targets_are_refused_before_the_work(tmp_path, monkeypatch, capsys
 
 
 def test_without_jinja_no_report(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(score, "extra_is_present", lambda extra: extra != "explain")
+    monkeypatch.setattr(outputs, "extra_is_present", lambda extra: extra != "explain")
     assert main(["score", "rovist_nr", STORIES, "--report", str(tmp_path / "why.html")]) == 2
     assert "--report needs Jinja2; run: pip install" in capsys.readouterr().err

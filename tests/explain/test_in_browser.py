@@ -4,7 +4,7 @@ import pytest
 from browser import browser, check_layout, opened
 from explained import CASES, HOSTILE, poisoned, scored
 
-from vlgauge.explain import explain
+from vlgauge.explain import Differing, Row, differences, explain
 
 pytestmark = pytest.mark.browser
 
@@ -23,6 +23,12 @@ def pages(tmp_path_factory):
         details = {f"{name}_details": poisoned(result[f"{name}_details"], HOSTILE["long"])}
         kept["id"] = [HOSTILE["long"]] * len(columns["predictions"])
         (folder / f"{name}-long.html").write_text(explain(name, kept, result | details).html(), encoding="utf-8")
+    columns, result = scored("bleu")
+    one = explain("bleu", columns | {"id": [HOSTILE["long"]] * len(columns["predictions"])}, result)
+    rows = [Row(HOSTILE["long"], (0, 1), 0.5)]
+    pair = Differing(HOSTILE["long"], (HOSTILE["long"], "b"), (one, one), rows)
+    table = f"<table><tr><th>{HOSTILE['long']}</th></tr></table>"
+    (folder / "differing-long.html").write_text(differences("two", [table], [pair]), encoding="utf-8")
     return sorted(folder.iterdir())
 
 

@@ -6,10 +6,11 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from vlgauge.cli.outputs import check_target, write_json
+from vlgauge.cli.outputs import check_report, check_target, write_json
 from vlgauge.cli.scoring import (
     COLUMNS,
     Settings,
@@ -70,6 +71,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rows-that-differ", type=int, default=0, metavar="N", help="also show the N largest differences"
     )
+    words = "write a page that explains these rows for both systems, side by side (.html)"
+    parser.add_argument("--report", metavar="FILE", help=words)
     parser.add_argument("--format", choices=("json", *FORMS), default="text", help="of what is printed (default: text)")
     parser.add_argument("--output", metavar="FILE", help="write the whole comparison as JSON to this file")
     parser.set_defaults(run=run)
@@ -78,12 +81,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read or compute the scores of every system, compare, print."""
     check_target(options.output, options.files)
+    check_report(options.report, options.files)
+    if options.report and options.rows_that_differ < 1:
+        raise ValueError("--report must come with --rows-that-differ N, the rows that it explains, which was left out")
     if options.groups_file and not options.groups:
         raise ValueError("--groups-file must come with --groups COLUMN, which was left out")
     settings = settings_by_metric(options.set, metric_list(options.metric))
     names = system_names(options.files, options.names)
     files = {name: _read(path, list(settings), options) for name, path in zip(names, options.files, strict=True)}
-    scored, texts = _scored(files, settings, options)
+    if options.report and (given := [file.path for file in files.values() if file.run is not None]):
+        raise ValueError(f"--report must come with files of predictions, which it explains, {given[0]!r} holds scores")
+    scored, columns = _scored(files, settings, options)
     comparison = compare(
         scored,
         list(settings),
@@ -96,7 +104,10 @@ def run(options: argparse.Namespace) -> int:
     record = as_record(comparison, options.rows_that_differ)
     if options.output:
         write_json(options.output, record)
-    print(to_json(record) if options.format == "json" else _shown(comparison, options, texts))
+    if options.report:
+        write_differences = import_module("vlgauge.cli.report").write_differences
+        write_differences(options.report, comparison, scored, columns, options.rows_that_differ)
+    print(to_json(record) if options.format == "json" else _shown(comparison, options, _texts(files, columns)))
     return 0
 
 
@@ -129,8 +140,8 @@ def _read(path: str, metrics: Sequence[str], options: argparse.Namespace) -> _Fi
 
 def _scored(
     files: Mapping[str, _File], settings: Mapping[str, Settings], options: argparse.Namespace
-) -> tuple[dict[str, Run], dict[str, dict[str, str]]]:
-    """The scores of every system, and the texts of those that were scored here, by the keys of their rows."""
+) -> tuple[dict[str, Run], Mapping[str, Mapping[str, Any]]]:
+    """The scores of every system, and the columns of those that were scored here."""
     runs: dict[str, Run] = {name: file.run for name, file in files.items() if file.run is not None}
     unscored = {name: file for name, file in files.items() if file.run is None}
     if not unscored:
@@ -143,14 +154,20 @@ def _scored(
     sizes = {name: set_sizes(own) for name, own in columns.items()}
     if _test_unequal_sets(metrics, settings, sizes, unscored):
         metrics = load_metrics(settings, config=options.config, profile=options.profile, quiet=options.no_progress)
-    texts = {}
     for name, file in unscored.items():
         run: dict[str, Any] = {"ids": file.ids} | ({"sizes": sizes[name]} if sizes[name] else {})
-        for result in compute_all(metrics, columns[name]).values():
+        for result in compute_all(metrics, columns[name], details=options.report is not None).values():
             run |= result
         runs[name] = run
-        texts[name] = dict(zip(row_keys(file.ids), map(shortened, columns[name]["predictions"] or []), strict=True))
-    return {name: runs[name] for name in files}, texts
+    return {name: runs[name] for name in files}, columns
+
+
+def _texts(files: Mapping[str, _File], columns: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+    """What the systems that were scored here said, by the keys of their rows."""
+    return {
+        name: dict(zip(row_keys(files[name].ids), map(shortened, own["predictions"] or []), strict=True))
+        for name, own in columns.items()
+    }
 
 
 def _refuse_scoring_options(options: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vlgauge.catalog import extra_is_present
 from vlgauge.files import STDIN
 from vlgauge.leaderboard.run_files import RESULT_ENDINGS, TABLES, WITH_SIDECAR, run_files
 from vlgauge.results import SIDECAR, printable, to_json
@@ -56,6 +57,20 @@ def check_result_target(target: str | None, source: str, *, details: bool = Fals
     if details and ending in TABLES:
         raise ValueError(f"--output must end in .json next to --details, which fit no table, got {target!r}")
     check_target(target, [source], endings=RESULT_ENDINGS, beside=SIDECAR if ending in WITH_SIDECAR else "")
+
+
+def check_report(target: str | None, sources: Sequence[str]) -> None:
+    """Refuse a report that cannot be written, before the work is done.
+
+    Raises:
+        ImportError: If what makes pages is not installed.
+        ValueError: As `check_target`.
+    """
+    if target is None:
+        return
+    check_target(target, sources, "--report", (".html",))
+    if not extra_is_present("explain"):
+        raise ImportError('--report needs Jinja2; run: pip install "vlgauge[explain]"')
 
 
 def write_output(target: str | Path, content: str | bytes, option: str = "--output") -> None:

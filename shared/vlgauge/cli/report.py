@@ -1,4 +1,4 @@
-"""The page of `--report`: why the scores of a file are what they are."""
+"""The pages of `--report`: why the scores of a file are what they are, and where systems differ."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vlgauge.cli.outputs import write_output
-from vlgauge.explain import explain, report
+from vlgauge.explain import Differing, Row, differences, explain, report
+from vlgauge.leaderboard import Comparison, rows_that_differ
+from vlgauge.leaderboard.runs import Run, row_keys
+from vlgauge.leaderboard.table import pairs_table, render, systems_table, title
 
 
 def write_report(
@@ -25,3 +28,39 @@ def write_report(
     """
     explained = [explain(name, {**columns, "id": ids}, result) for name, result in results.items()]
     write_output(target, report(explained), "--report")
+
+
+def write_differences(
+    target: str,
+    comparison: Comparison,
+    runs: Mapping[str, Run],
+    columns: Mapping[str, Mapping[str, Sequence[Any] | None]],
+    limit: int,
+) -> None:
+    """Explain the rows in which systems differ most, side by side.
+
+    Args:
+        target: File to write.
+        comparison: All systems and metrics.
+        runs: By name of the system its scores, with details.
+        columns: The columns that were scored, likewise.
+        limit: Most rows per pair and metric.
+    """
+    places = {name: {key: row for row, key in enumerate(row_keys(run["ids"]))} for name, run in runs.items()}
+    pairs = []
+    for compared in comparison.metrics:
+        explained = {
+            name: explain(compared.metric, {**columns[name], "id": run["ids"]}, run) for name, run in runs.items()
+        }
+        for pair in compared.pairs:
+            first, second = pair.first, pair.second
+            rows = []
+            for row in rows_that_differ(compared, pair, limit):
+                key = comparison.ids[row]
+                difference = compared.scores[first][row] - compared.scores[second][row]
+                rows.append(Row(key, (places[first][key], places[second][key]), difference))
+            headline = f"{first} and {second} by {title(compared)}"
+            pairs.append(Differing(headline, (first, second), (explained[first], explained[second]), rows))
+    tables = [render(table, "html") for table in (systems_table(comparison), pairs_table(comparison))]
+    headline = f"{len(runs)} systems on {len(comparison.ids)} rows, and where they differ most"
+    write_output(target, differences(headline, tables, pairs), "--report")

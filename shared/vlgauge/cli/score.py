@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.catalog import extra_is_present, metric_facts
+from vlgauge.catalog import metric_facts
 from vlgauge.cli.inputs import add_row_options, is_source
-from vlgauge.cli.outputs import RESULT_ENDINGS, check_result_target, check_target, write_result
+from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_result
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
 from vlgauge.cli.scoring import (
     COLUMNS,
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError("--details must go without --format table, which has no place for them, or with --output FILE")
     settings = settings_by_metric(options.set, metric_list(names))  # wrong names are told before the file is read
     check_result_target(options.output, file, details=options.details)
-    check_report(options.report, file)
+    check_report(options.report, [file])
     data_sets = import_module("vlgauge.cli.data_sets") if is_source(file) else None
     source = None
     if data_sets is not None:
@@ -149,20 +149,6 @@ def table_columns(
         raise ValueError(f"--skip must be less than the number of rows, {len(rows)}, got {options.skip}")
     titles = {column: getattr(options, column) for column in COLUMNS}
     return ids[options.skip : stop], located(read_columns(chosen, metrics, titles), file)
-
-
-def check_report(target: str | None, source: str) -> None:
-    """Refuse a report that cannot be written, before the work is done.
-
-    Raises:
-        ImportError: If what makes pages is not installed.
-        ValueError: As `check_target`.
-    """
-    if target is None:
-        return
-    check_target(target, [source], "--report", (".html",))
-    if not extra_is_present("explain"):
-        raise ImportError('--report needs Jinja2; run: pip install "vlgauge[explain]"')
 
 
 def without_details(name: str, result: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from .bleu import Bleu
 from .cider import Cider
 from .clip_s import ClipS
 from .d_hm import DHm
+from .differing import Differing, Row, differences
 from .explanation import Columns, Explanation, report
 from .frechet_bert import FrechetBert
 from .groovist import Groovist
@@ -63,4 +64,4 @@ def explain(name: str, columns: Columns, result: Mapping[str, Any]) -> Explanati
     return EXPLANATIONS[one_of("name", name, tuple(EXPLANATIONS))](columns, result)
 
 
-__all__ = ["EXPLANATIONS", "Explanation", "explain", "report"]
+__all__ = ["EXPLANATIONS", "Differing", "Explanation", "Row", "differences", "explain", "report"]

@@ -1,0 +1,74 @@
+"""Rows in which two systems differ, what explains the score of either side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+import vlgauge
+
+from .explanation import Explanation
+from .pages import fragment
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row that two systems have.
+
+    Attributes:
+        key: Its id.
+        rows: Its number among the rows of each system, from 0.
+        difference: What the first system has more than the second.
+    """
+
+    key: str
+    rows: tuple[int, int]
+    difference: float
+
+
+@dataclass(frozen=True)
+class Differing:
+    """Two systems by one metric.
+
+    Attributes:
+        title: Headline.
+        names: Of the systems.
+        explanations: Of each of them, by the same metric.
+        rows: Those that are shown.
+    """
+
+    title: str
+    names: tuple[str, str]
+    explanations: tuple[Explanation, Explanation]
+    rows: Sequence[Row]
+
+    def section(self) -> Markup:
+        """The part of a page that is about them."""
+        metric = self.explanations[0]
+        shown = [{"key": row.key, "difference": row.difference, "sides": self._sides(row)} for row in self.rows]
+        return fragment("differing", title=self.title, metric=metric, rows=shown)
+
+    def _sides(self, row: Row) -> list[Markup]:
+        first_is_better = (row.difference > 0) == self.explanations[0].facts.higher_is_better
+        tones = ("good", "bad") if first_is_better else ("bad", "good")
+        return [
+            one.example(number, tone=tone, title=name)
+            for one, number, tone, name in zip(self.explanations, row.rows, tones, self.names, strict=True)
+        ]
+
+
+def differences(title: str, tables: Sequence[str], pairs: Sequence[Differing]) -> str:
+    """A page about systems: tables, then the rows in which each two of them differ most.
+
+    Args:
+        title: Headline.
+        tables: Their HTML, in which every text is escaped.
+        pairs: What is explained.
+    """
+    table = Markup("").join(Markup('<div class="scroll plain">{}</div>').format(Markup(one)) for one in tables)
+    names = list(dict.fromkeys(pair.explanations[0].name for pair in pairs))
+    sections = [pair.section() for pair in pairs]
+    page = fragment("page", sections=sections, names=names, title=title, table=table, version=vlgauge.__version__)
+    return f"{page}\n"
