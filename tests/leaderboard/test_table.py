@@ -19,7 +19,8 @@ def test_every_form_escapes_what_it_obeys():
     latex = render(TABLE, "latex").splitlines()
     assert latex[:4] == ["% over", r"\begin{tabular}{lr}", r"\hline", r"name & x $\uparrow$ \\"]
     assert latex[5] == (
-        r"a|b *c* \_d\_ <e> \textbackslash{}x1b[2J \& [f](javascript:g) \{h\}\%\$\#\textasciitilde{}\textasciicircum{}"
+        r"a\textbar{}b *c* \_d\_ \textless{}e\textgreater{} \textbackslash{}x1b[2J \& "
+        r"[f](javascript:g) \{h\}\%\$\#\textasciitilde{}\textasciicircum{}"
         r"\textbackslash{} next & \textbf{$-$1 [2, 3]} \\"
     )
     html = render(TABLE, "html")

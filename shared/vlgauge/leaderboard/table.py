@@ -252,6 +252,8 @@ def _latex(table: Table) -> str:
 _LATEX = {
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
     **{"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"},
+    # In the oldest font encoding, which is the default, these are other signs.
+    **{"<": "\\textless{}", ">": "\\textgreater{}", "|": "\\textbar{}"},
     **{ARROWS[True]: "$\\uparrow$", ARROWS[False]: "$\\downarrow$"},
 }
 
