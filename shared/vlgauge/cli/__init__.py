@@ -39,6 +39,7 @@ COMMANDS = {
     "grounding": ("grounding", "experiments of GROOViST on stories with images"),
     "d-hm": ("distance", "distance of a model's stories from human ones"),
     "protocol": ("protocol", "judge a metric on a published data set"),
+    "verify": ("verify", "recompute published numbers, and list every table and figure"),
     "prefetch": ("prefetch", "fetch the weights that metrics and encoders need, and check them"),
     "convert": (
         "convert",

@@ -67,6 +67,8 @@ class Row:
         values: By column; those that the paper left out are not there.
         digits: Behind the point.
         apart: Why ours is not to be the same; "" if it is.
+        tolerance: By how much ours is known to differ.
+        because: Of that.
     """
 
     paper: str
@@ -78,7 +80,9 @@ class Row:
     backbone: str | None
     values: Mapping[str, float]
     digits: int
-    apart: str
+    apart: str = ""
+    tolerance: float = 0.0
+    because: str = ""
 
     @property
     def source(self) -> str:
@@ -108,9 +112,9 @@ def rows() -> list[Row]:
         for record in part["rows"]:
             pairs = zip(part["columns"], record["values"], strict=True)
             values = {column: value for column, value in pairs if value is not None}
-            apart = record.get("apart", part.get("apart", ""))
+            more = {name: record[name] for name in ("apart", "tolerance", "because") if name in record}
             own = {name: record[name] for name in ("row", "metric", "backbone")}
-            found.append(Row(**common, **own, values=values, apart=apart))
+            found.append(Row(**common, **own, values=values, **({"apart": part.get("apart", "")} | more)))
     return found
 
 
@@ -167,6 +171,8 @@ def verdict(row: Row, column: str, ours: float, interval: tuple[float, float] = 
         return "same"
     if "draws" in row.rules and row.metric not in REFERENCE_FREE and interval[0] <= published <= interval[1]:
         return "within the interval"
+    if abs(ours - published) <= row.tolerance:
+        return f"within {row.tolerance:g}: {row.because}"
     return f"differs by {ours - published:+.{row.digits + 1}f}"
 
 

@@ -39,7 +39,7 @@ def read_flickr8k_expert(
         references: Number of references per row, the first ones; None for all, 0 for none.
         average: Whether the ratings of a caption are averaged to one row, which is another protocol with other numbers.
         unanimous: Whether only captions count whose ratings are all equal, as one row each, as GROOViST's paper does;
-            3,391 in the published file.
+            3,247 in the published file.
 
     Raises:
         ValueError: If the file has another layout, or both are wanted.

@@ -1,0 +1,206 @@
+"""`vlgauge verify [METRIC...]`: published numbers recomputed here; `--list` tells of every table and figure."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from vlgauge import cli
+from vlgauge.catalog import metric_names
+from vlgauge.cli.inputs import add_limits
+from vlgauge.cli.outputs import check_target, write_json
+from vlgauge.cli.scoring import load_metric, settings_by_metric
+from vlgauge.encoders.clip.architectures import TABLE
+from vlgauge.leaderboard.table import FORMS, Cell, Table, render
+from vlgauge.results import plain, printable, to_json
+from vlgauge.settings import nearest
+from vlgauge.studies.published import PAPERS, Item, Row, items, rows
+from vlgauge.studies.verification import Data, Finding, Tools, Unchecked, metric_of, verified
+
+DIFFERS, LACKS = 1, 3
+# Rows of a table that the list shows.
+SHOWN = 6
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.description = (
+        f"{__doc__} Ends with code 0 if every number that was asked for is met, {DIFFERS} if one is not, {LACKS} if "
+        "none differs but some could not be checked."
+    )
+    parser.add_argument("metrics", metavar="METRIC", nargs="*", help="of these metrics (default: of all)")
+    words = "every table and figure: command, data, values, checked or not and why"
+    parser.add_argument("--list", action="store_true", help=words)
+    parser.add_argument("--data", metavar="FOLDER", nargs="+", default=[], help="published files, at any depth")
+    parser.add_argument("--images", metavar="FOLDER", help="images of the data sets (default: beside their files)")
+    parser.add_argument("--videos", metavar="FOLDER", help="videos of the data sets (default: beside their files)")
+    parser.add_argument("--backbone", choices=list(TABLE), default="ViT-B/32", help="of clip_s and pac_s")
+    words = "a setting, of every metric that has it; METRIC.NAME=VALUE for one of several"
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=words)
+    add_limits(parser)
+    words = "of the intervals, where references are drawn (default: 1000)"
+    parser.add_argument("--resamples", type=int, default=1000, metavar="N", help=words)
+    parser.add_argument("--format", choices=("json", *FORMS), default="text", help="of what is printed (default: text)")
+    parser.add_argument("--output", metavar="FILE", help="write everything as JSON to this file")
+    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """List, or recompute and compare."""
+    check_target(options.output, [])
+    names = [*metric_names(), "length"]
+    for name in options.metrics:
+        if name not in names:
+            raise ValueError(f"METRIC must be the name of a metric, or length, got {name!r}; {nearest(name, names)}")
+    if options.list:
+        return _print_list(options)
+    settings = settings_by_metric(options.set, [name for name in options.metrics or names if name != "length"])
+    progress = False if options.no_progress else None
+
+    def load(name: str, config_name: str | None = None, **more: Any) -> Any:
+        given = {"profile": "paper", "progress": progress} | more | settings.get(name, {})
+        return load_metric(name, config_name, **given)
+
+    data = Data(options.data, options.images, options.videos)
+    tools = Tools(load, options.metrics, options.backbone, options.resamples, progress)
+    results = list(verified(data, tools))
+    found = [one for one in results if isinstance(one, Finding)]
+    lacking = [one for one in results if isinstance(one, Unchecked)]
+    record = record_of(found, lacking)
+    if options.output:
+        write_json(options.output, record)
+    print(to_json(record) if options.format == "json" else shown(found, lacking, options.format))
+    if not all(one.is_met for one in found):
+        return DIFFERS
+    return LACKS if lacking or not found else 0
+
+
+def record_of(found: Sequence[Finding], lacking: Sequence[Unchecked]) -> dict[str, Any]:
+    """Everything as JSON has it."""
+    compared = [
+        {
+            **_place(one.row),
+            "column": one.column,
+            "published": one.row.values[one.column],
+            "ours": one.ours,
+            "low": one.interval[0],
+            "high": one.interval[1],
+            "difference": one.difference,
+            "verdict": one.verdict,
+        }
+        for one in found
+    ]
+    rest = [{"rows": [_place(row) for row in one.rows], "why": one.why, "how": one.how} for one in lacking]
+    return {"compared": plain(compared), "not_checked": rest}
+
+
+def _place(row: Row) -> dict[str, Any]:
+    names = ("paper", "table", "protocol", "rules", "row", "metric", "backbone")
+    return {name: getattr(row, name) for name in names}
+
+
+def shown(found: Sequence[Finding], lacking: Sequence[Unchecked], form: str) -> str:
+    """What was compared, then what was not and how to change that."""
+    rows = [
+        [
+            Cell(one.row.source),
+            Cell(_row_text(one.row)),
+            Cell(one.column),
+            *(Cell(text, right=True) for text in _numbers(one)),
+            Cell(one.verdict.partition(":")[0]),
+        ]
+        for one in found
+    ]
+    notes = dict.fromkeys(one.verdict for one in found if ":" in one.verdict)
+    met = sum(one.is_met and not one.row.apart for one in found)
+    apart = sum(bool(one.row.apart) for one in found)
+    missed = sum(not one.is_met for one in found)
+    rest = sum(one.n_values for one in lacking)
+    summary = f"{met} numbers are met, {missed} are not, {apart} are shown without a verdict, {rest} were not checked"
+    header = ["published in", "row", "number", "published", "ours", "difference", "verdict"]
+    texts = [render(Table(header, rows, notes=list(notes)), form)] if rows else []
+    if lacking and form == "text":
+        lines = [
+            f"not checked: {_sources(one)} ({one.n_values})\n  {printable(one.why)}\n  {printable(one.how)}"
+            for one in lacking
+        ]
+        texts.append("\n".join(lines))
+    elif lacking:
+        cells = [[Cell(text) for text in (_sources(one), str(one.n_values), one.why, one.how)] for one in lacking]
+        texts.append(render(Table(["not checked", "numbers", "why", "how to get it"], cells), form))
+    return "\n\n".join([*texts, summary])
+
+
+def _row_text(row: Row) -> str:
+    rules = ", ".join(f"{name} {value}" for name, value in row.rules.items() if name in ("references", "ratings"))
+    backbone = f", {row.backbone}" if row.backbone else ""
+    return f"{row.row}{backbone} ({row.protocol}{', ' if rules else ''}{rules})"
+
+
+def _numbers(one: Finding) -> list[str]:
+    if one.ours != one.ours:
+        return [one.row.text(one.column), "undefined", ""]
+    digits = one.row.digits + 1
+    return [one.row.text(one.column), f"{one.ours:.{digits}f}", f"{one.difference:+.{digits}f}"]
+
+
+def _sources(one: Unchecked) -> str:
+    """Tables and metrics of rows, each once."""
+    tables: dict[str, list[str]] = {}
+    for row in one.rows:
+        tables.setdefault(row.source, []).append(row.metric or row.row)
+    return "; ".join(f"{source}: {', '.join(dict.fromkeys(names))}" for source, names in tables.items())
+
+
+def _print_list(options: argparse.Namespace) -> int:
+    """Every table and figure, or those of the metrics."""
+    wanted = [one for one in items() if not options.metrics or _is_of(one, options.metrics)]
+    record = {"items": [plain(one) | {"published": _published(one, None)} for one in wanted]}
+    if options.output:
+        write_json(options.output, record)
+    if options.format == "json":
+        print(to_json(record))
+        return 0
+    header = ["paper", "table or figure", "about", "command", "needs", "published", "checked", "why"]
+    cells = [
+        [
+            Cell(text)
+            for text in (
+                *(PAPERS[one.paper], one.item, one.about, _command(one), one.needs or "-"),
+                *("; ".join(_published(one, SHOWN)) or "-", one.checked, one.why),
+            )
+        ]
+        for one in wanted
+    ]
+    print(render(Table(header, cells), options.format))
+    return 0
+
+
+def _is_of(one: Item, metrics: Sequence[str]) -> bool:
+    """Whether a command or a row of an item has one of the metrics."""
+    families = [row.metric for row in rows() if (row.paper, row.table) == (one.paper, one.item) and row.metric]
+    words = {*re.findall(r"\w+", one.command or ""), *map(metric_of, families)}
+    return not words.isdisjoint(metrics)
+
+
+def _command(one: Item) -> str:
+    """The command; one that this version has not is marked."""
+    if one.command is None:
+        return "-"
+    words = re.findall(r"vlgauge ([a-z-]+)", one.command)
+    return one.command + "".join(f" ({word} is to come)" for word in dict.fromkeys(words) if word not in cli.COMMANDS)
+
+
+def _published(one: Item, most: int | None) -> list[str]:
+    """The rows of an item, of our own metrics first."""
+    own = [row for row in rows() if (row.paper, row.table) == (one.paper, one.item)]
+    own.sort(key=lambda row: row.metric is None)
+    texts = [f"{_row_text(row)} {', '.join(_values(row))}" for row in own]
+    return texts if most is None or len(texts) <= most else [*texts[:most], f"and {len(texts) - most} more rows"]
+
+
+def _values(row: Row) -> list[str]:
+    return [f"{column} {row.text(column)}" for column in row.values]

@@ -1,0 +1,24 @@
+"""Published numbers recomputed: ours beside them, or why a number could not be checked and how to change that."""
+
+from collections.abc import Iterator
+
+from vlgauge.studies.verification.authors_files import (
+    check_coco_demo,
+    check_example,
+    check_stories,
+    check_story_means,
+    check_style_table,
+)
+from vlgauge.studies.verification.findings import Data, Finding, Tools, Unchecked, metric_of
+from vlgauge.studies.verification.protocols import check_protocols
+
+CHECKS = (check_protocols, check_example, check_coco_demo, check_story_means, check_stories, check_style_table)
+
+
+def verified(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
+    """Every published number of the metrics that can be recomputed, or why it was not."""
+    for check in CHECKS:
+        yield from check(data, tools)
+
+
+__all__ = ["CHECKS", "Data", "Finding", "Tools", "Unchecked", "metric_of", "verified"]

@@ -1,0 +1,137 @@
+"""The tables of PAC-S and the first one of GROOViST, by the protocols of their data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from vlgauge.studies.protocols import (
+    LENGTH,
+    PROTOCOLS,
+    Scores,
+    Task,
+    judge,
+    length_scores,
+    metric_scores,
+    read_corpus,
+)
+from vlgauge.studies.published import REFERENCE_FREE, Row
+from vlgauge.studies.verification.findings import (
+    TEXT_METRICS,
+    UNABLE,
+    Data,
+    Finding,
+    Tools,
+    Unchecked,
+    attempted,
+    compared,
+    metric_of,
+)
+
+# Files that each protocol reads, and where they are to be had.
+FILES = {
+    "flickr8k_expert": ["flickr8k.json"],
+    "flickr8k_cf": ["crowdflower_flickr8k.json"],
+    "composite": ["test.parquet"],
+    "pascal50s": ["pair_pascal.mat", "consensus_pascal.mat"],
+    "abstract50s": ["consensus_abstract.mat", "abstract50S.mat"],
+    "foil": ["foilv1.0_test_2017.json", "captions_val2014.json"],
+    "vatex_eval": ["candidates_list.pkl", "gts_list.pkl", "human_scores.pkl", "video_ids.pkl"],
+    "activitynet_foil": [
+        *("final_right_video_sentences.json", "final_foil_video_sentences.json"),
+        *("anet_entities_test_1.json", "anet_entities_test_2.json"),
+    ],
+}
+CORPORA = {"vatex_eval": "vatex_train_en_annotations.json", "activitynet_foil": "train.json"}
+SOURCES = {
+    "flickr8k_expert": "it is in the repository Yebin46/FLEUR, and in the download of jmhessel/clipscore",
+    "flickr8k_cf": "it is in the repository Yebin46/FLEUR, and in the download of jmhessel/clipscore",
+    "composite": "it is the data set yuwd/Composite of the Hub",
+    "pascal50s": "they are on the site of CIDEr",
+    "abstract50s": "they are on the site of CIDEr",
+    "foil": "FOIL's site and COCO's have them",
+    "vatex_eval": "they are in the download of ShiYaya/emscore",
+    "activitynet_foil": "they are in the download of ShiYaya/emscore",
+}
+# Metrics whose regions are in nobody's files.
+NEED_REGIONS = ("groovist", "rovist_vg")
+
+
+def check_protocols(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
+    """Every published row of the eight protocols."""
+    for name in PROTOCOLS:
+        wanted = tools.wanted(name)
+        regions = [row for row in wanted if row.metric in NEED_REGIONS]
+        if regions:
+            how = (
+                f"vlgauge protocol {name} {' '.join(FILES[name])} --unanimous --metric METRIC, with regions of your own"
+            )
+            yield Unchecked(regions, "the regions of the images are not published", how)
+        for rules, found in _by_rules([row for row in wanted if row not in regions]):
+            try:
+                task = _task(name, rules, data)
+            except UNABLE as error:
+                yield Unchecked(found, str(error), f"{SOURCES[name]}; --data FOLDER")
+                continue
+            for metric in dict.fromkeys(metric_of(row.metric or "") for row in found):
+                own = [row for row in found if metric_of(row.metric or "") == metric]
+                work = partial(_compared, own, metric, task, data, tools)
+                yield from attempted(own, _how(metric, name), work)
+
+
+def _how(metric: str, name: str) -> str:
+    where = f"--videos FOLDER, --data FOLDER with {CORPORA[name]}" if name in CORPORA else "--images FOLDER"
+    return "-" if metric in TEXT_METRICS else f"vlgauge prefetch {metric}; {where}"
+
+
+def _by_rules(found: Sequence[Row]) -> list[tuple[dict[str, Any], list[Row]]]:
+    """Rows that one reading of the data serves.
+
+    Rows of scores without references go with any number of them; where there is no such number, with none.
+    """
+    groups: list[tuple[dict[str, Any], list[Row]]] = []
+    for row in sorted(found, key=lambda row: "references" not in row.rules):
+        free = row.metric in REFERENCE_FREE
+        for rules, own in groups:
+            ratings = rules.get("ratings") == row.rules.get("ratings")
+            if ratings and (free or rules.get("references") == row.rules.get("references")):
+                own.append(row)
+                break
+        else:
+            groups.append((dict(row.rules), [row]))
+    return groups
+
+
+def _task(name: str, rules: Mapping[str, Any], data: Data) -> Task:
+    given: dict[str, Any] = {}
+    if rules.get("references") != "all":
+        # Rows of scores that read no references have no such rule.
+        given["references"] = rules.get("references", 0)
+    if rules.get("ratings") == "unanimous":
+        given["unanimous"] = True
+    kind = "videos" if name in CORPORA else "images"
+    if (folder := getattr(data, kind)) is not None:
+        given[kind] = folder
+    return PROTOCOLS[name](data.all_of(FILES[name]), **given)
+
+
+def _compared(found: Sequence[Row], metric: str, task: Task, data: Data, tools: Tools) -> Iterator[Finding]:
+    scores = [length_scores(task.columns)] if metric == LENGTH else _scores(metric, task, data, tools)
+    values = {one.name: one.values for one in scores}
+    resamples = tools.resamples if any("draws" in row.rules for row in found) else 0
+    judged = judge(task, values, resamples=resamples, progress=tools.progress).evaluations
+    figures = {family: evaluation.figures for family, evaluation in judged.items()}
+    yield from compared(
+        found,
+        {family: {key: one.value for key, one in drawn.items()} for family, drawn in figures.items()},
+        {family: {key: (one.low, one.high) for key, one in drawn.items()} for family, drawn in figures.items()},
+    )
+
+
+def _scores(metric: str, task: Task, data: Data, tools: Tools) -> list[Scores]:
+    settings: dict[str, Any] = {} if metric in TEXT_METRICS else {"backbone": tools.backbone}
+    if metric not in TEXT_METRICS and task.name in CORPORA:
+        (corpus,) = data.all_of([CORPORA[task.name]])
+        settings |= {"config_name": "video", "idf": read_corpus(corpus)}
+    return metric_scores([tools.load(metric, **settings)], task.columns)
