@@ -4,7 +4,6 @@ from contextlib import contextmanager
 
 import pytest
 from browser import browser
-from folders import EXAMPLES
 
 pytestmark = pytest.mark.browser
 
@@ -54,21 +53,6 @@ def test_a_story_is_scored_by_clicks(served, chromium, width, scheme, tmp_path):
         assert frame.locator(".score b").first.inner_text() == "0.93"
         check_width(page, width)
         page.screenshot(path=tmp_path / "scored.png", full_page=True)
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_file_is_scored_and_its_scores_are_there_to_keep(served, chromium, width, tmp_path):
-    with visited(chromium, f"{served}?metric=rovist_nr", width, "light") as page:
-        page.get_by_role("tab", name="Score a file").click()
-        page.locator("input[type=file]:visible, .tabitem:visible input[type=file]").first.set_input_files(
-            EXAMPLES / "stories.jsonl"
-        )
-        page.wait_for_function("[...document.querySelectorAll('input')].some(one => one.value === 'story')")
-        page.get_by_role("button", name="Score the file").click()
-        page.frame_locator("iframe.vlgauge-page").first.get_by_text("40 of 40 rows were scored").wait_for()
-        page.get_by_text("rovist_nr.csv.json").or_(page.get_by_text("rovist_nr.csv")).first.wait_for()
-        check_width(page, width)
-        page.screenshot(path=tmp_path / "file.png", full_page=True)
 
 
 def test_an_empty_form_is_told_in_a_sentence(served, chromium):

@@ -10,9 +10,11 @@ import gradio as gr
 from vlgauge.base import Metric
 from vlgauge.catalog import metric_facts, metric_names, metric_title
 from vlgauge.settings import one_of
-from vlgauge.workbench import about, compare, leaderboard, one, table
+from vlgauge.workbench import about, compare, data_set, leaderboard, one
 from vlgauge.workbench.chosen import MODEL, Chosen
+from vlgauge.workbench.data_set_call import score_dataset_of
 from vlgauge.workbench.errors import in_one_sentence
+from vlgauge.workbench.hosting import hosting_of
 from vlgauge.workbench.inputs import EXAMPLES
 from vlgauge.workbench.profiles import PROFILES, profile_note
 from vlgauge.workbench.scoring import first_config, metric_of, score
@@ -24,17 +26,20 @@ button[role=tab][aria-selected=true] { color: var(--body-text-color) !important;
 """
 
 
-def app(metric: str | None = None, *, results: Sequence[str] = ()) -> gr.Blocks:
+def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: bool | None = None) -> gr.Blocks:
     """The workbench.
 
     Args:
         metric: The metric that is chosen first; `?metric=` in the address chooses another.
         results: Files of records that the leaderboard shows from the start.
+        is_space: Whether it is for anybody, with the limits of `vlgauge.workbench.hosting`, and without a token of
+            its own; by the environment if None.
 
     Raises:
         ValueError: If there is no such metric, or a file holds something else.
         OSError: If a file cannot be read.
     """
+    hosting = hosting_of(is_space)
     first = one_of("metric", metric or "rovist_nr", metric_names())
     with gr.Blocks(title="vlgauge workbench", delete_cache=(3600, 3600), analytics_enabled=False) as page:
         gr.Markdown("# vlgauge workbench\nScore captions and visual stories, and see why.")
@@ -47,8 +52,8 @@ def app(metric: str | None = None, *, results: Sequence[str] = ()) -> gr.Blocks:
         chosen = Chosen(names, config, profile)
         with gr.Tab("Try one"):
             fields = one.add_tab(chosen)
-        with gr.Tab("Score a file"):
-            fields += table.add_tab(chosen)
+        with gr.Tab("Score a data set"):
+            fields += data_set.add_tab(chosen, hosting)
         with gr.Tab("Compare two runs"):
             fields += compare.add_tab(chosen)
         with gr.Tab("Leaderboard"):
@@ -61,6 +66,7 @@ def app(metric: str | None = None, *, results: Sequence[str] = ()) -> gr.Blocks:
         config.input(_metric_updates, [names, config, profile], changed, api_visibility="private")
         profile.input(profile_note, [names, profile], note, api_visibility="private")
         gr.api(in_one_sentence(score), api_name="score", **MODEL)
+        gr.api(in_one_sentence(score_dataset_of(hosting)), api_name="score_dataset", **MODEL)
     page.queue(max_size=20)
     return page
 
@@ -96,7 +102,7 @@ def _metric_updates(name: str, config: str | None, profile: str, request: gr.Req
     """What the page becomes for a metric."""
     loaded = metric_of(name, config=config or "")
     shown = [_config_update(loaded, config), _question(name), profile_note(name, profile)]
-    return [*shown, *one.updates(loaded), *table.updates(), *compare.updates(), *about.updates(loaded, request)]
+    return [*shown, *one.updates(loaded), *data_set.updates(), *compare.updates(), *about.updates(loaded, request)]
 
 
 def _config_update(loaded: Metric, config: str | None) -> Any:

@@ -13,6 +13,7 @@ from vlgauge.explain.pages import fragment, number
 from vlgauge.explain.plots import Axis, dots
 from vlgauge.leaderboard import MetricComparison, Pair, rows_that_differ
 from vlgauge.leaderboard.table import pvalue_text
+from vlgauge.row_sources import Origin
 from vlgauge.signatures import made_by_toy
 from vlgauge.workbench.scoring import Scored
 from vlgauge.workbench.two_runs import TwoRuns
@@ -45,11 +46,21 @@ def page_of_one(scored: Scored) -> str:
     return framed(_page("one", metric=scored.explanation, notes=scored.notes), f"Score by {scored.explanation.name}")
 
 
-def page_of_file(scored: Scored) -> str:
-    """What was left out and why, the summary of the scores, the worst and best rows explained."""
-    left_out = [(str(name), reason) for name, reason in scored.left_out]
+def page_of_file(scored: Scored, origin: Origin) -> str:
+    """Which rows they are, what was left out and why, the summary of the scores, the worst and best rows explained."""
+    reasons: dict[str, list[str]] = {}
+    for name, reason in scored.left_out:
+        reasons.setdefault(reason, []).append(str(name))
+    head = [origin.id, origin.config, origin.split, origin.revision and f"commit {origin.revision}"]
+    told = _page(
+        "left_out",
+        origin=", ".join(part for part in head if part),
+        reasons=sorted(reasons.items(), key=lambda one: -len(one[1])),
+        n_left_out=len(scored.left_out),
+        notes=scored.notes,
+        n=len(scored.ids) + len(scored.left_out),
+    )
     page = report_of(scored.explanation)
-    told = _page("left_out", left_out=left_out, notes=scored.notes, n=len(scored.ids) + len(left_out))
     return framed(told, "Rows that were scored and left out") + framed(page, f"Scores by {scored.explanation.name}")
 
 

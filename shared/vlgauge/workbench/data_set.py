@@ -1,0 +1,359 @@
+"""The tab that scores a data set of the Hub or a file."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from threading import Lock
+from typing import Any
+
+import gradio as gr
+
+from vlgauge.row_sources import Source, guessed_titles
+from vlgauge.row_sources.grouped_files import TAR, tar_rows
+from vlgauge.row_sources.guessing import NAMES
+from vlgauge.row_sources.hub import Pinned, configurations, pinned, search, splits
+from vlgauge.row_sources.tables import UploadedRows
+from vlgauge.workbench import runs
+from vlgauge.workbench.chosen import MODEL, Chosen
+from vlgauge.workbench.errors import in_one_sentence
+from vlgauge.workbench.hosting import Hosting
+from vlgauge.workbench.kept_files import written
+from vlgauge.workbench.pages import page_of_file
+from vlgauge.workbench.runs import Run
+from vlgauge.workbench.scoring import metric_of
+
+HUB: dict[str, Any] = {"concurrency_id": "hub", "concurrency_limit": 4}
+PRIVATE: dict[str, Any] = {"api_visibility": "private"}
+OF_HUB, OF_FILE = "Data set of the Hub", "File"
+NONE = "(none)"
+N_PREVIEW = 5
+SHORTEST_SEARCH = 2
+_TYPES = [".csv", ".tsv", ".json", ".jsonl", ".parquet", ".txt", TAR]
+_LONGEST_CELL = 200
+_MOST_SESSIONS = 1000  # whose searches are remembered
+_DIGITS = 4  # the files have all
+_KEPT_SECONDS = 3600.0
+
+
+def add_tab(chosen: Chosen, hosting: Hosting) -> list[Any]:
+    """Add what the tab shows and does.
+
+    Returns:
+        What changes with the metric, in the order of `updates`.
+    """
+    tab = _Tab(chosen, hosting)
+    tab.connect()
+    return tab.changed
+
+
+def updates() -> list[Any]:
+    """What the tab becomes for another metric."""
+    return [None, "", "", gr.Dataframe(visible=False), gr.File(value=None, visible=False), gr.Button(visible=False)]
+
+
+class _Tab:
+    """The components of the tab, and what happens where."""
+
+    def __init__(self, chosen: Chosen, hosting: Hosting) -> None:
+        self.chosen, self.hosting = chosen, hosting
+        self._found: dict[str, list[str]] = {}  # by session
+        self._lock = Lock()
+        self.data_set = gr.State(None, time_to_live=_KEPT_SECONDS)
+        self.source = gr.State(None, time_to_live=_KEPT_SECONDS)
+        self.run = gr.State(None, time_to_live=_KEPT_SECONDS)
+        self.kind = gr.Radio([OF_HUB, OF_FILE], value=OF_HUB, label="Rows of", min_width=280)
+        with gr.Column() as self.of_hub:
+            with gr.Row():
+                self.repository = gr.Dropdown(
+                    [],
+                    label="Data set",
+                    info="Type to search, or type OWNER/NAME",
+                    allow_custom_value=True,
+                    min_width=280,
+                )
+                self.config = gr.Dropdown([], label="Configuration of it", min_width=160)
+                self.split = gr.Dropdown([], label="Split", min_width=160)
+                self.commit = gr.Textbox("", label="Commit", interactive=False, min_width=160)
+            with gr.Row():
+                words = "Only for gated and private data sets; sent to the Hub alone, kept nowhere"
+                self.token = gr.Textbox(label="Your token", info=words, type="password", max_length=200, min_width=280)
+                if os.environ.get("OAUTH_CLIENT_ID"):
+                    gr.LoginButton(min_width=160)
+        with gr.Row(visible=False) as self.of_file:
+            self.table = gr.File(label="Table, lines of text, or a WebDataset archive", file_types=_TYPES, height=140)
+            self.pictures = gr.File(label="Pictures and clips that it names", file_count="multiple", height=140)
+        with gr.Row():
+            self.columns = [_column(name, visible=False) for name in NAMES]
+        self.preview = gr.Dataframe(
+            label="First rows", interactive=False, visible=False, max_height=260, wrap=True, elem_classes="rows"
+        )
+        with gr.Row():
+            most = hosting.most_rows
+            self.first = gr.Number(0, label="From row", precision=0, minimum=0, min_width=120)
+            label = f"Rows, at most {most} here" if most else "Rows; none for all"
+            self.rows = gr.Number(most or 200, label=label, precision=0, minimum=1, min_width=120)
+            self.model = gr.Textbox(
+                label="Model, for the record", info="OWNER/NAME, optional", max_length=200, min_width=200
+            )
+        with gr.Row():
+            self.button = gr.Button("Score", variant="primary", elem_id="score-data-set")
+            self.stop = gr.Button("Stop", interactive=False)
+            self.again = gr.Button("Go on", visible=False)
+        self.status = gr.Textbox(label="Rows read", interactive=False, container=True, lines=1, max_lines=4)
+        self.files = gr.File(label="Scores, report and record", file_count="multiple", interactive=False, visible=False)
+        self.page = gr.HTML(label="Scores")
+        self.scores = gr.Dataframe(
+            label="Every row",
+            elem_classes="every-row",
+            interactive=False,
+            visible=False,
+            show_search="filter",
+            max_height=400,
+            wrap=True,
+        )
+        self.changed = [self.run, self.status, self.page, self.scores, self.files, self.again]
+
+    def connect(self) -> None:
+        """Say what happens where."""
+        shown = [self.data_set, self.source, self.config, self.split, self.commit, *self.columns, self.preview]
+        metric = [self.chosen.metric, self.chosen.config]
+        titled = [*self.columns, self.preview]
+        found = {"fn": guessed, "inputs": [*metric, self.source], "outputs": titled} | HUB | PRIVATE
+        cleared = {"fn": _cleared, "outputs": [*shown, *self.changed]} | PRIVATE
+        of_hub, of_split = [self.data_set, self.config], [self.data_set, self.config, self.split]
+        self.kind.input(_kind_chosen, self.kind, [self.of_hub, self.of_file], **PRIVATE).then(**cleared)
+        self.repository.key_up(
+            self._searched,
+            None,
+            self.repository,
+            queue=False,
+            show_progress="hidden",
+            trigger_mode="multiple",  # with "always_last" gradio 6.31 sends what was typed first
+            **PRIVATE,
+        )
+        opened = self.repository.input(**cleared).then(
+            self._opened, [self.repository, self.token], [self.data_set, self.config, self.commit], **HUB, **PRIVATE
+        )
+        for event in (opened.success, self.config.input):
+            chosen = event(_splits_of, of_hub, self.split, **HUB, **PRIVATE)
+            chosen.success(_rows_of, of_split, self.source, **HUB, **PRIVATE).success(**found)
+        self.split.input(_rows_of, of_split, self.source, **HUB, **PRIVATE).success(**found)
+        for upload in (self.table.upload, self.pictures.change):
+            upload(**cleared).then(self._uploaded, [self.table, self.pictures], self.source, **PRIVATE).success(**found)
+        self.table.clear(**cleared)
+        for changed in (self.chosen.metric.change, self.chosen.config.change):
+            changed(**found)
+        self._connect_run()
+
+    def _connect_run(self) -> None:
+        buttons = [self.button, self.stop, self.again]
+        inputs = [self.run, self.source, *self.chosen.inputs, self.first, self.rows, *self.columns]
+        begun = self.button.click(self._begun, inputs, [self.run, *buttons], **PRIVATE)
+        gone_on = self.again.click(_gone_on, self.run, buttons, **PRIVATE)
+        for event in (begun, gone_on):
+            read = event.success(_read, self.run, self.status, show_progress="hidden", **HUB, **PRIVATE)
+            outputs = [self.page, self.scores, self.files]
+            scored = read.then(_scored, [self.run, self.model], outputs, **MODEL, **PRIVATE)
+            scored.then(_rested, self.run, buttons, **PRIVATE)
+        self.stop.click(_stopped, self.run, self.stop, queue=False, show_progress="hidden", **PRIVATE)
+
+    # -- What is opened
+    def _searched(self, typed: gr.KeyUpData, request: gr.Request) -> Any:
+        words = (typed.input_value or "").strip()[:_LONGEST_CELL]
+        if len(words) < SHORTEST_SEARCH:
+            return gr.skip()
+        try:
+            found = search(words, self.hosting.token)
+        except (OSError, ValueError) as error:
+            return gr.Dropdown(info=f"Not searched: {error}")
+        # The list shows those that match what is typed now. It never gets shorter: in gradio 6.31 that is an error of
+        # the page, and a late answer to fewer letters would take away what was found.
+        with self._lock:
+            before = self._found.pop(request.session_hash or "", [])
+            known = list(dict.fromkeys([*before, *found]))
+            self._found[request.session_hash or ""] = known
+            while len(self._found) > _MOST_SESSIONS:
+                self._found.pop(next(iter(self._found)))
+        return gr.Dropdown(choices=known, info="Choose one, or type OWNER/NAME")
+
+    @property
+    def _opened(self) -> Callable[..., Any]:
+        hosting = self.hosting
+
+        @in_one_sentence
+        def opened(name: str | None, token: str, signed_in: gr.OAuthToken | None = None) -> list[Any]:
+            if not name:
+                return [None, gr.Dropdown(choices=[], value=None), ""]
+            own = token.strip() or (signed_in.token if signed_in else None) or hosting.token
+            data_set = pinned(name.strip(), token=own)
+            names = configurations(data_set)
+            return [data_set, gr.Dropdown(choices=names, value=names[0]), data_set.revision]
+
+        return opened
+
+    @property
+    def _uploaded(self) -> Callable[..., Any]:
+        most = self.hosting.limits.picture_bytes
+
+        @in_one_sentence
+        def uploaded(table: str | None, pictures: Sequence[str] | None) -> Any:
+            if not table:
+                return None
+            return tar_rows(table, most) if table.endswith(TAR) else UploadedRows(table, pictures or ())
+
+        return uploaded
+
+    @property
+    def _begun(self) -> Callable[..., Any]:
+        hosting = self.hosting
+
+        @in_one_sentence
+        def begun(
+            before: Run | None,
+            source: Source | None,
+            metric: str,
+            config: str | None,
+            profile: str,
+            first: float | None,
+            rows: float | None,
+            *titles: Any,
+        ) -> list[Any]:
+            if before is not None and before.is_busy:
+                raise ValueError("`Score` must wait until the run before it has ended; stop that one first")
+            if source is None:
+                raise ValueError("`Data set` must be opened or a file uploaded first, there is none")
+            named = {name: _titles(cell) for name, cell in zip(NAMES, titles, strict=True)}
+            chosen = (metric, config or "", profile)
+            n_rows = None if rows is None else int(rows)
+            run = runs.begun(source, chosen, named, int(first or 0), n_rows, hosting)
+            run.is_busy = True
+            return [run, *_buttons(busy=True)]
+
+        return begun
+
+
+def _column(name: str, *, visible: bool, **options: Any) -> Any:
+    several = name == "references"
+    label = f"Column: {name}"
+    return gr.Dropdown(label=label, multiselect=several, visible=visible, min_width=160, **options)
+
+
+def _titles(cell: Any) -> list[str]:
+    return list(cell) if isinstance(cell, list) else [cell] if cell and cell != NONE else []
+
+
+def _buttons(*, busy: bool, run: Run | None = None) -> list[Any]:
+    """The buttons that begin, stop and go on."""
+    more = not busy and run is not None and not run.is_done
+    label = f"Go on from row {run.reader.next_row:,}" if run is not None and more else "Go on"
+    return [gr.Button(interactive=not busy), gr.Button(interactive=busy), gr.Button(label, visible=more)]
+
+
+def _cleared() -> list[Any]:
+    """The tab without a data set."""
+    empty = gr.Dropdown(choices=[], value=None)
+    columns = [_column(name, visible=False, choices=[], value=None) for name in NAMES]
+    return [None, None, empty, empty, "", *columns, gr.Dataframe(value=None, visible=False), *updates()]
+
+
+def _kind_chosen(kind: str) -> list[Any]:
+    return [gr.Column(visible=kind == OF_HUB), gr.Row(visible=kind == OF_FILE)]
+
+
+@in_one_sentence
+def _splits_of(data_set: Pinned | None, config: str | None) -> Any:
+    if data_set is None or not config:
+        return gr.Dropdown(choices=[], value=None)
+    names = splits(data_set, config)
+    return gr.Dropdown(choices=names, value=names[0])
+
+
+@in_one_sentence
+def _rows_of(data_set: Pinned | None, config: str | None, split: str | None) -> Any:
+    return runs.HubRows(data_set, config, split) if data_set is not None and split else None
+
+
+@in_one_sentence
+def guessed(metric: str, config: str | None, source: Source | None) -> list[Any]:
+    """The titles of the rows as choices, the likeliest chosen for each column that the metric reads; the first rows."""
+    if source is None:
+        return [*(gr.skip() for _ in NAMES), gr.skip()]
+    columns = metric_of(metric, config=config or "").columns
+    likely = guessed_titles(columns, source.kinds)
+    titles = list(source.kinds)
+    found = []
+    for name in NAMES:
+        own = likely.get(name, [])
+        several = name == "references"
+        value: Any = own if several else own[0] if own else NONE
+        choices = titles if several else [NONE, *titles]
+        found.append(_column(name, visible=name in likely, choices=choices, value=value))
+    return [*found, _preview(source)]
+
+
+def _preview(source: Source) -> Any:
+    """The texts of the first rows."""
+    titles = [title for title, kind in source.kinds.items() if kind in ("text", "texts")]
+    rows = []
+    if titles:
+        for row in source.rows(titles):
+            rows.append([_shortened(row[title]) for title in titles])
+            if len(rows) == N_PREVIEW:
+                break
+    return gr.Dataframe(value=rows, headers=titles or ["no texts"], datatype="str", visible=bool(rows))
+
+
+def _shortened(cell: Any) -> str:
+    text = "" if cell is None else " | ".join(map(str, cell)) if isinstance(cell, list) else str(cell)
+    return text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}…"
+
+
+# -- A run ------------------------------------------------------------------------------------------------------------
+@in_one_sentence
+def _gone_on(run: Run | None) -> list[Any]:
+    if run is None or run.is_busy:
+        raise ValueError("`Go on` must have a run that ended, there is none; score the data set again")
+    run.is_busy = True
+    return _buttons(busy=True)
+
+
+def _read(run: Run) -> Iterator[str]:
+    yield from run.read()
+
+
+def _stopped(run: Run | None) -> Any:
+    if run is not None:
+        run.is_stopped = True
+    return gr.Button(interactive=False)
+
+
+@in_one_sentence
+def _scored(run: Run, model: str) -> list[Any]:
+    """The page, the table and the files of what was read."""
+    found = run.scored()
+    origin = run.reader.source.origin
+    files = written(found, origin, model.strip())
+    return [page_of_file(found, origin), _every_row(run, found.explanation.scores), gr.File(value=files, visible=True)]
+
+
+def _every_row(run: Run, scores: Sequence[float]) -> Any:
+    """The table of the scores, which can be sorted and searched."""
+    reader = run.reader
+    texts = [name for name, cells in reader.columns.items() if cells is not None and name not in ("images", "videos")]
+    numbered = all(isinstance(one, int) for one in reader.ids)
+    rows = [
+        [reader.ids[row] if numbered else str(reader.ids[row]), None if math.isnan(score) else round(score, _DIGITS)]
+        + [_shortened((reader.columns[name] or ())[row]) for name in texts]
+        for row, score in enumerate(scores)
+    ]
+    headers = ["row", run.metric, *texts]
+    kinds = ["number" if numbered else "str", "number", *("str" for _ in texts)]
+    return gr.Dataframe(value=rows, headers=headers, datatype=kinds, visible=True)
+
+
+def _rested(run: Run | None) -> list[Any]:
+    if run is not None:
+        run.is_busy = False
+    return _buttons(busy=False, run=run)

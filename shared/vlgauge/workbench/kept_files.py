@@ -1,0 +1,65 @@
+"""The files of a run that a visitor can keep."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from vlgauge.leaderboard import record_of
+from vlgauge.leaderboard.record import Dataset, Model
+from vlgauge.leaderboard.run_files import run_files
+from vlgauge.row_sources import Origin
+from vlgauge.workbench.pages import report_of
+from vlgauge.workbench.scoring import Scored
+
+ENDINGS = (".json", ".csv", ".jsonl")
+
+
+def written(found: Scored, origin: Origin, model: str = "") -> list[str]:
+    """Files of the scores, as `vlgauge score --output` writes them, of the report, and of the record.
+
+    Args:
+        found: The scores.
+        origin: Which rows they are of.
+        model: Whose predictions they are, on the Hub; without it there is no record.
+
+    Raises:
+        ValueError: If a record cannot be made.
+    """
+    name = found.explanation.name
+    left_out = [{"id": one, "reason": reason} for one, reason in found.left_out]
+    record = {"ids": list(found.ids), "dataset": asdict(origin), "left_out": left_out}
+    record |= {key: value for key, value in found.result.items() if key != f"{name}_details"}
+    contents: dict[str, str | bytes] = {f"{name}.html": report_of(found.explanation)}
+    for ending in ENDINGS:
+        contents |= {f"scores{ending}{added}": text for added, text in run_files(record, ending).items()}
+    if left_out:
+        lines = [json.dumps(one, ensure_ascii=False) for one in left_out]
+        contents["left_out.jsonl"] = "".join(f"{line}\n" for line in lines)
+    if model:
+        contents["results.jsonl"] = _record_line(found, origin, model)
+    folder = Path(tempfile.mkdtemp(prefix="vlgauge-scores-"))
+    paths = []
+    for title, content in contents.items():
+        path = folder / title
+        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+        paths.append(str(path))
+    return paths
+
+
+def _record_line(found: Scored, origin: Origin, model: str) -> str:
+    """The line for `results.jsonl`.
+
+    Raises:
+        ValueError: If the rows are of no data set of the Hub, or the model is none.
+    """
+    if origin.split is None:
+        raise ValueError("`model` must be empty for a file, since a record names a data set of the Hub")
+    title = origin.id.rpartition("/")[2]
+    dataset = Dataset(origin.id, title, origin.config or "default", origin.split, origin.revision)
+    own = Model(model, model.rpartition("/")[2], None)
+    record = record_of(found.result, found.explanation.name, own, dataset, date=f"{datetime.now(UTC):%Y-%m-%d}")
+    return f"{record.line()}\n"

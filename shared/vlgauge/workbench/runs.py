@@ -1,0 +1,131 @@
+"""A run over a data set: rows are read some at a time, can be stopped and gone on with, and are scored together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from vlgauge.row_sources import RowReader, Source
+from vlgauge.row_sources.hub import HubRows, pinned
+from vlgauge.workbench.hosting import Hosting
+from vlgauge.workbench.scoring import Scored, metric_of, score_checked
+
+BATCH = 8  # rows that are read between two looks at the button that stops
+
+
+@dataclass
+class Run:
+    """Rows of a source by one metric.
+
+    Attributes:
+        metric: Name of the metric.
+        config: Its configuration.
+        profile: Its profile.
+        reader: What was read so far.
+        stop_row: Number of the row before which reading ends; None for none.
+        is_stopped: Whether the visitor wants no more rows.
+        is_busy: Whether it is being read or scored.
+        trouble: Why the rows ended before all were read; empty if they did not.
+    """
+
+    metric: str
+    config: str
+    profile: str
+    reader: RowReader
+    stop_row: int | None
+    is_stopped: bool = False
+    is_busy: bool = False
+    trouble: str = ""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing left to read."""
+        return self.reader.is_done or self.reader.next_row == self.stop_row
+
+    @property
+    def status(self) -> str:
+        """How far it is, in a sentence."""
+        reader = self.reader
+        n_read = len(reader.ids) + len(reader.left_out)
+        whole = "" if self.stop_row is None else f", up to row {self.stop_row - 1:,}"
+        told = f"{n_read:,} rows read{'' if self.is_done else whole}, {len(reader.left_out):,} of them left out"
+        return f"{told}. {self.trouble}." if self.trouble else f"{told}."
+
+    def read(self) -> Iterator[str]:
+        """Read until the rows end, the visitor stops, or the way to them breaks; yields how far it is."""
+        self.is_stopped, self.trouble = False, ""
+        while not self.is_done and not self.is_stopped:
+            left = BATCH if self.stop_row is None else min(BATCH, self.stop_row - self.reader.next_row)
+            try:
+                self.reader.read(left)
+            except (ValueError, OSError) as error:
+                self.trouble = " ".join(str(error).split())
+                break
+            yield self.status
+        if self.is_stopped and not self.is_done:
+            self.trouble = "Stopped"
+        if self.trouble:
+            until = f"scored is what was read before row {self.reader.next_row:,}"
+            self.trouble = f"{self.trouble[0].upper()}{self.trouble[1:].rstrip('.')}; {until}"
+        yield self.status
+
+    def scored(self) -> Scored:
+        """The scores of all rows that were read.
+
+        Raises:
+            ValueError: If there is none, or the metric refuses them together.
+        """
+        reader = self.reader
+        left_out = [(one.id, one.reason) for one in reader.left_out]
+        if not reader.ids:
+            why = self.trouble or (left_out[0][1] if left_out else "there is no row from this number on")
+            raise ValueError(f"`rows` must have one that can be scored, got none: {why}")
+        metric = metric_of(self.metric, self.profile, self.config)
+        columns = {name: None if cells is None else list(cells) for name, cells in reader.columns.items()}
+        return score_checked(metric, columns, list(reader.ids), left_out)
+
+
+def begun(
+    source: Source,
+    metric: tuple[str, str, str],
+    titles: Mapping[str, Sequence[str]],
+    first: int,
+    rows: int | None,
+    hosting: Hosting,
+) -> Run:
+    """A run that has read nothing yet.
+
+    Args:
+        source: Where the rows come from.
+        metric: Its name, configuration and profile.
+        titles: Titles of columns by name.
+        first: Number of the row that is the first.
+        rows: How many; None for all.
+        hosting: What may be asked for.
+
+    Raises:
+        ValueError: If more rows are asked for than may be, or a column is missing.
+    """
+    if first < 0:
+        raise ValueError(f"`first_row` must be a whole number of at least 0, got {first}")
+    if rows is not None and rows < 1:
+        raise ValueError(f"`rows` must be a whole number of at least 1, got {rows}")
+    if hosting.most_rows is not None and (rows is None or rows > hosting.most_rows):
+        asked = "all" if rows is None else f"{rows:,}"
+        raise ValueError(
+            f"`rows` must be at most {hosting.most_rows} here, got {asked}; `vlgauge workbench` and `vlgauge score` on "
+            "your own machine have no such limit"
+        )
+    name, config, profile = metric
+    loaded = metric_of(name, profile, config)
+    known = {column.name for column in loaded.columns} | {"id"}
+    given = {column: list(own) for column, own in titles.items() if own and column in known}
+    reader = RowReader(source, loaded.columns, given, hosting.limits, next_row=first)
+    return Run(name, config, profile, reader, None if rows is None else first + rows)
+
+
+def opened(
+    dataset: str, config: str | None, split: str | None, revision: str | None, token: str, hosting: Hosting
+) -> HubRows:
+    """Rows of a data set of the Hub, with a visitor's token or as the host may."""
+    return HubRows(pinned(dataset, revision or None, token or hosting.token), config or None, split or None)

@@ -1,0 +1,272 @@
+"""Data sets and files by one metric, as `compute` scores them, without a browser."""
+
+import json
+import tarfile
+
+import gradio as gr
+import pytest
+from folders import EXAMPLES
+from hub_data_sets import TOKEN, hub_of_data_sets
+from made_data_sets import COLOURS, COMMITS, N_ROWS, hostile_rows, picture, repositories
+
+import vlgauge
+from vlgauge.leaderboard import read_records, read_run
+from vlgauge.media.tables import read_rows
+from vlgauge.network import NetworkError
+from vlgauge.row_sources import RowLimits
+from vlgauge.row_sources.tables import UploadedRows
+from vlgauge.workbench import data_set, runs
+from vlgauge.workbench.data_set_call import score_dataset_of
+from vlgauge.workbench.hosting import OWN_MACHINE, SPACE, Hosting, hosting_of
+
+CLIP = ("clip_s", "image", "embedded")
+PICTURES = {"predictions": ["caption"], "images": ["image"], "references": ["refs"]}
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory):
+    with hub_of_data_sets(tmp_path_factory.mktemp("home"), **repositories("http://127.0.0.1:9")) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def pictures(hub):
+    return runs.opened("org/pictures", None, "test", None, "", OWN_MACHINE)
+
+
+def run_over(source, titles, *, metric=CLIP, first=0, rows=None, hosting=OWN_MACHINE):
+    run = runs.begun(source, metric, titles, first, rows, hosting)
+    return run, list(run.read())
+
+
+def kept(run, model=""):
+    """The page, the table, and the paths of the files by name."""
+    paths = []
+    usual = data_set.written
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(data_set, "written", lambda *given: paths.extend(usual(*given)) or paths)
+        page, table, _ = data_set._scored(run, model)
+    return page, table.value, {path.rpartition("/")[2]: path for path in paths}
+
+
+def test_scores_of_a_data_set_are_those_of_compute(pictures):
+    run, told = run_over(pictures, PICTURES)
+    assert told[0] == "8 rows read, 0 of them left out."
+    assert (told[-1], run.is_done) == (f"{N_ROWS} rows read, 0 of them left out.", True)
+    colours = [COLOURS[i % 6] for i in range(N_ROWS)]
+    expected = vlgauge.load("clip_s", "image", profile="embedded").compute(
+        predictions=[f"A {colour} square." for colour in colours],
+        images=[picture(colour) for colour in colours],
+        references=[[f"A {colour} picture.", f"All is {colour}."] for colour in colours],
+    )
+    found = run.scored()
+    assert {key: found.result[key] for key in expected} == expected
+    page, table, files = kept(run, "me/captioner")
+    assert f"org/pictures, default, test, commit {COMMITS[0]}" in page
+    assert "24 of 24 rows were scored" in page
+    assert len(table["data"]) == N_ROWS
+    assert sorted(files) == [
+        *("clip_s.html", "results.jsonl", "scores.csv", "scores.csv.json", "scores.json", "scores.jsonl"),
+        "scores.jsonl.json",
+    ]
+    for ending in ("json", "jsonl", "csv"):
+        kept_run = read_run(files[f"scores.{ending}"], ["clip_s"])
+        assert kept_run["dataset"] == {
+            "id": "org/pictures",
+            "config": "default",
+            "split": "test",
+            "revision": COMMITS[0],
+        }
+        assert [float(one) for one in kept_run["clip_s_scores"]] == expected["clip_s_scores"]
+    (record,) = read_records(files["results.jsonl"])
+    assert (record.model.id, record.dataset.revision, record.value) == ("me/captioner", COMMITS[0], expected["clip_s"])
+
+
+def test_a_stopped_run_keeps_what_was_read_and_goes_on(pictures):
+    run = runs.begun(pictures, CLIP, PICTURES, 2, 20, OWN_MACHINE)
+    steps = run.read()
+    next(steps)
+    data_set._stopped(run)
+    assert list(steps)[-1] == (
+        "8 rows read, up to row 21, 0 of them left out. Stopped; scored is what was read before row 10."
+    )
+    assert list(run.scored().ids) == list(range(2, 10))
+    stop, again = data_set._rested(run)[1:]
+    assert (stop.interactive, again.visible, again.value) == (False, True, "Go on from row 10")
+    data_set._gone_on(run)
+    with pytest.raises(gr.Error, match="must have a run that ended"):
+        data_set._gone_on(run)
+    assert list(run.read())[-1] == "20 rows read, 0 of them left out."
+    whole, _ = run_over(pictures, PICTURES, first=2, rows=20)
+    assert run.scored().result == whole.scored().result
+    assert data_set._rested(run)[2].visible is False
+
+
+def test_a_way_to_the_hub_that_breaks_keeps_what_was_read(pictures, monkeypatch):
+    rows = pictures.rows
+
+    def broken(titles, start=0):
+        for number, row in enumerate(rows(titles, start), start):
+            if number == 5:
+                raise NetworkError("the Hub cut the connection")
+            yield row
+
+    run = runs.begun(pictures, CLIP, PICTURES, 0, 10, OWN_MACHINE)
+    monkeypatch.setattr(pictures, "rows", broken)
+    told = list(run.read())
+    assert told == [
+        "5 rows read, up to row 9, 0 of them left out. "
+        "The Hub cut the connection; scored is what was read before row 5."
+    ]
+    assert list(run.scored().ids) == [0, 1, 2, 3, 4]
+    monkeypatch.setattr(pictures, "rows", rows)
+    list(run.read())
+    assert list(run.scored().ids) == list(range(10))
+
+
+def test_hostile_rows_are_counted_with_their_reasons(hub):
+    source = runs.opened("org/hostile", None, "test", None, "", OWN_MACHINE)
+    run, _ = run_over(source, PICTURES)
+    page, table, files = kept(run)
+    assert "2 of 14 rows were scored" in page
+    assert "6&lt;/b&gt;" in page
+    left_out = read_rows(files["left_out.jsonl"])
+    assert [row["id"] for row in left_out] == list(range(1, len(hostile_rows("")) - 1))
+    assert [row[0] for row in table["data"]] == [0, 13]
+
+
+@pytest.mark.parametrize(
+    ("first", "rows", "hosting", "message"),
+    [
+        (0, 10_000, SPACE, "`rows` must be at most 200 here, got 10,000; `vlgauge workbench`"),
+        (0, None, SPACE, "`rows` must be at most 200 here, got all"),
+        (0, 0, OWN_MACHINE, "`rows` must be a whole number of at least 1, got 0"),
+        (-1, 1, OWN_MACHINE, "`first_row` must be a whole number of at least 0, got -1"),
+    ],
+)
+def test_numbers_of_rows_are_checked(pictures, first, rows, hosting, message):
+    with pytest.raises(ValueError, match=message):
+        run_over(pictures, PICTURES, first=first, rows=rows, hosting=hosting)
+
+
+def test_runs_without_a_row_and_too_large_ones_say_so(pictures):
+    run, _ = run_over(pictures, PICTURES, first=99)
+    with pytest.raises(
+        ValueError, match="must have one that can be scored, got none: there is no row from this number"
+    ):
+        run.scored()
+    small = Hosting(limits=RowLimits(picture_bytes=10))
+    run, _ = run_over(pictures, PICTURES, hosting=small)
+    with pytest.raises(ValueError, match="got none: `images` must be a file of at most 10 bytes"):
+        run.scored()
+    run, told = run_over(pictures, PICTURES, hosting=Hosting(limits=RowLimits(run_bytes=250)))
+    assert "must have at most 250 bytes in all rows" in told[-1]
+    assert 1 < len(run.scored().ids) < N_ROWS
+
+
+def test_where_it_is_served_decides_what_may_be_asked_for(monkeypatch):
+    monkeypatch.delenv("SPACE_ID", raising=False)
+    assert (hosting_of(), hosting_of(True)) == (OWN_MACHINE, SPACE)
+    monkeypatch.setenv("SPACE_ID", "vlgauge/workbench")
+    assert (hosting_of(), hosting_of(False)) == (SPACE, OWN_MACHINE)
+    assert (SPACE.most_rows, SPACE.token, OWN_MACHINE.most_rows) == (200, False, None)
+
+
+def test_the_call_scores_a_data_set(hub):
+    call = score_dataset_of(SPACE)
+    answer = call("clip_s", "org/pictures", "test", rows=3, first_row=1)
+    assert json.loads(json.dumps(answer, allow_nan=False)) == answer
+    assert [one["id"] for one in answer["scores"]] == [1, 2, 3]
+    assert answer["mean"] == pytest.approx(sum(one["score"] for one in answer["scores"]) / 3)
+    assert answer["interval"][0] <= answer["mean"] <= answer["interval"][1]
+    assert answer["dataset"]["revision"] == COMMITS[0]
+    assert call("rouge_l", "org/private", "test", rows=2, references=["refs"], token=TOKEN)["left_out"] == []
+    with pytest.raises(ValueError, match="must be at most 200 here, got 201"):
+        call("clip_s", "org/pictures", "test", rows=201)
+    with pytest.raises(ValueError, match="which is unknown or private"):
+        call("clip_s", "org/private", "test")
+
+
+# -- Files ------------------------------------------------------------------------------------------------------------
+def test_scores_of_an_upload_are_those_of_compute():
+    path = str(EXAMPLES / "stories.jsonl")
+    run, _ = run_over(
+        UploadedRows(path), {"predictions": ["story"], "id": ["id"]}, metric=("rovist_nr", "", "embedded")
+    )
+    rows = read_rows(path)
+    expected = vlgauge.load("rovist_nr", profile="embedded").compute(predictions=[row["story"] for row in rows])
+    found = run.scored()
+    assert list(found.ids) == [row["id"] for row in rows]
+    assert str({key: found.result[key] for key in expected}) == str(expected)
+    with pytest.raises(gr.Error, match="`model` must be empty for a file"):
+        data_set._scored(run, "me/teller")
+
+
+def test_columns_are_guessed_and_the_first_rows_shown():
+    source = UploadedRows(str(EXAMPLES / "styled_captions.csv"))
+    *columns, preview = data_set.guessed("onlystyle", "demo", source)
+    assert [(one.value, one.visible) for one in columns] == [
+        ("caption", True),
+        ([], True),
+        ("style", True),
+        (data_set.NONE, False),
+        (data_set.NONE, False),
+        (data_set.NONE, True),
+    ]
+    assert preview.visible
+    assert len(preview.value["data"]) == data_set.N_PREVIEW
+
+
+def test_rows_of_an_upload_are_left_out_with_their_reasons(tmp_path):
+    (tmp_path / "right.png").write_bytes(picture("red"))
+    (tmp_path / "broken.png").write_bytes(picture("red")[:40])
+    rows = [
+        {"id": "good", "caption": "A star.", "image": "anywhere/right.png"},
+        {"id": "broken", "caption": "A star.", "image": "broken.png"},
+        {"id": "server", "caption": "A star.", "image": "/etc/hostname"},
+        {"id": "mapping", "caption": "A star.", "image": {"path": "/etc/hostname", "bytes": None}},
+        {"id": "silent", "caption": None, "image": "right.png"},
+        {"id": "number", "caption": "A star.", "image": 3},
+    ]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = UploadedRows(str(path), [str(tmp_path / "right.png"), str(tmp_path / "broken.png")])
+    run, _ = run_over(source, {"predictions": ["caption"], "images": ["image"], "id": ["id"]})
+    assert run.reader.ids == ["good"]
+    told = {one.id: one.reason for one in run.reader.left_out}
+    assert "must be a readable image" in told.pop("broken")
+    refused = "a picture or clip must be an uploaded file, got 'hostname'; upload it beside the table"
+    assert told == {
+        "server": refused,
+        "mapping": refused,
+        "silent": "`predictions` must be given, got nothing",
+        "number": "`images` must be the bytes or the name of a file, got int",
+    }
+
+
+def test_uploads_of_one_name_and_large_ones_are_refused(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "1.png").write_bytes(picture("red"))
+    (tmp_path / "rows.csv").write_text("caption\nx\n")
+    twice = UploadedRows(str(tmp_path / "rows.csv"), [str(tmp_path / "a" / "1.png"), str(tmp_path / "b" / "1.png")])
+    with pytest.raises(ValueError, match=r"must be the name of one uploaded file, got that of several '1\.png'"):
+        twice.file("1.png", 10_000)
+    once = UploadedRows(str(tmp_path / "rows.csv"), [str(tmp_path / "a" / "1.png")])
+    with pytest.raises(ValueError, match="a picture must be a file of at most 10 bytes, got a larger one"):
+        once.file("1.png", 10)
+
+
+def test_an_archive_is_uploaded_through_the_same_path(tmp_path):
+    for i, colour in enumerate(COLOURS[:3]):
+        (tmp_path / f"{i}.png").write_bytes(picture(colour))
+        (tmp_path / f"{i}.txt").write_text(f"A {colour} square.")
+    with tarfile.open(tmp_path / "rows.tar", "w") as made:
+        for path in sorted(tmp_path.glob("*.*")):
+            if path.suffix != ".tar":
+                made.add(path, path.name)
+    run, _ = run_over(
+        data_set.tar_rows(str(tmp_path / "rows.tar"), 10_000),
+        {"predictions": ["txt"], "images": ["png"], "id": ["__key__"]},
+    )
+    assert list(run.scored().ids) == ["0", "1", "2"]

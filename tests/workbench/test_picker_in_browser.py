@@ -1,0 +1,187 @@
+"""The picker of data sets in a browser, from typing to the files that are kept, against a Hub on this machine."""
+
+import json
+import threading
+from contextlib import contextmanager
+
+import pytest
+from browser import browser
+from folders import EXAMPLES
+from gradio_loops import loops_of_gradio_left_open
+from hub_data_sets import TOKEN, hub_of_data_sets
+from made_data_sets import N_ROWS, repositories
+
+from vlgauge.row_sources.hub import HubRows
+from vlgauge.workbench import runs
+
+pytestmark = pytest.mark.browser
+
+INSIDE = ("http://127.0.0.1", "data:", "blob:", "about:")
+FRAMES_TOO_WIDE = """() => [...document.querySelectorAll('iframe')].filter(
+  one => one.contentDocument.documentElement.scrollWidth > one.offsetWidth).length"""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """A workbench with the limits of a Space, and a Hub of its own."""
+    from vlgauge import workbench
+
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patched, hub_of_data_sets(home, **repositories("http://127.0.0.1:9")):
+        patched.setenv("GRADIO_TEMP_DIR", str(home / "gradio"))
+        patched.setenv("NO_PROXY", "127.0.0.1,localhost")
+        with loops_of_gradio_left_open():
+            page = workbench.app("clip_s", is_space=True)
+            workbench.launch(page, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True)
+        try:
+            yield page.local_url
+        finally:
+            with loops_of_gradio_left_open():
+                page.close(verbose=False)
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as found:
+        yield found
+
+
+@contextmanager
+def tab(chromium, address, width=1280, scheme="light"):
+    """The tab; nothing but this machine is asked, and no script fails."""
+    context = chromium.new_context(viewport={"width": width, "height": 1000}, color_scheme=scheme)
+    page = context.new_page()
+    asked, failed = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: failed.append(str(error)))
+    try:
+        page.goto(address)
+        page.get_by_role("tab", name="Score a data set").click()
+        yield page
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(FRAMES_TOO_WIDE) == 0
+        assert [url for url in asked if not url.startswith(INSIDE)] == []
+        assert failed == []
+    finally:
+        context.close()
+
+
+def typed(page, words):
+    box = page.get_by_label("Data set", exact=True)
+    box.click()
+    box.fill("")
+    box.press_sequentially(words, delay=20)
+    return box
+
+
+def opened(page, name):
+    """Open a data set by its whole name, and wait until its columns are there."""
+    typed(page, name).press("Enter")
+    page.wait_for_function("[...document.querySelectorAll('input')].some(one => one.value === 'caption')")
+
+
+def score(page):
+    page.locator("#score-data-set").click()
+
+
+def frame(page):
+    return page.frame_locator("iframe.vlgauge-page:visible").first
+
+
+def status(page, text):
+    page.wait_for_function(
+        "text => [...document.querySelectorAll('textarea')].some(one => one.value.includes(text))", arg=text
+    )
+
+
+def test_from_typing_to_the_files_that_are_kept(address, chromium, tmp_path):
+    with tab(chromium, address) as page:
+        typed(page, "pict")
+        page.get_by_role("option", name="org/pictures").click()
+        page.get_by_text("A green picture. | All is green.").first.wait_for()
+        score(page)
+        frame(page).get_by_text(f"{N_ROWS} of {N_ROWS} rows were scored").wait_for()
+        page.screenshot(path=tmp_path / "scored.png", full_page=True)
+        with page.expect_download() as kept:
+            page.locator("a[download='scores.jsonl']").click()
+        rows = [json.loads(line) for line in kept.value.path().read_text("utf-8").splitlines()]
+        assert [row["id"] for row in rows] == list(range(N_ROWS))
+        assert all(isinstance(row["clip_s"], float) for row in rows)
+        page.get_by_placeholder("Filter...").fill("yellow")
+        page.wait_for_function(
+            "![...document.querySelectorAll('.every-row td')].some(one => one.innerText === 'A green square.')"
+        )
+        page.locator(".every-row").get_by_text("A yellow square.").first.wait_for(state="attached")
+        # Another metric clears what was scored.
+        page.get_by_label("Metric", exact=True).click()
+        page.get_by_role("option", name="ROUGE-L").click()
+        page.wait_for_function("!document.querySelector('iframe.vlgauge-page')")
+
+
+def test_a_run_is_stopped_and_gone_on_with(address, chromium, monkeypatch):
+    gate, rows = threading.Event(), HubRows.rows
+
+    def slow(self, titles, start=0):
+        for number, row in enumerate(rows(self, titles, start), start):
+            if number == 8 and len(titles) > 2:
+                gate.wait(60)
+            yield row
+
+    monkeypatch.setattr(HubRows, "rows", slow)
+    monkeypatch.setattr(runs, "BATCH", 4)
+    with tab(chromium, address) as page:
+        opened(page, "org/pictures")
+        score(page)
+        status(page, "8 rows read")
+        assert page.locator("#score-data-set").is_disabled()
+        page.get_by_role("button", name="Stop").click()
+        page.wait_for_function(
+            "[...document.querySelectorAll('button')].find(one => one.innerText === 'Stop').disabled"
+        )
+        gate.set()
+        status(page, "Stopped; scored is what was read before row 12")
+        frame(page).get_by_text("12 of 12 rows were scored").wait_for()
+        page.get_by_role("button", name="Go on from row 12").click()
+        frame(page).get_by_text(f"{N_ROWS} of {N_ROWS} rows were scored").wait_for()
+        page.get_by_role("button", name="Go on").wait_for(state="hidden")
+
+
+def test_what_cannot_be_opened_is_told_and_a_token_opens_it(address, chromium):
+    with tab(chromium, address) as page:
+        for name, told in (
+            ("org/scripted", "which is a script; scripts are not run"),
+            ("org/private", "which is unknown or private"),
+            ("org/gated", "which is gated; accept its terms"),
+            ("no name", "must be OWNER/NAME of a data set of the Hub"),
+        ):
+            typed(page, name).press("Enter")
+            page.get_by_text(told).first.wait_for()
+        score(page)
+        page.get_by_text("must be opened or a file uploaded first").first.wait_for()
+        page.get_by_label("Your token").fill(TOKEN)
+        opened(page, "org/gated")
+        page.get_by_label("Rows, at most 200 here").fill("10000")
+        score(page)
+        page.get_by_text("must be at most 200 here, got 10,000").first.wait_for()
+
+
+def test_hostile_rows_on_a_phone_in_the_dark(address, chromium, tmp_path):
+    with tab(chromium, address, 390, "dark") as page:
+        opened(page, "org/hostile")
+        score(page)
+        frame(page).get_by_text("2 of 14 rows were scored").wait_for()
+        frame(page).get_by_text("a file of the data set itself").first.wait_for()
+        page.screenshot(path=tmp_path / "hostile.png", full_page=True)
+
+
+def test_a_file_is_scored_and_its_scores_are_there_to_keep(address, chromium, tmp_path):
+    with tab(chromium, f"{address}?metric=rovist_nr", 390) as page:
+        page.get_by_label("File", exact=True).click()
+        page.locator("input[type=file]:visible, .tabitem:visible input[type=file]").first.set_input_files(
+            EXAMPLES / "stories.jsonl"
+        )
+        page.wait_for_function("[...document.querySelectorAll('input')].some(one => one.value === 'story')")
+        score(page)
+        frame(page).get_by_text("40 of 40 rows were scored").wait_for()
+        page.get_by_text("scores.jsonl").first.wait_for()
+        page.screenshot(path=tmp_path / "file.png", full_page=True)
