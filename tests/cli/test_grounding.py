@@ -9,6 +9,7 @@ from coloured_study import NAMES, coloured_stories, loader
 
 from vlgauge import cli
 from vlgauge.cli import grounding
+from vlgauge.cli.inputs import ratings_of
 from vlgauge.studies import groovist as study
 from vlgauge.text.story_idf import fit_idf
 
@@ -132,8 +133,8 @@ def test_ablations_command(run, tmp_path):
     lines = out.splitlines()
     assert [line.split("  ")[0] for line in lines[2:9]] == [name for name, *_ in study.ABLATIONS]
     assert re.split("  +", lines[0])[-3:] == ["tau-c", "95 % from", "to"]
-    found = json.loads((tmp_path / "out.json").read_text("utf-8"))["variants"]["GROOViST (-P)"]["agreement"]
-    assert re.split("  +", lines[4])[-3:] == [f"{found[name]:.4f}" for name in ("tau_c", "low", "high")]
+    found = json.loads((tmp_path / "out.json").read_text("utf-8"))["variants"]["GROOViST (-P)"]["agreement"]["correlations"]["tau_c"]
+    assert re.split("  +", lines[4])[-3:] == [f"{found[name]:.4f}" for name in ("value", "low", "high")]
     assert lines[-1].startswith("groovist|")
     assert "units:noun_phrases" in lines[-1]
     fit_idf(["a dog"]).save(tmp_path / "idf.json")
@@ -185,4 +186,4 @@ def test_commands_that_are_refused(run, options, message):
 
 def test_ratings_of_several_people_are_averaged():
     rows = [{"rating": cell} for cell in ([4, None, 1], [3, "3"], "2", 1.5, "", None, [])]
-    assert grounding._ratings(rows, "rating") == pytest.approx([2.5, 3, 2, 1.5, *[math.nan] * 3], nan_ok=True)
+    assert ratings_of(rows, "rating") == pytest.approx([2.5, 3, 2, 1.5, *[math.nan] * 3], nan_ok=True)

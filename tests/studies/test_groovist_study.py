@@ -8,7 +8,6 @@ from coloured_study import NAMES, coloured_stories, loader
 
 from vlgauge.statistics import bootstrap_interval
 from vlgauge.studies import groovist as study
-from vlgauge.studies.rating_agreement import agreement
 from vlgauge.text.story_idf import fit_idf
 
 
@@ -118,40 +117,3 @@ def test_parts_of_the_data_as_the_paper_has_them():
         "P >= 0.2325, rating >= 3.0": [True, False, False, False, False],
         "P < 0.2325, rating >= 3.0": [False, True, False, True, False],
     }
-
-
-# -- agreement --------------------------------------------------------------------------------------------------------
-def test_agreement_by_hand():
-    # tau-c = 2 (concordant - discordant) / (n^2 (m - 1) / m), m = 2 different ratings
-    found = agreement([0.1, 0.2, 0.3, 0.4], [1, 1, 2, 2], resamples=200)
-    assert found.tau_c == pytest.approx(2 * 4 / (16 * (1 / 2)))
-    assert -1 <= found.low <= found.tau_c <= found.high <= 1
-    assert agreement([0.4, 0.3, 0.2, 0.1], [1, 1, 2, 2], resamples=0).tau_c == pytest.approx(-1.0)
-    assert math.isnan(agreement([0.4, 0.3], [1, 2], resamples=0).low)
-
-
-def test_agreement_is_that_of_scipy_and_seeded():
-    from scipy.stats import kendalltau
-
-    rng = np.random.default_rng(0)
-    ratings = rng.integers(1, 5, 60).astype(float)
-    scores = ratings + rng.normal(0, 2, 60)
-    expected = kendalltau(scores, ratings, variant="c")
-    found = agreement(scores, ratings, resamples=300, seed=1)
-    assert (found.tau_c, found.pvalue) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
-    assert found == agreement(scores, ratings, resamples=300, seed=1)
-    assert found.low < found.tau_c < found.high
-    drawn = np.random.default_rng(1)
-    rows = [drawn.integers(0, 60, 60) for _ in range(300)]
-    taus = [kendalltau(scores[row], ratings[row], variant="c").statistic for row in rows]
-    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(taus, [0.025, 0.975])))
-    wide = agreement(scores, ratings, resamples=300, seed=1, level=0.5)
-    assert (wide.low, wide.high) == pytest.approx(tuple(np.quantile(taus, [0.25, 0.75])))
-
-
-def test_what_has_no_agreement():
-    nothing = agreement([0.1, math.nan, 0.3], [1, 2, math.nan])
-    assert (math.isnan(nothing.tau_c), nothing.n, nothing.n_dropped) == (True, 1, 2)
-    assert math.isnan(agreement([0.1, 0.2], [3, 3]).tau_c)
-    with pytest.raises(ValueError, match="`ratings` must have one rating per score"):
-        agreement([0.1, 0.2], [3])

@@ -37,6 +37,7 @@ COMMANDS = {
         "tell how often the style metrics recognize the style of a corpus",
     ),
     "grounding": ("grounding", "experiments of GROOViST on stories with images"),
+    "agreement": ("agreement", "agreement of scores with ratings or rankings by people"),
     "d-hm": ("distance", "distance of a model's stories from human ones"),
     "protocol": ("protocol", "judge a metric on a published data set"),
     "verify": ("verify", "recompute published numbers, and list every table and figure"),

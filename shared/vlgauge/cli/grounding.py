@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from vlgauge.catalog import metric_facts
-from vlgauge.cli.inputs import add_limits
+from vlgauge.cli.inputs import add_limits, ratings_of
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.scoring import load_metric, settings_by_metric
 from vlgauge.media.tables import READERS, Rows, located, read_rows, take_column
@@ -98,7 +97,7 @@ def run_random_pairs(options: argparse.Namespace) -> int:
 def run_correlation(options: argparse.Namespace) -> int:
     """Criterion 2 and Figure 3 of the paper."""
     data, rows = _read(options)
-    ratings = _ratings(rows, options.ratings)
+    ratings = ratings_of(rows, options.ratings)
     metric = loader(options)(analysis=["temporal_misalignment", "np_proportion"])
     given = {"images": data.images, "regions": data.regions, "noun_phrases": data.noun_phrases}
     result = metric.compute(predictions=data.stories, **given)
@@ -120,7 +119,7 @@ def run_ablations(options: argparse.Namespace) -> int:
     _check_ablated(settings_by_metric(options.set, [NAME])[NAME])
     data, rows = _read(options)
     _check_random(options, len(data.stories), 0)
-    ratings = _ratings(rows, options.ratings) if options.ratings else None
+    ratings = ratings_of(rows, options.ratings) if options.ratings else None
     idf = _idf(options, data)
     with progress_bar(2 * len(data.stories), "Comparing", _progress(options)) as advance:
         variants = ablations(loader(options), data, idf, n_random=options.random, seed=options.seed, advance=advance)
@@ -130,7 +129,8 @@ def run_ablations(options: argparse.Namespace) -> int:
     for name, scores in variants.items():
         pairs = random_pairs(scores.own, scores.random, seed=options.seed)
         found = None if ratings is None else _agreement(scores.own, ratings, options)
-        interval = [] if found is None else [found.tau_c, found.low, found.high]
+        tau = None if found is None else found.correlations["tau_c"]
+        interval = [] if tau is None else [tau.value, tau.low, tau.high]
         left_out = 0 if found is None else max(left_out, found.n_dropped)
         table.append([name, pairs.own, pairs.random, pairs.difference, pairs.wins, *interval])
         record[name] = {"pairs": pairs, "agreement": found, "scores": scores}
@@ -201,21 +201,6 @@ def _read(options: argparse.Namespace) -> tuple[Stories, Rows]:
     return Stories(cells["predictions"] or [], cells["images"] or [], cells["regions"], cells["noun_phrases"]), rows
 
 
-def _ratings(rows: Rows, title: str) -> list[float]:
-    """Ratings as numbers; a list of several people's is averaged, an empty cell is none."""
-    ratings = []
-    for number, cell in enumerate(take_column(rows, title)):
-        values = cell if isinstance(cell, list) else [cell]
-        try:
-            given = [float(value) for value in values if value not in (None, "")]
-        except (TypeError, ValueError):
-            given = [math.inf]
-        if any(map(math.isinf, given)) or any(isinstance(value, bool) for value in values):
-            raise ValueError(f"--ratings must be a column of finite numbers, got {cell!r} in row {number}")
-        ratings.append(math.fsum(given) / len(given) if given else math.nan)
-    return ratings
-
-
 def _idf(options: argparse.Namespace, data: Stories) -> IdfTable:
     # Phrases are in lower case.
     return idf_table(options.idf) if options.idf else fit_idf(data.stories, lowercase=True)
@@ -226,12 +211,17 @@ def _agreement(
 ) -> Any:
     which = [i for i in range(len(scores)) if chosen is None or chosen[i]]
     return agreement(
-        [scores[i] for i in which], [ratings[i] for i in which], resamples=options.resamples, seed=options.seed
+        [scores[i] for i in which],
+        [ratings[i] for i in which],
+        coefficients=["tau_c"],
+        resamples=options.resamples,
+        seed=options.seed,
     )
 
 
 def _print_agreements(title: str, found: Mapping[str, Any]) -> None:
-    rows = [[name, one.n, one.tau_c, one.low, one.high, one.pvalue] for name, one in found.items()]
+    taus = {name: (one.n, one.correlations["tau_c"]) for name, one in found.items()}
+    rows = [[name, n, tau.value, tau.low, tau.high, tau.pvalue] for name, (n, tau) in taus.items()]
     print(to_table([title, "stories", "tau-c", "95 % from", "to", "p"], rows))
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 from functools import partial
 from pathlib import Path
 
 from vlgauge.files import Limits
+from vlgauge.media.tables import Rows, take_column
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
@@ -51,3 +53,22 @@ def add_row_options(parser: argparse.ArgumentParser) -> None:
         ("run-bytes", "bytes of all pictures together, which lie in memory (default: 1,073,741,824)"),
     ):
         group.add_argument(f"--max-{option}", type=partial(at_least, 1), metavar="N", help=f"most {words}")
+
+
+def ratings_of(rows: Rows, title: str, option: str = "--ratings") -> list[float]:
+    """A column of ratings as numbers; a list of several people's is averaged, an empty cell is none.
+
+    Raises:
+        ValueError: If there is no such column, or a cell is no finite number.
+    """
+    ratings = []
+    for number, cell in enumerate(take_column(rows, title)):
+        values = cell if isinstance(cell, list) else [cell]
+        try:
+            given = [float(value) for value in values if value not in (None, "")]
+        except (TypeError, ValueError):
+            given = [math.inf]
+        if any(map(math.isinf, given)) or any(isinstance(value, bool) for value in values):
+            raise ValueError(f"{option} must be a column of finite numbers, got {cell!r} in row {number}")
+        ratings.append(math.fsum(given) / len(given) if given else math.nan)
+    return ratings

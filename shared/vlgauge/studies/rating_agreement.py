@@ -1,34 +1,53 @@
-"""How well do scores agree with ratings: Kendall's tau-c with a bootstrap interval over the examples."""
+"""How well scores agree with ratings of people: rank and linear correlations with bootstrap intervals."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.statistics import grouped_intervals
+from vlgauge.statistics import RESAMPLES, grouped_intervals
+from vlgauge.studies.protocols.ratings import MAX_CLASSES, RankTable, table_spearman, table_taus
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+COEFFICIENTS = ("tau_b", "tau_c", "spearman", "pearson")
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """One coefficient of scores and ratings.
+
+    Attributes:
+        value: In [-1, 1]; NaN with fewer than two examples, or without two different scores and ratings.
+        low: Lower end of its interval; NaN without one.
+        high: Upper end.
+        pvalue: Of no association, two-sided, as scipy has it.
+    """
+
+    value: float
+    low: float
+    high: float
+    pvalue: float
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Kendall's tau-c of scores and ratings (Stuart, 1953).
+    """Agreement of scores with ratings.
 
     Attributes:
-        tau_c: In [-1, 1]; NaN with fewer than two examples, or without two different scores and ratings.
-        pvalue: Of no association, two-sided, as scipy has it.
-        low: Lower end of the interval; NaN without one.
-        high: Upper end.
+        correlations: By name: Kendall's tau-b, tau-c (Stuart, 1953), Spearman's and Pearson's coefficient.
         n: Number of examples with a score and a rating.
         n_dropped: Number of the others.
     """
 
-    tau_c: float
-    pvalue: float
-    low: float
-    high: float
+    correlations: Mapping[str, Correlation]
     n: int
     n_dropped: int
 
@@ -37,43 +56,103 @@ def agreement(
     scores: Sequence[float],
     ratings: Sequence[float],
     *,
+    coefficients: Sequence[str] = COEFFICIENTS,
+    groups: Sequence[object] | None = None,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Agreement:
-    """Rank agreement of scores with ratings; the interval draws examples with replacement.
+    """Agreement of scores with ratings; the intervals draw examples with replacement.
 
     Args:
         scores: One per example; NaN is left out.
-        ratings: One per example; NaN is left out.
-        level: Coverage of the percentile interval.
-        resamples: Number of bootstrap samples; 0 for no interval.
+        ratings: One per example, higher for better; NaN is left out.
+        coefficients: Which of `COEFFICIENTS`.
+        groups: Label per example; those of one label, such as the stories of one image sequence, are drawn together.
+        level: Coverage of the percentile intervals.
+        resamples: Number of bootstrap samples; 0 for no intervals.
         seed: Of the samples.
 
     Raises:
-        ValueError: If there is not one rating per score.
+        ValueError: If there is not one rating, or one label, per score, a number is infinite, or a coefficient unknown.
     """
+    unknown = [name for name in coefficients if name not in COEFFICIENTS]
+    if unknown:
+        raise ValueError(f"`coefficients` must be of {', '.join(COEFFICIENTS)}, got {unknown[0]!r}")
     first, second = np.asarray(scores, dtype=np.float64), np.asarray(ratings, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
         raise ValueError(f"`ratings` must have one rating per score, got shapes {second.shape} and {first.shape}")
-    both = ~np.isnan(first) & ~np.isnan(second)
-    dropped = int(len(first) - np.count_nonzero(both))
-    first, second = first[both], second[both]
-    tau, pvalue = _tau_c(first, second)
-    ((low, high),) = grouped_intervals(
-        lambda drawn: [_tau_c(first[drawn], second[drawn])[0]],
-        range(len(first)),
+    if groups is not None and len(groups) != len(first):
+        raise ValueError(f"`groups` must have one label per score, got {len(groups)} for {len(first)}")
+    for name, values in (("scores", first), ("ratings", second)):
+        if np.isinf(values).any():
+            raise ValueError(f"`{name}` must be finite or NaN, got {values[np.isinf(values)][0]}")
+    kept = np.flatnonzero(~np.isnan(first) & ~np.isnan(second))
+    dropped = len(first) - len(kept)
+    first, second = first[kept], second[kept]
+    if _is_constant(first) or _is_constant(second):
+        nothing = Correlation(math.nan, math.nan, math.nan, math.nan)
+        return Agreement(dict.fromkeys(coefficients, nothing), len(kept), dropped)
+    exact = {name: _EXACT[name](first, second) for name in coefficients}
+    intervals = grouped_intervals(
+        _sampled(first, second, coefficients),
+        range(len(kept)) if groups is None else [groups[i] for i in kept.tolist()],
         level=level,
-        resamples=0 if math.isnan(tau) else resamples,
+        resamples=resamples,
         seed=seed,
     )
-    return Agreement(tau, pvalue, low, high, len(first), dropped)
+    found = zip(exact.items(), intervals, strict=True)
+    return Agreement({name: Correlation(value, *ends, p) for (name, (value, p)), ends in found}, len(kept), dropped)
 
 
-def _tau_c(scores: npt.NDArray[np.float64], ratings: npt.NDArray[np.float64]) -> tuple[float, float]:
-    from scipy.stats import kendalltau
+def _is_constant(values: Floats) -> bool:
+    return len(np.unique(values)) < 2
 
-    if len(np.unique(scores)) < 2 or len(np.unique(ratings)) < 2:
-        return math.nan, math.nan
-    found = kendalltau(scores, ratings, variant="c")
-    return float(found.statistic), float(found.pvalue)
+
+def _kendall(variant: Literal["b", "c"]) -> Callable[[Floats, Floats], tuple[float, float]]:
+    def found(scores: Floats, ratings: Floats) -> tuple[float, float]:
+        from scipy.stats import kendalltau
+
+        result = kendalltau(scores, ratings, variant=variant)
+        return float(result.statistic), float(result.pvalue)
+
+    return found
+
+
+def _spearman(scores: Floats, ratings: Floats) -> tuple[float, float]:
+    from scipy.stats import spearmanr
+
+    result = spearmanr(scores, ratings)
+    return float(result.statistic), float(result.pvalue)
+
+
+def _pearson(scores: Floats, ratings: Floats) -> tuple[float, float]:
+    from scipy.stats import NearConstantInputWarning, pearsonr
+
+    with warnings.catch_warnings():
+        # Differences next to the last digit are a constant as good as any; what comes of them lies in [-1, 1].
+        warnings.simplefilter("ignore", NearConstantInputWarning)
+        result = pearsonr(scores, ratings)
+    return float(result.statistic), float(result.pvalue)
+
+
+_EXACT = {"tau_b": _kendall("b"), "tau_c": _kendall("c"), "spearman": _spearman, "pearson": _pearson}
+
+
+def _sampled(scores: Floats, ratings: Floats, coefficients: Sequence[str]) -> Callable[[Ints], list[float]]:
+    """The coefficients of a sample; rank correlations from a table of counts where the ratings have few values."""
+    ranks = [name for name in coefficients if name != "pearson"]
+    table = RankTable(scores, ratings) if ranks and len(np.unique(ratings)) <= MAX_CLASSES else None
+
+    def figures(drawn: Ints) -> list[float]:
+        ours, theirs = scores[drawn], ratings[drawn]
+        if _is_constant(ours) or _is_constant(theirs):
+            return [math.nan] * len(coefficients)
+        found = {}
+        if table is not None:
+            counts = table.counts(drawn)
+            values = (*table_taus(counts), table_spearman(counts))
+            found = {name: value / 100 for name, value in zip(COEFFICIENTS, values, strict=False)}
+        return [found[name] if name in found else _EXACT[name](ours, theirs)[0] for name in coefficients]
+
+    return figures

@@ -1,0 +1,196 @@
+"""`vlgauge agreement FILE`: how well scores of metrics agree with ratings or rankings by people."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+
+from vlgauge.catalog import metric_facts, metric_names
+from vlgauge.cli.inputs import at_least, ratings_of
+from vlgauge.cli.outputs import check_target, write_json
+from vlgauge.cli.score import level, row_ids
+from vlgauge.cli.scoring import (
+    COLUMNS,
+    Settings,
+    add_scoring,
+    compute_all,
+    load_metrics,
+    metric_list,
+    read_columns,
+    settings_by_metric,
+)
+from vlgauge.leaderboard import read_run
+from vlgauge.leaderboard.runs import labels_of, numbers, row_keys
+from vlgauge.leaderboard.table import ARROWS, FORMS, Cell, Table, mean_text, pvalue_text, render
+from vlgauge.media.tables import Rows, located, read_rows, take_column
+from vlgauge.results import plain, to_json
+from vlgauge.statistics import RESAMPLES
+from vlgauge.studies.rating_agreement import COEFFICIENTS, Agreement, agreement
+
+TITLES = {"tau_b": "tau-b", "tau_c": "tau-c", "spearman": "Spearman", "pearson": "Pearson"}
+
+Scores = dict[str, dict[str, float]]  # name -> key of the row -> score
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.description = (
+        f"{__doc__} The scores are computed from FILE (--metrics), stand in it (--scores), or in a file that `vlgauge "
+        "score ... --output` wrote (--run), whose rows are joined by id."
+    )
+    parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file with the ratings")
+    rated = parser.add_mutually_exclusive_group(required=True)
+    rated.add_argument("--ratings", metavar="COLUMN", help="ratings, higher for better; of a list the mean is taken")
+    rated.add_argument("--rankings", metavar="COLUMN", help="ranks, 1 for the best; of a list the mean is taken")
+    scored = parser.add_mutually_exclusive_group(required=True)
+    scored.add_argument("--metrics", metavar="METRIC,...", help="score FILE with these metrics")
+    scored.add_argument("--scores", metavar="COLUMN,...", help="columns of FILE that hold scores")
+    scored.add_argument("--run", metavar="SCORES", dest="scores_file", help="file of scores, joined by id")
+    add_scoring(parser)
+    parser.add_argument("--groups", metavar="COLUMN", help="draw rows whole that are equal in this column")
+    parser.add_argument("--confidence", type=level, default=0.95, metavar="LEVEL", help="of intervals (default: 0.95)")
+    words = f"samples of the intervals; 0 for none (default: {RESAMPLES})"
+    parser.add_argument("--resamples", type=partial(at_least, 0), default=RESAMPLES, metavar="N", help=words)
+    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="of the intervals (default: 0)")
+    parser.add_argument("--format", choices=("json", *FORMS), default="text", help="of what is printed (default: text)")
+    parser.add_argument("--output", metavar="FILE", help="write all numbers as JSON to this file")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read, score or join, correlate, print."""
+    check_target(options.output, [file for file in (options.file, options.scores_file) if file])
+    settings = settings_by_metric(options.set, metric_list(options.metrics)) if options.metrics else {}
+    if not options.metrics and (options.set or options.profile or options.config):
+        raise ValueError("--set, --profile and --config must come with --metrics, which was left out")
+    rows = read_rows(options.file, options.input_format)
+    ids = row_ids(rows, options.id)
+    keys = row_keys(ids)
+    if len(set(keys)) < len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"--id must be a column that names each row once, got {twice!r} more than once")
+    title = options.ratings or options.rankings
+    ratings = ratings_of(rows, title, "--ratings" if options.ratings else "--rankings")
+    if options.rankings:
+        ratings = [-rank for rank in ratings]
+    labels = labels_of(rows, ids, options.groups) if options.groups else None
+    signatures: dict[str, str] = {}
+    if options.metrics:
+        scores, signatures = computed_scores(rows, keys, settings, options)
+    elif options.scores_file:
+        scores, signatures = run_scores(options.scores_file)
+    else:
+        scores = {name: column_scores(rows, name, keys) for name in listed(options.scores)}
+    found = {
+        name: agreement(
+            [own.get(key, math.nan) for key in keys],
+            ratings,
+            groups=[labels[key] for key in keys] if labels else None,
+            level=options.confidence,
+            resamples=options.resamples,
+            seed=options.seed,
+        )
+        for name, own in scores.items()
+    }
+    unmatched = {name: len(own.keys() ^ set(keys)) for name, own in scores.items()}
+    record = plain(
+        {
+            "ratings": title,
+            "agreement": {name: asdict(one) for name, one in found.items()},
+            "unmatched": unmatched,
+            "signatures": signatures,
+            "level": options.confidence,
+            "resamples": options.resamples,
+            "seed": options.seed,
+        }
+    )
+    if options.output:
+        write_json(options.output, record)
+    if options.format == "json":
+        print(to_json(record))
+        return 0
+    print(render(as_table(found, unmatched, title, options.confidence), options.format))
+    if signatures and options.format == "text":
+        print("\n" + "\n".join(signatures.values()))
+    return 0
+
+
+def computed_scores(
+    rows: Rows, keys: Sequence[str], settings: Mapping[str, Settings], options: argparse.Namespace
+) -> tuple[Scores, dict[str, str]]:
+    """The scores of metrics on the rows, and their signatures."""
+    metrics = load_metrics(settings, config=options.config, profile=options.profile, quiet=options.no_progress)
+    columns = read_columns(rows, metrics, {column: getattr(options, column) for column in COLUMNS})
+    results = compute_all(metrics, located(columns, options.file))
+    scores = {name: dict(zip(keys, result[f"{name}_scores"], strict=True)) for name, result in results.items()}
+    return scores, {name: result[f"{name}_signature"] for name, result in results.items()}
+
+
+def run_scores(path: str) -> tuple[Scores, dict[str, str]]:
+    """The scores and signatures of every metric in a file that `vlgauge score --output` wrote.
+
+    Raises:
+        ValueError: If it is another file.
+    """
+    found = read_run(path, [])
+    names = [] if found is None else [name for name in metric_names() if f"{name}_scores" in found]
+    if found is None or not names:
+        raise ValueError(f"--run must be a file that `vlgauge score --output` wrote, got {path!r}")
+    keys = row_keys(found["ids"])
+    scores = {
+        name: dict(zip(keys, numbers(f"{name}_scores", found[f"{name}_scores"], keys), strict=True)) for name in names
+    }
+    return scores, {name: str(found[f"{name}_signature"]) for name in names if f"{name}_signature" in found}
+
+
+def column_scores(rows: Rows, title: str, keys: Sequence[str]) -> dict[str, float]:
+    """A column of scores by the keys of the rows; an empty cell is none."""
+    return dict(zip(keys, numbers(title, take_column(rows, title), keys), strict=True))
+
+
+def listed(text: str) -> list[str]:
+    """Names with commas between them.
+
+    Raises:
+        ValueError: If there is none, or one comes twice.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"--scores must name one column or several different ones with commas, got {text!r}")
+    return names
+
+
+def as_table(found: dict[str, Agreement], unmatched: dict[str, int], title: str, confidence: float) -> Table:
+    """A row per metric: each coefficient with its interval, and the p-value of tau-b."""
+    rows = []
+    for name, one in found.items():
+        cells = [Cell(_with_direction(name))]
+        for coefficient in COEFFICIENTS:
+            correlation = one.correlations[coefficient]
+            ends = (correlation.low, correlation.high)
+            shown = (None, None) if math.isnan(ends[0]) else ends
+            cells.append(Cell(mean_text(correlation.value, *shown), right=True))
+        cells.append(Cell(pvalue_text(one.correlations["tau_b"].pvalue), right=True))
+        rows.append([*cells, Cell(str(one.n), right=True)])
+    notes = [f"{100 * confidence:g} % intervals by bootstrap; p of no association, by tau-b"]
+    lower = [name for name in found if name in metric_names() and not metric_facts(name).higher_is_better]
+    if lower:
+        notes.append(f"{', '.join(lower)}: lower is better, so that agreement is below 0")
+    for name, one in found.items():
+        if unmatched[name]:
+            notes.append(f"{name}: ids that only one file has: {unmatched[name]}")
+        if one.n_dropped:
+            notes.append(f"{name}: rows without a score or a rating, left out: {one.n_dropped}")
+        if math.isnan(one.correlations["tau_b"].value):
+            notes.append(f"{name}: undefined without two different scores and two different ratings")
+    header = ["metric", *TITLES.values(), "p", "n"]
+    return Table(header, rows, f"Agreement with {title}", notes)
+
+
+def _with_direction(name: str) -> str:
+    if name not in metric_names():
+        return name
+    return f"{name} {ARROWS[metric_facts(name).higher_is_better]}"

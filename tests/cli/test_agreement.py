@@ -1,0 +1,105 @@
+"""`vlgauge agreement`."""
+
+import json
+import math
+
+import pytest
+
+from vlgauge.cli import main
+from vlgauge.studies.rating_agreement import agreement
+
+STORIES = [
+    "We went to the fair. The lights came on.",
+    "We went. We went. We went.",
+    "A band played. Rain ended the day.",
+    "The dog ran home. The dog ran home.",
+    "One.",
+]
+RATINGS = [4, 1, 4.5, 2, 3]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    rows = [
+        {"id": f"s{k}", "story": story, "human": RATINGS[k], "people": [RATINGS[k], None, 1], "rank": 6 - RATINGS[k]}
+        | {"own": RATINGS[k] ** 2, "scene": k // 2, "empty": None if k else 3.0}
+        for k, story in enumerate(STORIES)
+    ]
+    (tmp_path / "rated.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words):
+    return main(["agreement", "rated.jsonl", "--resamples", "50", "--no-progress", *words])
+
+
+def test_scored_here(folder, capsys):
+    assert run("--ratings", "human", "--metrics", "rovist_nr", "--predictions", "story", "--output", "out.json") == 0
+    out = capsys.readouterr().out
+    assert "rovist_nr \N{UPWARDS ARROW}" in out
+    assert "rovist_nr: rows without a score or a rating, left out: 1" in out
+    assert out.splitlines()[-1].startswith("rovist_nr|v:")
+    record = json.loads((folder / "out.json").read_text())
+    found = record["agreement"]["rovist_nr"]
+    assert (found["n"], found["n_dropped"], record["unmatched"]) == (4, 1, {"rovist_nr": 0})
+    assert found["correlations"]["tau_c"]["value"] == pytest.approx(1.0)
+
+
+def test_columns_rankings_groups_and_several_raters(folder, capsys):
+    assert run("--rankings", "rank", "--scores", "own,human", "--groups", "scene", "--format", "json") == 0
+    found = json.loads(capsys.readouterr().out)["agreement"]
+    expected = agreement([x**2 for x in RATINGS], RATINGS, groups=[0, 0, 1, 1, 2], resamples=50)
+    assert found["own"]["correlations"]["pearson"]["value"] == pytest.approx(expected.correlations["pearson"].value)
+    assert found["own"]["correlations"]["pearson"]["low"] == pytest.approx(expected.correlations["pearson"].low)
+    assert found["human"]["correlations"]["tau_b"]["value"] == pytest.approx(1.0)
+    assert run("--ratings", "people", "--scores", "own", "--format", "markdown") == 0
+    assert "| own | 1.0000 [" in capsys.readouterr().out
+
+
+def test_a_file_of_scores_is_joined_by_id(folder, capsys):
+    assert main(["score", "rovist_nr", "rated.jsonl", "--predictions", "story", "--output", "scores.json"]) == 0
+    scores = json.loads((folder / "scores.json").read_text())
+    scores["ids"] = ["s4", "s3", "s2", "s1", "elsewhere"]
+    scores["rovist_nr_scores"] = [5.0, 2.0, 4.5, 1.0, 9.0]
+    (folder / "scores.json").write_text(json.dumps(scores))
+    capsys.readouterr()
+    assert run("--ratings", "human", "--run", "scores.json") == 0
+    out = capsys.readouterr().out
+    assert "rovist_nr: ids that only one file has: 2" in out
+    assert "rovist_nr: rows without a score or a rating, left out: 1" in out
+    expected = agreement([math.nan, 1.0, 4.5, 2.0, 5.0], RATINGS, resamples=50).correlations["tau_b"]
+    assert f"{expected.value:.4f} [{expected.low:.4f}, {expected.high:.4f}]" in out
+
+
+def test_lower_is_better_and_undefined_are_told(folder, capsys):
+    (folder / "run.json").write_text(
+        json.dumps({"ids": [f"s{k}" for k in range(5)], "d_hm": 1, "d_hm_scores": [1] * 5, "d_hm_signature": "d_hm|x"})
+    )
+    assert run("--ratings", "human", "--run", "run.json") == 0
+    out = capsys.readouterr().out
+    assert "d_hm: lower is better, so that agreement is below 0" in out
+    assert "d_hm: undefined without two different scores and two different ratings" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--ratings", "human"], "one of the arguments --metrics --scores --run is required"),
+        (["--scores", "own"], "one of the arguments --ratings --rankings is required"),
+        (["--ratings", "human", "--scores", "own,own"], "--scores must name one column or several different ones"),
+        (["--ratings", "human", "--scores", ","], "--scores must name one column or several different ones"),
+        (["--ratings", "human", "--scores", "own", "--profile", "embedded"], "must come with --metrics"),
+        (["--ratings", "human", "--run", "rated.jsonl"], "--run must be a file that `vlgauge score --output` wrote"),
+        (["--ratings", "human", "--scores", "own", "--id", "scene"], "--id must be a column that names each row once"),
+        (["--rankings", "story", "--scores", "own"], "--rankings must be a column of finite numbers, got 'We went"),
+        (["--ratings", "human", "--scores", "story"], "`story` must hold finite numbers"),
+    ],
+)
+def test_wrong_options_are_one_line(folder, words, message, capsys):
+    try:
+        code = run(*words)
+    except SystemExit as stopped:
+        code = stopped.code
+    assert code == 2
+    assert message in capsys.readouterr().err

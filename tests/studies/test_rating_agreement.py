@@ -1,0 +1,116 @@
+"""Agreement of scores with ratings."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from vlgauge.studies import rating_agreement
+from vlgauge.studies.rating_agreement import COEFFICIENTS, agreement
+
+SCIPY = {
+    "tau_b": lambda x, y: stats.kendalltau(x, y, variant="b"),
+    "tau_c": lambda x, y: stats.kendalltau(x, y, variant="c"),
+    "spearman": stats.spearmanr,
+    "pearson": stats.pearsonr,
+}
+
+
+def drawn_scores(n, seed, ties=True):
+    rng = np.random.default_rng(seed)
+    ratings = rng.integers(1, 5, n).astype(float) if ties else rng.normal(size=n)
+    scores = ratings + rng.normal(0, 2, n)
+    return (np.round(scores) if ties else scores), ratings
+
+
+def test_by_hand():
+    # tau-c = 2 (concordant - discordant) / (n^2 (m - 1) / m), m = 2 different ratings; tau-b = 4 / sqrt(6 * 4)
+    found = agreement([0.1, 0.2, 0.3, 0.4], [1, 1, 2, 2], resamples=200).correlations
+    assert found["tau_c"].value == pytest.approx(2 * 4 / (16 * (1 / 2)))
+    assert found["tau_b"].value == pytest.approx(4 / math.sqrt(24))
+    assert all(-1.000001 <= one.low <= one.high <= 1.000001 for one in found.values())
+    assert agreement([0.4, 0.3, 0.2, 0.1], [1, 1, 2, 2], resamples=0).correlations["tau_c"].value == pytest.approx(-1)
+    assert math.isnan(agreement([0.4, 0.3], [1, 2], resamples=0).correlations["pearson"].low)
+
+
+@pytest.mark.parametrize("ties", [True, False])
+@pytest.mark.parametrize("classes", [64, 1])
+def test_values_and_intervals_are_those_of_scipy(ties, classes, monkeypatch):
+    monkeypatch.setattr(rating_agreement, "MAX_CLASSES", classes)
+    scores, ratings = drawn_scores(50, 0, ties)
+    found = agreement(scores, ratings, resamples=100, seed=1)
+    assert found == agreement(scores, ratings, resamples=100, seed=1)
+    generator = np.random.default_rng(1)
+    rows = [generator.integers(0, 50, 50) for _ in range(100)]
+    for name, plain in SCIPY.items():
+        one = found.correlations[name]
+        expected = plain(scores, ratings)
+        assert (one.value, one.pvalue) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
+        samples = [plain(scores[row], ratings[row]).statistic for row in rows]
+        assert (one.low, one.high) == pytest.approx(tuple(np.quantile(samples, [0.025, 0.975])))
+
+
+def test_chosen_coefficients_and_level():
+    scores, ratings = drawn_scores(60, 2)
+    (name,) = agreement(scores, ratings, coefficients=["tau_c"]).correlations
+    assert name == "tau_c"
+    narrow, wide = (agreement(scores, ratings, level=level).correlations["tau_b"] for level in (0.5, 0.95))
+    assert wide.low < narrow.low < narrow.high < wide.high
+
+
+def test_groups_are_drawn_whole():
+    # Five copies of each row say no more than one: whole groups give the interval of the rows.
+    scores, ratings = drawn_scores(30, 3)
+    single = agreement(scores, ratings, resamples=300)
+    copied = agreement(np.repeat(scores, 5), np.repeat(ratings, 5), groups=np.repeat(range(30), 5), resamples=300)
+    alone = agreement(np.repeat(scores, 5), np.repeat(ratings, 5), resamples=300)
+    width = {
+        key: one.correlations["pearson"].high - one.correlations["pearson"].low
+        for key, one in (("single", single), ("copied", copied), ("alone", alone))
+    }
+    assert width["copied"] == pytest.approx(width["single"])
+    assert width["alone"] < 0.6 * width["single"]
+
+
+def test_what_has_no_agreement():
+    nothing = agreement([0.1, math.nan, 0.3], [1, 2, math.nan])
+    assert (nothing.n, nothing.n_dropped) == (1, 2)
+    for found in (nothing, agreement([0.1, 0.2], [3, 3]), agreement([], []), agreement([1, 1], [1, 2])):
+        assert list(found.correlations) == list(COEFFICIENTS)
+        assert all(math.isnan(one.value) and math.isnan(one.pvalue) for one in found.correlations.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0.1, 0.2], [3]), "`ratings` must have one rating per score, got shapes"),
+        (([0.1, math.inf], [3, 4]), "`scores` must be finite or NaN, got inf"),
+        (([0.1, 0.2], [3, -math.inf]), "`ratings` must be finite or NaN, got -inf"),
+    ],
+)
+def test_wrong_numbers(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        agreement(*arguments)
+
+
+def test_wrong_options():
+    with pytest.raises(ValueError, match="`groups` must have one label per score, got 1 for 2"):
+        agreement([1, 2], [1, 2], groups=["a"])
+    with pytest.raises(ValueError, match="`coefficients` must be of tau_b, tau_c, spearman, pearson, got 'tau'"):
+        agreement([1, 2], [1, 2], coefficients=["tau"])
+
+
+def coverage(runs, n):
+    """How often the interval of each coefficient holds its value in a large sample of the same kind."""
+    truth = {name: one.value for name, one in agreement(*drawn_scores(200_000, 9), resamples=0).correlations.items()}
+    held = dict.fromkeys(COEFFICIENTS, 0)
+    for seed in range(runs):
+        for name, one in agreement(*drawn_scores(n, 1000 + seed), resamples=400, seed=seed).correlations.items():
+            held[name] += one.low <= truth[name] <= one.high
+    return {name: count / runs for name, count in held.items()}
+
+
+@pytest.mark.slow
+def test_intervals_cover_at_their_level():
+    assert all(0.93 <= share <= 0.97 for share in coverage(1000, 200).values())
