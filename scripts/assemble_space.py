@@ -15,6 +15,7 @@ from space import calls, card
 
 import vlgauge
 from vlgauge.base.metric import REPOSITORY
+from vlgauge.cli import plain_warnings
 from vlgauge.prefetching.assets import hub_files_of
 from vlgauge.settings import one_of
 from vlgauge.writing import write
@@ -39,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="where it goes (default: build/spaces/NAME)")
     options = parser.parse_args(arguments)
     try:
-        files = assembled(options.name, kind=options.kind, ref=options.ref, org=options.org)
+        with plain_warnings("assemble_space"):
+            files = assembled(options.name, kind=options.kind, ref=options.ref, org=options.org)
         out = options.out or ROOT / "build" / "spaces" / options.name
         write_folder(files, out)
     except (ValueError, OSError, ImportError) as error:
@@ -142,7 +144,7 @@ def card_of(source: Path, name: str, kind: str, ref: str, org: str, root: Path) 
     facts, body = card.read_card(source)
     gradio = card.gradio_version(root / "constraints.txt") if kind == "gradio" else None
     files = [] if name == WORKBENCH else hub_files_of(name)
-    body = card.on_the_hub(body, metrics_of(root), org, ref)
+    body = card.on_the_hub(body, metrics_of(root), org)
     return card.Card(card.stamped(facts, files, gradio), card.with_section(body, calls.section(name, kind, org, ref)))
 
 
@@ -180,9 +182,11 @@ def write_folder(files: Mapping[str, bytes], out: Path) -> None:
         ValueError: If the folder holds anything else; nothing is changed then.
         OSError: If a file cannot be written.
     """
-    there = [path.relative_to(out).as_posix() for path in sorted(out.rglob("*")) if not path.is_dir()]
+    there = [
+        path.relative_to(out).as_posix() for path in sorted(out.rglob("*")) if path.is_symlink() or not path.is_dir()
+    ]
     made = {"README.md", "app.py", "requirements.txt", "index.html", *files}
-    others = [path for path in there if path not in made and not _is_example(path)]
+    others = [path for path in there if (out / path).is_symlink() or (path not in made and not _is_example(path))]
     if (out.exists() and not out.is_dir()) or others or (there and "README.md" not in there):
         what = "a file" if out.is_file() else ", ".join(others[:5] or there[:5])
         raise ValueError(

@@ -21,6 +21,7 @@ from assemble_space import ROOT, WORKBENCH, add_options, assembled, checked_org,
 
 import vlgauge
 from vlgauge.base.metric import REPOSITORY
+from vlgauge.cli import plain_warnings
 from vlgauge.network import NetworkError, hub_requests
 from vlgauge.network.proposals import refuse_offline
 from vlgauge.settings import one_of
@@ -53,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = []
     for name in names:
         try:
-            files = assembled(name, kind=options.kind, ref=options.ref, org=options.org)
+            with plain_warnings("push_space"):
+                files = assembled(name, kind=options.kind, ref=options.ref, org=options.org)
             print("\n".join(shown(f"{options.org}/{name}", options.kind, options.ref, files)), flush=True)
             if options.push:
                 where = send(f"{options.org}/{name}", options.kind, files, create_pr=options.create_pr)

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from vlgauge.base.metric import REPOSITORY
 from vlgauge.prefetching.assets import HubFiles
 
 PYTHON = "3.12"
@@ -109,7 +108,7 @@ def stamped(facts: Mapping[str, Any], files: Sequence[HubFiles], gradio: str | N
     else:
         own |= {"sdk": "gradio", "sdk_version": gradio, "python_version": PYTHON, "app_file": "app.py"}
         own |= {"suggested_hardware": "cpu-basic"}
-        # The page lets visitors open data sets of theirs, and does not start where the Hub knows nothing of it.
+        # The page is the workbench, in which visitors may sign in to score gated data sets of theirs.
         own |= {"hf_oauth": True, "hf_oauth_scopes": ["gated-repos"]}
         if preloaded := preloads(files):
             own["preload_from_hub"] = preloaded
@@ -128,20 +127,18 @@ def text_of(card: Card) -> str:
     return f"---\n{front}---\n{card.body}"
 
 
-def on_the_hub(body: str, names: Sequence[str], org: str, ref: str) -> str:
+def on_the_hub(body: str, names: Sequence[str], org: str) -> str:
     """The text of a card that stands by itself: what it names beside it in the repository becomes an address.
 
     Args:
         body: The text.
         names: Of all metrics.
         org: Whose Spaces they are.
-        ref: Tag or commit of the repository.
     """
     metric = "|".join(map(re.escape, names))
     body = re.sub(rf'"metrics/({metric})"', rf'"{org}/\1"', body)
     body = re.sub(rf'  # "\w+/(?:{metric})" from the Hub$', "", body, flags=re.MULTILINE)
-    body = re.sub(rf"\]\(\.\./({metric})/README\.md\)", rf"](https://huggingface.co/spaces/{org}/\1)", body)
-    return re.sub(r"\]\((?:\.\./)+([^)#:]+)\)", rf"]({REPOSITORY}/blob/{ref}/\1)", body)
+    return re.sub(rf"\]\(\.\./({metric})/README\.md\)", rf"](https://huggingface.co/spaces/{org}/\1)", body)
 
 
 def with_section(body: str, section: str) -> str:

@@ -93,7 +93,8 @@ def example_files(section: Section) -> dict[str, bytes]:
             pictures = _pictures(seen[row], number)
             files |= pictures
             example["images"] = list(pictures) if isinstance(seen[row], list) else next(iter(pictures))
-        example |= {"score": section.explained.scores[row], "signature": section.explained.signature}
+        # To the digits that every machine has.
+        example |= {"score": float(f"{section.explained.scores[row]:.6g}"), "signature": section.explained.signature}
         lines.append(json.dumps(without_nan(example), ensure_ascii=False))
     return {"examples.jsonl": "".join(f"{line}\n" for line in lines).encode("utf-8"), **files}
 

@@ -18,7 +18,7 @@ import vlgauge
 from vlgauge.base.metric import REPOSITORY
 from vlgauge.catalog import metric_folder, metric_names
 from vlgauge.media.tables import read_rows
-from vlgauge.prefetching.assets import hub_files_of
+from vlgauge.prefetching.assets import HubFiles, hub_files_of
 
 assemble = script_module("assemble_space.py")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -108,6 +108,15 @@ def test_models_are_those_of_the_asset_manifest(spaces, name):
         assert "*" not in files
 
 
+def test_what_is_not_pinned_or_not_named_is_not_fetched_beforehand():
+    files = [
+        HubFiles("o/newest", None, ("a.json",), ()),
+        HubFiles("o/some", COMMIT, ("*.json",), ()),
+        HubFiles("o/known", COMMIT, ("a.json", "b.bin"), ()),
+    ]
+    assert assemble.card.preloads(files) == [f"o/known a.json,b.bin {COMMIT}"]
+
+
 def test_what_is_fetched_beforehand(spaces):
     found = {name: front(files)[0].get("preload_from_hub", []) for name, files in spaces.items()}
     assert {name for name, lines in found.items() if lines} == {"clip_s", "pac_s", "groovist", "rovist", "rovist_vg"}
@@ -138,7 +147,8 @@ def test_another_ref_and_another_organisation_are_everywhere(spaces):
 @pytest.mark.parametrize("name", metric_names())
 def test_the_card_stands_by_itself(spaces, name):
     _, body = front(spaces[name])
-    assert "](../" not in body
+    assert [link for link in re.findall(r"\]\(([^)]+)\)", body) if not link.startswith(("https://", "#"))] == []
+    assert "/README.md)" not in body
     assert '"metrics/' not in body
     assert "from the Hub" not in body.replace("from the Hub,", "").replace("from the Hub;", "") or name in body
     assert body.count("### From the Hub") == body.count("### Through the API") == 1
@@ -274,7 +284,7 @@ def test_the_rows_of_the_page_are_there_with_their_scores(static, name, tmp_path
 def test_rows_without_pictures_score_again_as_they_did(static):
     rows = [json.loads(line) for line in static("rovist_nr")["examples/examples.jsonl"].splitlines()]
     result = vlgauge.load("rovist_nr", profile="embedded").compute(predictions=[row["predictions"] for row in rows])
-    assert result["rovist_nr_scores"] == [row["score"] for row in rows]
+    assert [row["score"] for row in rows] == pytest.approx(result["rovist_nr_scores"], rel=1e-5)
     assert result["rovist_nr_signature"] == rows[0]["signature"]
 
 
@@ -332,6 +342,18 @@ def test_a_folder_with_other_files_stays_as_it_is(tmp_path, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     assert assemble.main(["rovist_nr", "--out", str(tmp_path / "thesis.tex")]) == 2
     assert "got a file" in capsys.readouterr().err
+
+
+def test_a_link_in_the_folder_is_not_followed(tmp_path):
+    (tmp_path / "notes.md").write_text("mine")
+    for name, target in (("README.md", "notes.md"), ("examples", ".")):
+        out = tmp_path / f"with {name}"
+        out.mkdir()
+        (out / name).symlink_to(tmp_path / target)
+        with pytest.raises(ValueError, match=f"got {name} in it"):
+            assemble.write_folder({"README.md": b"new", "examples/examples.jsonl": b""}, out)
+    assert (tmp_path / "notes.md").read_text() == "mine"
+    assert not (tmp_path / "examples.jsonl").exists()
 
 
 @pytest.mark.parametrize(
