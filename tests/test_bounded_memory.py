@@ -3,9 +3,11 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
+from vlgauge.distances import meteor
 from vlgauge.media import frames
-from vlgauge.remembered import Remembered
+from vlgauge.remembered import Remembered, remembered_for_words
 from vlgauge.text import concreteness, word_vectors
 from vlgauge.text.concreteness import PhraseWeights
 from vlgauge.weights import files
@@ -84,3 +86,23 @@ def test_texts_of_any_length_count_as_their_vectors():
     assert all(isinstance(key, bytes) and len(key) == 32 for key in encoder.store._vectors)
     np.testing.assert_array_equal(encoder.encode([long, "a dog", long]), first)
     assert encoder.store.n_bytes == 2 * first[0].nbytes
+
+
+def test_words_but_none_that_is_too_long():
+    asked = []
+
+    @remembered_for_words
+    def length(word):
+        asked.append(word)
+        return len(word)
+
+    for word in ("dog", "x" * 64, "y" * 65):
+        assert [length(word) for _ in range(3)] == [len(word)] * 3
+    assert asked == ["dog", "x" * 64, *["y" * 65] * 3]
+
+
+@pytest.mark.parametrize("tokens", [("x" * 10**6,), ("",) * 10**5, ("dog",) * 10**5])
+def test_captions_of_meteor_but_none_that_is_too_long(tokens):
+    before = meteor._prepared_and_kept.cache_info().currsize
+    assert meteor._prepared(tokens).tokens == tokens
+    assert meteor._prepared_and_kept.cache_info().currsize == before

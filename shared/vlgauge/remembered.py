@@ -5,7 +5,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from functools import lru_cache, wraps
 from typing import Generic, TypeVar
+
+MOST_WORDS = 2**16
+# No word of WordNet is as long; a few texts without a space, kept among the words, would fill the memory.
+LONGEST_WORD = 64
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -66,3 +71,14 @@ class Remembered(Generic[K, V]):
         value = self._values.pop(key)
         self.total -= self._size(value)
         return value
+
+
+def remembered_for_words(call: Callable[[str], V]) -> Callable[[str], V]:
+    """A function of one word that keeps what it gave for the last words, but for those that are too long."""
+    kept = lru_cache(maxsize=MOST_WORDS)(call)
+
+    @wraps(call)
+    def remembered(word: str) -> V:
+        return kept(word) if len(word) <= LONGEST_WORD else call(word)
+
+    return remembered

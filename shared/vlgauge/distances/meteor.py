@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.distances.wordnet import synonyms
+from vlgauge.remembered import remembered_for_words
 from vlgauge.settings import whole_number
 from vlgauge.text.coco_tokens import coco_tokens
 from vlgauge.text.porter import porter_stem
@@ -37,10 +38,10 @@ VARIANT = "meteor-2007+wn3.0"
 
 # Captions kept ready for the next pair, some 10 kB each.
 _CACHED_CAPTIONS = 1024
-_LONGEST_KEPT = 200  # tokens
+_LONGEST_KEPT = 2000  # letters, and one for each token
 _EXAMPLES_PER_TASK = 32
 
-_stem = lru_cache(maxsize=2**16)(porter_stem)
+_stem = remembered_for_words(porter_stem)
 
 
 def meteor_score(reference_tokens: Iterable[str], hypothesis_tokens: Iterable[str]) -> float:
@@ -167,7 +168,8 @@ class _Caption:
 
 def _prepared(tokens: Tokens) -> _Caption:
     """What is needed of a caption; kept for the next pair, unless a thousand so long would fill the memory."""
-    return _prepared_and_kept(tokens) if len(tokens) <= _LONGEST_KEPT else _prepare(tokens)
+    size = len(tokens) + sum(map(len, tokens))
+    return _prepared_and_kept(tokens) if size <= _LONGEST_KEPT else _prepare(tokens)
 
 
 def _prepare(tokens: Tokens) -> _Caption:
@@ -199,7 +201,7 @@ def _keys(tokens: Tokens) -> list[Key]:
     return keys[::-1]
 
 
-@lru_cache(maxsize=2**16)
+@remembered_for_words
 def _other_synonyms(stem: str) -> frozenset[str]:
     return synonyms(stem) - {stem}
 

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from functools import lru_cache
 
 from vlgauge.files import DATA
+from vlgauge.remembered import remembered_for_words
 
 _PARTS = ("noun", "verb", "adj", "adv")
 
@@ -27,7 +28,7 @@ _INFLECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-@lru_cache(maxsize=2**16)
+@remembered_for_words
 def synonyms(word: str) -> frozenset[str]:
     """The word itself and the names of all synsets it may belong to, in any part of speech, inflected or not.
 
