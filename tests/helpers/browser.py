@@ -21,6 +21,38 @@ SIZES = """() => {
   return found;
 }"""
 
+# Texts that do not stand out from what is behind them, with their contrast.
+FAINT = """() => {
+  const numbers = color => (color.match(/[\\d.]+/g) || []).map(Number);
+  const linear = part => (part /= 255) <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  const light = rgb => 0.2126 * linear(rgb[0]) + 0.7152 * linear(rgb[1]) + 0.0722 * linear(rgb[2]);
+  const behind = element => {
+    for (; element; element = element.parentElement) {
+      const color = numbers(getComputedStyle(element).backgroundColor);
+      if (color.length === 3 || color[3] > 0.5) return color;
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const text = walker.currentNode.textContent.trim(), element = walker.currentNode.parentElement;
+    const box = element.getBoundingClientRect();
+    if (!text || !box.width || !box.height || element.closest("style, script")) continue;
+    const both = [light(numbers(getComputedStyle(element).color)), light(behind(element))].sort((a, b) => b - a);
+    const contrast = (both[0] + 0.05) / (both[1] + 0.05);
+    if (contrast < 4.5) found.push([contrast.toFixed(1), text.slice(0, 40)]);
+  }
+  return found;
+}"""
+
+# What can be used and has no name for those who do not see it.
+NAMELESS = """() => [...document.querySelectorAll("input, textarea, select, button, iframe")].filter(one => {
+  const box = one.getBoundingClientRect();
+  const named = one.ariaLabel || one.title || one.labels?.length || one.getAttribute("aria-labelledby");
+  return box.width && box.height && !named && !one.innerText?.trim();
+}).map(one => one.outerHTML.slice(0, 120))"""
+
 
 @contextmanager
 def browser():

@@ -4,6 +4,8 @@ import gc
 import warnings
 
 import pytest
+from browser import browser
+from folders import GOLDEN
 from gradio_loops import loops_of_gradio_left_open
 
 with warnings.catch_warnings():
@@ -21,13 +23,20 @@ def served(tmp_path_factory):
         patched.setenv("GRADIO_TEMP_DIR", str(tmp_path_factory.mktemp("gradio")))
         patched.setenv("NO_PROXY", "127.0.0.1,localhost")
         with loops_of_gradio_left_open():
-            page = workbench.app()
+            page = workbench.app(results=[str(GOLDEN / "leaderboard" / "results.jsonl")])
             workbench.launch(page, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True)
         try:
             yield page.local_url
         finally:
             with loops_of_gradio_left_open():
                 page.close(verbose=False)
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """One browser for the tests of a file; two at once would share a loop."""
+    with browser() as found:
+        yield found
 
 
 @pytest.fixture

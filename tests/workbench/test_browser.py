@@ -3,19 +3,16 @@
 from contextlib import contextmanager
 
 import pytest
-from browser import browser
+from browser import FAINT, NAMELESS, SIZES
+from folders import EXAMPLES
 
 pytestmark = pytest.mark.browser
 
 FRAMES_TOO_WIDE = """() => [...document.querySelectorAll('iframe')].filter(
-  one => one.contentDocument.documentElement.scrollWidth > one.offsetWidth).length"""
+  one => one.offsetWidth && one.contentDocument.documentElement.scrollWidth > one.offsetWidth).length"""
+# How many runs have a column of predictions.
+COLUMNS_CHOSEN = "n => [...document.querySelectorAll('input')].filter(one => one.value === 'predictions').length === n"
 INSIDE = ("http://127.0.0.1", "data:", "blob:", "about:")
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as found:
-        yield found
 
 
 @contextmanager
@@ -39,6 +36,62 @@ def visited(chromium, address, width, scheme):
 def check_width(page, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(FRAMES_TOO_WIDE) == 0
+
+
+def check_looks(page, width):
+    """Everything can be read and has a name, and nothing stands out of the page."""
+    check_width(page, width)
+    assert page.evaluate(FAINT) == []
+    assert page.evaluate(NAMELESS) == []
+    assert [one for one in page.evaluate(SIZES) if one[0] < 11] == []
+
+
+def open_tab(page, name):
+    """A tab, which stands in a menu where there is no room."""
+    tab = page.get_by_role("tab", name=name)
+    if tab.count() == 0 or not tab.first.is_visible():
+        page.locator(".overflow-menu button").first.click()
+        page.locator(".overflow-dropdown").get_by_text(name).click()
+    else:
+        tab.first.click()
+    page.get_by_role("tabpanel").filter(visible=True).wait_for()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_every_tab_can_be_read_and_used(served, chromium, width, scheme, tmp_path):
+    board = EXAMPLES / "leaderboard"
+    with visited(chromium, f"{served}?metric=rovist_nr", width, scheme) as page:
+        page.get_by_text("Story that repeats itself").wait_for()
+        check_looks(page, width)
+        open_tab(page, "Compare two runs")
+        check_looks(page, width)
+        panel = page.get_by_role("tabpanel").filter(visible=True)
+        for number, name in enumerate(("sampler", "greedy")):
+            panel.locator("input[type=file]").nth(number).set_input_files(board / f"{name}.jsonl")
+            page.wait_for_function(COLUMNS_CHOSEN, arg=number + 1)
+        panel.get_by_role("button", name="Compare", exact=True).click()
+        frame = page.frame_locator("iframe[title='Comparison of two runs']")
+        frame.get_by_text("The rows that differ most").wait_for()
+        assert frame.locator(".pair[open]").count() == 3
+        assert "better by 0.52 rovist_nr" in frame.locator("h2").first.inner_text()
+        check_looks(page, width)
+        page.screenshot(path=tmp_path / "compared.png", full_page=True)
+        open_tab(page, "Leaderboard")
+        assert page.frame_locator("iframe[title=Leaderboard]").get_by_text("GROOViST ↑").count() or width == 390
+        check_looks(page, width)
+        open_tab(page, "About")
+        page.get_by_text("client.predict(").first.wait_for()
+        check_looks(page, width)
+
+
+def test_a_story_is_scored_from_the_keyboard(served, chromium):
+    with visited(chromium, f"{served}?metric=rovist_nr", 1280, "light") as page:
+        page.get_by_text("Story that repeats itself").wait_for()
+        page.get_by_label("Story").focus()
+        page.keyboard.type("We ran home. We ran home again.")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.frame_locator("iframe.vlgauge-page").first.get_by_text("How to read it").first.wait_for()
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -5,7 +5,6 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from browser import browser
 from folders import EXAMPLES
 from gradio_loops import loops_of_gradio_left_open
 from hub_data_sets import TOKEN, hub_of_data_sets
@@ -38,12 +37,6 @@ def address(tmp_path_factory):
         finally:
             with loops_of_gradio_left_open():
                 page.close(verbose=False)
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as found:
-        yield found
 
 
 @contextmanager

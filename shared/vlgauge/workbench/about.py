@@ -22,7 +22,6 @@ from vlgauge.workbench.profiles import PROFILES, profile_note
 from vlgauge.workbench.scoring import first_config
 
 _PACKAGES = ("evaluate", "datasets", "numpy", "torch", "transformers", "open_clip_torch", "spacy", "pillow", "gradio")
-_PLAIN = {"show_line_numbers": False, "wrap_lines": True}
 
 _PROFILES = """**Embedded** uses what comes with the package: exact formulas, and small models of our own where a metric
 needs one that was published elsewhere. **Paper** uses the published models, once they are on this machine."""
@@ -39,12 +38,17 @@ def add_tab() -> list[Any]:
     gr.Markdown(f"### Profiles\n{_PROFILES}")
     facts = gr.Markdown()
     gr.Markdown("### From a program")
-    python = gr.Code(label="Python: pip install gradio_client", language="python", interactive=False, **_PLAIN)
-    shell = gr.Code(label="Shell: curl, in two steps", language="shell", interactive=False, **_PLAIN)
+    python = _code("Python: pip install gradio_client")
+    shell = _code("Shell: curl, in two steps")
     gr.Markdown("### How to cite\nThe paper of the metric, with the signature of the number.")
-    paper = gr.Code(label="BibTeX", language="latex", interactive=False, **_PLAIN)
+    paper = _code("BibTeX")
     gr.Markdown(f"### Licences\n{_LICENCE}\n\n### Versions\n{_versions()}")
     return [facts, python, shell, paper]
+
+
+def _code(label: str) -> Any:
+    """Code that can be copied; without colours, as those of Gradio are too faint to read."""
+    return gr.Code(label=label, language=None, interactive=False, show_line_numbers=False)
 
 
 def updates(loaded: Metric, request: gr.Request) -> list[Any]:
@@ -102,11 +106,11 @@ def _indented(text: str, columns: int) -> str:
 def shell_call(call: dict[str, Any], address: str) -> str:
     """The call by curl: the first step gives the number of the event, the second one its answer."""
     words = {name: cell for name, cell in call.items() if name not in FILES}
-    body = shlex.quote(json.dumps(words, ensure_ascii=False))
+    body = shlex.quote(json.dumps(words, ensure_ascii=False, indent=1))
     if files := [name for name in FILES if name in call]:
         # What stands in double quotes is a command; base64 has no letter that JSON or a shell would read.
         parts = [f'"{name}": {_encoded_files(call[name])}' for name in files]
-        body = f"{body[:-2]}, {', '.join(parts)}}}'"
+        body = f"{body[:-3]},\n {', '.join(parts)}\n}}'"
     where = shlex.quote(f"{address}gradio_api/call/v2/score")
     # A pipe, since a picture is longer than a word of a command may be.
     return "\n".join(

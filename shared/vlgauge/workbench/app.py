@@ -19,9 +19,24 @@ from vlgauge.workbench.inputs import EXAMPLES
 from vlgauge.workbench.profiles import PROFILES, profile_note
 from vlgauge.workbench.scoring import first_config, metric_of, score
 
+# Gradio's own greys for notes and for what can be ticked are too faint.
+LEGIBLE = {
+    "body_text_color_subdued": "*neutral_600",
+    "body_text_color_subdued_dark": "*neutral_300",
+    "block_info_text_color": "*neutral_600",
+    "block_info_text_color_dark": "*neutral_300",
+    "block_label_text_color": "*neutral_700",
+    "block_title_text_color": "*neutral_700",
+    "checkbox_border_color": "*neutral_500",
+    "checkbox_border_color_dark": "*neutral_400",
+    "input_placeholder_color": "*neutral_500",
+    "input_placeholder_color_dark": "*neutral_400",
+}
+
 CSS = """
 .vlgauge-page { width: 100%; border: 0; display: block; background: transparent; color-scheme: light dark; }
 button[role=tab][aria-selected=true] { color: var(--body-text-color) !important; font-weight: 600; }
+.vlgauge-pictures .grid-wrap { padding-top: 34px !important; }
 .gradio-container { max-width: 1600px !important; }
 """
 
@@ -80,7 +95,7 @@ def launch(page: gr.Blocks, *, port: int | None = None, **options: Any) -> Any:
         **options: Of `gradio.Blocks.launch`.
     """
     # Orange counts against and blue for: the buttons are neither.
-    theme = gr.themes.Default(primary_hue="slate", neutral_hue="slate", font=["system-ui", "sans-serif"])
+    theme = gr.themes.Default(primary_hue="slate", neutral_hue="slate", font=["system-ui", "sans-serif"]).set(**LEGIBLE)
     common: dict[str, Any] = {"css": CSS, "theme": theme, "ssr_mode": False, "run_history": False}
     common |= {"allowed_paths": [str(EXAMPLES)], "max_file_size": "200mb"}
     return page.launch(server_port=port, share=False, **common | options)

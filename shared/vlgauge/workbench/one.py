@@ -34,7 +34,14 @@ def add_tab(chosen: Chosen) -> list[Any]:
             predictions = gr.Textbox(label="Story")
             references = gr.Textbox(label="References")
             styles = gr.Textbox(label="Style")
-            images = gr.Gallery(label="Pictures", type="filepath", columns=5, height=180, interactive=True)
+            images = gr.Gallery(
+                label="Pictures",
+                type="filepath",
+                columns=3,
+                height=260,
+                interactive=True,
+                elem_classes="vlgauge-pictures",
+            )
             videos = gr.Video(label="Clip", sources=["upload"], height=220)
             button = gr.Button("Score", variant="primary")
         with gr.Column(min_width=280, scale=2):
