@@ -9,6 +9,7 @@ from sphinx.application import Sphinx
 
 from vlgauge.catalog import metric_facts, metric_folder, metric_names, metric_title
 from vlgauge.explain import EXPLANATIONS
+from vlgauge.studies.published import PAPERS, items
 
 ROOT = Path(__file__).resolve().parents[2]
 REPOSITORY = "https://github.com/vlgauge/vlgauge/blob/main"
@@ -57,6 +58,26 @@ def deviations() -> str:
     return "\n".join(parts)
 
 
+CHECKED = {"yes": "recomputed", "with data": "a command, where the data are", "no": "not recomputed"}
+
+
+def published() -> str:
+    """Every table and figure of the papers: what recomputes it, what that needs, and whether it was done."""
+    parts = [
+        "# Tables and figures of the papers\n\n`vlgauge verify` recomputes what can be recomputed, and `vlgauge verify "
+        "--list` prints this list with the published values.\n"
+    ]
+    for paper, title in PAPERS.items():
+        parts.append(f"## {title}\n")
+        for one in (each for each in items() if each.paper == paper):
+            lines = [f"**{one.item}**: {one.about}. *{CHECKED[one.checked]}*: {one.why}."]
+            lines += [f"  Command: `{one.command}`."] if one.command else []
+            lines += [f"  Needs {one.needs}."] if one.needs else []
+            parts.append("* " + "\n".join(lines))
+        parts.append("")
+    return "\n".join(parts)
+
+
 def index() -> str:
     """The list of the metrics."""
     names = "\n".join(EXPLANATIONS)
@@ -70,6 +91,7 @@ def write_pages(app: Sphinx) -> None:
     folder.mkdir(exist_ok=True)
     pages = {f"{name}.md": card(name) for name in metric_names()}
     pages |= {"index.md": index(), "table.md": table(), "reading.md": reading(), "deviations.md": deviations()}
+    pages["published.md"] = published()
     # The notebook runs in the folder of the site here, not in that of the checkout.
     notebook = (ROOT / "examples" / "why.ipynb").read_text("utf-8").replace('\\"examples/', '\\"../examples/')
     pages["../why.ipynb"] = notebook

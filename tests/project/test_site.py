@@ -14,6 +14,7 @@ from script_modules import script_module
 
 from vlgauge.catalog import metric_names
 from vlgauge.explain import EXPLANATIONS
+from vlgauge.studies.published import items
 
 DOCS = ROOT / "docs"
 WRITTEN = [path for path in sorted(DOCS.rglob("*.md")) if path.parts[-2] not in ("metrics", "gallery")]
@@ -51,6 +52,13 @@ def test_deviations_of_all_cards_are_on_one_page(pages):
             if line.startswith("| topic "):
                 assert f"(/metrics/{path.parent.name}.md)" in page
                 assert line in page
+
+
+def test_every_table_and_figure_has_a_row(pages):
+    page = pages.published()
+    for one in items():
+        assert f"* **{one.item}**: {one.about}." in page
+        assert one.why in page
 
 
 # -- pages that are written -------------------------------------------------------------------------------------------
