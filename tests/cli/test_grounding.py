@@ -133,7 +133,8 @@ def test_ablations_command(run, tmp_path):
     lines = out.splitlines()
     assert [line.split("  ")[0] for line in lines[2:9]] == [name for name, *_ in study.ABLATIONS]
     assert re.split("  +", lines[0])[-3:] == ["tau-c", "95 % from", "to"]
-    found = json.loads((tmp_path / "out.json").read_text("utf-8"))["variants"]["GROOViST (-P)"]["agreement"]["correlations"]["tau_c"]
+    variants = json.loads((tmp_path / "out.json").read_text("utf-8"))["variants"]
+    found = variants["GROOViST (-P)"]["agreement"]["correlations"]["tau_c"]
     assert re.split("  +", lines[4])[-3:] == [f"{found[name]:.4f}" for name in ("value", "low", "high")]
     assert lines[-1].startswith("groovist|")
     assert "units:noun_phrases" in lines[-1]
