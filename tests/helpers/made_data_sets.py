@@ -91,7 +91,7 @@ def hostile_rows(address):
         (None, "No picture."),
         (right, None),
         (right, "A word. " * 1_250_000),
-        (right, "A red square."),
+        (right, "<img src='http://vlgauge.invalid/x.png' onerror='document.title=1'>A red square."),
     ]
 
 

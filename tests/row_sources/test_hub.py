@@ -3,6 +3,7 @@
 import builtins
 import os
 import re
+import runpy
 
 import datasets
 import pytest
@@ -144,6 +145,16 @@ def test_offline_is_told_at_once(hub, monkeypatch):
         hub_rows.pinned("org/pictures")
     with pytest.raises(NetworkError, match="an offline switch is set"):
         hub_rows.search("pictures")
+
+
+def test_openings_are_not_counted_elsewhere(monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_UPDATE_DOWNLOAD_COUNTS", True)
+    runpy.run_path(hub_rows.__file__)
+    assert datasets.config.HF_UPDATE_DOWNLOAD_COUNTS is False
+
+
+def test_a_token_is_shown_nowhere():
+    assert TOKEN not in repr(hub_rows.Pinned("org/private", COMMITS[0], TOKEN))
 
 
 def test_hostile_rows_are_left_out_and_nothing_of_them_is_opened(hub, within, monkeypatch):

@@ -76,7 +76,8 @@ def test_address_is_that_of_the_proxy():
 
 @pytest.mark.parametrize("name", metric_names())
 def test_every_metric_has_a_citation_and_says_what_its_profiles_need(name):
-    notes, python, shell, paper = told(name, "", asked("http://127.0.0.1:7860"))
+    notes, python, shell, dataset, paper = told(name, "", asked("http://127.0.0.1:7860"))
+    assert ("/score_dataset" in dataset) == ("# Clips" not in dataset)
     assert paper.startswith("@")
     assert f"'{name}'" in python
     assert "needs no model" in notes or f"vlgauge prefetch {name}" in notes

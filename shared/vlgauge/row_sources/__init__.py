@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from vlgauge.row_sources.guessing import KINDS, guessed_titles
 from vlgauge.row_sources.limits import RowLimits
-from vlgauge.row_sources.reading import LeftOut, RowReader, counted_reasons
+from vlgauge.row_sources.reading import LeftOut, RowReader, checked_cell, counted_reasons
 from vlgauge.row_sources.source import Origin, Source
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "RowLimits",
     "RowReader",
     "Source",
+    "checked_cell",
     "counted_reasons",
     "guessed_titles",
 ]

@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +28,9 @@ _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _FORMS = ("arrow", "csv", "imagefolder", "json", "parquet", "text", "videofolder", "webdataset")
 _METADATA = ("README.md", ".huggingface.yaml")
 _MOST_METADATA = 5_000_000
+# Else `datasets` asks a server that is not the Hub at every opening.
+datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False
+
 # Of the visitor, True or None for that of this machine, False for none.
 Token = str | bool | None
 
@@ -44,7 +47,7 @@ class Pinned:
 
     id: str
     revision: str
-    token: Token = None
+    token: Token = field(default=None, repr=False)
 
     @property
     def root(self) -> str:

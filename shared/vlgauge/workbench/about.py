@@ -40,10 +40,11 @@ def add_tab() -> list[Any]:
     gr.Markdown("### From a program")
     python = _code("Python: pip install gradio_client")
     shell = _code("Shell: curl, in two steps")
+    dataset = _code("Python: rows of a data set of the Hub")
     gr.Markdown("### How to cite\nThe paper of the metric, with the signature of the number.")
     paper = _code("BibTeX")
     gr.Markdown(f"### Licences\n{_LICENCE}\n\n### Versions\n{_versions()}")
-    return [facts, python, shell, paper]
+    return [facts, python, shell, dataset, paper]
 
 
 def _code(label: str) -> Any:
@@ -55,7 +56,13 @@ def updates(loaded: Metric, request: gr.Request) -> list[Any]:
     """What the tab becomes for a metric, at the address that the visitor came by."""
     name, call, address = loaded.name, call_of(loaded), address_of(request)
     facts = [f"#### {metric_title(name)}, {one}\n{profile_note(name, one)}" for one in PROFILES.values()]
-    return ["\n\n".join(facts), python_call(call, address), shell_call(call, address), citation(name)]
+    return [
+        "\n\n".join(facts),
+        python_call(call, address),
+        shell_call(call, address),
+        dataset_call(loaded, address),
+        citation(name),
+    ]
 
 
 def address_of(request: gr.Request) -> str:
@@ -97,6 +104,20 @@ def python_call(call: dict[str, Any], address: str) -> str:
     return "\n".join(
         [*imports, "", f"client = Client({address!r})", *lines, 'print(answer["score"], answer["signature"])']
     )
+
+
+def dataset_call(loaded: Metric, address: str) -> str:
+    """The call of `/score_dataset` in Python, for a data set that the reader names; clips have no such call."""
+    titles = {"predictions": "caption", "references": ["reference"], "images": "image", "styles": "style"}
+    names = [column.name for column in loaded.columns]
+    if "videos" in names:
+        return "# Clips of data sets cannot be scored: see the tab for files."
+    config = loaded.config_name if loaded.configs and loaded.config_name != first_config(loaded.name) else ""
+    words: dict[str, Any] = {"metric": loaded.name, "dataset": "OWNER/NAME", "split": "test"}
+    words |= {name: titles[name] for name in names} | ({"config": config} if config else {}) | {"rows": 100}
+    lines = [f"    {name}={word!r}," for name, word in words.items()]
+    made = [f"client = Client({address!r})", "answer = client.predict(", *lines, '    api_name="/score_dataset",', ")"]
+    return "\n".join(["from gradio_client import Client", "", *made, 'print(answer["mean"], answer["dataset"])'])
 
 
 def _indented(text: str, columns: int) -> str:

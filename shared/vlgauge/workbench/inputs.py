@@ -18,14 +18,12 @@ from vlgauge.base import Column, Metric
 from vlgauge.base.columns import Captions, Images, References, Story, Text
 from vlgauge.base.components import COMPONENTS, Components
 from vlgauge.base.video_columns import OneImage, Videos
-from vlgauge.media.images import open_image
 
 EXAMPLES = Path(__file__).parent / "examples"
 
 # Columns of files.
 FILES = ("images", "videos")
 
-LONGEST_TEXT = 20_000  # characters of a text
 # Of one example, which everybody may score.
 MOST_CHARACTERS = 20_000  # of all texts of a column together
 MOST_TEXTS = 100
@@ -147,25 +145,6 @@ def check_size(name: str, cell: Any) -> None:
     n_characters = sum(map(len, texts))
     if n_characters > MOST_CHARACTERS:
         raise ValueError(f"`{name}` must have at most {MOST_CHARACTERS:,} characters, got {n_characters:,}")
-
-
-def checked_cell(column: Column, cell: Any, place: str) -> None:
-    """Refuse what the metric would refuse, and pictures that cannot be read, before anything is scored.
-
-    Raises:
-        ValueError: If the cell is not what the column holds, too long, or an unreadable picture.
-        TypeError: If it is of another kind.
-    """
-    if cell is None and not column.optional:
-        raise ValueError(f"`{place}` must be given, got nothing")
-    texts = list(cell.values()) if isinstance(cell, Mapping) else cell if isinstance(cell, list) else [cell]
-    longest = max((len(text) for text in texts if isinstance(text, (str, list))), default=0)
-    if longest > LONGEST_TEXT:
-        raise ValueError(f"`{place}` must have at most {LONGEST_TEXT:,} characters, got {longest:,}")
-    stored = column.store(cell, place)
-    if isinstance(column, Images):
-        for picture in stored or ():
-            open_image(picture, place)
 
 
 def uploads_by_name(paths: Sequence[str]) -> dict[str, str | None]:

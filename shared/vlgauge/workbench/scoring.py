@@ -18,8 +18,9 @@ from vlgauge.explain import Explanation, explain
 from vlgauge.files import DATA
 from vlgauge.media.tables import read_rows
 from vlgauge.results import without_nan
+from vlgauge.row_sources import RowLimits, checked_cell
 from vlgauge.settings import one_of
-from vlgauge.workbench.inputs import bytes_of, check_size, checked_cell
+from vlgauge.workbench.inputs import bytes_of, check_size
 from vlgauge.workbench.profiles import refuse_missing
 
 FREQUENCIES_NOTE = (
@@ -134,7 +135,7 @@ def _reason(metric: Metric, columns: Mapping[str, Sequence[Any] | None], row: in
         if isinstance(cell, Exception):
             return str(cell)
         try:
-            checked_cell(column, cell, f"{column.name}[{row}]")
+            checked_cell(column, cell, f"{column.name}[{row}]", RowLimits())
         except (ValueError, TypeError, OSError) as error:
             return str(error)
     return ""

@@ -1,4 +1,4 @@
-"""The picker of data sets in a browser, from typing to the files that are kept, against a Hub on this machine."""
+"""The picker of data sets against a Hub on this machine: in a browser from typing to the files, and by calls."""
 
 import json
 import threading
@@ -11,9 +11,7 @@ from hub_data_sets import TOKEN, hub_of_data_sets
 from made_data_sets import N_ROWS, repositories
 
 from vlgauge.row_sources.hub import HubRows
-from vlgauge.workbench import runs
-
-pytestmark = pytest.mark.browser
+from vlgauge.workbench import about, runs, scoring
 
 INSIDE = ("http://127.0.0.1", "data:", "blob:", "about:")
 FRAMES_TOO_WIDE = """() => [...document.querySelectorAll('iframe')].filter(
@@ -87,6 +85,7 @@ def status(page, text):
     )
 
 
+@pytest.mark.browser
 def test_from_typing_to_the_files_that_are_kept(address, chromium, tmp_path):
     with tab(chromium, address) as page:
         typed(page, "pict")
@@ -111,6 +110,7 @@ def test_from_typing_to_the_files_that_are_kept(address, chromium, tmp_path):
         page.wait_for_function("!document.querySelector('iframe.vlgauge-page')")
 
 
+@pytest.mark.browser
 def test_a_run_is_stopped_and_gone_on_with(address, chromium, monkeypatch):
     gate, rows = threading.Event(), HubRows.rows
 
@@ -139,6 +139,7 @@ def test_a_run_is_stopped_and_gone_on_with(address, chromium, monkeypatch):
         page.get_by_role("button", name="Go on").wait_for(state="hidden")
 
 
+@pytest.mark.browser
 def test_what_cannot_be_opened_is_told_and_a_token_opens_it(address, chromium):
     with tab(chromium, address) as page:
         for name, told in (
@@ -158,6 +159,7 @@ def test_what_cannot_be_opened_is_told_and_a_token_opens_it(address, chromium):
         page.get_by_text("must be at most 200 here, got 10,000").first.wait_for()
 
 
+@pytest.mark.browser
 def test_hostile_rows_on_a_phone_in_the_dark(address, chromium, tmp_path):
     with tab(chromium, address, 390, "dark") as page:
         opened(page, "org/hostile")
@@ -167,6 +169,7 @@ def test_hostile_rows_on_a_phone_in_the_dark(address, chromium, tmp_path):
         page.screenshot(path=tmp_path / "hostile.png", full_page=True)
 
 
+@pytest.mark.browser
 def test_a_file_is_scored_and_its_scores_are_there_to_keep(address, chromium, tmp_path):
     with tab(chromium, f"{address}?metric=rovist_nr", 390) as page:
         page.get_by_label("File", exact=True).click()
@@ -178,3 +181,26 @@ def test_a_file_is_scored_and_its_scores_are_there_to_keep(address, chromium, tm
         frame(page).get_by_text("40 of 40 rows were scored").wait_for()
         page.get_by_text("scores.jsonl").first.wait_for()
         page.screenshot(path=tmp_path / "file.png", full_page=True)
+
+
+def test_four_visitors_at_once_get_the_numbers_of_one_after_the_other(address):
+    from gradio_client import Client
+
+    words = {"metric": "clip_s", "dataset": "org/pictures", "split": "test", "rows": 4, "api_name": "/score_dataset"}
+    with loops_of_gradio_left_open():
+        clients = [Client(address, verbose=False) for _ in range(4)]
+        one_by_one = [client.predict(**words, first_row=4 * i) for i, client in enumerate(clients)]
+        jobs = [client.submit(**words, first_row=4 * i) for i, client in enumerate(clients)]
+        at_once = [job.result(timeout=120) for job in jobs]
+        for client in clients:
+            client.close()
+    assert at_once == one_by_one
+    assert [one["scores"][0]["id"] for one in at_once] == [0, 4, 8, 12]
+
+
+def test_the_call_of_the_last_tab_scores_a_data_set(address, capsys):
+    code = about.dataset_call(scoring.metric_of("clip_s"), address).replace("OWNER/NAME", "org/pictures")
+    code = code.replace("'reference'", "'refs'").replace("rows=100", "rows=3")
+    with loops_of_gradio_left_open():
+        exec(compile(code, "about", "exec"), {})
+    assert "'id': 'org/pictures'" in capsys.readouterr().out
