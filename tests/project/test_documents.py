@@ -59,6 +59,19 @@ def test_shell_examples_run(line, copy_of_the_checkout, capsys):
 
 
 def test_readme_lists_every_metric():
-    rows = re.findall(r"^\| \[(\w+)\]\(metrics/(\w+)/README\.md\)", DOCUMENTS[0].read_text("utf-8"), re.MULTILINE)
+    link = r"https://github\.com/vlgauge/vlgauge/blob/main/metrics/(\w+)/README\.md"
+    rows = re.findall(rf"^\| \[(\w+)\]\({link}\)", DOCUMENTS[0].read_text("utf-8"), re.MULTILINE)
     names = sorted(path.parent.name for path in ROOT.glob("metrics/*/*.py") if path.stem == path.parent.name)
     assert sorted(rows) == [(name, name) for name in names]
+
+
+def test_links_of_the_readme_work_on_the_package_index():
+    """Nothing lies beside the text there."""
+    links = re.findall(r"\]\(([^)]+)\)", DOCUMENTS[0].read_text("utf-8"))
+    assert links
+    assert [link for link in links if not link.startswith("https://")] == []
+    pages = [link.partition("vlgauge.github.io/vlgauge/")[2] for link in links if "github.io" in link]
+    made = {"gallery/index.html"}
+    assert [
+        page for page in pages if page not in made and not (ROOT / "docs" / page).with_suffix(".md").is_file()
+    ] == []
