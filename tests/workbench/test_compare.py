@@ -3,7 +3,6 @@
 import json
 import re
 
-import gradio as gr
 import pytest
 from folders import EXAMPLES
 
@@ -22,10 +21,11 @@ def shown(page):
     return page.replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", '"').replace("&amp;", "&")
 
 
-def compared(metric, first, second, own, other, *, pictures=None, config="", **titles):
+def compared(metric, first, second, own, other, *, pictures=None, config="", most_rows=None, **titles):
     shared = [titles.get(name, NONE) for name in ("references", "styles", "images", "videos", "id")]
     files = [None if one is None else [str(path) for path in one] for one in (first, second)]
-    return shown(compare.compared(metric, config, "embedded", *files, pictures, own, other, *shared))
+    words = (metric, config, "embedded", *files, pictures, own, other, *shared)
+    return shown(compare.compared(*words, most_rows=most_rows))
 
 
 def written(path, rows):
@@ -78,7 +78,7 @@ def test_two_columns_of_one_file_are_joined_by_row(tmp_path, captions):
     page = compared("rouge_l", [path], None, "mine", "yours", references="references")
     assert "A: both, mine" in page
     assert "B: both, yours" in page
-    with pytest.raises(gr.Error, match="`Run B` must be a file, or another column of predictions of run A, got none"):
+    with pytest.raises(ValueError, match="`Run B` must be a file, or another column of predictions of run A, got none"):
         compared("rouge_l", [path], None, "mine", "mine", references="references")
 
 
@@ -171,16 +171,26 @@ def test_what_cannot_be_compared_is_one_sentence(tmp_path, first, second, messag
         one and [path if (path := tmp_path / name).exists() else BOARD / name for name in one]
         for one in (first, second)
     ]
-    with pytest.raises(gr.Error) as caught:
+    with pytest.raises(ValueError, match=message):
         compared("trm", *files, "predictions", "predictions", references="references", id="id")
-    assert message in caught.value.message
+
+
+def test_rows_to_score_are_bounded_on_a_space(captions, tmp_path):
+    rows = [{"mine": a, "yours": b, "references": refs} for a, b, refs in zip(*captions, strict=True)]
+    path = written(tmp_path / "x.jsonl", rows)
+    words = {"references": "references"}
+    with pytest.raises(
+        ValueError, match="must have at most 3 rows to score here, got 4; score them on your own machine"
+    ):
+        compared("rouge_l", [path], None, "mine", "yours", most_rows=3, **words)
+    assert compared("rouge_l", [path], None, "mine", "yours", most_rows=4, **words)
 
 
 def test_signatures_that_differ_are_refused(tmp_path):
     run = {"ids": [0, 1], "rovist_nr_scores": [0.1, 0.2], "rovist_nr_signature": "rovist_nr|v:0.1.0|profile:paper"}
     for name, n in (("a", 4), ("b", 3)):
         (tmp_path / f"{name}.json").write_text(json.dumps(run | {"rovist_nr_signature": f"rovist_nr|v:0.1.0|n:{n}"}))
-    with pytest.raises(gr.Error, match="must have been scored in one way by rovist_nr"):
+    with pytest.raises(ValueError, match="must have been scored in one way by rovist_nr"):
         compared("rovist_nr", [tmp_path / "a.json"], [tmp_path / "b.json"], NONE, NONE)
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import socket
 import struct
 import threading
@@ -9,12 +10,14 @@ import urllib.request
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 
+import gradio as gr
 import pytest
+from gradio.route_utils import delete_files_created_by_app
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 import vlgauge
-from vlgauge.workbench import inputs, scoring
+from vlgauge.workbench import inputs, kept_files, scoring
 
 
 def bomb(width, height):
@@ -126,6 +129,20 @@ def test_only_scores_can_be_called_and_models_take_turns(built):
     assert len(models) >= 4
     assert {one.concurrency_limit for one in models} == {1}
     assert page._queue.max_size == 20
+
+
+def test_files_of_visitors_are_deleted_when_they_are_old(built, monkeypatch, tmp_path):
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
+    page = built()
+    file = next(one for one in page.blocks.values() if isinstance(one, gr.File) and not one.interactive)
+    # As an answer with files goes out.
+    path = file.move_resource_to_block_cache(*kept_files.kept({"scores.json": "{}"}))
+    assert [str(one) for one in tmp_path.rglob("*") if one.is_file()] == [path]
+    delete_files_created_by_app(page, 3600)
+    assert os.path.exists(path)
+    delete_files_created_by_app(page, None)
+    assert not os.path.exists(path)
+    assert page.delete_cache == (3600, 3600)
 
 
 def test_four_visitors_at_once_get_the_numbers_of_one(served):

@@ -70,7 +70,7 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         with gr.Tab("Score a data set"):
             fields += data_set.add_tab(chosen, hosting)
         with gr.Tab("Compare two runs"):
-            fields += compare.add_tab(chosen)
+            fields += compare.add_tab(chosen, hosting)
         with gr.Tab("Leaderboard"):
             leaderboard.add_tab(leaderboard.merged((), results))
         with gr.Tab("About"):

@@ -16,6 +16,7 @@ from vlgauge.media.tables import Rows, read_rows, take_column
 from vlgauge.results import SIDECAR
 from vlgauge.workbench.chosen import MODEL, Chosen
 from vlgauge.workbench.errors import in_one_sentence
+from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.inputs import uploads_by_name
 from vlgauge.workbench.pages import page_of_two
 from vlgauge.workbench.scoring import metric_of
@@ -27,8 +28,12 @@ _TYPES = [".csv", ".tsv", ".json", ".jsonl", ".parquet"]
 _SHARED = ("references", "styles", "images", "videos", "id")
 
 
-def add_tab(chosen: Chosen) -> list[Any]:
+def add_tab(chosen: Chosen, hosting: Hosting) -> list[Any]:
     """Add what the tab shows and does.
+
+    Args:
+        chosen: What a visitor chose for all tabs.
+        hosting: How much visitors may ask for.
 
     Returns:
         What changes with the metric, in the order of `updates`.
@@ -51,7 +56,12 @@ def add_tab(chosen: Chosen) -> list[Any]:
     for event in (*(one.change for one in files), chosen.metric.change, chosen.config.change):
         event(guessed, [chosen.metric, chosen.config, *files], choices, api_visibility="private")
     inputs = [*chosen.inputs, *files, pictures, *choices]
-    button.click(compared, inputs, shown, api_visibility="private", **MODEL)
+
+    @in_one_sentence
+    def bounded(*words: Any) -> str:
+        return compared(*words, most_rows=hosting.most_rows)
+
+    button.click(bounded, inputs, shown, api_visibility="private", **MODEL)
     return [shown]
 
 
@@ -106,7 +116,6 @@ def _content(metric: str, files: Sequence[str]) -> Rows | dict[str, Any]:
         return read_rows(path) if run is None else run
 
 
-@in_one_sentence
 def compared(
     metric: str,
     config: str | None,
@@ -117,8 +126,13 @@ def compared(
     own: str,
     other: str,
     *titles: str,
+    most_rows: int | None = None,
 ) -> str:
-    """The explained comparison of what was chosen."""
+    """The explained comparison of what was chosen.
+
+    Raises:
+        ValueError: If it cannot be compared, or there are more rows to score than one may ask for.
+    """
     if not first:
         raise ValueError("`Run A` must be a file of predictions or scores, got none; upload one")
     loaded = metric_of(metric, config=config or "")
@@ -131,6 +145,11 @@ def compared(
     elif own == other or isinstance(content, dict):
         raise ValueError("`Run B` must be a file, or another column of predictions of run A, got none")
     runs.append(_given(loaded, _name("B", second or first, other), content, other, shared, uploads))
+    scored = max((len(run.ids) for run in runs if run.run is None), default=0)
+    if most_rows is not None and scored > most_rows:
+        raise ValueError(
+            f"`Run` must have at most {most_rows} rows to score here, got {scored:,}; score them on your own machine"
+        )
     return page_of_two(compare_two(metric, profile, config or "", runs[0], runs[1]))
 
 

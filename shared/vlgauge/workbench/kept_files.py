@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-import tempfile
+import secrets
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+
+from gradio.utils import get_upload_folder
 
 from vlgauge.leaderboard import record_of
 from vlgauge.leaderboard.record import Dataset, Model
@@ -41,7 +44,13 @@ def written(found: Scored, origin: Origin, model: str = "") -> list[str]:
         contents["left_out.jsonl"] = "".join(f"{line}\n" for line in lines)
     if model:
         contents["results.jsonl"] = _record_line(found, origin, model)
-    folder = Path(tempfile.mkdtemp(prefix="vlgauge-scores-"))
+    return kept(contents)
+
+
+def kept(contents: Mapping[str, str | bytes]) -> list[str]:
+    """Paths of files, side by side among those that Gradio hands out, and deletes when they are old."""
+    folder = Path(get_upload_folder(), secrets.token_hex(16))
+    folder.mkdir(parents=True)
     paths = []
     for title, content in contents.items():
         path = folder / title
