@@ -229,6 +229,11 @@ def test_segments_of_videos(here, capsys):
         (("--metric", ","), "METRIC must be the name of a metric, or several with commas between them, got ''"),
         (("--metric", "cider", "--idf", "f"), "--idf must come with a metric that weighs words, got cider"),
         (("--metric", "cider", "--against", "meteor"), "--against must be one of cider, got 'meteor'"),
+        (
+            ("--metric", "length,bleu,clip_s", "--against", "bleu"),
+            "one of length, bleu_1, bleu_4, clip_s, ref_clip_s, got",
+        ),
+        (("--scores", "five.json", "--against", "six"), "--against must be one of five, got 'six'"),
         (("--metric", "cider", "--plot", "p.svg"), "--plot must come with --references of several numbers"),
         (("--scores", "s.json", "--references", "1,2"), "--scores must come with --references of one number"),
         (("--metric", "cider", "--average", "--unanimous"), "`average` must be False next to `unanimous`"),
@@ -262,6 +267,7 @@ def test_segments_of_videos(here, capsys):
 def test_refusals(here, capsys, words, message):
     made.write_flickr(here)
     (here / "s.json").write_text("[1, 2]")
+    (here / "five.json").write_text("[1, 2, 3, 4, 5]")
     (here / "words.txt").write_text("1\ngood\n")
     (here / "none.json").write_text('{"pac_s": 1}')
     (here / "texts.json").write_text('[1, "a"]')
@@ -275,6 +281,7 @@ def test_unknown_name_and_numbers(here, capsys):
             ("foil", "x.json", "--references", "few"),
             "argument --references: must be a whole number, all or none, got 'few'",
         ),
+        (("foil", "x.json", "--references", "1,all,1"), "must have each number once, got '1,all,1'"),
         (("pascal50s", "x", "--draws", "some"), "argument --draws: must be a whole number or fixed, got 'some'"),
     ):
         with pytest.raises(SystemExit):

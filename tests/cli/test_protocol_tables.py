@@ -84,7 +84,7 @@ def test_six_metrics_have_the_scores_of_each_alone_and_one_pass_over_the_images(
     rows = zip(*texts.values(), strict=True)
     alone = [bleu.compute(predictions=[caption], references=[known])["bleu_1"] for caption, known in rows]
     assert record["bleu_1"]["scores"] == pytest.approx(alone, rel=1e-12)
-    assert record["length"]["scores"] == [float(len(caption)) for caption in texts["predictions"]]
+    assert record["length"]["scores"] == [float(len(caption.split())) for caption in texts["predictions"]]
     assert len(record["differences"]) == 2 * 45
 
 
@@ -100,7 +100,7 @@ def test_the_published_row_stands_below_ours(protocol):
         ["tau_b", "length", "-", "cider"],
         ["tau_b", "meteor", "-", "cider"],
     ]
-    assert "length|v:0.1.0|unit:characters" in lines
+    assert "length|v:0.1.0|unit:words" in lines
 
 
 def test_no_published_row_for_other_rules_or_toys(protocol):
@@ -149,6 +149,16 @@ def test_metrics_that_lack_an_image_count_it_and_the_others_do_not(drawn, protoc
     assert difference.split()[-1] == "15"
 
 
+def test_captions_whose_references_are_gone_are_undefined_and_counted(protocol, tmp_path):
+    made.write_crowd(tmp_path)
+    words = ("--metric", "bleu,cider", "--resamples", 0)
+    record = json.loads(protocol(*words, "--format", "json", name="flickr8k_cf", data=tmp_path))
+    for name in ("bleu_1", "bleu_4", "cider"):
+        assert (record[name]["undefined"], record[name]["scores"][-1]) == (1, None)
+    out = protocol(*words, name="flickr8k_cf", data=tmp_path)
+    assert "bleu_1: 1 rows have no score and do not count" in out
+
+
 def test_all_that_is_missing_is_told_before_anything_is_scored(protocol, monkeypatch):
     def score(*anything, **everything):
         """What evaluate adds its own words to."""
@@ -160,11 +170,15 @@ def test_all_that_is_missing_is_told_before_anything_is_scored(protocol, monkeyp
     assert "PAC-S" in error
 
 
-def test_captions_about_which_people_agree(protocol, drawn):
-    record = json.loads(protocol("--metric", "length", "--unanimous", "--resamples", 0, "--format", "json"))
-    assert (record["length"]["n"], record["left_out"]["captions about which people do not agree"]) == (N, N)
-    task = read_flickr8k_expert([drawn], unanimous=True)
-    assert task.ratings[:, 0].tolist() == [1.0] * N
+def test_captions_about_which_people_agree(protocol, drawn, tmp_path):
+    content = json.loads((drawn / "flickr8k.json").read_text("utf-8"))
+    content["0"]["human_judgement"] += [{"caption": "They agree.", "rating": 2}] * 3
+    made.write(tmp_path / "flickr8k.json", content)
+    words = ("--metric", "length", "--unanimous", "--resamples", 0, "--format", "json")
+    record = json.loads(protocol(*words, data=tmp_path))
+    assert (record["length"]["n"], record["left_out"]["captions about which people do not agree"]) == (N + 1, N)
+    task = read_flickr8k_expert([tmp_path], unanimous=True)
+    assert task.ratings[:, 0].tolist() == [1.0, 2.0, *[1.0] * (N - 1)]
     assert task.rules == {"references": "all", "ratings": "unanimous"}
 
 
@@ -231,6 +245,15 @@ def test_captioners_as_a_table(systems):
     assert lines[0].split() == ["captioner", "rouge_l", "x", "100"]
     assert [line.split()[0] for line in lines[2:4]] == ["first", "second"]
     assert lines[-2] == "coco_systems|v:0.1.0|references:all"
+
+
+def test_captioners_of_one_name(systems, tmp_path, capsys):
+    systems("--metric", "rouge_l")
+    (tmp_path / "more").mkdir()
+    files = [tmp_path / "captions.json", tmp_path / "first.json"]
+    files.append(made.write(tmp_path / "more" / "first.json", RESULTS["second"]))
+    assert main(["protocol", "coco_systems", *map(str, files), "--metric", "cider"]) == 2
+    assert "DATA must have a file of another name for each captioner, got first, first" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,8 @@ def run(options: argparse.Namespace) -> int:
     if not _asked(options):
         return 0
     metrics = [] if options.scores else _metrics(options, video="videos" in next(iter(tasks.values())).columns)
+    if options.against and not options.scores:
+        _check_against(options.against, families_of(_names(options), metrics))
     judged = {count: _judged(task, metrics, options) for count, task in tasks.items()}
     records = {count: record_of(one) for count, one in judged.items()}
     record = records.get(None, {"by_references": records})
@@ -133,12 +135,26 @@ def _judged(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> 
     progress = False if options.no_progress else None
     values = {scores.name: scores.values for scores in found}
     unscored = [metric.name for metric in metrics if metric not in readable]
-    if options.against in unscored:
+    if options.against and options.against in families_of([], [metric for metric in metrics if metric not in readable]):
         # There is nothing to compare with here; with other numbers of references there is.
         return Judged(task, found, Judgement(judge(task, values, progress=progress, **how).evaluations, []), unscored)
-    if options.against is not None and options.against not in values:
-        raise ValueError(f"--against must be one of {', '.join(values)}, got {options.against!r}")
+    if options.against:
+        _check_against(options.against, list(values))
     return Judged(task, found, judge(task, values, against=options.against, progress=progress, **how), unscored)
+
+
+def families_of(names: Sequence[str], metrics: Sequence[Any]) -> list[str]:
+    """Families of scores that metrics may give, and the length if it is among the names."""
+    found = [LENGTH] if LENGTH in names else []
+    for metric in metrics:
+        scored_with_references = [f"ref_{metric.name}"] if metric.configs else []
+        found += ["bleu_1", "bleu_4"] if metric.name == "bleu" else [metric.name, *scored_with_references]
+    return found
+
+
+def _check_against(name: str, families: Sequence[str]) -> None:
+    if name not in families:
+        raise ValueError(f"--against must be one of {', '.join(families)}, got {name!r}")
 
 
 def _needs_references(metric: Any) -> bool:
@@ -168,9 +184,6 @@ def _check(options: argparse.Namespace) -> None:
         raise ValueError(f"METRIC must name each metric once, got {LENGTH!r} more than once")
     if names != [LENGTH] and not options.scores and _asked(options):
         metric_list(",".join(name for name in names if name != LENGTH))
-    families = {family for name in names for family in (name, f"ref_{name}", f"{name}_1", f"{name}_4")}
-    if options.against and not options.scores and options.against not in families:
-        raise ValueError(f"--against must be one of {', '.join(names)}, got {options.against!r}")
     several = options.references is not None and len(options.references) > 1
     for option in ("plot", "scores", "write_rows"):
         if getattr(options, option) and several != (option == "plot"):

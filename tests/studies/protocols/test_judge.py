@@ -101,7 +101,16 @@ def test_a_difference_is_of_the_items_that_both_define():
     kept = rated(ratings[20:], groups[20:])
     alone = [values(kept.evaluate(own[20:].tolist(), resamples=0))["tau_b"] for own in (scores, holes)]
     assert (difference.n, difference.value) == (40, pytest.approx(alone[0] - alone[1]))
-    assert difference.low < difference.value < difference.high
+
+    def by_hand(drawn):
+        kept = drawn[drawn >= 20]
+        return [100 * kendalltau(own[kept], ratings[kept], variant="b").statistic for own in (scores, holes)]
+
+    taus = grouped_samples(by_hand, groups, resamples=40)
+    ends = tuple(np.quantile(taus[:, 0] - taus[:, 1], [0.025, 0.975]))
+    assert (difference.low, difference.high) == pytest.approx(ends)
+    figure = found.evaluations["holes"].figures["tau_b"]
+    assert (figure.low, figure.high) == pytest.approx(tuple(np.quantile(taus[:, 1], [0.025, 0.975])))
 
 
 def test_equal_and_opposite_metrics():

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vlgauge.base.columns import Images
-from vlgauge.distances.rouge_and_bleu import BleuCounts, coco_bleu
+from vlgauge.distances.rouge_and_bleu import COUNT_COLUMNS, BleuCounts, coco_bleu, counts_of_columns
 from vlgauge.files import parse_json, read_text
 from vlgauge.settings import one_of
 from vlgauge.signatures import format_signature
@@ -47,9 +46,9 @@ class Scores:
 
 
 def length_scores(columns: Mapping[str, list[Any]]) -> Scores:
-    """The longer a caption, the better: its characters, single spaces between its words."""
-    lengths = [float(len(" ".join(caption.split()))) for caption in columns["predictions"]]
-    return Scores(LENGTH, lengths, format_signature(LENGTH, {"v": __version__, "unit": "characters"}))
+    """The longer a caption, the better: its words."""
+    lengths = [float(len(caption.split())) for caption in columns["predictions"]]
+    return Scores(LENGTH, lengths, format_signature(LENGTH, {"v": __version__, "unit": "words"}))
 
 
 def metric_scores(
@@ -100,8 +99,7 @@ def _own_columns(metric: Metric, columns: Mapping[str, list[Any]]) -> dict[str, 
     own = {}
     for column in metric.columns:
         if column.name in columns:
-            cells = columns[column.name]
-            own[column.name] = [[cell] for cell in cells] if isinstance(column, Images) else cells
+            own[column.name] = columns[column.name]
         elif not column.optional:
             has = ", ".join(columns)
             raise ValueError(f"METRIC must be able to score {has}, got {metric.name}, which needs {column.name}")
@@ -136,14 +134,12 @@ def _families(metric: Metric, columns: Mapping[str, list[Any]]) -> list[tuple[st
 
 
 def _bleu(metric: Metric, columns: Mapping[str, list[Any]]) -> list[tuple[str, list[float], str]]:
-    result = metric.compute(**columns, return_details=True) or {}
-    details = result["bleu_details"]
-    rows = [row for row, counted in enumerate(details) if counted]
-    names = ("matches", "guesses", "length", "closest")
-    counts = BleuCounts(*(np.array([details[row][name] for row in rows], dtype=np.float64) for name in names))
-    orders = coco_bleu(counts).T.tolist() if rows else [[]] * 4
-    signature = result["bleu_signature"]
-    return [(f"bleu_{order}", spread(orders[order - 1], rows, len(details)), signature) for order in (1, 4)]
+    result = metric.compute(**columns) or {}
+    # Axes: captions, then matches and guesses of the four orders, length, closest; NaN where a caption is undefined.
+    table = counts_of_columns(np.array([result[f"bleu_{name}"] for name in COUNT_COLUMNS], dtype=np.float64).T)
+    counts = BleuCounts(table[:, :4], table[:, 4:8], table[:, 8], table[:, 9])
+    orders = coco_bleu(counts).T.tolist()
+    return [(f"bleu_{order}", orders[order - 1], result["bleu_signature"]) for order in (1, 4)]
 
 
 def read_scores(path: Path) -> list[Scores]:
@@ -214,8 +210,6 @@ def _present(columns: Mapping[str, list[Any]], missing: str) -> list[int]:
 
 
 def _path(cell: Any) -> str | None:
-    if isinstance(cell, list):
-        (cell,) = cell
     return cell.get("path") if isinstance(cell, Mapping) else cell if isinstance(cell, str) else None
 
 
