@@ -11,6 +11,8 @@ from made_data_sets import COLOURS, COMMITS, picture, repositories
 import vlgauge
 from vlgauge.cli import main
 from vlgauge.leaderboard.records import read_records
+from vlgauge.network import NetworkError
+from vlgauge.row_sources.hub import HubRows
 
 CLIP = ["--config", "image", "--profile", "embedded"]
 
@@ -60,6 +62,25 @@ def test_rows_that_cannot_be_scored_are_counted_by_reason(hub, tmp_path, capsys)
     captured = capsys.readouterr()
     assert captured.out.count("\n") == 1
     assert "6 left out: " in captured.err
+
+
+def test_a_way_to_the_hub_that_breaks_says_where_to_go_on(hub, tmp_path, capsys, monkeypatch):
+    rows = HubRows.rows
+
+    def broken(self, titles, start=0):
+        for number, row in enumerate(rows(self, titles, start), start):
+            if number == 5:
+                raise NetworkError("the Hub cut the connection")
+            yield row
+
+    monkeypatch.setattr(HubRows, "rows", broken)
+    words = ["hub:org/pictures", "--split", "test", "--output", str(tmp_path / "scores.json"), *CLIP]
+    assert main(["score", "clip_s", *words, "--skip", "2"]) == 2
+    told = "the Hub cut the connection; score those before row 5 with --limit 3; the others begin with --skip 5"
+    assert told in capsys.readouterr().err
+    assert main(["score", "clip_s", *words, "--skip", "5"]) == 2
+    assert "cut the connection; the others begin with --skip 5" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_limits_of_rows_are_options(hub, capsys):

@@ -32,6 +32,7 @@ class DataSetHub:
     repositories: dict[str, Repository]
     address: str = ""
     asked: list[tuple[str, str]] = field(default_factory=list)
+    is_down: bool = False
 
 
 def _entries(files, folder, recursive):
@@ -77,6 +78,8 @@ def _handler(hub):
         def do_GET(self):
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             hub.asked.append((self.command, self.path))
+            if hub.is_down:
+                return self._refuse(503, "Down")
             address = urlsplit(self.path)
             path, query = unquote(address.path), parse_qs(address.query)
             if path == "/api/datasets":

@@ -221,6 +221,28 @@ def test_clips_of_the_hub_are_refused_with_the_reason(hub):
     assert "`videos` must be a path, a mapping, or a list or array of frames, got bytes" in reader.left_out[0].reason
 
 
+def test_a_hub_that_is_down_ends_the_run_and_leaves_no_row_out(hub):
+    source = opened("org/folder")
+    reader = RowReader(source, COLUMNS, guessed_titles(COLUMNS, source.kinds))
+    reader.read(1)
+    hub.is_down = True
+    try:
+        with pytest.raises(NetworkError, match="has a fault of its own; try again later"):
+            reader.read(9)
+    finally:
+        hub.is_down = False
+    assert (reader.next_row, reader.left_out) == (1, [])
+    reader.read(9)
+    assert (reader.ids, reader.left_out) == ([0, 1, 2], [])
+
+
+def test_a_picture_that_is_not_there_is_told(hub):
+    source = opened("org/folder")
+    root = f"hf://datasets/org/folder@{COMMITS[0]}/"
+    with pytest.raises(ValueError, match="must be a file of the data set itself, got one that is not there"):
+        source.file(f"{root}test/none.png", 10_000)
+
+
 def test_a_reader_goes_on_where_the_way_to_the_hub_broke(hub, monkeypatch):
     source = opened("org/pictures")
     rows = source.rows

@@ -102,6 +102,13 @@ def test_a_stopped_run_keeps_what_was_read_and_goes_on(pictures):
     assert data_set._rested(run)[2].visible is False
 
 
+def test_a_run_that_another_metric_took_away_ends_quietly():
+    assert list(data_set._read(None)) == []
+    assert data_set._scored(None, "") == [gr.skip()] * 3
+    data_set._stopped(None)
+    assert [one.visible for one in data_set._rested(None)] == [True, True, False]
+
+
 def test_a_way_to_the_hub_that_breaks_keeps_what_was_read(pictures, monkeypatch):
     rows = pictures.rows
 

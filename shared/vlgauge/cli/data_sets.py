@@ -12,6 +12,7 @@ from typing import Any
 from vlgauge.base import Metric
 from vlgauge.cli.scoring import COLUMNS
 from vlgauge.media.tables import split_titles
+from vlgauge.network import NetworkError
 from vlgauge.progress import progress_bar
 from vlgauge.results import printable
 from vlgauge.row_sources import LeftOut, Origin, RowLimits, RowReader, Source, counted_reasons, guessed_titles
@@ -67,6 +68,7 @@ def rows_of(source: Source, metrics: Sequence[Metric], options: argparse.Namespa
 
     Raises:
         ValueError: If a column is missing, or no row can be scored.
+        NetworkError: If the way to the Hub breaks; it says from which row on.
     """
     wanted = [column for metric in metrics for column in metric.columns]
     titles = titles_of(source, wanted, {name: getattr(options, name) for name in (*COLUMNS, "id")})
@@ -74,7 +76,14 @@ def rows_of(source: Source, metrics: Sequence[Metric], options: argparse.Namespa
     with progress_bar(options.limit or 0, "rows read", False if options.no_progress else None) as report:
         left = options.limit
         while not reader.is_done and left != 0:
-            n_read = reader.read(_BATCH if left is None else min(_BATCH, left))
+            try:
+                n_read = reader.read(_BATCH if left is None else min(_BATCH, left))
+            except NetworkError as error:
+                row = reader.next_row
+                again = (
+                    f"; score those before row {row} with --limit {row - options.skip}" if row > options.skip else ""
+                )
+                raise NetworkError(f"{error}{again}; the others begin with --skip {row}") from error
             left = None if left is None else left - n_read
             report(n_read)
     if not reader.ids:

@@ -10,6 +10,7 @@ from typing import Any
 from vlgauge.base.columns import Column, Images
 from vlgauge.media.images import open_image
 from vlgauge.media.tables import PICTURED, is_missing, side_by_side
+from vlgauge.network import NetworkError
 from vlgauge.row_sources.limits import RowLimits
 from vlgauge.row_sources.source import Source
 
@@ -94,14 +95,13 @@ class RowReader:
             self._rows = self.source.rows(own, self.next_row)
         for done in range(n_rows):
             try:
-                row = next(self._rows)
+                self._take(next(self._rows))
             except StopIteration:
                 self.is_done = True
                 return done
             except Exception:
-                self._rows = None  # a generator that failed is at its end
+                self._rows = None  # a generator that failed is at its end; the next call begins with this row
                 raise
-            self._take(row)
             self.next_row += 1
         return n_rows
 
@@ -111,8 +111,8 @@ class RowReader:
             if titles := self.titles.get("id"):
                 name = row[titles[0]]
             cells = {column.name: self._cell(column, row) for column in self.wanted}
-        except RunTooLarge:
-            raise
+        except (RunTooLarge, NetworkError):
+            raise  # no fault of this row
         except (ValueError, TypeError, OSError) as error:
             self.left_out.append(LeftOut(name, " ".join(str(error).split())))
             return

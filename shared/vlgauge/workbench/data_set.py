@@ -319,8 +319,9 @@ def _gone_on(run: Run | None) -> list[Any]:
     return _buttons(busy=True)
 
 
-def _read(run: Run) -> Iterator[str]:
-    yield from run.read()
+def _read(run: Run | None) -> Iterator[str]:
+    if run is not None:  # another metric was chosen meanwhile
+        yield from run.read()
 
 
 def _stopped(run: Run | None) -> Any:
@@ -330,8 +331,10 @@ def _stopped(run: Run | None) -> Any:
 
 
 @in_one_sentence
-def _scored(run: Run, model: str) -> list[Any]:
-    """The page, the table and the files of what was read."""
+def _scored(run: Run | None, model: str) -> list[Any]:
+    """The page, the table and the files of what was read; nothing if another metric was chosen meanwhile."""
+    if run is None:
+        return [gr.skip(), gr.skip(), gr.skip()]
     found = run.scored()
     origin = run.reader.source.origin
     files = written(found, origin, model.strip())
