@@ -2,7 +2,9 @@
 
 import dataclasses
 import gzip
+import importlib
 import json
+import re
 import warnings
 
 import numpy as np
@@ -282,6 +284,30 @@ def test_a_command_that_is_not_there_yet_is_marked(capsys):
         unknown = [word for word in ("agreement", "study") if f"vlgauge {word} " in f"{one.command} "]
         assert all((f"({word} is to come)" in shown) == (word not in cli.COMMANDS) for word in unknown)
         assert ("is to come" in shown) <= bool(unknown)
+
+
+def options_of(parser):
+    """The options of a command and of its experiments."""
+    found = set(parser._option_string_actions)
+    for action in parser._actions:
+        for inner in (action.choices or {}).values() if isinstance(action.choices, dict) else ():
+            found |= options_of(inner) if hasattr(inner, "_actions") else set()
+    return found
+
+
+def test_listed_commands_have_their_options():
+    """What the list tells to call can be called."""
+    known: dict = {}
+    for one in items():
+        for name, words in re.findall(r"vlgauge ([a-z-]+)([^;]*)", one.command or ""):
+            if name not in cli.COMMANDS:
+                continue
+            if name not in known:
+                module, _, function = cli.COMMANDS[name][0].partition(":")
+                parser = cli.OneLineParser()
+                getattr(importlib.import_module(f"vlgauge.cli.{module}"), function or "add_options")(parser)
+                known[name] = options_of(parser)
+            assert set(re.findall(r"(?<= )--?[a-z][a-z-]*", words)) <= known[name], one.command
 
 
 @pytest.mark.parametrize(
