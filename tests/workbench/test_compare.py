@@ -42,19 +42,45 @@ def captions():
     return first, second, refs
 
 
-def test_files_of_predictions_are_compared_as_by_the_command(tmp_path, capsys):
-    files = [BOARD / "sampler.jsonl", BOARD / "greedy.jsonl"]
-    page = compared("rovist_nr", [files[0]], [files[1]], "predictions", "predictions", id="id")
-    words = ["compare", "rovist_nr", *map(str, files), "--profile", "embedded", "--format", "json"]
+@pytest.mark.parametrize("metric", ["rovist_nr", "trm"])  # higher is better, lower is better
+def test_files_of_predictions_are_compared_as_by_the_command(metric, capsys):
+    files = [BOARD / "sampler.jsonl", BOARD / "wanderer.jsonl"]
+    titles = {"id": "id"} | ({"references": "references"} if metric == "trm" else {})
+    page = compared(metric, [files[0]], [files[1]], "predictions", "predictions", **titles)
+    words = ["compare", metric, *map(str, files), "--profile", "embedded", "--format", "json"]
     assert main([*words, "--rows-that-differ", "10"]) == 0
     record = json.loads(capsys.readouterr().out)["metrics"][0]
     (pair,) = record["pairs"]
-    assert re.search(r"<h2>A is better by 0\.\d+ rovist_nr</h2>", page)
-    assert f"A is better in {pair['wins']}, both tie in {pair['ties']}, B is better in {pair['losses']}" in page
-    assert f"{pair['difference']:+.4f}, 95 % interval {pair['low']:+.4f} to {pair['high']:+.4f}" in page
-    order = re.findall(r"<summary><b>(.*?)</b>", page)
-    assert order == [str(one["id"]) for one in pair["rows_that_differ"]]
-    assert page.count('class="card') == 2 + 2 * len(order)
+    wins, losses, ties = pair["wins"], pair["losses"], pair["ties"]
+    assert wins != losses
+    assert pair["better"] is None
+    assert f"<h2>{metric} does not tell A and B apart</h2>" in page
+    assert f"A is better in {wins}, both tie in {ties}, B is better in {losses} of" in page
+    assert re.findall(r"better in (\d+)</p>", page) == [str(wins), str(losses)]
+    signs = [f"{pair[name]:+.4f}".replace("-", "\N{MINUS SIGN}") for name in ("difference", "low", "high")]
+    assert "{}, 95 % interval {} to {}".format(*signs) in page
+    assert f"{pair['pvalue']:.4f}, sign-flip test" in page
+    rows = re.findall(r"<summary><b>(.*?)</b>.*?: ([AB]) is better by", page)
+    higher = record["higher_is_better"]
+    expected = [
+        (one["id"], "A" if (one["sampler"] > one["wanderer"]) == higher else "B") for one in pair["rows_that_differ"]
+    ]
+    assert rows == expected
+    assert {letter for _, letter in rows} == {"A", "B"}
+    assert page.count('class="card') == 2 + 2 * len(rows)
+
+
+def test_kept_scores_of_another_order_are_joined_by_id(tmp_path):
+    run = {"rovist_nr_signature": "rovist_nr|v:0.1.0", "rovist_nr": 0.5}
+    first, second = [0.9, 0.5, 0.7], [0.1, 0.6, 0.8]
+    pages = []
+    for step in (1, -1):
+        for name, scores, order in (("a", first, 1), ("b", second, step)):
+            kept = run | {"ids": ["x", "y", "z"][::order], "rovist_nr_scores": scores[::order]}
+            (tmp_path / f"{name}.json").write_text(json.dumps(kept))
+        pages.append(compared("rovist_nr", [tmp_path / "a.json"], [tmp_path / "b.json"], NONE, NONE))
+    assert pages[0] == pages[1]
+    assert "A is better in 1, both tie in 0, B is better in 2 of 3 rows" in pages[0]
 
 
 def test_a_and_b_mirror(captions):
@@ -115,6 +141,21 @@ def test_a_row_that_one_run_lacks_a_caption_for_is_left_out_of_both(tmp_path, ca
     assert "3 of 4 rows were scored" in page
     assert "`predictions[3]` must be given, got nothing" in page
     assert "of 3 rows" in page
+
+
+def test_kept_scores_and_predictions_are_compared_where_both_have_a_score(tmp_path, captions):
+    first, second, refs = captions
+    rows = [{"id": i, "caption": one, "references": r} for i, (one, r) in enumerate(zip(first, refs, strict=True))]
+    output = str(tmp_path / "kept.json")
+    path = written(tmp_path / "x.jsonl", rows)
+    words = ["--predictions", "caption", "--profile", "embedded", "--output", output]
+    assert main(["score", "rouge_l", str(path), *words]) == 0
+    others = [{**row, "caption": two} for row, two in zip(rows, [*second[:3], None], strict=True)]
+    titles = {"references": "references", "id": "id"}
+    page = compared("rouge_l", [output], [written(tmp_path / "y.jsonl", others[::-1])], NONE, "caption", **titles)
+    assert "3 of 4 rows were scored" in page
+    assert "of 3 rows" in page
+    assert page.count("Only its score was given") == page.count("<summary><b>") > 0
 
 
 def test_sets_of_unequal_sizes_are_compared_by_their_excess(tmp_path):
