@@ -6,6 +6,7 @@ import tarfile
 import gradio as gr
 import pytest
 from folders import EXAMPLES
+from gradio_loops import loops_of_gradio_left_open
 from hub_data_sets import TOKEN, hub_of_data_sets
 from made_data_sets import COLOURS, COMMITS, N_ROWS, hostile_rows, picture, repositories
 
@@ -16,6 +17,7 @@ from vlgauge.network import NetworkError
 from vlgauge.row_sources import RowLimits
 from vlgauge.row_sources.tables import UploadedRows
 from vlgauge.workbench import data_set, runs
+from vlgauge.workbench.chosen import Chosen
 from vlgauge.workbench.data_set_call import score_dataset_of
 from vlgauge.workbench.hosting import OWN_MACHINE, SPACE, Hosting, hosting_of
 
@@ -192,6 +194,17 @@ def test_the_call_scores_a_data_set(hub):
         call("clip_s", "org/pictures", "test", rows=201)
     with pytest.raises(ValueError, match="which is unknown or private"):
         call("clip_s", "org/private", "test")
+
+
+def test_a_data_set_opens_with_the_token_of_who_signed_in_or_typed_it_alone(hub):
+    with loops_of_gradio_left_open(), gr.Blocks():
+        tab = data_set._Tab(Chosen(gr.Dropdown(), gr.Radio(), gr.Radio()), SPACE)
+    signed_in = gr.OAuthToken(token=TOKEN, scope="", expires_at=0)
+    for typed, who in (("", signed_in), (f" {TOKEN} ", None)):
+        pinned, config, commit = tab._opened("org/private", typed, who)
+        assert (pinned.token, config.value, commit) == (TOKEN, "default", COMMITS[0])
+    with pytest.raises(gr.Error, match="which is unknown or private"):
+        tab._opened("org/private", "", None)
 
 
 # -- Files ------------------------------------------------------------------------------------------------------------

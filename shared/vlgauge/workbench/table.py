@@ -7,24 +7,16 @@ from typing import Any
 
 from vlgauge.base import Metric
 from vlgauge.media.tables import PICTURED, Rows
+from vlgauge.row_sources.guessing import NAMES
 from vlgauge.workbench.inputs import located_cell
 
-# What a column is called in files, the likeliest first; compared without case.
-_TITLES = {
-    "predictions": ("predictions", "prediction", "story", "caption", "candidate", "generated", "output", "text"),
-    "references": ("references", "reference", "refs", "ground_truth", "captions"),
-    "styles": ("styles", "style"),
-    "images": ("images", "image", "picture", "image_path", "file_name"),
-    "videos": ("videos", "video", "clip"),
-    "id": ("id", "story_id", "image_id", "row"),
-}
 NONE = "(none)"
 
 
 def guess(name: str, titles: Sequence[str]) -> str:
     """The likeliest title of a column."""
     lowered = {title.lower(): title for title in reversed(titles)}
-    return next((lowered[one] for one in _TITLES[name] if one in lowered), NONE)
+    return next((lowered[one] for one in NAMES[name] if one in lowered), NONE)
 
 
 def columns_of(
