@@ -5,8 +5,10 @@ from collections.abc import Callable
 from collections.abc import Hashable
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 from typing import TypeAlias
 
@@ -33,6 +35,33 @@ NGRAM_DISTANCES = ("meteor", "cider_d", "rouge_l", "bleu_4")
 DISTANCES = (*NGRAM_DISTANCES, "bert", "precomputed")
 
 _WORD = re.compile(r"[a-z0-9]+")
+
+
+@dataclass(frozen=True, eq=False)
+class KnownDistances:
+    """Distances between all captions of each example, by which several calls go.
+
+    Attributes:
+        places: Per example the row of each caption in its matrix.
+        matrices: Per example the distances of its K distinct captions, shape ``(K, K)``; entry [a, b] is d(a, b).
+        made_with: What the signature says of them.
+        reference_first: Whether a of d(a, b) is the reference, as METEOR has it, and not the hypothesis.
+    """
+
+    places: Sequence[Mapping[str, int]]
+    matrices: Sequence[Floats]
+    made_with: dict[str, Any]
+    reference_first: bool
+
+    def matrix(self, example: int, captions: Sequence[str]) -> Floats:
+        """Distances between some captions of an example, repeated as they are."""
+        order = [self.places[example][caption] for caption in captions]
+        return self.matrices[example][np.ix_(order, order)]
+
+    def from_others(self, example: int, captions: Sequence[str]) -> Floats:
+        """The same with the distance of each caption as the hypothesis in its row."""
+        matrix = self.matrix(example, captions)
+        return matrix.T if self.reference_first else matrix
 
 
 @contextmanager

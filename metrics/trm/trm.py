@@ -1,8 +1,11 @@
 """TRM: are candidate and reference captions as far from each other as they are among themselves?"""
 
 from collections.abc import Callable
+from collections.abc import Hashable
 from collections.abc import Iterator
+from collections.abc import MutableMapping
 from collections.abc import Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,7 @@ from .aggregates import aggregated
 from .aggregates import mean_bleu_4
 from .distances import DISTANCES
 from .distances import NGRAM_DISTANCES
+from .distances import KnownDistances
 from .distances import given_matrices
 from .distances import open_distances
 from .distances import zero_between_equal
@@ -153,6 +157,7 @@ class Trm(caption_sets.CaptionVectorMetric):
         self.jar = jar
         self.workers = base.whole_number("workers", workers, 1)
         self._counted: cider.DocumentFrequency | None = None
+        self._compared: KnownDistances | None = None
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
@@ -227,16 +232,11 @@ class Trm(caption_sets.CaptionVectorMetric):
             raise ValueError("`distances` must be left out unless `distance` is 'precomputed', got some")
         examples: Sequence[Any] = given_matrices(distances, pooled) if self.distance == "precomputed" else pooled
         tokens = lru_cache(2**16)(coco_tokens.checked_tokenizer(self.tokenizer or coco_tokens.coco_tokens))
-        with open_distances(
-            self.distance,
-            pooled,
-            tokenizer=tokens,
-            document_frequency=lambda: self._document_frequency(predictions, references, tokens),
-            vectors=lambda: self.caption_vectors(predictions, references),
-            meteor={"backend": self.backend, "jar": self.jar, "workers": self.workers},
-        ) as (matrices_of, made_with):
+        with self._opened(predictions, references, pooled, tokens) as (matrices_of, made_with):
 
             def inputs(rows: Sequence[int]) -> Iterator[tuple[Sequence[str], Floats]]:
+                if self._compared is not None:
+                    return ((pooled[row], self._compared.matrix(row, pooled[row])) for row in rows)
                 return zip((pooled[row] for row in rows), matrices_of(examples[row] for row in rows), strict=True)
 
             def scored(
@@ -256,6 +256,62 @@ class Trm(caption_sets.CaptionVectorMetric):
                 return_details=return_details,
                 made_with=made_with,
             )
+
+    @contextmanager
+    def _opened(
+        self, predictions: Captions, references: Captions, pooled: Captions, tokens: Tokenizer
+    ) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """The distances that the settings ask for, and what the signature says of them."""
+        if self._compared is not None:
+            yield None, self._compared.made_with
+            return
+        with open_distances(
+            self.distance,
+            pooled,
+            tokenizer=tokens,
+            document_frequency=lambda: self._document_frequency(predictions, references, tokens),
+            vectors=lambda: self.caption_vectors(pooled, [[] for _ in pooled]),
+            meteor={"backend": self.backend, "jar": self.jar, "workers": self.workers},
+        ) as opened:
+            yield opened
+
+    @contextmanager
+    def among(
+        self,
+        captions: Sequence[Sequence[str]],
+        references: Sequence[Sequence[str]],
+        vectors: MutableMapping[Hashable, Any],
+        *,
+        pairs: bool = True,
+    ) -> Iterator[None]:
+        """As the base has it."""
+        if self._compared is not None:
+            yield
+            return
+        with super().among(captions, references, vectors):
+            if pairs and self.distance != "precomputed":
+                self._compared = self.compared(captions, references)
+            try:
+                yield
+            finally:
+                self._compared = None
+
+    def compared(self, captions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> KnownDistances:
+        """The distances between all captions of each example.
+
+        Args:
+            captions: Captions of each example; of equal ones the first counts.
+            references: Of each example, for the document frequencies of CIDEr-D.
+        """
+        tokens = lru_cache(2**16)(coco_tokens.checked_tokenizer(self.tokenizer or coco_tokens.coco_tokens))
+        distinct = [list(dict.fromkeys(texts)) for texts in captions]
+        # The second side is empty but for the counts of "pooled", which take both.
+        nothing: Captions = [[] for _ in distinct]
+        theirs = nothing if self.df == "pooled" else [list(texts) for texts in references]
+        ours = distinct if self.df == "pooled" else nothing
+        with self._opened(ours, theirs, distinct, tokens) as (matrices_of, made_with):
+            places = [{text: i for i, text in enumerate(texts)} for texts in distinct]
+            return KnownDistances(places, list(matrices_of(distinct)), made_with, self.distance == "meteor")
 
     def _score_group(
         self,

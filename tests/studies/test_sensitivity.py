@@ -1,5 +1,6 @@
 import json
 import math
+from contextlib import nullcontext
 from dataclasses import asdict
 
 import numpy as np
@@ -27,6 +28,9 @@ class FakeMetric:
 
     def __init__(self):
         self.seen = []
+
+    def among(self, captions, references, vectors, pairs):
+        return nullcontext()
 
     def compute(self, predictions, references):
         self.seen.append((predictions, references))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,7 +23,15 @@ from vlgauge.caption_sets.corpus_statistic import (
     joined,
 )
 from vlgauge.caption_sets.details import null_histogram, principal_plane
-from vlgauge.caption_sets.vectors import CaptionVectors, encoded_captions, given_captions, groups_of_equal_sizes
+from vlgauge.caption_sets.vectors import (
+    CaptionVectors,
+    KnownVectors,
+    encoded_captions,
+    given_captions,
+    groups_of_equal_sizes,
+    known_vectors,
+)
+from vlgauge.encoders import TextEncoder
 from vlgauge.encoders.sentences.given import checked_encoder, pools, text_encoder
 from vlgauge.encoders.sentences.model import MINILM, POOLINGS
 from vlgauge.results import result_record
@@ -191,6 +200,26 @@ class CaptionSetMetric(Metric):
         """The statistics as `score_statistics` takes them."""
         return {"": "large"}
 
+    def among(
+        self,
+        captions: Sequence[Sequence[str]],
+        references: Sequence[Sequence[str]],
+        vectors: MutableMapping[Hashable, KnownVectors],
+        *,
+        pairs: bool = True,
+    ) -> AbstractContextManager[None]:
+        """Context within which calls take their captions from those given here, which are looked at once.
+
+        Args:
+            captions: All captions that an example may have on either side in any of the calls.
+            references: Of each example; what a metric counts in references, it counts in these, in all calls.
+            vectors: Vectors by encoder; those that are not there yet are added, for the next metric.
+            pairs: Whether all pairs of the captions of an example are compared beforehand.
+
+        Within such a context another one changes nothing.
+        """
+        return nullcontext()
+
     def parts_of(self, row: Mapping[str, Any], key: int) -> Parts:
         """What an example adds to a corpus; its draws come from the key."""
         self._key = key
@@ -289,6 +318,7 @@ class CaptionVectorMetric(CaptionSetMetric):
         self.device = device
         self.batch_size = whole_number("batch_size", batch_size, 1)
         self._encoded: CaptionVectors | None = None
+        self._known: KnownVectors | None = None
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
@@ -342,8 +372,38 @@ class CaptionVectorMetric(CaptionSetMetric):
             return self._encoded
         if embeddings is not None:
             return given_captions(predictions, references, embeddings)
-        encoder = text_encoder(self.encoder, profile=self.profile, pooling=self.pooling, device=self.device)
-        return encoded_captions(predictions, references, encoder, batch_size=self.batch_size, progress=self.progress)
+        if self._known is not None:
+            return self._known.of(predictions, references)
+        return encoded_captions(
+            predictions, references, self._text_encoder(), batch_size=self.batch_size, progress=self.progress
+        )
+
+    def _text_encoder(self) -> TextEncoder:
+        return text_encoder(self.encoder, profile=self.profile, pooling=self.pooling, device=self.device)
+
+    @contextmanager
+    def among(
+        self,
+        captions: Sequence[Sequence[str]],
+        references: Sequence[Sequence[str]],
+        vectors: MutableMapping[Hashable, KnownVectors],
+        *,
+        pairs: bool = True,
+    ) -> Iterator[None]:
+        """As the base has it; every caption is encoded once."""
+        if self._known is not None or not self.reads_vectors:
+            yield
+            return
+        source = self.encoder if isinstance(self.encoder, str) else id(self.encoder)
+        made_by = (source, self.profile, self.pooling, self.device)
+        if made_by not in vectors:
+            how: Any = {"batch_size": self.batch_size, "progress": self.progress}
+            vectors[made_by] = known_vectors(captions, self._text_encoder(), **how)
+        self._known = vectors[made_by]
+        try:
+            yield
+        finally:
+            self._known = None
 
     @property
     def reads_vectors(self) -> bool:

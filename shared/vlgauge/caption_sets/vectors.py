@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,34 @@ def encoded_captions(
     row_of, rows = _vector_rows(predictions, references)
     table = encoder.encode(list(row_of), batch_size=batch_size, progress=progress)
     return CaptionVectors(table, rows, encoder.identity)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownVectors:
+    """Vectors of captions by which several calls go.
+
+    Attributes:
+        row_of: Row of each caption in the table.
+        table: shape ``(n_captions, d)``.
+        identity: what made the vectors, for the signature.
+    """
+
+    row_of: Mapping[str, int]
+    table: npt.NDArray[np.floating]
+    identity: str
+
+    def of(self, predictions: CaptionSets, references: CaptionSets) -> CaptionVectors:
+        """Those of a call."""
+        pairs = zip(predictions, references, strict=True)
+        rows = [np.array([self.row_of[text] for text in (*ours, *theirs)], dtype=np.intp) for ours, theirs in pairs]
+        return CaptionVectors(self.table, rows, self.identity)
+
+
+def known_vectors(captions: CaptionSets, encoder: TextEncoder, *, batch_size: int, progress: Progress) -> KnownVectors:
+    """Vectors of the distinct captions of all examples from an encoder, which sees each once."""
+    texts = list(dict.fromkeys(chain.from_iterable(captions)))
+    table = encoder.encode(texts, batch_size=batch_size, progress=progress)
+    return KnownVectors({text: row for row, text in enumerate(texts)}, table, encoder.identity)
 
 
 def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings: Any) -> CaptionVectors:

@@ -18,6 +18,7 @@ from vlgauge.media.tables import READERS, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import to_table
 from vlgauge.settings import PROFILES, setting_names
+from vlgauge.studies.caption_pools import compared_once, together
 from vlgauge.studies.sensitivity import SensitivityRow, human_split, sensitivity
 
 DEFAULT_METRICS = "trm,trm:distance=cider_d,mmd_bert,frechet_bert"
@@ -56,7 +57,10 @@ def run(options: argparse.Namespace) -> int:
     predictions, references = (take_column(rows, column) for column in (options.predictions, options.references))
     metrics = loaded_metrics(options)
     steps = len(metrics) * (max(map(len, predictions), default=0) if sizes is None else len(sizes))
-    with progress_bar(steps, "Testing", _progress(options)) as advance:
+    with (
+        compared_once(metrics, together(predictions, references), references),
+        progress_bar(steps, "Testing", _progress(options)) as advance,
+    ):
         found = sensitivity(predictions, references, metrics, sizes, advance)
         table = _as_table("model", found)
         if not options.no_human:
@@ -90,9 +94,9 @@ def _as_table(source: str, rows: Sequence[SensitivityRow]) -> list[dict[str, Any
     return [{"candidates from": source} | asdict(row) for row in rows]
 
 
-def loaded_metrics(options: argparse.Namespace) -> dict[str, Any]:
-    """Metrics by label, with exact p-values where these are cheap enough, unless `--set` says otherwise."""
-    common: dict[str, Any] = {"pvalue": "auto"} | dict(map(setting, options.set))
+def loaded_metrics(options: argparse.Namespace, pvalue: str | None = "auto") -> dict[str, Any]:
+    """Metrics by label, with exact p-values where these are cheap enough, unless `--set` or `pvalue` say otherwise."""
+    common: dict[str, Any] = {"pvalue": pvalue} | dict(map(setting, options.set))
     if options.profile:
         common["profile"] = options.profile
     labels = [label for label in options.metrics.split(",") if label.strip()]

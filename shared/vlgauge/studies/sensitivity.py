@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge import statistics
-
-CaptionSets = Sequence[Sequence[str]]
+from vlgauge.studies.caption_pools import CaptionSets, caption_sets, compared_once, quietly, together
 
 SIGNIFICANT = 0.05
 
@@ -64,6 +62,7 @@ def sensitivity(
     """Tests of the first k candidates of each example against all its references, for each k and metric.
 
     The sets are nested, as in appendix A.5. Examples with fewer than k candidates take part with those that they have.
+    Each caption is encoded once, and each pair of captions of an example compared once, for all k.
 
     Args:
         predictions: Candidates of each example.
@@ -75,6 +74,7 @@ def sensitivity(
     Raises:
         ValueError: If a size is below 1 or above the largest number of candidates, or a metric gives no p-values.
     """
+    predictions, references = caption_sets("predictions", predictions), caption_sets("references", references)
     largest = max((len(captions) for captions in predictions), default=0)
     chosen = list(range(1, largest + 1)) if sizes is None else list(sizes)
     for size in chosen:
@@ -83,16 +83,15 @@ def sensitivity(
         if size > largest:
             raise ValueError(f"`sizes` must be at most {largest}, the largest number of candidates, got {size}")
     rows = []
-    for size in chosen:
-        nested = [list(captions[:size]) for captions in predictions]
-        counts = [(len(ours), len(theirs)) for ours, theirs in zip(nested, references, strict=True)]
-        for label, metric in metrics.items():
-            with warnings.catch_warnings():
-                if size == 1:  # known from the start, and counted in the row
-                    warnings.filterwarnings("ignore", message=".* is undefined for all of")
-                result = metric.compute(predictions=nested, references=[list(texts) for texts in references])
-            rows += rows_of_result(size, counts, label, metric.name, result)
-            advance(1)
+    with compared_once(metrics, together(predictions, references), references):
+        for size in chosen:
+            nested = [list(captions[:size]) for captions in predictions]
+            counts = [(len(ours), len(theirs)) for ours, theirs in zip(nested, references, strict=True)]
+            for label, metric in metrics.items():
+                with quietly():
+                    result = metric.compute(predictions=nested, references=references)
+                rows += rows_of_result(size, counts, label, metric.name, result)
+                advance(1)
     return rows
 
 
