@@ -31,6 +31,7 @@ COMMANDS = {
     "record": ("record", "check a file of records that `score --record` wrote"),
     "export": ("export", "export records for cards and leaderboards of the Hub"),
     "sensitivity": ("sensitivity", "p-values over numbers of candidates"),
+    "study": ("study", "studies of caption sets: temperatures, repeated and wrong captions, people's splits"),
     "style-fit": ("style:add_fit_options", "fit a style table for onlystyle and stylecider"),
     "style-report": (
         "style:add_report_options",

@@ -1,0 +1,43 @@
+"""
+How hot to sample?
+==================
+
+A simulated sampler, a toy: it draws one of 20 wordings of a drawn scene by softmax at a temperature, so that cold it
+repeats its favourite, and hot it says more and more often what is not there. ``trm`` is best in between, METEOR of
+single captions the colder the better. Dashed is what sets of one distribution would get.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import vlgauge
+from vlgauge import scenes
+from vlgauge.studies.temperature_curve import curve
+
+rng = np.random.default_rng(0)
+temperatures = [0.1, 0.3, 0.6, 1.0, 1.5, 2.5, 4.0]
+predictions = {temperature: [] for temperature in temperatures}
+references = []
+for i, scene in enumerate(scenes.scenes(40, seed=0, split="test")):
+    wordings = scenes.captions(scene, seed=i, n=20)
+    wrong = scenes.captions(scenes.changed(scene, "colour", seed=i), seed=i, n=20)
+    references.append(wordings[10:])
+    # Ten right wordings, each a little less likely than the last, and wrong ones far behind.
+    logits = np.concatenate([-0.3 * np.arange(10), np.full(20, -5.0)])
+    for temperature in temperatures:
+        chances = np.exp(logits / temperature)
+        drawn = rng.choice(30, 10, p=chances / chances.sum())
+        predictions[temperature].append([[*wordings[:10], *wrong][k] for k in drawn])
+
+trm = vlgauge.load("trm", pvalue="auto", permutations=999, mean_aggregate=True, progress=False)
+points = curve(predictions, references, {"trm": trm})
+
+figure, panels = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
+titles = {"trm": "TRM with METEOR (lower is better)", "trm:base": "METEOR (higher is better)"}
+for axes, (label, title) in zip(panels, titles.items(), strict=True):
+    own = [point for point in points if point.metric == label]
+    axes.fill_between(temperatures, [point.low for point in own], [point.high for point in own], alpha=0.2)
+    axes.plot(temperatures, [point.score for point in own], marker="o", label="simulated sampler (toy)")
+    axes.plot(temperatures, [point.null_mean for point in own], "k--", label="equal distributions")
+    axes.set(xscale="log", xlabel="temperature", title=title)
+panels[1].legend()

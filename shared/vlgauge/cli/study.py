@@ -1,0 +1,270 @@
+"""`vlgauge study NAME FILE`: the studies of Chan et al. on caption sets of yours, as table, JSON and picture."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vlgauge.cli.drawing import PICTURES, check_picture, picture
+from vlgauge.cli.inputs import add_limits
+from vlgauge.cli.outputs import check_target, write_json
+from vlgauge.cli.sensitivity import DEFAULT_METRICS, loaded_metrics
+from vlgauge.media.tables import READERS, Rows, read_rows, take_column
+from vlgauge.progress import progress_bar
+from vlgauge.results import plain, to_table
+from vlgauge.settings import PROFILES
+from vlgauge.statistics import bootstrap_interval
+from vlgauge.studies.central_captions import CentralCaption, central_captions
+from vlgauge.studies.people_splits import people_splits
+from vlgauge.studies.temperature_curve import curve
+from vlgauge.studies.unique_versus_correct import PER_SIDE, unique_versus_correct
+
+Table = list[dict[str, Any]]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.description = __doc__
+    studies = parser.add_subparsers(dest="study", required=True, metavar="STUDY")
+    one = _add(studies, "curve", "scores over the sampling temperature, beside those of equal distributions", "trm")
+    one.add_argument(
+        "--predictions",
+        metavar="COLUMN,...",
+        default="predictions",
+        help='columns of the candidates, one per system: in each row {"0.5": [...], "1.0": [...]}, by temperature',
+    )
+    one.set_defaults(run=run_curve)
+    one = _add(
+        studies,
+        "unique-versus-correct",
+        "scores of candidates that repeat themselves, and of such as are of other images",
+        "trm,trm:distance=cider_d",
+    )
+    one.add_argument(
+        "--per-side", type=int, default=PER_SIDE, metavar="N", help=f"references and candidates (default: {PER_SIDE})"
+    )
+    one.set_defaults(run=run_unique_versus_correct)
+    one = _add(studies, "splits", "people's captions against people's, at equal sizes", DEFAULT_METRICS)
+    one.add_argument("--size", type=int, metavar="N", help="captions of a group (default: halves)")
+    one.add_argument("--draws", type=int, default=1, metavar="N", help="how often they are dealt (default: 1)")
+    one.set_defaults(run=run_splits)
+    one = _add(studies, "central", "the caption nearest to the others of its image, and how much it says", "trm")
+    one.add_argument("--show", type=int, default=5, metavar="N", help="central captions to print (default: 5)")
+    one.set_defaults(run=run_central)
+
+
+def _add(studies: Any, name: str, words: str, metrics: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = studies.add_parser(name, help=words, description=words[0].upper() + words[1:])
+    parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file, an image per row")
+    parser.add_argument("--input-format", choices=list(READERS), help="where the ending of FILE does not tell it")
+    add_limits(parser)
+    parser.add_argument("--references", metavar="COLUMN", default="references", help="column of people's captions")
+    words = f"METRIC or METRIC:NAME=VALUE;... (default: {metrics})"
+    parser.add_argument("--metrics", default=metrics, help=words)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of every metric")
+    parser.add_argument("--profile", choices=PROFILES, help="published weights, or what is shipped")
+    parser.add_argument("--seed", type=int, default=0, help="of random choices (default: 0)")
+    parser.add_argument("--output", metavar="FILE", help="write the rows as JSON to this file")
+    parser.add_argument("--plot", metavar="FILE", help=f"draw the study ({', '.join(PICTURES)})")
+    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+    return parser
+
+
+def run_curve(options: argparse.Namespace) -> int:
+    """Figures 5 and 6 of the paper."""
+    rows, references = _read(options)
+    titles = [title.strip() for title in options.predictions.split(",")]
+    sampled = {title: by_temperature(take_column(rows, title), title) for title in titles}
+    metrics = loaded_metrics(options)
+    table: Table = []
+    with progress_bar(len(metrics) * sum(map(len, sampled.values())), "Testing", _progress(options)) as advance:
+        for title, predictions in sampled.items():
+            found = curve(predictions, references, metrics, advance)
+            table += [{"candidates from": title} | asdict(point) for point in found]
+    return _finish(options, table, _plot_curve)
+
+
+def by_temperature(cells: Sequence[Any], title: str) -> dict[float, list[Any]]:
+    """The candidates of each temperature, from cells that have them by temperature.
+
+    Raises:
+        ValueError: If a cell has no numbers of at least 0 as keys, or others than the first one.
+    """
+    found: dict[float, list[Any]] = {}
+    for row, cell in enumerate(cells):
+        own = {}
+        for key, captions in cell.items() if isinstance(cell, dict) else ():
+            try:
+                number = float(key)
+            except ValueError:
+                number = math.nan
+            if not 0.0 <= number < math.inf:
+                raise ValueError(f"--predictions must have temperatures of at least 0, got {key!r} in row {row}")
+            own[number] = captions
+        if not own:
+            raise ValueError(
+                f'--predictions must be columns of captions by temperature, such as {{"0.5": [...]}}, got '
+                f"{type(cell).__name__} in row {row} of {title!r}"
+            )
+        if row and own.keys() != found.keys():
+            raise ValueError(
+                f"--predictions must have the same temperatures in every row, got others in row {row} of {title!r}"
+            )
+        for number, captions in own.items():
+            found.setdefault(number, []).append(captions)
+    return found
+
+
+def run_unique_versus_correct(options: argparse.Namespace) -> int:
+    """Figures B.2 and B.3 of the paper."""
+    _, references = _read(options)
+    metrics = loaded_metrics(options, pvalue=None)
+    size = options.per_side
+    with progress_bar(len(metrics) * size * (size + 1), "Mixing", _progress(options)) as advance:
+        found = unique_versus_correct(references, metrics, per_side=size, seed=options.seed, advance=advance)
+    return _finish(options, [asdict(cell) for cell in found], _plot_grid)
+
+
+def run_splits(options: argparse.Namespace) -> int:
+    """Table B.1 of the paper."""
+    _, references = _read(options)
+    metrics = loaded_metrics(options)
+    found = people_splits(references, metrics, size=options.size, draws=options.draws, seed=options.seed)
+    return _finish(options, [asdict(row) for row in found], _plot_splits)
+
+
+def run_central(options: argparse.Namespace) -> int:
+    """Figures B.4 to B.7 of the paper."""
+    _, references = _read(options)
+    metrics = loaded_metrics(options, pvalue=None)
+    if len(metrics) > 1 or not hasattr(next(iter(metrics.values())), "compared"):
+        raise ValueError(f"--metrics must be trm, with one distance, for central captions, got {options.metrics!r}")
+    found = central_captions(references, next(iter(metrics.values())))
+    known = [one for one in found if one is not None]
+    if not known:
+        raise ValueError("FILE must have three captions of an image or more, got fewer in every row")
+    titles = ["central captions", "distance", "the others'", "words", "the others' words"]
+    print(to_table(titles, _shown(known, options)))
+    _print_lengths(known, len(found) - len(known), options.seed)
+    table = [None if one is None else asdict(one) for one in found]
+    _write(options, {"rows": table}, lambda figure: _plot_central(figure, known))
+    return 0
+
+
+def _shown(known: Sequence[CentralCaption], options: argparse.Namespace) -> list[list[Any]]:
+    chosen = known[: max(options.show, 0)]
+    return [[one.caption, one.distance, one.others, one.words, one.words_of_others] for one in chosen]
+
+
+def _print_lengths(known: Sequence[CentralCaption], left_out: int, seed: int) -> None:
+    """Whether central captions are shorter than the others."""
+    shorter = [one.words - one.words_of_others for one in known]
+    interval = bootstrap_interval(shorter, seed=seed)
+    around = f" [{interval.low:.2f}, {interval.high:.2f}]" if interval else ""
+    words = f"words more than the others of the image: {np.mean(shorter):.2f}{around}, {len(known)} images"
+    print(f"\n{words}{f', {left_out} left out' if left_out else ''}")
+
+
+def _read(options: argparse.Namespace) -> tuple[Rows, list[Any]]:
+    check_target(options.output, [options.file])
+    check_picture(options.plot, [options.file])
+    if options.seed < 0:
+        raise ValueError(f"--seed must be a whole number of at least 0, got {options.seed}")
+    rows = read_rows(options.file, options.input_format)
+    return rows, take_column(rows, options.references)
+
+
+def _progress(options: argparse.Namespace) -> bool | None:
+    return False if options.no_progress else None
+
+
+def _finish(options: argparse.Namespace, table: Table, draw: Callable[[Any, Table], None]) -> int:
+    """Print, write, draw."""
+    print(to_table(list(table[0]), [list(row.values()) for row in table]))
+    _write(options, {"rows": table}, lambda figure: draw(figure, table))
+    return 0
+
+
+def _write(options: argparse.Namespace, record: Mapping[str, Any], draw: Callable[[Any], None]) -> None:
+    if options.output:
+        write_json(options.output, plain(record))
+    if options.plot:
+        with picture(Path(options.plot)) as figure:
+            draw(figure)
+        sys.stderr.write(f"wrote {options.plot}\n")
+
+
+def _panels(figure: Any, table: Table) -> dict[str, Any]:
+    """One panel per statistic."""
+    labels = list(dict.fromkeys(row["metric"] for row in table))
+    columns = min(3, len(labels))
+    axes = figure.subplots(math.ceil(len(labels) / columns), columns, squeeze=False).ravel().tolist()
+    for empty in axes[len(labels) :]:
+        empty.set_axis_off()
+    for one, label in zip(axes, labels, strict=False):
+        one.set_title(f"{label}\n({'higher' if _higher(label) else 'lower'} is better)", fontsize="small")
+    return dict(zip(labels, axes, strict=False))
+
+
+def _higher(label: str) -> bool:
+    """Whether a statistic is that of plain scores of single captions; those of sets are divergences."""
+    return label.endswith(":base")
+
+
+def _plot_curve(figure: Any, table: Table) -> None:
+    for label, axes in _panels(figure, table).items():
+        for i, system in enumerate(dict.fromkeys(row["candidates from"] for row in table)):
+            points = [row for row in table if (row["metric"], row["candidates from"]) == (label, system)]
+            heat, score, low, high, null = (
+                np.array([row[key] for row in points]) for key in ("temperature", "score", "low", "high", "null_mean")
+            )
+            axes.fill_between(heat, low, high, color=f"C{i}", alpha=0.2)
+            axes.plot(heat, score, color=f"C{i}", marker="o", label=system)
+            axes.plot(heat, null, color=f"C{i}", linestyle="--", label="equal distributions" if i == 0 else None)
+        axes.set_xlabel("temperature")
+    axes.legend(fontsize="small")
+
+
+def _plot_grid(figure: Any, table: Table) -> None:
+    for label, axes in _panels(figure, table).items():
+        cells = [row for row in table if row["metric"] == label]
+        uniques, corrects = (sorted({row[key] for row in cells}) for key in ("unique", "correct"))
+        values = np.full((len(uniques), len(corrects)), np.nan)
+        for row in cells:
+            values[uniques.index(row["unique"]), corrects.index(row["correct"])] = row["score"]
+        seen = axes.imshow(values, origin="lower", aspect="auto", cmap="viridis" if _higher(label) else "viridis_r")
+        axes.set_xticks(range(len(corrects)), corrects)
+        axes.set_yticks(range(len(uniques)), uniques)
+        axes.set(xlabel="correct candidates", ylabel="captions per pool")
+        figure.colorbar(seen, ax=axes)
+
+
+def _plot_splits(figure: Any, table: Table) -> None:
+    axes = figure.subplots()
+    places = np.arange(len(table))
+    mean, low, high, expected = (
+        np.array([row[key] for row in table])
+        for key in ("mean_log_pvalue", "lowest", "highest", "expected_mean_log_pvalue")
+    )
+    axes.errorbar(mean, places, xerr=[mean - low, high - mean], fmt="o", label="people against people, and range")
+    axes.plot(expected, places, "k|", markersize=16, label="equal distributions")
+    axes.set_yticks(places, [f"{row['metric']} {row['sizes']}" for row in table])
+    axes.invert_yaxis()
+    axes.set_xlabel("mean ln p (lower: easier to tell apart)")
+    axes.legend(fontsize="small")
+
+
+def _plot_central(figure: Any, known: Sequence[CentralCaption]) -> None:
+    axes = figure.subplots()
+    differences = [one.words - one.words_of_others for one in known]
+    axes.hist(differences, bins=30)
+    axes.axvline(float(np.mean(differences)), color="C1", label=f"mean {np.mean(differences):.2f}")
+    axes.set(xlabel="words of the central caption less those of the others", ylabel="images")
+    axes.legend()

@@ -1,0 +1,135 @@
+"""People's captions against other people's of the same image, at equal sizes (Chan et al., appendix B.4, Table B.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from vlgauge.results import mean_of_defined
+from vlgauge.studies.caption_pools import CaptionSets, caption_sets, compared_once, quietly
+from vlgauge.studies.sensitivity import SensitivityRow, rows_of_result
+
+Split = tuple[list[list[str]], list[list[str]]]
+
+
+@dataclass(frozen=True)
+class SplitRow:
+    """One statistic over several splits.
+
+    Attributes:
+        metric: Label of the metric; ``label:separate`` and ``label:base`` for its further statistics.
+        sizes: Captions on either side, such as "10v10".
+        splits: Number of splits of the whole corpus.
+        mean_log_pvalue: Mean of ln p over examples and splits.
+        lowest: The lowest mean of a split.
+        highest: The highest.
+        expected_mean_log_pvalue: What equal distributions give at these sizes.
+        significant: Share of p at most .05.
+        rejected: Number of splits whose corpus p, by the stratified permutation test, is at most .05.
+        z: Mean over the splits of the z of that test.
+        undefined: Number of undefined examples of a split, the most there are.
+    """
+
+    metric: str
+    sizes: str
+    splits: int
+    mean_log_pvalue: float
+    lowest: float
+    highest: float
+    expected_mean_log_pvalue: float
+    significant: float
+    rejected: int
+    z: float
+    undefined: int
+
+
+def equal_splits(references: CaptionSets, size: int | None = None, seed: int = 0) -> list[Split]:
+    """Pairs of groups of people's captions, of equal sizes.
+
+    Args:
+        references: Captions of each image.
+        size: Captions of a group: as many groups as all images can fill are made, and each pair of them is a split, as
+            of the 40 captions of c40 by ten. None for two halves; of an odd number the second has one more.
+        seed: Of the order in which an image's captions are dealt.
+
+    Returns:
+        Splits of the whole corpus; an image that has too few captions for a pair has none on either side.
+
+    Raises:
+        ValueError: If ``size`` is below 1, or no image has captions for two groups.
+    """
+    if size is not None and size < 1:
+        raise ValueError(f"`size` must be at least 1, got {size}")
+    most = max(map(len, references), default=0)
+    least = 4 if size is None else 2 * size
+    if most < least:
+        raise ValueError(f"`references` must have {least} captions of an image for two groups, got {most}")
+    rng = np.random.default_rng(seed)
+    dealt = [[texts[i] for i in rng.permutation(len(texts)).tolist()] for texts in references]
+    if size is None:
+        half = [len(texts) // 2 if len(texts) >= least else 0 for texts in dealt]
+        left = [texts[:k] for texts, k in zip(dealt, half, strict=True)]
+        return [(left, [texts[k:] if k else [] for texts, k in zip(dealt, half, strict=True)])]
+    groups = [[texts[start : start + size] for texts in dealt] for start in range(0, most - size + 1, size)]
+    full = [[texts if len(texts) == size else [] for texts in group] for group in groups]
+    return list(combinations(full, 2))
+
+
+def people_splits(
+    references: CaptionSets,
+    metrics: Mapping[str, Any],
+    *,
+    size: int | None = None,
+    draws: int = 1,
+    seed: int = 0,
+    advance: Callable[[int], object] = lambda done: None,
+) -> list[SplitRow]:
+    """Tests of people's captions against people's; a metric that is any good finds nothing.
+
+    Args:
+        references: Captions of each image.
+        metrics: Metrics of caption sets by label, each loaded with the setting ``pvalue``.
+        size: As in `equal_splits`.
+        draws: How often the captions are dealt anew.
+        seed: Of the first draw; the others follow.
+        advance: Called with the number of splits tested, after each metric.
+
+    Raises:
+        ValueError: As `equal_splits`; if ``draws`` is below 1, or a metric gives no p-values.
+    """
+    if draws < 1:
+        raise ValueError(f"`draws` must be at least 1, got {draws}")
+    references = caption_sets("references", references)
+    splits = [split for draw in range(draws) for split in equal_splits(references, size, seed + draw)]
+    found: dict[str, list[SensitivityRow]] = {}
+    with compared_once(metrics, references, references):
+        for left, right in splits:
+            sizes = [(len(ours), len(theirs)) for ours, theirs in zip(left, right, strict=True)]
+            for label, metric in metrics.items():
+                with quietly():
+                    result = metric.compute(predictions=left, references=right)
+                for row in rows_of_result(max(map(len, left)), sizes, label, metric.name, result):
+                    found.setdefault(row.metric, []).append(row)
+                advance(1)
+    return [_summed(name, rows) for name, rows in found.items()]
+
+
+def _summed(name: str, rows: list[SensitivityRow]) -> SplitRow:
+    logs = [row.mean_log_pvalue for row in rows]
+    return SplitRow(
+        metric=name,
+        sizes=rows[0].sizes,
+        splits=len(rows),
+        mean_log_pvalue=mean_of_defined(logs),
+        lowest=min(logs),
+        highest=max(logs),
+        expected_mean_log_pvalue=mean_of_defined([row.expected_mean_log_pvalue for row in rows]),
+        significant=mean_of_defined([row.significant for row in rows]),
+        rejected=sum(row.pvalue <= 0.05 for row in rows),
+        z=mean_of_defined([row.z for row in rows]),
+        undefined=max(row.undefined for row in rows),
+    )
