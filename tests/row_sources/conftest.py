@@ -34,8 +34,8 @@ def made(within):
     return repositories(within[0])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def hub(made, tmp_path_factory):
-    """The Hub of the tests of this folder, with an empty cache at first."""
+    """The Hub of a file of tests, with an empty cache at first; those of other folders are offline."""
     with hub_of_data_sets(tmp_path_factory.mktemp("home"), **made) as served:
         yield served
