@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 from vlgauge.integrations.accelerate import gather_rows
 from vlgauge.integrations.processes import on_first_process
 from vlgauge.integrations.torchmetrics import VlgaugeMetric
-from vlgauge.integrations.transformers import GenerationMetrics
+from vlgauge.integrations.transformers import CaptionEvaluation, GenerationMetrics
 
 warnings.simplefilter("ignore")
 folder = Path(sys.argv[1])
@@ -26,6 +26,35 @@ for batch_eval in (False, True):
     trainer = tiny_captioner.trainer(folder, rows, metrics, batch_eval=batch_eval)
     numbers = trainer.evaluate()
     found[f"trainer {batch_eval}"] = {key: numbers[key] for key in numbers if "pac_s" in key or "rouge" in key}
+
+evaluation = CaptionEvaluation(
+    ["pac_s", "rouge_l"], rows=rows, generate=tiny_captioner.captions_of, columns=columns, profile="embedded"
+)
+numbers = tiny_captioner.plain_trainer(folder, rows, evaluation).evaluate()
+found["plain trainer"] = {key: numbers[key] for key in numbers if "pac_s" in key or "rouge" in key}
+
+repeated = tiny_captioner.rows(3, repeated=3)
+for best in ("rouge_l", "trm"):
+    metrics = GenerationMetrics(
+        ["rouge_l", "trm"], tokenizer=words, rows=repeated, columns={"references": "captions"}, groups="scene"
+    )
+    trainer = tiny_captioner.trainer(
+        folder / best,
+        repeated,
+        metrics,
+        callbacks=[metrics],
+        train=repeated,
+        num_train_epochs=4,
+        learning_rate=0.03,
+        eval_strategy="epoch",
+        save_strategy="epoch",
+        load_best_model_at_end=True,
+        **metrics.arguments(best=best),
+    )
+    trainer.model.generation_config.do_sample = True
+    trainer.train()
+    scores = {line["step"]: line[f"eval_{best}"] for line in trainer.state.log_history if f"eval_{best}" in line}
+    found[f"best {best}"] = [scores, Path(trainer.state.best_model_checkpoint).name]
 
 accelerator = Accelerator(cpu=True)
 rank, world = accelerator.process_index, accelerator.num_processes

@@ -2,7 +2,14 @@
 
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast, Seq2SeqTrainer, Seq2SeqTrainingArguments, T5Config
+from transformers import (
+    PreTrainedTokenizerFast,
+    Seq2SeqTrainer,
+    Seq2SeqTrainingArguments,
+    T5Config,
+    Trainer,
+    TrainingArguments,
+)
 from transformers import T5ForConditionalGeneration as T5
 
 from vlgauge import scenes
@@ -28,11 +35,11 @@ def model(seed=0, size=16):
     return T5(config)
 
 
-def rows(n, repeated=1):
-    """Scenes with pictures and captions; `repeated` rows of each one after the other."""
+def rows(n, repeated=1, size=64):
+    """Scenes with pictures of a size and captions; `repeated` rows of each one after the other."""
     words, made = tokenizer(), []
     for number, scene in enumerate(scenes.scenes(n, seed=0, split="test")):
-        image = scenes.draw_scene(scene, size=64).image
+        image = scenes.draw_scene(scene, size=size).image
         told = [text for seed in range(2) for text in scenes.captions(scene, seed=seed)]
         made += [
             {
@@ -57,18 +64,43 @@ def collate(batch):
     return {"input_ids": ids, "attention_mask": (ids != 0).long(), "labels": filled("labels", -100)}
 
 
+def captions_of(model, rows):
+    """Captions of the most likely words, one row at a time."""
+    words = tokenizer()
+    ids = [model.generate(torch.tensor([row["input_ids"]]), max_length=8, do_sample=False)[0] for row in rows]
+    return [words.decode(row, skip_special_tokens=True) for row in ids]
+
+
+ARGUMENTS = {
+    "per_device_eval_batch_size": 4,
+    "report_to": [],
+    "use_cpu": True,
+    "disable_tqdm": True,
+    "remove_unused_columns": False,
+    "seed": 0,
+}
+
+
+def plain_trainer(folder, data, evaluation, **arguments):
+    """A `Trainer`, which does not generate, to which an evaluation is attached."""
+    made = Trainer(
+        model(),
+        TrainingArguments(str(folder), **ARGUMENTS, **arguments),
+        data_collator=collate,
+        train_dataset=data,
+        eval_dataset=data,
+    )
+    evaluation.attach(made)
+    return made
+
+
 def trainer(folder, data, metrics, *, batch_eval=False, callbacks=None, train=None, **arguments):
     """A trainer that evaluates `data` with `metrics`."""
     chosen = {
-        "per_device_eval_batch_size": 4,
+        **ARGUMENTS,
         "predict_with_generate": True,
         "generation_max_length": 8,
         "batch_eval_metrics": batch_eval,
-        "report_to": [],
-        "use_cpu": True,
-        "disable_tqdm": True,
-        "remove_unused_columns": False,
-        "seed": 0,
         **arguments,
     }
     return Seq2SeqTrainer(

@@ -2,11 +2,14 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
+from folders import ROOT
 
 import vlgauge
+from vlgauge.catalog import metric_names
 from vlgauge.integrations.scalars import greater_is_better, scalars
 
 
@@ -50,6 +53,13 @@ def test_undefined_metric_has_no_number():
 )
 def test_direction_of_a_metric(name, higher):
     assert greater_is_better(name) is higher
+
+
+def test_direction_of_every_metric_is_that_of_its_class_and_of_the_readme():
+    told = re.findall(r"^\| \[(\w+)\]\(.*\| (higher|lower) \|", (ROOT / "README.md").read_text("utf-8"), re.M)
+    assert sorted(name for name, _ in told) == metric_names()
+    for name, direction in told:
+        assert greater_is_better(name) is vlgauge.load(name).higher_is_better is (direction == "higher"), name
 
 
 def test_direction_of_an_unknown_metric_is_refused():

@@ -31,13 +31,6 @@ def by_hand(rows, texts, name):
     return vlgauge.load(name, profile="embedded", keep_in_memory=True).compute(predictions=texts, **columns)
 
 
-def texts_of(trainer, rows):
-    """One row at a time, without a trainer."""
-    words, model = tiny_captioner.tokenizer(), trainer.model.eval()
-    ids = [model.generate(torch.tensor([row["input_ids"]]), max_length=8)[0] for row in rows]
-    return [words.decode(row, skip_special_tokens=True) for row in ids]
-
-
 def finite_numbers(value):
     """Whether there is nothing but finite numbers and texts in a log, however deep."""
     if isinstance(value, dict):
@@ -51,7 +44,7 @@ def test_trainer_scores_what_is_scored_by_hand(tmp_path, batch_eval):
     rows = tiny_captioner.rows(11)  # the last batch has three
     trainer = tiny_captioner.trainer(tmp_path, rows, metrics_of(rows), batch_eval=batch_eval)
     found = trainer.evaluate()
-    texts = texts_of(trainer, rows)
+    texts = tiny_captioner.captions_of(trainer.model.eval(), rows)
     assert len(set(texts)) > 1
     for name in ("pac_s", "rouge_l"):
         expected = by_hand(rows, texts, name)
@@ -59,6 +52,19 @@ def test_trainer_scores_what_is_scored_by_hand(tmp_path, batch_eval):
         assert found[f"eval_{name}_undefined"] == 0
     assert found["eval_ref_pac_s"] == pytest.approx(by_hand(rows, texts, "pac_s")["ref_pac_s"], rel=1e-6)
     assert finite_numbers(found)
+
+
+def test_second_evaluation_encodes_captions_only():
+    rows = tiny_captioner.rows(5, size=47)  # of a size that no other test has looked at
+    pac_s = vlgauge.load("pac_s", profile="embedded", keep_in_memory=True)
+    forwards = pac_s.encoder_and_adapter()[0].forwards
+    metrics = GenerationMetrics([pac_s], tokenizer=tiny_captioner.tokenizer(), rows=rows, columns=COLUMNS)
+    counts = [forwards["image"]]
+    for texts in (["a red circle"] * 5, ["a blue square"] * 5):
+        ids = tiny_captioner.tokenizer()(texts)["input_ids"]
+        metrics(EvalPrediction(predictions=np.array([[0, *row] for row in ids]), label_ids=None))
+        counts.append(forwards["image"])
+    assert np.diff(counts).tolist() == [5, 0]
 
 
 def test_rows_of_a_dataset_stay_undecoded_and_score_alike(tmp_path):
@@ -193,6 +199,12 @@ ROWS = [{"image": "a.png", "captions": ["one"], "scene": 0}]
     ("metrics", "given", "error", "message"),
     [
         (["rouge_l"], {"rows": iter(ROWS)}, TypeError, "`rows` must have a length and positions, .*got list_iterator"),
+        (
+            ["rouge_l"],
+            {"rows": datasets.Dataset.from_list(ROWS).to_iterable_dataset()},
+            TypeError,
+            "got IterableDataset",
+        ),
         (["rouge_l"], {"rows": []}, ValueError, "`rows` must have at least one row"),
         (["rouge_l"], {"columns": {"image": "image"}}, ValueError, r"`columns` .*got 'image'; did you mean `images`\?"),
         (["rouge_l"], {"columns": {"predictions": "image"}}, ValueError, "`columns` must name columns of metrics"),
@@ -264,6 +276,24 @@ def test_own_captions_are_scored_every_so_many_steps_and_choose_the_best(tmp_pat
     assert len(seen) == 5
     evaluation.on_step_end(None, trainer.state, None, model=trainer.model.train())
     assert trainer.model.training
+
+
+def test_plain_trainer_scores_what_is_scored_by_hand(tmp_path):
+    rows = tiny_captioner.rows(11)
+    evaluation = CaptionEvaluation(
+        ["pac_s", "rouge_l"], rows=rows, generate=tiny_captioner.captions_of, columns=COLUMNS, profile="embedded"
+    )
+    trainer = tiny_captioner.plain_trainer(
+        tmp_path, rows, evaluation, num_train_epochs=1, eval_strategy="epoch", save_strategy="epoch"
+    )
+    trainer.train()
+    found = trainer.evaluate()
+    texts = tiny_captioner.captions_of(trainer.model.eval(), rows)
+    for name in ("pac_s", "rouge_l"):
+        assert found[f"eval_{name}"] == pytest.approx(by_hand(rows, texts, name)[name], rel=1e-6)
+    (state,) = [json.loads(path.read_text()) for path in tmp_path.glob("*/trainer_state.json")]
+    assert any("eval_pac_s" in line for line in state["log_history"])
+    assert all(map(finite_numbers, [*state["log_history"], found]))
 
 
 def test_own_captions_need_a_trainer_a_function_and_a_number_of_steps(tmp_path):

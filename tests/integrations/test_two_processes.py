@@ -10,24 +10,32 @@ import tiny_captioner
 from folders import HELPERS
 
 import vlgauge
-from vlgauge.integrations.transformers import GenerationMetrics
+from vlgauge.integrations.transformers import CaptionEvaluation, GenerationMetrics
 
 COLUMNS = {"images": "image", "references": "captions"}
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
-    """What each of the two processes had."""
+def launched(tmp_path_factory):
+    """What each of the two processes had, and the states that the trainers wrote."""
     folder = tmp_path_factory.mktemp("two")
     package = os.path.dirname(os.path.dirname(vlgauge.__file__))
     paths = os.pathsep.join([package, str(HELPERS)])
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--standalone"]
+    # "--multi_gpu" starts processes of torch, which use the CPU by the variable below; "--cpu" would start MPI.
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
+    command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
     command += [str(HELPERS / "loop_worker.py"), str(folder)]
     variables = {**os.environ, "PYTHONPATH": paths, "CUDA_VISIBLE_DEVICES": "", "HF_HOME": str(folder / "home")}
     variables |= {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=variables, check=False, timeout=120)
     assert done.returncode == 0, done.stderr[-4000:]
-    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
+    states = [json.loads(path.read_text()) for path in folder.rglob("trainer_state.json")]
+    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)], states
+
+
+@pytest.fixture(scope="module")
+def found(launched):
+    return launched[0]
 
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*are empty and were scored as such")]
@@ -43,6 +51,29 @@ def test_trainer_of_two_processes_has_the_numbers_of_one(found, tmp_path, batch_
     assert first == second
     assert len(first) == 6
     assert first == pytest.approx({key: alone[key] for key in first}, rel=1e-6)
+
+
+def test_plain_trainer_of_two_processes_has_the_numbers_of_one(found, tmp_path):
+    rows = tiny_captioner.rows(11)
+    evaluation = CaptionEvaluation(
+        ["pac_s", "rouge_l"], rows=rows, generate=tiny_captioner.captions_of, columns=COLUMNS, profile="embedded"
+    )
+    alone = tiny_captioner.plain_trainer(tmp_path, rows, evaluation).evaluate()
+    first, second = (of_rank["plain trainer"] for of_rank in found)
+    assert first == second
+    assert len(first) == 6
+    assert first == pytest.approx({key: alone[key] for key in first}, rel=1e-6)
+
+
+@pytest.mark.parametrize(("best", "choose"), [("rouge_l", max), ("trm", min)])
+def test_processes_agree_on_the_best_checkpoint(launched, best, choose):
+    (first, second), states = launched
+    scores, kept = first[f"best {best}"]
+    assert second[f"best {best}"] == [scores, kept]
+    assert len(set(scores.values())) > 1
+    assert kept == f"checkpoint-{choose(scores, key=scores.get)}"
+    assert len(states) >= 2 * len(scores)
+    json.dumps(states, allow_nan=False)
 
 
 def test_rows_come_once_to_the_first_process(found):
