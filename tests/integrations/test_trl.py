@@ -14,6 +14,7 @@ from trl.trainer.utils import get_callable_name
 
 import vlgauge
 from vlgauge import scenes
+from vlgauge.distances.cider import DocumentFrequency
 from vlgauge.integrations.trl import caption_reward, combined_reward, completion_text
 
 SCENES = scenes.scenes(8, seed=0, split="test")
@@ -100,6 +101,30 @@ def test_sum_of_several_rewards():
     assert get_callable_name(terms[0]) == "clip_s_reward"
 
 
+def test_metrics_with_settings_of_their_own_are_summed():
+    cider = vlgauge.load("cider", df=DocumentFrequency({("a",): 9}, 10), keep_in_memory=True)
+    rows = {"image": [drawn(0)], "captions": [[CAPTIONS[0]]]}
+    both = combined_reward({load("clip_s"): 1.0, cider: 0.5}, references="captions")
+    (found,) = both(["p"], [CAPTIONS[1]], **rows)
+    terms = (load("clip_s"), "ref_clip_s", {"images": rows["image"]}), (cider, "cider", {})
+    first, second = (
+        metric.compute(predictions=[CAPTIONS[1]], references=rows["captions"], **given)[key]
+        for metric, key, given in terms
+    )
+    assert second > 0
+    assert found == pytest.approx(first + 0.5 * second)
+
+
+@pytest.mark.filterwarnings("ignore:.*are empty and were scored as such")
+def test_nothing_said_is_scored_as_the_metric_does():
+    reward = caption_reward("clip_s", profile="embedded")
+    found = reward(["p"] * 3, ["", "  ", messages("")], image=[drawn(0)] * 3)
+    with pytest.warns(UserWarning, match="are empty"):
+        expected = load("clip_s").compute(predictions=[""] * 3, images=[drawn(0)] * 3)["clip_s_scores"]
+    assert found == expected
+    assert all(map(math.isfinite, found))
+
+
 def test_text_of_a_completion():
     parts = [{"type": "text", "text": "a red "}, {"type": "image"}, {"type": "text", "text": "ring"}]
     assert [completion_text(one) for one in ("a", messages("b"), messages(parts), messages(None))] == [
@@ -139,7 +164,7 @@ def test_columns_that_the_data_lack_and_weights_that_are_none():
     with pytest.raises(ValueError, match=r"clip_s_reward must find picture, told among the columns .*got image"):
         reward(["p"], ["a"], image=[drawn(0)])
     for weights in ({}, ["clip_s"]):
-        with pytest.raises(ValueError, match="`weights` must be a mapping from names of metrics to numbers, got"):
+        with pytest.raises(ValueError, match="`weights` must be a mapping from metrics to numbers, got"):
             combined_reward(weights)
 
 

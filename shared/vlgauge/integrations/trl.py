@@ -143,7 +143,7 @@ def caption_reward(
 
 
 def combined_reward(
-    weights: Mapping[str, float], *, column: str = "image", references: str | None = None, **settings: Any
+    weights: Mapping[Any, float], *, column: str = "image", references: str | None = None, **settings: Any
 ) -> CombinedReward:
     """The weighted sum of several metrics as one reward function, such as ``{"pac_s": 1.0, "cider": 0.5}``.
 
@@ -151,20 +151,20 @@ def combined_reward(
     undefined.
 
     Args:
-        weights: Name of a metric -> its factor.
+        weights: Name of a metric, or a metric from `vlgauge.load`, -> its factor.
         column: Column of the training data with the image of each prompt.
         references: Column with references, for the metrics that take them.
-        **settings: Of all metrics, such as ``profile="embedded"``.
+        **settings: Of all metrics given by name, such as ``profile="embedded"``.
 
     Raises:
         ValueError: As `caption_reward`, or if there is no metric.
     """
     if not isinstance(weights, Mapping) or not weights:
-        raise ValueError(f"`weights` must be a mapping from names of metrics to numbers, got {shown(weights)}")
+        raise ValueError(f"`weights` must be a mapping from metrics to numbers, got {shown(weights)}")
     return CombinedReward(
         [
-            caption_reward(name, column=column, scale=weight, references=references, **settings)
-            for name, weight in weights.items()
+            caption_reward(metric, column=column, scale=weight, references=references, **settings)
+            for metric, weight in weights.items()
         ]
     )
 
