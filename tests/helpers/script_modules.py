@@ -3,18 +3,27 @@
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 
-from folders import SCRIPTS
+from folders import EXAMPLES, SCRIPTS
 
 
 def script_module(path):
     """The script at a path below `scripts`, such as "bench/clip.py", as a new module."""
-    name = "script_" + path.removesuffix(".py").replace("/", "_")
-    spec = spec_from_file_location(name, SCRIPTS / path)
+    return _module("script_", SCRIPTS / path, path)
+
+
+def example_module(path):
+    """The program at a path below `examples`, as a new module."""
+    return _module("example_", EXAMPLES / path, path)
+
+
+def _module(prefix, file, path):
+    name = prefix + path.removesuffix(".py").replace("/", "_")
+    spec = spec_from_file_location(name, file)
     module = module_from_spec(spec)
     # Classes of data look themselves up there.
     sys.modules[name] = module
-    # A benchmark imports the one beside it.
-    sys.path.insert(0, str((SCRIPTS / path).parent))
+    # Some import one that lies beside them.
+    sys.path.insert(0, str(file.parent))
     try:
         spec.loader.exec_module(module)
     finally:

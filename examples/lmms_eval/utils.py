@@ -1,0 +1,50 @@
+"""What the task files beside this one name: rows, pictures, and scores of all captions at once."""
+
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+import vlgauge
+
+FOLDER = Path(__file__).resolve().parents[1]  # where the paths of the rows start
+
+
+def one_row_per_picture(rows: Any) -> Any:
+    """The rows whose caption is right; the others have the same pictures and references."""
+    return rows.filter(lambda row: row["kind"] == "right")
+
+
+def pictures(row: dict[str, Any]) -> list[Image.Image]:
+    """The picture of a row, for the model."""
+    return [Image.open(FOLDER / row["images"]).convert("RGB")]
+
+
+def caption_with_its_row(row: dict[str, Any], results: list[str]) -> dict[str, tuple[Any, ...]]:
+    """What each metric gets of a row."""
+    example = (results[0], row["references"], str(FOLDER / row["images"]))
+    return dict.fromkeys(("pac_s", "cider", "bleu"), example)
+
+
+def pac_s(examples: list[tuple[Any, ...]]) -> float:
+    """Score of all captions by their pictures."""
+    captions, _, images = zip(*examples, strict=True)
+    metric: Any = vlgauge.load("pac_s", profile="embedded", keep_in_memory=True)
+    return metric.compute(predictions=list(captions), images=list(images))["pac_s"]
+
+
+def cider(examples: list[tuple[Any, ...]]) -> float:
+    """Score of all captions by their references."""
+    return by_references("cider", examples)
+
+
+def bleu(examples: list[tuple[Any, ...]]) -> float:
+    """Score of all captions by their references."""
+    return by_references("bleu", examples)
+
+
+def by_references(name: str, examples: list[tuple[Any, ...]]) -> float:
+    """Score of a metric that needs no picture."""
+    captions, references, _ = zip(*examples, strict=True)
+    metric: Any = vlgauge.load(name, keep_in_memory=True)
+    return metric.compute(predictions=list(captions), references=list(references))[name]
