@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from vlgauge.catalog import metric_facts
 from vlgauge.cli.inputs import add_row_options, is_source
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_result
+from vlgauge.cli.ray_options import add_ray_options, check_ray_options
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
 from vlgauge.cli.scoring import (
     COLUMNS,
@@ -23,6 +24,7 @@ from vlgauge.cli.scoring import (
     shortened,
 )
 from vlgauge.corpus_values import corpus_interval
+from vlgauge.leaderboard.run_files import columns_of
 from vlgauge.leaderboard.runs import set_sizes
 from vlgauge.media.tables import Rows, located, read_rows, take_column
 from vlgauge.results import DIGITS, INTERVAL, to_cell, to_json, to_table
@@ -56,13 +58,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "vlgauge score METRIC[,METRIC...] FILE [options]\n       vlgauge score FILE --metrics METRIC,METRIC..."
     )
     parser.add_argument("metric", metavar="METRIC", help="name of a metric, or several with commas; see `vlgauge list`")
-    parser.add_argument("file", metavar="FILE", help=_FILE_HELP)
+    parser.add_argument("file", metavar="FILE", nargs="+", help=f"{_FILE_HELP}; several with --engine ray")
     parser.add_argument("--metrics", action=_InPlaceOfMetric, metavar="METRIC,...", help="the same in place of METRIC")
     add_scoring(parser)
     add_row_options(parser)
     parser.add_argument("--details", action="store_true", help="also say how each score came about (JSON)")
     parser.add_argument("--format", choices=("table", "json"), help="of what is printed (default: table)")
-    parser.add_argument("--output", metavar="FILE", help=f"write the result, as {', '.join(RESULT_ENDINGS)}")
+    words = f"write the result, as {', '.join(RESULT_ENDINGS)}; with --engine ray a folder"
+    parser.add_argument("--output", metavar="FILE", help=words)
     parser.add_argument("-q", "--quiet", action="store_true", help="print the number of each metric alone")
     parser.add_argument("-w", "--digits", type=digits, default=DIGITS, metavar="N", help="after the point (default: 4)")
     words = "of the intervals, which are of bootstrap (default: 0.95)"
@@ -72,6 +75,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rows", type=int, default=20, metavar="N", help="rows in the table; 0 for all (default: 20)")
     add_record_options(parser)
+    add_ray_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -79,7 +83,12 @@ def run(options: argparse.Namespace) -> int:
     """Read, score, print."""
     if options.metrics is not None and options.file is not None:
         raise ValueError(f"METRIC must be left out next to --metrics, got {options.metric!r}")
-    names, file = (options.metrics, options.metric) if options.metrics is not None else (options.metric, options.file)
+    names = options.metric if options.metrics is None else options.metrics
+    files = options.file if options.metrics is None else [options.metric]
+    check_ray_options(options, files)
+    if options.engine == "ray":
+        return score_with_ray(options, names, files)
+    (file,) = files
     if options.details and options.format == "table" and not options.output:
         raise ValueError("--details must go without --format table, which has no place for them, or with --output FILE")
     settings = settings_by_metric(options.set, metric_list(names))  # wrong names are told before the file is read
@@ -130,6 +139,25 @@ def run(options: argparse.Namespace) -> int:
             )
         )
         print("".join(f"\n{line}" for line in of_rows), end="\n" if of_rows else "")
+    return 0
+
+
+def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]) -> int:
+    """Score files on many processes or machines; write the folder, print."""
+    settings = settings_by_metric(options.set, metric_list(names))
+    check_record_options(options, files[0])
+    found = import_module("vlgauge.cli.ray_scoring").scored_with_ray(options, settings, files)
+    results = {name: {key: found[key] for key in found if key not in ("ids", "sizes")} for name in settings}
+    record_results(results, options)
+    rest = columns_of(found)[1]
+    if options.quiet:
+        print("\n".join(to_cell(result[name], options.digits) for name, result in results.items()))
+    elif options.format == "json":
+        print(to_json(rest))
+    else:
+        numbers = [[key, value] for key, value in rest.items() if isinstance(value, (int, float))]
+        signatures = [value for key, value in rest.items() if key.endswith("_signature")]
+        print("\n".join([to_table(["result", "value"], numbers, options.digits), "", *signatures]))
     return 0
 
 

@@ -1,0 +1,145 @@
+"""Time the stages through which rows go on a worker of Ray, and say on paper how long 1e6, 1e8 and 1e9 rows take.
+
+Reading Parquet, decoding pictures, encoding, scoring, writing and combining run here one after the other, without Ray,
+on one thread. Times are of the processor, which other programs disturb less than those of the clock. Under the embedded
+profile: its CLIP is a toy of 2 MB, so that a published one changes the encoding stage and no other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import random
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from PIL import Image
+
+from vlgauge.encoders.features.memory import process_memory
+from vlgauge.integrations.batches import COUNTS, RowScorer
+from vlgauge.integrations.score_files import ScoreFiles
+
+SIZE = (500, 375)  # of a picture of COCO, about
+N_WORDS = 2_000
+BATCH = 256
+WORKERS = 16
+CORPORA = (10**6, 10**8, 10**9)
+
+
+def caption(rng: random.Random) -> str:
+    """A caption of the length of one of COCO, with frequent and rare words."""
+    return " ".join(f"word{int(rng.paretovariate(0.6)) % N_WORDS}" for _ in range(rng.randint(8, 13)))
+
+
+def picture(rng: np.random.Generator) -> bytes:
+    """A JPEG file of about 60 kB."""
+    coarse = Image.fromarray(rng.integers(0, 256, (24, 32, 3), dtype=np.uint8)).resize(SIZE)
+    noisy = np.asarray(coarse) + rng.normal(scale=12, size=(SIZE[1], SIZE[0], 3))
+    stream = io.BytesIO()
+    Image.fromarray(noisy.clip(0, 255).astype(np.uint8)).save(stream, "JPEG", quality=88)
+    return stream.getvalue()
+
+
+class Stages:
+    """Processor time by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def run(self, stage: str, work: Callable[..., Any], *given: Any) -> Any:
+        """The value of some work, whose time is added to its stage."""
+        start = time.process_time()
+        found = work(*given)
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.process_time() - start
+        return found
+
+
+def decode(cells: list[bytes]) -> None:
+    """What an encoder does first with a picture."""
+    for data in cells:
+        Image.open(io.BytesIO(data)).convert("RGB").load()
+
+
+def read(file: Path) -> list[Any]:
+    """The rows of a file in batches."""
+    return list(pq.ParquetFile(file).iter_batches(batch_size=BATCH))
+
+
+def measured(name: str, file: Path, folder: Path, *, together: bool) -> Stages:
+    """Times of all rows of a file."""
+    stages = Stages()
+    profile: dict[str, Any] = {"profile": "embedded"} if name == "clip_s" else {}
+    scorer = RowScorer(name, together=together, **profile)
+    first = next(pq.ParquetFile(file).iter_batches(batch_size=2))
+    warm = scorer.with_counts([scorer.count_rows(first)]) if scorer.needs_counts else scorer
+    warm.score_rows(warm.encode_rows(first))  # loads the model
+    kept_bytes, process_memory.max_bytes = process_memory.max_bytes, 0
+    process_memory.put({})  # forgets the pictures and texts of the measurement before
+    process_memory.max_bytes = kept_bytes
+    batches = stages.run("reading", read, file)
+    if scorer.needs_counts:
+        counted = [stages.run("counting", scorer.count_rows, batch) for batch in batches]
+        tables = [{COUNTS: one[COUNTS].to_pylist()} for one in counted]
+        scorer = stages.run("counting", scorer.with_counts, tables)
+    kept = ScoreFiles(folder, {"together": together, "metric": name})
+    for batch in batches:
+        if name == "clip_s":
+            stages.run("decoding", decode, batch["images"].to_pylist())
+        encoded = stages.run("encoding", scorer.encode_rows, batch)
+        scored = stages.run("scoring", scorer.score_rows, encoded)
+        stages.run("writing", kept.add, scored["id"].to_pylist(), pa.table(scored.to_pydict()))
+    if name == "clip_s":
+        stages.seconds["encoding"] -= stages.seconds["decoding"]  # which it did again
+    else:
+        del stages.seconds["encoding"]
+    stages.run("combining (once)", scorer.combine, kept.batches())
+    return stages
+
+
+def report(title: str, stages: Stages, n_rows: int) -> None:
+    """Print milliseconds and shares of the stages, and the hours of large corpora."""
+    own = {stage: seconds for stage, seconds in stages.seconds.items() if not stage.startswith("combining")}
+    total = sum(own.values())
+    print(f"\n{title}: {n_rows / total:,.0f} rows/s per processor")
+    for stage, seconds in stages.seconds.items():
+        share = f"{seconds / total:4.0%}" if stage in own else "     on one processor, at the end"
+        print(f"  {stage:18} {1e3 * seconds / n_rows:8.3f} ms per row {share}")
+    hours = [f"{n:.0e}: {n * total / n_rows / WORKERS / 3600:,.2f} h" for n in CORPORA]
+    print(f"  with {WORKERS} processors  {', '.join(hours)}")
+
+
+def main() -> int:
+    """Make rows, time them, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=256)
+    options = parser.parse_args()
+    rng = random.Random(0)
+    captions = [caption(rng) for _ in range(options.rows)]
+    references = [[caption(rng) for _ in range(5)] for _ in range(options.rows)]
+    drawn = [picture(np.random.default_rng(i)) for i in range(options.rows)]
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ids = [f"row-{i:09}" for i in range(options.rows)]
+        pd.DataFrame({"id": ids, "predictions": captions, "images": drawn}).to_parquet(f"{folder}/clip_s.parquet")
+        pd.DataFrame({"id": ids, "predictions": captions, "references": references}).to_parquet(
+            f"{folder}/cider.parquet"
+        )
+        for name, together in (("clip_s", False), ("clip_s", True), ("cider", False)):
+            found = measured(
+                name, Path(folder, f"{name}.parquet"), Path(folder, f"{name}-{together}"), together=together
+            )
+            report(f"{name}{', rows of a batch together' if together else ''}", found, options.rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

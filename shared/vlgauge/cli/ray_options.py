@@ -1,0 +1,65 @@
+"""Options of `vlgauge score --engine ray`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from vlgauge.cli.inputs import is_source
+from vlgauge.files import STDIN
+
+# Option -> attribute and keyword of `score_files`; without --engine ray none of them is read.
+_RAY_ONLY = {
+    **{"--workers": "workers", "--checkpoint": "checkpoint", "--batch-rows": "batch_rows", "--address": "address"},
+    **{"--worker-cpus": "cpus", "--worker-gpus": "gpus", "--together": "together"},
+}
+# What needs all rows on this machine.
+_HERE_ONLY = {
+    **{"--details": "details", "--report": "report", "--limit": "limit", "--skip": "skip"},
+    "--revision": "revision",
+}
+
+
+def add_ray_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    group = parser.add_argument_group("many processes or machines (extra ray)")
+    words = "score with Ray Data; FILE are Parquet files or text files, every row has an id, --output is a folder"
+    group.add_argument("--engine", choices=("ray",), help=words)
+    group.add_argument("--workers", type=int, metavar="N", help="processes that score (default: 1)")
+    words = "folder of what is scored already, kept; a run that ended goes on from there (default: within --output)"
+    group.add_argument("--checkpoint", metavar="DIR", help=words)
+    group.add_argument("--batch-rows", type=int, metavar="N", help="rows of a batch and of a file (default: 256)")
+    group.add_argument("--address", metavar="ADDRESS", help="of a cluster, such as auto (default: this machine)")
+    group.add_argument("--worker-cpus", dest="cpus", type=float, metavar="X", help="of a worker (default: 1)")
+    group.add_argument("--worker-gpus", dest="gpus", type=float, metavar="X", help="of a worker, such as 0.25")
+    words = "let a model see the rows of a batch together: faster, but the last bits depend on batches"
+    group.add_argument("--together", action="store_true", default=None, help=words)
+
+
+def check_ray_options(options: argparse.Namespace, files: Sequence[str]) -> None:
+    """Refuse options that do not go together.
+
+    Raises:
+        ValueError: At the first one.
+    """
+    if options.engine is None:
+        for option, name in _RAY_ONLY.items():
+            if getattr(options, name) is not None:
+                raise ValueError(f"{option} must come with --engine ray")
+        if len(files) > 1:
+            raise ValueError(f"FILE must be one file without --engine ray, got {len(files)}")
+        return
+    for option, name in _HERE_ONLY.items():
+        if getattr(options, name):
+            raise ValueError(f"{option} must be left out with --engine ray")
+    if options.output is None:
+        raise ValueError("--engine ray must come with --output DIR, the folder for the scores and the result")
+    for file in files:
+        if file == STDIN or is_source(file):
+            raise ValueError(f"FILE must be Parquet or text files with --engine ray, got {file!r}")
+
+
+def ray_options(options: argparse.Namespace) -> dict[str, object]:
+    """Those that were given, by the keywords of `score_files`."""
+    names = set(_RAY_ONLY.values()) - {"checkpoint", "together"}
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}

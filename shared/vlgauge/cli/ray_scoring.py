@@ -1,0 +1,51 @@
+"""`vlgauge score --engine ray`: from the options to the folder of the result."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vlgauge.cli.outputs import write_json, write_result
+from vlgauge.cli.ray_options import ray_options
+from vlgauge.cli.scoring import COLUMNS
+from vlgauge.integrations.batches import RowScorer
+from vlgauge.integrations.ray import common_folder, imported_ray, score_files
+from vlgauge.leaderboard.run_files import columns_of
+from vlgauge.media.tables import PICTURED
+
+SCORES, RESULT, PARTS = "scores.parquet", "result.json", "parts"
+
+
+def scored_with_ray(
+    options: argparse.Namespace, settings: Mapping[str, Mapping[str, Any]], files: Sequence[str]
+) -> dict[str, Any]:
+    """The record of the rows; writes ``scores.parquet``, one row per example, and ``result.json``.
+
+    Raises:
+        ImportError: If Ray is not installed.
+        ValueError: If there are several metrics, or as `score_files`.
+    """
+    imported_ray()
+    if len(settings) != 1:
+        raise ValueError(f"METRIC must be one metric with --engine ray, got {', '.join(settings)}")
+    ((name, own),) = settings.items()
+    columns = {column: title for column in COLUMNS if (title := getattr(options, column)) is not None}
+    given = {"profile": options.profile, **own} if options.profile else dict(own)
+    how: dict[str, Any] = {"id": options.id or "id", "columns": columns, "together": bool(options.together)}
+    scorer = RowScorer(name, options.config, **how, **given)
+    if options.input_format is None:
+        pictured = any(column.name in PICTURED for column in scorer.metric.columns)
+        scorer.folder = common_folder(files, pictured)
+    output = Path(options.output)
+    output.mkdir(parents=True, exist_ok=True)
+    parts = output / PARTS if options.checkpoint is None else Path(options.checkpoint)
+    how = {**ray_options(options), "input_format": options.input_format}
+    record = score_files(scorer, files, parts, progress=False if options.no_progress else None, **how)
+    write_result(str(output / SCORES), record)
+    write_json(output / RESULT, columns_of(record)[1])
+    if options.checkpoint is None:
+        shutil.rmtree(parts)
+    return record

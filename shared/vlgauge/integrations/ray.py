@@ -1,0 +1,408 @@
+"""Files of more rows than one machine scores, scored by Ray Data on as many as there are (extra `ray`).
+
+The functions of `vlgauge.integrations.batches` do the work; here is what carries rows to them and keeps what is done.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import logging
+import os
+import shutil
+import tempfile
+import traceback
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vlgauge.integrations.batches import COUNTS, RowScorer, checked_id, sorted_ids
+from vlgauge.integrations.score_files import ScoreFiles
+from vlgauge.media.tables import PICTURED, READERS, located, read_rows, take_column
+from vlgauge.progress import Progress, progress_bar
+from vlgauge.settings import finite_number, shown, whole_number
+from vlgauge.version import __version__
+
+BATCH_ROWS = 256
+_ROW = "vlgauge_row"  # a row of a text file, as JSON
+_RESTARTS = 3  # of a worker that died, and tries of the batch that it had
+_SPARE_CPUS = 2  # that read, beside the workers
+_QUIET: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": "ERROR"}
+_ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
+    "RAY_BACKEND_LOG_LEVEL": "fatal",
+}
+# Of a session of our own. Without the first one, 127.0.0.1 stands for the address that other machines know.
+_LOOPBACK = "127.0.0.1"
+_OWN_ENVIRONMENT = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "disabled"}
+
+
+def score_files(
+    scorer: RowScorer,
+    files: Sequence[str | Path],
+    folder: str | Path,
+    *,
+    workers: int = 1,
+    cpus: float = 1.0,
+    gpus: float = 0.0,
+    batch_rows: int = BATCH_ROWS,
+    address: str | None = None,
+    input_format: str | None = None,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """The result of all rows of some files, as `RowScorer.combine` makes it.
+
+    Each batch is written to the folder when it is scored. A second call with the same folder computes what is missing.
+    Uses the Ray that runs in this process, else one of its own, on this machine or at the address.
+
+    Args:
+        scorer: The metric.
+        files: Parquet files, or text files of one format as `vlgauge score` reads them, of one folder if their
+            pictures have relative paths. All machines must see them, and the folder.
+        folder: Where the scored batches are kept; see `ScoreFiles`.
+        workers: Number of processes that score; the counting pass of metrics that need one has as many.
+        cpus: Processors of a worker; less than one where the cluster has fewer than workers.
+        gpus: Graphics processors of a worker, such as 0.25 for four workers on one.
+        batch_rows: Rows of a batch and of a file.
+        address: Of a cluster, such as ``"auto"``; None for this machine.
+        input_format: Format of the files, where their endings do not tell it.
+        progress: See `vlgauge.progress`.
+
+    Raises:
+        ImportError: If Ray is not installed.
+        ValueError: If a file, an id, a row or a number is wrong, or the cluster has too few processors.
+        ChildProcessError: If workers died again and again; what was scored is kept.
+    """
+    workers, batch_rows = whole_number("workers", workers, 1), whole_number("batch_rows", batch_rows, 1)
+    finite_number("cpus", cpus, "a positive number", 1e-6)
+    finite_number("gpus", gpus, "a number of at least 0", 0.0)
+    paths = [str(Path(file).absolute()) for file in files]
+    kind = _format_of(paths, input_format)
+    imported_ray()
+    rows = _Rows(scorer, paths, kind, batch_rows)
+    names = rows.ids()
+    sorted_ids(names)  # refused before Ray is started
+    with session(address, workers * cpus, workers * gpus), told_plainly(folder):
+        pool = _Pool(workers, cpus, gpus)
+        if scorer.needs_counts:
+            counted = rows.mapped(pool, _Counter, scorer=scorer)
+            scorer = scorer.with_counts({COUNTS: [answer]} for answer in counted)
+        kept = ScoreFiles(folder, {**scorer.described(), "vlgauge": __version__, "files": _sizes(paths)})
+        n_done = len(kept.ids(scorer.id))
+        with progress_bar(len(names), "Scoring rows", progress) as advance:
+            advance(n_done)
+            if n_done < len(names):
+                for n_rows in rows.mapped(pool, _Scorer, scorer=scorer, kept=kept):
+                    advance(int(n_rows))
+        record = scorer.combine(kept.batches())
+    if lost := set(names) ^ set(record["ids"]):
+        raise ValueError(
+            f"the folder {str(folder)!r} must hold the rows of the files, got {len(lost)} ids that only one of the two "
+            f"has, such as {shown(min(lost, key=repr))}; remove the folder, and score again"
+        )
+    return record
+
+
+def imported_ray() -> Any:
+    """Ray, which is told first what it reads from the environment at its import.
+
+    Raises:
+        ImportError: If it is not installed.
+    """
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise ImportError(f'--engine ray needs Ray; run: pip install "vlgauge[ray]" ({error})') from None
+    for name in ("ray", "ray.data"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    return ray
+
+
+@contextmanager
+def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
+    """Context with Ray: the one that runs in this process, else one of our own, which ends with the block.
+
+    Args:
+        address: Of a cluster; None for this machine.
+        cpus: Processors that the workers want, beside which some must be left.
+        gpus: Graphics processors that they want.
+
+    Raises:
+        ValueError: If the cluster has fewer.
+    """
+    ray = imported_ray()
+    with ExitStack() as stack:
+        if not ray.is_initialized():
+            stack.enter_context(_own_session(-(-cpus // 1)) if address is None else _joined(address))
+        there = ray.cluster_resources()
+        for name, wanted, spare in (("CPU", cpus, 1), ("GPU", gpus, 0)):
+            if wanted and there.get(name, 0) < wanted + spare:
+                raise ValueError(
+                    f"`workers` must leave {spare} {name} to read, got {wanted:g} of the {there.get(name, 0):g} that "
+                    f"Ray has; take fewer workers, or fewer {name}s for each"
+                )
+        yield
+
+
+@contextmanager
+def _own_session(cpus: float) -> Iterator[None]:
+    """A Ray that this process starts and ends, and that nobody outside of this machine can reach."""
+    ray = imported_ray()
+    from ray._private import ray_constants
+
+    # The names of its sockets begin with it, and may not be longer than about a hundred characters.
+    folder = tempfile.mkdtemp(prefix="vg", dir="/tmp" if os.path.isdir("/tmp") else None)
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False  # as from the environment, had it been read after this
+    with _environment(_OWN_ENVIRONMENT):
+        try:
+            here: dict[str, Any] = {"_temp_dir": folder, "_node_ip_address": _LOOPBACK, "include_dashboard": False}
+            # Processors are only counted: some are always left to read.
+            ray.init(num_cpus=int(cpus) + _SPARE_CPUS, **here, **_QUIET)
+            yield
+        finally:
+            ray.shutdown()
+            ray_constants.ENABLE_RAY_CLUSTER = before
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _joined(address: str) -> Iterator[None]:
+    """The Ray at an address, which goes on without us."""
+    ray = imported_ray()
+    ray.init(address=address, **_QUIET)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Context with other variables of the environment, which processes that are started take over."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def told_plainly(folder: str | Path) -> Iterator[None]:
+    """Say in one sentence that Ray could not go on; what workers raise themselves does not come this way."""
+    ray = imported_ray()
+    try:
+        yield
+    except ray.exceptions.RayError as error:
+        why = " ".join(str(error).split())[:300]
+        raise ChildProcessError(
+            f"a worker died ({_RESTARTS + 1} tries) or could not be started, which Ray tells as: {why}; what was "
+            f"scored is kept in {str(folder)!r}, and the same command goes on from there"
+        ) from None
+
+
+class _Pool:
+    """Workers of a pass."""
+
+    def __init__(self, workers: int, cpus: float, gpus: float) -> None:
+        from ray.data import ActorPoolStrategy
+
+        # Without these two, a row that kills its worker would be tried for ever.
+        tries = {"max_restarts": _RESTARTS, "max_task_retries": _RESTARTS}
+        strategy = ActorPoolStrategy(size=workers)
+        self.options: dict[str, Any] = {"compute": strategy, "num_cpus": cpus, "num_gpus": gpus or None, **tries}
+
+
+class _Rows:
+    """The rows of the files in batches, from Ray."""
+
+    def __init__(self, scorer: RowScorer, paths: list[str], kind: str, batch_rows: int) -> None:
+        self._scorer, self._paths, self._kind, self._batch_rows = scorer, paths, kind, batch_rows
+
+    def ids(self) -> list[Any]:
+        """All ids, read here and checked one by one.
+
+        Raises:
+            ValueError: If a file, or a row of a text file, lacks a column, or there is no row.
+        """
+        title = self._scorer.id
+        found: list[Any] = []
+        for path in self._paths:
+            if self._kind == "parquet":
+                file = pq.ParquetFile(path)
+                there = file.schema_arrow.names
+                if absent := [name for name in self._scorer.required if name not in there]:
+                    raise ValueError(f"FILE must have the columns {', '.join(absent)}, {path!r} has {', '.join(there)}")
+                cells = [cell for part in file.iter_batches(columns=[title]) for cell in part.column(0).to_pylist()]
+            else:
+                rows = read_rows(path, self._kind)
+                cells, *_ = [take_column(rows, name) for name in self._scorer.required]
+            found += map(checked_id, cells)
+        if not found:
+            raise ValueError(f"FILE must have at least one row, got none in {', '.join(self._paths[:3])}")
+        return found
+
+    def mapped(self, pool: _Pool, worker: type, **given: Any) -> Iterator[str]:
+        """What the workers answer to each batch, in any order; raises what they raised."""
+        data = self._data().repartition(target_num_rows_per_block=self._batch_rows)
+        with warnings.catch_warnings():
+            # Ray wants to drop the numbers of tries in 2.64, before which setup.cfg stops, and has nothing else yet.
+            warnings.filterwarnings("ignore", message="`ray_remote_args` is deprecated")
+            made = data.map_batches(
+                worker, fn_constructor_kwargs=given, batch_size=None, batch_format="pyarrow", **pool.options
+            )
+        for answer in made.iter_batches(batch_format="pyarrow", batch_size=None):
+            for row in answer.to_pylist():
+                if row["error"] is not None:
+                    error = getattr(builtins, row["error"])(row["answer"])
+                    error.add_note(row["where"])
+                    raise error
+                yield row["answer"]
+
+    def _data(self) -> Any:
+        import ray.data
+
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        context.max_consecutive_actor_init_deaths = _RESTARTS
+        titles = self._scorer.titles
+        if self._kind == "parquet":
+            there = pq.ParquetFile(self._paths[0]).schema_arrow.names
+            return ray.data.read_parquet(self._paths).select_columns([title for title in titles if title in there])
+        files = ray.data.from_items([{"file": path} for path in self._paths], override_num_blocks=len(self._paths))
+        pictured = {name: self._scorer.title(name) for name in PICTURED if self._scorer.title(name) in titles}
+        read = {"kind": self._kind, "titles": titles, "pictured": pictured}
+        reader: Any = _read_text
+        return files.map_batches(reader, batch_size=1, batch_format="pyarrow", fn_kwargs=read)
+
+
+def _read_text(batch: pa.Table, kind: str, titles: Sequence[str], pictured: Mapping[str, str]) -> pa.Table:
+    """The rows of text files as JSON, one per cell, with absolute paths of pictures."""
+    texts = []
+    for file in batch.column("file").to_pylist():
+        for row in read_rows(file, kind):
+            own = {title: row[title] for title in titles if title in row}
+            cells = located({name: [own[title]] for name, title in pictured.items() if title in own}, file)
+            own |= {pictured[name]: found[0] for name, found in cells.items() if found}
+            texts.append(json.dumps(own))
+    return pa.table({_ROW: pa.array(texts, pa.large_string())})
+
+
+def _columns(batch: pa.Table, titles: Sequence[str]) -> dict[str, list[Any]]:
+    """The columns of a batch: of Parquet as they are, of text from the JSON of its rows.
+
+    Args:
+        batch: Rows as they were read.
+        titles: The columns that are wanted.
+    """
+    if _ROW not in batch.schema.names:
+        return {title: batch.column(title).to_pylist() for title in batch.schema.names}
+    rows = [json.loads(text) for text in batch.column(_ROW).to_pylist()]
+    # Whether a row has an optional column does not depend on the other rows of its batch.
+    return {title: [row.get(title) for row in rows] for title in titles if any(title in row for row in rows)}
+
+
+class _Worker:
+    """Answers each batch with a text, or with the error of it.
+
+    An error is an answer too, since Ray would wrap it, try the batch again, or lose what caused it on the way.
+    """
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        error, where = None, None
+        try:
+            answer = self.answer(batch)
+        except Exception as raised:
+            # As the exception of Python that it is, which every machine knows.
+            error = next(cls.__name__ for cls in type(raised).__mro__ if cls.__module__ == "builtins")
+            answer, where = str(raised), "".join(traceback.format_exception(raised))
+        cells = {"answer": answer, "error": error, "where": where}
+        return pa.table({title: pa.array([cell], pa.large_string()) for title, cell in cells.items()})
+
+    def answer(self, batch: pa.Table) -> str:
+        """What is said about a batch."""
+        raise NotImplementedError
+
+
+class _Counter(_Worker):
+    """Counts the rows of batches."""
+
+    def __init__(self, scorer: RowScorer) -> None:
+        self._scorer = scorer
+
+    def answer(self, batch: pa.Table) -> str:
+        """The counts."""
+        counted = self._scorer.count_rows(_columns(batch, self._scorer.titles))
+        return str(counted[COUNTS][0])
+
+
+class _Scorer(_Worker):
+    """Scores batches and writes them, without the rows that are done."""
+
+    def __init__(self, scorer: RowScorer, kept: ScoreFiles) -> None:
+        self._scorer, self._kept = scorer, kept
+        # Looked up here, because a worker that takes the place of a dead one must know what that one has written.
+        self._done = kept.ids(scorer.id)
+
+    def answer(self, batch: pa.Table) -> str:
+        """Number of rows that were scored."""
+        columns = _columns(batch, self._scorer.titles)
+        names = list(map(checked_id, columns[self._scorer.id]))
+        left = [i for i, name in enumerate(names) if name not in self._done]
+        if left:
+            rows = {title: [cells[i] for i in left] for title, cells in columns.items()}
+            scored = self._scorer.score_rows(self._scorer.encode_rows(rows))
+            self._kept.add([names[i] for i in left], pa.table(scored))
+        return str(len(left))
+
+
+def _format_of(paths: Sequence[str], input_format: str | None) -> str:
+    """The one format of some files; ValueError if they have several, or one is not there."""
+    if not paths:
+        raise ValueError("FILE must be at least one file, got none")
+    for path in paths:
+        Path(path).stat()
+    kinds = {input_format or Path(path).suffix.lower().lstrip(".") for path in paths}
+    if len(kinds) > 1 or not kinds <= set(READERS):
+        raise ValueError(f"FILE must be files of one format of {', '.join(READERS)}, got {', '.join(sorted(kinds))}")
+    return kinds.pop()
+
+
+def common_folder(files: Sequence[str], pictured: bool) -> str | None:
+    """Where relative paths of pictures in Parquet files start: the folder of the files.
+
+    Args:
+        files: The files.
+        pictured: Whether the metric looks at pictures or videos.
+
+    Raises:
+        ValueError: If it does, and the files lie in several folders.
+    """
+    if not pictured or _format_of(files, None) != "parquet":
+        return None
+    folders = {str(Path(file).absolute().parent) for file in files}
+    if len(folders) > 1:
+        raise ValueError(
+            f"FILE must be files of one folder, at which paths of pictures start, got {len(folders)} folders; score "
+            "each of them by itself, or put the files together"
+        )
+    return folders.pop()
+
+
+def _sizes(paths: Sequence[str]) -> Mapping[str, int]:
+    """Sizes of the files by name, which tell a run that others have taken the place of."""
+    return {path: os.path.getsize(path) for path in paths}

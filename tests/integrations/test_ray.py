@@ -1,0 +1,329 @@
+"""Files scored by Ray: equal to the bit for any workers, and nothing twice after a failure."""
+
+import json
+import os
+import random
+import re
+import sys
+from pathlib import Path
+from unittest.mock import patch
+
+import pandas as pd
+import psutil
+import pytest
+from apart_cases import EMBEDDED, captioned, drawn
+from folders import ROOT
+
+import vlgauge
+from vlgauge.cli import main
+from vlgauge.integrations import ray as of_ray
+from vlgauge.integrations.batches import RowScorer
+from vlgauge.integrations.ray import common_folder, score_files
+
+N_ROWS = 40
+WORDS = ["dog", "cat", "runs", "sits", "red"]
+
+
+@pytest.fixture(scope="module")
+def session():
+    pytest.importorskip("ray")
+    with of_ray.session(None, 2, 0):
+        yield
+
+
+@pytest.fixture
+def stories(tmp_path):
+    """Two files of stories of one string each."""
+    rng = random.Random(0)
+    rows = [{"id": f"s{i}", "predictions": f"{i}. {' '.join(rng.choices(WORDS, k=9))}. So."} for i in range(N_ROWS)]
+    files = [tmp_path / f"{name}.jsonl" for name in "ab"]
+    for start, file in enumerate(files):
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows[start::2]))
+    return files, {name: [row[name] for row in rows] for name in ("id", "predictions")}
+
+
+def watched_splitter(folder, *, fails=None, kills=None, always=False):
+    """A sentence splitter that counts the stories that it sees, and fails or kills its process at one of them."""
+
+    def split(text):
+        if "So." in text:
+            number = text.split(".")[0]
+            with open(os.path.join(folder, "seen"), "a") as stream:
+                stream.write(number + "\n")
+            if number == fails and os.path.exists(os.path.join(folder, "fail")):
+                raise ValueError("this story is cursed")
+            marker = os.path.join(folder, "killed")
+            if number == kills and (always or not os.path.exists(marker)):
+                open(marker, "w").close()
+                os.kill(os.getpid(), 9)
+        return [part for part in text.split(".") if part.strip()]
+
+    return split
+
+
+def seen(folder):
+    path = folder / "seen"
+    found = path.read_text().split() if path.exists() else []
+    path.unlink(missing_ok=True)
+    return found
+
+
+def bits(record):
+    return json.dumps(record, sort_keys=True)
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("session")
+def test_a_session_of_our_own_listens_on_the_loopback_only():
+    import ray
+
+    assert ray.util.get_node_ip_address() == "127.0.0.1"
+    assert ray.cluster_resources()["CPU"] == 4
+    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+    ours = {psutil.Process(), *psutil.Process().children(recursive=True)}
+    listening = [c for one in ours for c in open_sockets(one) if c.status == psutil.CONN_LISTEN]
+    assert {c.laddr.ip for c in listening} <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
+    assert listening
+
+
+def open_sockets(process):
+    try:
+        return process.net_connections(kind="tcp")
+    except psutil.Error:  # it has ended meanwhile
+        return []
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.usefixtures("session")
+def test_three_workers_give_the_bits_of_a_plain_loop(stories, tmp_path):
+    """As two do in the next test, and one in that of the command: each worker costs seconds to start."""
+    files, rows = stories
+    expected = RowScorer("rovist_nr").combine([RowScorer("rovist_nr").score_rows(rows)])
+    how = {"workers": 3, "cpus": 0.5, "batch_rows": 5, "progress": False}
+    assert bits(score_files(RowScorer("rovist_nr"), files, tmp_path / "kept", **how)) == bits(expected)
+    assert len(list((tmp_path / "kept").glob("*.parquet"))) >= N_ROWS // 5
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("session")
+def test_a_failed_run_and_a_killed_worker_cost_no_row_that_was_done(stories, tmp_path):
+    files, rows = stories
+    (tmp_path / "fail").touch()
+    scorer = RowScorer("rovist_nr", sentences=watched_splitter(tmp_path, fails="33", kills="21"))
+    how = {"workers": 1, "batch_rows": 4, "progress": False}
+    (tmp_path / "killed").touch()
+    with pytest.raises(ValueError, match=r"^the row of the id 's33': this story is cursed"):
+        score_files(scorer, files, tmp_path / "kept", **how)
+    seen(tmp_path)
+    kept = of_ray.ScoreFiles(tmp_path / "kept", json.loads((tmp_path / "kept" / "run.json").read_text()))
+    done = {name.removeprefix("s") for name in kept.ids("id")}
+    for name in ("fail", "killed"):
+        (tmp_path / name).unlink()
+    found = score_files(scorer, files, tmp_path / "kept", **(how | {"workers": 2, "cpus": 0.5}))
+    (tmp_path / "killed").touch()
+    again = seen(tmp_path)
+    assert not done & set(again)
+    assert set(again) | done == {str(i) for i in range(N_ROWS)}
+    # Once more what the killed worker had in its hands, which is one batch.
+    if "21" not in done:
+        assert again.count("21") == 2
+        assert len(again) - len(set(again)) <= 4
+    expected = scorer.combine([scorer.score_rows(rows)])
+    assert bits(found) == bits(expected)
+    seen(tmp_path)
+    assert bits(score_files(scorer, files, tmp_path / "kept", **how)) == bits(expected)
+    assert seen(tmp_path) == []
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("session")
+def test_a_row_that_always_kills_its_worker_ends_the_run(stories, tmp_path):
+    files, _ = stories
+    scorer = RowScorer("rovist_nr", sentences=watched_splitter(tmp_path, kills="2", always=True))
+    message = r"a worker died .1 tries. or could not be started, .* what was scored is kept in .*kept"
+    with patch.object(of_ray, "_RESTARTS", 0), pytest.raises(ChildProcessError, match=message):
+        score_files(scorer, files[:1], tmp_path / "kept", progress=False)
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("session")
+def test_pictures_as_bytes_in_parquet(tmp_path):
+    columns = {name: drawn()[name] for name in ("predictions", "images")}
+    pd.DataFrame({"id": range(6), **columns}).to_parquet(tmp_path / "rows.parquet")
+    scorer = RowScorer("clip_s", **EMBEDDED)
+    found = score_files(scorer, [tmp_path / "rows.parquet"], tmp_path / "kept", batch_rows=4, progress=False)
+    expected = vlgauge.load("clip_s", progress=False, **EMBEDDED).compute(**columns)
+    assert found["clip_s_scores"] == pytest.approx(expected["clip_s_scores"], rel=1e-6)
+    assert found["clip_s_signature"] == expected["clip_s_signature"]
+
+
+@pytest.mark.ray
+@pytest.mark.filterwarnings("default:CIDEr-D takes")
+@pytest.mark.usefixtures("session")
+def test_the_command_counts_scores_and_writes_what_compare_reads(tmp_path, capsys):
+    columns = captioned()
+    with (tmp_path / "rows.jsonl").open("w") as stream:
+        for i in range(7):
+            row = {"id": i, "said": columns["predictions"][i], "references": columns["references"][i]}
+            stream.write(json.dumps(row) + "\n")
+    words = ["score", "cider", str(tmp_path / "rows.jsonl"), "--predictions", "said", "--no-progress"]
+    assert main([*words, "--output", str(tmp_path / "one.json")]) == 0
+    expected = json.loads((tmp_path / "one.json").read_text())
+    capsys.readouterr()
+    assert main([*words, "--engine", "ray", "--batch-rows", "3", "--output", str(tmp_path / "out")]) == 0
+    told = capsys.readouterr()
+    assert re.search(rf"cider +{expected['cider']:.4f}\n", told.out)
+    assert told.out.endswith(f"{expected['cider_signature']}\n")
+    assert "references of 6 examples" in told.err
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["result.json", "scores.parquet"]
+    scores = pd.read_parquet(tmp_path / "out" / "scores.parquet")["cider"].to_list()
+    assert scores[:3] == pytest.approx(expected["cider_scores"][:3], rel=1e-12)
+    loop, rows = RowScorer("cider"), {"id": list(range(7)), **columns}
+    loop = loop.with_counts([loop.count_rows(rows)])
+    with pytest.warns(UserWarning, match="references of 6 examples"):
+        found = loop.combine([loop.score_rows(rows)])["cider_scores"]
+    assert [score for score in scores if score == score] == [score for score in found if score == score]
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert result == {key: pytest.approx(expected[key]) if key == "cider" else expected[key] for key in result}
+
+
+# Without Ray ----------------------------------------------------------------------------------------------------------
+def score_here(path, **how):
+    return score_files(RowScorer("bleu"), [path], path.parent / "kept", **how)
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"id": "a"}, {"id": "a"}], "`id` must name each row once, got 'a' 2 times"),
+        ([{"id": "a"}, {"id": 1}], "`id` must be of one type in all rows, got int and str"),
+        ([{"id": None}], "`id` must be a whole number or a text in every row, got None"),
+        ([{"id": 1}, {"key": 2}], "FILE must have the column 'id' in every row, row 1 has: key, predictions"),
+        ([{"id": 1, "references": ...}], "FILE must have the column 'references' in every row, row 0 has: id"),
+    ],
+)
+def test_wrong_files_are_refused_before_ray_starts(rows, message, tmp_path):
+    pytest.importorskip("ray")
+    full = [
+        {**row, "predictions": "a", "references": ["a"]} | {k: v for k, v in row.items() if v is ...} for row in rows
+    ]
+    lines = [{key: value for key, value in row.items() if value is not ...} for row in full]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with patch.object(of_ray, "session", side_effect=AssertionError), pytest.raises(ValueError, match=message):
+        score_here(tmp_path / "rows.jsonl")
+    if "FILE" not in message and "type" not in message:
+        pd.DataFrame(lines).to_parquet(tmp_path / "rows.parquet")
+        with patch.object(of_ray, "session", side_effect=AssertionError), pytest.raises(ValueError, match=message):
+            score_here(tmp_path / "rows.parquet")
+
+
+@pytest.mark.ray
+def test_a_parquet_file_without_a_column_or_a_row_is_refused(tmp_path):
+    pytest.importorskip("ray")
+    pd.DataFrame({"name": ["a"], "predictions": ["b"]}).to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=r"FILE must have the columns id, references, .* has name, predictions"):
+        score_here(tmp_path / "rows.parquet")
+    pd.DataFrame({"id": [], "predictions": [], "references": []}).to_parquet(tmp_path / "none.parquet")
+    with pytest.raises(ValueError, match=r"FILE must have at least one row, got none in .*none\.parquet"):
+        score_here(tmp_path / "none.parquet")
+
+
+def test_without_ray_the_extra_is_named(tmp_path, capsys):
+    (tmp_path / "rows.jsonl").write_text('{"id": 1, "predictions": "a", "references": ["a"]}\n')
+    words = ["score", "bleu", str(tmp_path / "rows.jsonl"), "--engine", "ray", "--output", str(tmp_path / "out")]
+    with patch.dict(sys.modules, {"ray": None}):
+        assert main(words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith('vlgauge score: error: --engine ray needs Ray; run: pip install "vlgauge[ray]"')
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["bleu", "a.jsonl", "--workers", "2"], "--workers must come with --engine ray"),
+        (["bleu", "a.jsonl", "--together"], "--together must come with --engine ray"),
+        (["bleu", "a.jsonl", "b.jsonl"], "FILE must be one file without --engine ray, got 2"),
+        (["bleu", "a.jsonl", "--engine", "ray"], "--engine ray must come with --output DIR"),
+        (
+            ["bleu", "-", "--engine", "ray", "--output", "o"],
+            "FILE must be Parquet or text files with --engine ray, got '-'",
+        ),
+        (
+            ["bleu", "a.jsonl", "--engine", "ray", "--output", "o", "--details"],
+            "--details must be left out with --engine",
+        ),
+        (
+            ["bleu", "a.jsonl", "--engine", "ray", "--output", "o", "--limit", "3"],
+            "--limit must be left out with --engine",
+        ),
+        (["bleu,meteor", "a.jsonl", "--engine", "ray", "--output", "o"], "METRIC must be one metric with --engine ray"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(words, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "predictions": "a", "references": ["a"]}\n')
+    with patch("vlgauge.cli.ray_scoring.imported_ray"):
+        assert main(["score", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_pictures_of_several_folders_are_refused(tmp_path):
+    files = [str(tmp_path / name / "rows.parquet") for name in "ab"]
+    for file in files:
+        Path(file).parent.mkdir()
+        Path(file).touch()
+    assert common_folder(files, False) is None
+    assert common_folder(files[:1], True) == str(tmp_path / "a")
+    with pytest.raises(ValueError, match=r"FILE must be files of one folder, .* got 2 folders"):
+        common_folder(files, True)
+
+
+@pytest.mark.ray
+def test_files_of_several_formats_are_refused(tmp_path):
+    pytest.importorskip("ray")
+    files = [tmp_path / "a.jsonl", tmp_path / "b.parquet"]
+    for file in files:
+        file.touch()
+    with pytest.raises(ValueError, match=r"FILE must be files of one format of .*, got jsonl, parquet"):
+        score_files(RowScorer("bleu"), files, tmp_path / "kept")
+    with pytest.raises(ValueError, match="FILE must be at least one file, got none"):
+        score_files(RowScorer("bleu"), [], tmp_path / "kept")
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("session")
+def test_workers_that_leave_nothing_to_read_are_refused(stories, tmp_path):
+    with pytest.raises(ValueError, match="`workers` must leave 1 CPU to read, got 4 of the 4 that Ray has"):
+        score_files(RowScorer("rovist_nr"), stories[0], tmp_path / "kept", workers=4)
+    with pytest.raises(ValueError, match="`workers` must leave 0 GPU to read, got 1 of the 0 that Ray has"):
+        score_files(RowScorer("rovist_nr"), stories[0], tmp_path / "kept", gpus=1)
+
+
+def test_ray_is_imported_in_one_file_only():
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("shared/vlgauge", "metrics")
+        for path in (ROOT / folder).rglob("*.py")
+        if re.search(r"^\s*(import|from) ray\b", path.read_text("utf-8"), re.MULTILINE)
+    }
+    assert found == {"shared/vlgauge/integrations/ray.py"}
+
+
+def test_the_example_is_called_as_its_readme_says(tmp_path, capsys, monkeypatch):
+    file = ROOT / "examples" / "ray" / "score_on_ray.py"
+    namespace = {"__name__": "example"}
+    exec(compile(file.read_text("utf-8"), str(file), "exec"), namespace)
+    called = {}
+
+    def score(scorer, files, folder, **how):
+        called.update(how, name=scorer.name, files=files, folder=folder)
+        return {"ids": ["a"], "rovist_nr": 0.5, "rovist_nr_scores": [0.5]}
+
+    monkeypatch.setitem(namespace, "score_files", score)
+    words = ["a.parquet", "--metric", "rovist_nr", "--folder", "kept", "--workers", "16", "--gpus", "0.25"]
+    namespace["main"]([*words, "--address", "auto"])
+    assert json.loads(capsys.readouterr().out) == {"rovist_nr": 0.5}
+    expected = {"name": "rovist_nr", "files": ["a.parquet"], "folder": "kept", "workers": 16, "gpus": 0.25}
+    assert called == {**expected, "address": "auto"}
