@@ -51,6 +51,12 @@ def test_values_and_intervals_are_those_of_scipy(ties, classes, monkeypatch):
         assert (one.low, one.high) == pytest.approx(tuple(np.quantile(samples, [0.025, 0.975])))
 
 
+def test_tiny_numbers_have_an_interval():
+    scores, ratings = drawn_scores(30, 4)
+    found, tiny = agreement(scores, ratings).correlations, agreement(scores * 1e-200, ratings).correlations
+    assert (tiny["pearson"].low, tiny["pearson"].high) == pytest.approx((found["pearson"].low, found["pearson"].high))
+
+
 def test_chosen_coefficients_and_level():
     scores, ratings = drawn_scores(60, 2)
     (name,) = agreement(scores, ratings, coefficients=["tau_c"]).correlations
@@ -106,7 +112,7 @@ def coverage(runs, n):
     truth = {name: one.value for name, one in agreement(*drawn_scores(200_000, 9), resamples=0).correlations.items()}
     held = dict.fromkeys(COEFFICIENTS, 0)
     for seed in range(runs):
-        for name, one in agreement(*drawn_scores(n, 1000 + seed), resamples=400, seed=seed).correlations.items():
+        for name, one in agreement(*drawn_scores(n, 1000 + seed), seed=seed).correlations.items():
             held[name] += one.low <= truth[name] <= one.high
     return {name: count / runs for name, count in held.items()}
 

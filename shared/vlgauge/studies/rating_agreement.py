@@ -106,7 +106,14 @@ def agreement(
 
 
 def _is_constant(values: Floats) -> bool:
-    return len(np.unique(values)) < 2
+    return not len(values) or bool(np.all(values == values[0]))
+
+
+def _standardised(values: Floats) -> Floats:
+    """Values less their mean, of length 1; scaled first, as squares of tiny ones would be 0."""
+    centred = values - values.mean()
+    centred /= np.abs(centred).max()
+    return centred / math.sqrt(float(centred @ centred))
 
 
 def _kendall(variant: Literal["b", "c"]) -> Callable[[Floats, Floats], tuple[float, float]]:
@@ -148,11 +155,13 @@ def _sampled(scores: Floats, ratings: Floats, coefficients: Sequence[str]) -> Ca
         ours, theirs = scores[drawn], ratings[drawn]
         if _is_constant(ours) or _is_constant(theirs):
             return [math.nan] * len(coefficients)
-        found = {}
+        found: dict[str, float] = {}
         if table is not None:
             counts = table.counts(drawn)
             values = (*table_taus(counts), table_spearman(counts))
             found = {name: value / 100 for name, value in zip(COEFFICIENTS, values, strict=False)}
+        if "pearson" in coefficients:
+            found["pearson"] = float(_standardised(ours) @ _standardised(theirs))  # scipy's takes five times as long
         return [found[name] if name in found else _EXACT[name](ours, theirs)[0] for name in coefficients]
 
     return figures
