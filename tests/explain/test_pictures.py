@@ -12,6 +12,8 @@ from PIL import Image
 from vlgauge.explain.marks import Mark
 from vlgauge.explain.pictures import SIDE, Thumbnail, boxed_pictures, frames_of, small, thumbnail, with_boxes
 
+TAG = r'<g class="tg \w+"><rect x="([\d.-]+)" y="([\d.-]+)" width="([\d.]+)" height="([\d.]+)"'
+
 
 def decoded(found):
     return Image.open(io.BytesIO(base64.b64decode(str(found.address).partition(",")[2])))
@@ -50,6 +52,27 @@ def test_boxes_are_lines_over_the_plain_picture_each_with_a_casing():
     assert re.findall(r'class="bx (\w+)" x="([\d.]+)"', drawn) == [("nil", "6.0"), ("against", "20.0")]
     assert re.findall(r">(\d+)</text>", drawn) == ["2", "1", "13"]
     assert 'a "label"' not in drawn
+
+
+def test_no_number_covers_another_or_leaves_the_picture():
+    picture = Thumbnail("data:image/png;base64,x", 128, 128)
+    # Seven on the whole picture, four on a box in a corner, and two on boxes beside it.
+    boxes = [(0, 0, 128, 128)] * 7 + [(100, 0, 128, 25)] * 4 + [(80, 2, 110, 30), (90, 5, 120, 40)]
+    drawn = with_boxes(picture, [(box, Mark("for", number=n)) for n, box in enumerate(boxes, 1)], "x")
+    areas = [tuple(map(float, one)) for one in re.findall(TAG, drawn)]
+    assert len(areas) == len(boxes)
+    for number, (x, y, width, height) in enumerate(areas):
+        assert x >= 0
+        assert y >= 0
+        assert x + width <= 128.1
+        assert y + height <= 128.1
+        for left, top, wide, high in areas[:number]:
+            assert x + width <= left + 0.1 or left + wide <= x + 0.1 or y + height <= top + 0.1 or top + high <= y + 0.1
+
+
+def test_a_box_at_the_edge_keeps_its_whole_line():
+    drawn = with_boxes(Thumbnail("data:,", 128, 128), [((0, 0, 40, 128), Mark("for", number=1))], "x")
+    assert 'class="bx for" x="2.0" y="2.0" width="38.0" height="124.0"' in drawn
 
 
 def test_a_region_stands_in_the_picture_that_won():
