@@ -105,6 +105,7 @@ def test_a_story_is_scored_by_clicks(served, chromium, width, scheme, tmp_path):
         frame.get_by_text("How to read it").wait_for()
         assert frame.locator(".score b").first.inner_text() == "0.93"
         check_width(page, width)
+        assert frame.locator("html.framed").count() == 1
         page.screenshot(path=tmp_path / "scored.png", full_page=True)
 
 

@@ -25,7 +25,8 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 # The frame runs nothing, and is as high as what it shows, also when a part of it is folded out.
 _FIT = (
-    "const page=this.contentDocument.documentElement;const fit=()=>this.style.height=page.offsetHeight+'px';"
+    "const page=this.contentDocument.documentElement;page.classList.add('framed');"
+    "const fit=()=>this.style.height=page.offsetHeight+'px';"
     "fit();new ResizeObserver(fit).observe(page)"
 )
 
