@@ -44,3 +44,11 @@ def test_a_histogram_counts_every_score_once_and_marks_the_mean():
     assert ">mean 0.25<" in drawn
     assert 'x1="25.0%"' in drawn
     assert "mean" not in histogram([math.nan], Axis(0, 1, False), math.nan, "x")
+
+
+def test_the_name_of_the_mean_stands_above_every_count():
+    drawn = histogram([0.5] * 9 + [0.6], Axis(0, 1, True), 0.5, "x")
+    heights = [float(y) for y in re.findall(r'y="([\d.]+)" text-anchor="middle"', drawn)]
+    (name,) = re.findall(r'y="(\d+)" text-anchor="\w+">mean', drawn)
+    # Both are 12 pixels high.
+    assert min(heights) - float(name) >= 12

@@ -9,12 +9,12 @@ from demo_page import Elements
 from explained import CASES, HOSTILE, poisoned, scored
 
 from vlgauge.catalog import metric_names
-from vlgauge.explain import EXPLANATIONS, explain
+from vlgauge.explain import EXPLANATIONS, explain, report
 from vlgauge.explain.pages import TEMPLATES
 from vlgauge.results import to_json
 
 ALLOWED = {
-    *("html", "head", "meta", "title", "style", "body", "div", "header", "main", "section", "article", "figure"),
+    *("a", "html", "head", "meta", "title", "style", "body", "div", "header", "main", "section", "article", "figure"),
     *("h1", "h2", "h3", "h4", "p", "b", "strong", "br", "small", "span", "mark", "code", "i", "figcaption", "img"),
     *("ol", "ul", "li", "dl", "dt", "dd", "details", "summary", "table", "thead", "tbody", "tr", "th", "td"),
     *("svg", "g", "line", "circle", "path", "rect", "text", "image", "polygon"),
@@ -103,6 +103,26 @@ def test_a_toy_is_named_where_it_made_the_number(name):
     found = explanation(name)
     assert found.is_toy == (name in toys)
     assert ('class="toy"' in found.html()) == (name in toys)
+
+
+def test_the_table_of_all_metrics_names_the_toys_and_leads_to_each():
+    page = report([explanation("groovist"), explanation("rovist_nr")])
+    check_page(page)
+    table = page[page.index("<table") : page.index("</table>")]
+    assert [row.count('class="toy"') for row in table.split('<tr role="row">')[2:]] == [1, 0]
+    assert re.findall('href="#([^"]+)', table) == re.findall('<section class="metric" id="([^"]+)', page)
+    assert "(\N{MINUS SIGN}∞, 1]" in table
+    assert page.count("<h1>") == 1
+    assert "<h2>Worst" not in page
+
+
+def test_around_one_value_alone_no_axis_is_made_up():
+    columns, result = scored("groovist")
+    row = next(row for row, score in enumerate(result["groovist_scores"]) if not math.isnan(score))
+    alone = {key: value[row : row + 1] if isinstance(value, list) else value for key, value in result.items()}
+    one = explain("groovist", {key: cells and cells[row : row + 1] for key, cells in columns.items()}, alone)
+    assert 'class="ends"' not in one.badge(0)
+    assert 'class="ends"' in explanation("groovist").badge(row)
 
 
 def test_a_notebook_gets_the_page_in_a_frame_that_runs_nothing():

@@ -178,6 +178,12 @@ def test_toys_are_named_in_table_and_section(page, sections):
     assert page.count("It ranks; its sizes say nothing about photographs.") == len(toys)
 
 
+# What stands in one row of three cards begins at one height.
+UNEVEN = """() => [...document.querySelectorAll('.three')].filter(three => new Set(
+  [...three.querySelectorAll(':scope > .card > .in')].map(one => Math.round(one.getBoundingClientRect().top))
+).size > 1).length"""
+
+
 # -- in a browser -----------------------------------------------------------------------------------------------------
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "height"), [(390, 30_000), (1000, 24_000), (1280, 16_000), (1600, 16_000)])
@@ -191,6 +197,7 @@ def test_the_report_fits(run, tmp_path, width, height):
         page.emulate_media(color_scheme="light")
         assert page.evaluate(ground) == "rgb(255, 255, 255)"
         assert page.evaluate("document.documentElement.scrollHeight") <= height
+        assert width < 960 or page.evaluate(UNEVEN) == 0
         check_layout(page, asked, path, width)
 
 
@@ -201,6 +208,11 @@ def test_a_phone_unfolds_the_other_examples(run, tmp_path):
     with browser() as chromium, opened(chromium, path, 390, has_touch=True) as (page, _):
         cards = page.locator("#trm .three > .card")
         assert [cards.nth(row).is_visible() for row in range(3)] == [True, False, False]
+        # Nothing can be unfolded on paper, which is light.
+        page.emulate_media(media="print", color_scheme="dark")
+        assert [cards.nth(row).is_visible() for row in range(3)] == [True, True, True]
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        page.emulate_media(media="screen", color_scheme="light")
         page.locator("label[for=trm-others]").tap()
         cards.nth(2).wait_for(state="visible")
         assert [cards.nth(row).is_visible() for row in range(3)] == [True, True, True]

@@ -149,7 +149,10 @@ class Explanation(ABC):
         kind = tone or "own"
         shown = [(self.scores[row], kind), (self.reference_value(row), "neither")]
         label = f"{number(self.scores[row], self.digits)} on an axis whose right end is better"
-        return fragment("badge", metric=self, row=row, tone=tone, dots=dots(shown, self.axis, label, 6))
+        # Around one value alone an axis would have made-up ends.
+        known = {value for value in (*self.scores, *self.on_axis, self.reference_value(row)) if math.isfinite(value)}
+        drawn = dots(shown, self.axis, label, 6)
+        return fragment("badge", metric=self, row=row, tone=tone, dots=drawn, axis=len(known) != 1)
 
     # -- what is looked at -------------------------------------------------------------------------------------------
     def example(self, row: int, *, tone: str = "", title: str | None = None, why: str = "") -> Markup:
@@ -284,6 +287,7 @@ def _overview(one: Explanation) -> dict[str, Any]:
         "digits": one.digits,
         "interval": " to ".join(number(end, one.digits) for end in ends),
         "higher": one.facts.higher_is_better,
+        "is_toy": one.is_toy,
         "score_range": one.facts.score_range,
         "n": len(one.scores),
         "n_undefined": sum(map(math.isnan, one.scores)),

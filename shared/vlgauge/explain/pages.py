@@ -45,6 +45,11 @@ def signed(value: float, digits: int = 2) -> str:
     return f"{value:+.{digits}f}".replace("-", MINUS)
 
 
+def signs(text: str) -> str:
+    """A range such as "(-inf, 1]" with the signs of print."""
+    return text.replace("-", MINUS).replace("infinity", "∞").replace("inf", "∞")
+
+
 def cut(text: str, longest: int = _LONGEST_WORD) -> str:
     """The start of a text that is too long to be named."""
     text = " ".join(text.split())
@@ -73,7 +78,7 @@ def environment(folder: Path = TEMPLATES) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(number=number, signed=signed, cut=cut, quoted=quoted)
+    found.filters.update(number=number, signed=signed, signs=signs, cut=cut, quoted=quoted)
     found.globals.update(style=Markup((TEMPLATES / "style.css").read_text("utf-8")))
     return found
 

@@ -107,24 +107,24 @@ def histogram(scores: Sequence[float], axis: Axis, mean: float, label: str) -> M
         if not math.isnan(score):
             counts[min(N_BINS - 1, max(0, int(axis.at(score) * N_BINS)))] += 1
     tallest = max(counts) or 1
-    parts = []
+    bars, parts, mark = [], [], []
     for column, count in enumerate(counts):
         if count:
             height = max(1.5, 78 * count / tallest)
-            x, top = 100 * column / N_BINS, 96 - height
-            parts.append(
-                f'<rect class="bar" x="{x:g}%" y="{top:.1f}" width="4.7%" height="{height:.1f}"/>'
-                f'<text class="k" x="{x + 2.35:g}%" y="{top - 5:.1f}" text-anchor="middle">{count}</text>'
-            )
+            x, top = 100 * column / N_BINS, 112 - height
+            bars.append(f'<rect class="bar" x="{x:g}%" y="{top:.1f}" width="4.7%" height="{height:.1f}"/>')
+            parts.append(f'<text class="k" x="{x + 2.35:g}%" y="{top - 5:.1f}" text-anchor="middle">{count}</text>')
     worse, better = axis.ends
-    parts.append('<line class="ax" x1="0" x2="100%" y1="96" y2="96"/>')
-    parts.append(f'<text x="0" y="112">{worse}</text><text x="100%" y="112" text-anchor="end">{better}</text>')
-    parts.append('<text x="100%" y="128" text-anchor="end">better →</text>')
+    parts.append('<line class="ax" x1="0" x2="100%" y1="112" y2="112"/>')
+    parts.append(f'<text x="0" y="128">{worse}</text><text x="100%" y="128" text-anchor="end">{better}</text>')
+    parts.append('<text x="100%" y="144" text-anchor="end">better →</text>')
     if not math.isnan(mean):
         share = axis.at(mean)
         at, anchor, shift = percent(share), *(("end", -6) if share > 0.5 else ("start", 6))
-        parts.append(
-            f'<line class="obs" x1="{at}" x2="{at}" y1="2" y2="96"/>'
+        # Its name has a line of its own above the columns; their counts are drawn over it.
+        mark.append(
+            f'<line class="obs" x1="{at}" x2="{at}" y1="2" y2="112"/>'
             f'<text class="k" x="{at}" dx="{shift}" y="11" text-anchor="{anchor}">mean {number(mean)}</text>'
         )
-    return Markup(f'<svg class="plot histogram" role="img" aria-label="{safe(label)}">{"".join(parts)}</svg>')
+    drawn = "".join([*bars, *mark, *parts])
+    return Markup(f'<svg class="plot histogram" role="img" aria-label="{safe(label)}">{drawn}</svg>')
