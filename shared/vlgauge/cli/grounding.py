@@ -9,17 +9,33 @@ from typing import Any
 from vlgauge.catalog import metric_facts
 from vlgauge.cli.inputs import add_limits, ratings_of
 from vlgauge.cli.outputs import check_target, write_json
+from vlgauge.cli.protocol_tables import EMBEDDED
 from vlgauge.cli.scoring import load_metric, settings_by_metric
 from vlgauge.media.tables import READERS, Rows, located, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import plain, to_table
 from vlgauge.settings import PROFILES
-from vlgauge.studies.groovist import Stories, ablations, compared_pairs, parts_of_data, random_pairs
+from vlgauge.studies.groovist import (
+    PairedScores,
+    RandomPairs,
+    Stories,
+    ablations,
+    compared_pairs,
+    parts_of_data,
+    random_pairs,
+)
+from vlgauge.studies.random_pairing import noun_pairs, sentence_pairs
 from vlgauge.studies.rating_agreement import agreement
 from vlgauge.text.story_idf import IdfTable, fit_idf, idf_table
 from vlgauge.writing import checked_target
 
 NAME = "groovist"
+# Metrics that random pairs are scored by, and how the others are where it is not the metric itself.
+PAIRED: dict[str, Callable[..., PairedScores] | None] = {
+    NAME: None,
+    "rovist_vg": noun_pairs,
+    "clip_s": sentence_pairs,
+}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +43,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = __doc__
     experiments = parser.add_subparsers(dest="experiment", required=True, metavar="EXPERIMENT")
     one = _add(experiments, "random-pairs", "do stories score higher with their own images than random stories do?")
+    words = f"of {', '.join(PAIRED)}, with commas (default: {NAME}); the same random stories for all"
+    one.add_argument("--metrics", default=NAME, help=words)
     _add_random(one)
     one.set_defaults(run=run_random_pairs)
     one = _add(experiments, "correlation", "Kendall's tau-c with ratings, over all stories and where T or P are high")
@@ -68,30 +86,53 @@ def _add_random(parser: argparse.ArgumentParser) -> None:
 
 def run_random_pairs(options: argparse.Namespace) -> int:
     """Criterion 1 of the paper."""
+    names = _paired_names(options.metrics)
+    settings = settings_by_metric(options.set, names)
     data, _ = _read(options)
     _check_random(options, len(data.stories), 1)
-    metric = loader(options)
-    with progress_bar(len(data.stories), "Comparing", _progress(options)) as advance:
-        pairs = compared_pairs(metric, data, n_random=options.random, seed=options.seed, advance=advance)
-    scores = pairs.scores()
-    result = random_pairs(scores.own, scores.random, seed=options.seed)
+    drawn: dict[str, Any] = {"n_random": options.random, "seed": options.seed}
+    loaders = {name: _loader(options, name, settings[name]) for name in names}
+    others = {name: loaders[name]() for name in names if name != NAME}
+    record = {}
+    for name in names:
+        with progress_bar(len(data.stories), f"Comparing by {name}", _progress(options)) as advance:
+            pair = PAIRED[name]
+            if pair is None:
+                scores = compared_pairs(loaders[name], data, advance=advance, **drawn).scores()
+            else:
+                scores = pair(others[name], data, advance=advance, **drawn)
+        result = random_pairs(scores.own, scores.random, seed=options.seed)
+        _print_random_pairs(name, options.random, result, len(scores.own) - result.n, scores.signature)
+        record[name] = {"summary": result, **vars(scores)}
+    if options.profile == "embedded":
+        print(EMBEDDED)
+    _write(options, record[NAME] if names == [NAME] else {"metrics": record})
+    return 0
+
+
+def _paired_names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names or len(set(names)) < len(names) or set(names) - PAIRED.keys():
+        raise ValueError(f"--metrics must be one or several different ones of {', '.join(PAIRED)}, got {text!r}")
+    return names
+
+
+def _print_random_pairs(name: str, n_random: int, result: RandomPairs, left_out: int, signature: str) -> None:
     titles = {
         "own": "own story",
-        "random": f"best of {options.random} random stories",
+        "random": f"best of {n_random} random stories",
         "difference": "difference",
         "wins": "own story wins",
     }
     rows: list[list[Any]] = []
-    for name, title in titles.items():
-        interval = result.intervals[name]
-        rows.append([title, getattr(result, name), *((interval.low, interval.high) if interval else (None, None))])
+    for key, title in titles.items():
+        interval = result.intervals[key]
+        rows.append([title, getattr(result, key), *((interval.low, interval.high) if interval else (None, None))])
     rows.append(["p of the difference", result.test.pvalue, None, None])
-    better = "higher" if metric_facts(NAME).higher_is_better else "lower"
-    print(to_table([f"{NAME} ({better} is better), {result.n} image sequences", "value", "95 % from", "to"], rows))
-    _print_left_out(len(scores.own) - result.n, "a score")
-    print(f"\n{scores.signature}")
-    _write(options, {"summary": result, **vars(scores)})
-    return 0
+    better = "higher" if metric_facts(name).higher_is_better else "lower"
+    print(to_table([f"{name} ({better} is better), {result.n} image sequences", "value", "95 % from", "to"], rows))
+    _print_left_out(left_out, "a score")
+    print(f"\n{signature}\n")
 
 
 def run_correlation(options: argparse.Namespace) -> int:
@@ -156,11 +197,14 @@ def run_fit_theta(options: argparse.Namespace) -> int:
 
 def loader(options: argparse.Namespace) -> Callable[..., Any]:
     """Loads groovist with the settings of the command and further ones."""
-    settings = settings_by_metric(options.set, [NAME])[NAME]
+    return _loader(options, NAME, settings_by_metric(options.set, [NAME])[NAME])
+
+
+def _loader(options: argparse.Namespace, name: str, settings: dict[str, Any]) -> Callable[..., Any]:
     common: dict[str, Any] = {"progress": _progress(options)}
     if options.profile:
         common["profile"] = options.profile
-    return lambda **more: load_metric(NAME, **common | settings | more)
+    return lambda **more: load_metric(name, **common | settings | more)
 
 
 def _check_random(options: argparse.Namespace, n_stories: int, least: int) -> None:
