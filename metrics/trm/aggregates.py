@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.distances.cider import SCALE
-from vlgauge.distances.rouge_and_bleu import bleu_counts
+from vlgauge.distances.cider import ngram_counts
+from vlgauge.distances.rouge_and_bleu import BleuCounts
 from vlgauge.distances.rouge_and_bleu import coco_bleu
 from vlgauge.distances.rouge_and_bleu import coco_rouge_l
 from vlgauge.distances.rouge_and_bleu import common_subsequences
@@ -27,7 +28,7 @@ def aggregated(distance: str, matrices: Floats, texts: Sequence[Sequence[Sequenc
     caption evaluation.
 
     Args:
-        distance: "meteor", "cider_d", "bert" or "rouge_l".
+        distance: "meteor", "cider_d", "bert", "rouge_l" or "bleu_4".
         matrices: shape ``(S, N, N)``, the distances.
         texts: Tokens of the N captions of each example.
         candidates: shape ``(P, N)``, n True in each row.
@@ -39,22 +40,44 @@ def aggregated(distance: str, matrices: Floats, texts: Sequence[Sequence[Sequenc
         common = np.array([common_subsequences(tokens) for tokens in texts], dtype=np.float64)
         lengths = np.array([[len(one) for one in tokens] for tokens in texts], dtype=np.float64)
         return mean_rouge_l(common, lengths, candidates)
+    if distance == "bleu_4":
+        return np.stack([mean_bleu_4(tokens, candidates) for tokens in texts])
     if distance == "cider_d":
         return mean_aggregates(SCALE - matrices, candidates, np.mean)
     # d(a, b) of METEOR has the reference first; the cosine is symmetric.
     return mean_aggregates(1.0 - matrices.swapaxes(1, 2), candidates, np.max)
 
 
-def mean_bleu_4(texts: Sequence[Sequence[Sequence[str]]], n: int) -> Floats:
-    """S_agg of BLEU-4, of the observed candidates only; shape ``(S,)``.
+def mean_bleu_4(tokens: Sequence[Sequence[str]], candidates: Bools) -> Floats:
+    """S_agg of BLEU-4 of one example under P partitions, as the COCO caption evaluation computes it; shape ``(P,)``.
+
+    A caption's k-th copy of an n-gram is matched if any reference has k of them, so that matches are products of zeros
+    and ones.
 
     Args:
-        texts: Tokens of the captions of each example, candidates first.
-        n: number of candidates.
+        tokens: Tokens of the N captions.
+        candidates: shape ``(P, N)``, n True in each row.
     """
-    pairs = [(one, tokens[n:]) for tokens in texts for one in tokens[:n]]
-    scores = coco_bleu(bleu_counts([one for one, _ in pairs], [others for _, others in pairs]))[:, -1]
-    return scores.reshape(len(texts), n).mean(axis=1)
+    found = ngram_counts(tokens)
+    orders = np.repeat(np.arange(4), np.diff(found.bounds))
+    lengths = np.array([float(len(text)) for text in tokens])
+    references = (~candidates).astype(np.float32)
+    total = np.zeros(len(candidates))
+    for own, counts in enumerate(found.counts):
+        rows = np.flatnonzero(candidates[:, own])
+        # One column per copy of an n-gram of this caption.
+        copies = np.repeat(np.arange(len(counts)), counts)
+        number = np.arange(len(copies)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
+        have = (found.counts[:, copies] >= number).astype(np.float32)
+        of_order = (orders[copies][:, None] == np.arange(4)).astype(np.float32)  # axes: copy, order
+        matches = (references[rows] @ have > 0.0).astype(np.float32) @ of_order
+        by_gap = np.lexsort((lengths, np.abs(lengths - lengths[own])))
+        closest = lengths[by_gap][references[rows][:, by_gap].argmax(axis=1)]
+        guesses = np.broadcast_to(np.maximum(lengths[own] - np.arange(4), 0.0), matches.shape)
+        length = np.full(len(rows), lengths[own])
+        total[rows] += coco_bleu(BleuCounts(matches.astype(np.float64), guesses, length, closest))[:, -1]
+    means: Floats = total / np.count_nonzero(candidates[0])
+    return means
 
 
 def mean_aggregates(scores: Floats, candidates: Bools, reduce: Reduce) -> Floats:

@@ -27,7 +27,6 @@ from vlgauge.statistics import threads  # From: "vlgauge[trm] @ git+https://gith
 from vlgauge.text import coco_tokens  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .aggregates import aggregated
-from .aggregates import mean_bleu_4
 from .distances import DISTANCES
 from .distances import NGRAM_DISTANCES
 from .distances import KnownDistances
@@ -224,8 +223,6 @@ class Trm(caption_sets.CaptionVectorMetric):
     ) -> dict[str, Any]:
         """Score the caption sets; the card describes the keys."""
         minimum = 1 if self.mean_aggregate else 2
-        if self.mean_aggregate and self.distance == "bleu_4" and self.pvalue is not None:
-            warn("`trm_base` of BLEU-4 has no permutation test: `trm_base_pvalue` and all that belongs to it are NaN")
         self.check_sizes(predictions, references, minimum=minimum)
         pooled = [[*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True)]
         if self.distance != "precomputed" and distances is not None:
@@ -349,8 +346,6 @@ class Trm(caption_sets.CaptionVectorMetric):
         self, distances: Floats, texts: list[list[Tokens]], n: int, candidates: Bools | None
     ) -> caption_sets.Statistic:
         """The mean over the candidates of the plain score, and its null distribution."""
-        if self.distance == "bleu_4":
-            return caption_sets.Statistic(mean_bleu_4(texts, n))
         identity = np.arange(distances.shape[1])[None] < n
         values = aggregated(str(self.distance), distances, texts, identity if candidates is None else candidates)
         return caption_sets.Statistic(values[:, 0], None if candidates is None else values)

@@ -12,13 +12,14 @@ from folders import TESTS
 import vlgauge
 from vlgauge.distances.cider import DocumentFrequency
 from vlgauge.distances.meteor import meteor_score
+from vlgauge.distances.rouge_and_bleu import bleu_counts, coco_bleu
 from vlgauge.statistics import calibrated_harmonic_pvalue, harmonic_mean_pvalue
 
 SHARED = TESTS.parents[1] / "shared" / "oracles" / "coco_fakecap.json.gz"  # beside the checkout, not part of it
 DOGS = ["a dog runs on a grass", "a brown dog running", "a puppy at play", "the dog chases a ball"]
 JETS = ["two planes wait on grass", "a jet on the runway", "the airliner takes off"]
 # Eq. 1 takes one candidate per image, of which trm itself has nothing to say.
-ALONE = pytest.mark.filterwarnings("ignore:.* is undefined for all of", "ignore:.* of BLEU-4 has no permutation test")
+ALONE = pytest.mark.filterwarnings("ignore:.* is undefined for all of")
 RARE = DocumentFrequency({("a",): 50, ("on",): 9}, 100)
 
 
@@ -75,18 +76,28 @@ def test_the_rest_of_the_result_is_the_same():
     assert {key: value for key, value in result.items() if not key.startswith("trm_base")} == plain
 
 
-def test_bleu_has_a_value_and_says_that_it_has_no_p():
+def test_bleu_of_the_shorter_of_equally_close_references():
     rows = {"predictions": [["a b c d", "x y"]], "references": [["a b c d e", "b c d"]]}
-    with pytest.warns(
-        UserWarning, match="`trm_base` of BLEU-4 has no permutation test: `trm_base_pvalue` and all "
-    ) as caught:
-        result = load(distance="bleu", pvalue="exact").compute(**rows)
-    assert {warning.filename for warning in caught} == {__file__}
-    assert load(distance="bleu").compute(**rows)["trm_base"] == result["trm_base"]  # without a test, no warning
+    result = load(distance="bleu", pvalue="exact").compute(**rows)
+    assert load(distance="bleu").compute(**rows)["trm_base"] == result["trm_base"]
     assert result["trm_base"] == pytest.approx((1.0 + 0.0) / 2, abs=1e-6)  # exp(1 - 4/4): the shorter of equally close
-    assert math.isnan(result["trm_base_pvalue"])
-    assert np.isnan(result["trm_base_pvalues"]).tolist() == [True]
-    assert not math.isnan(result["trm_pvalue"])
+
+
+REPEATED = ["the the the dog", "the the dog runs on", "a dog runs on the grass", ""]
+
+
+@pytest.mark.parametrize("pooled", [DOGS + JETS, [*REPEATED, *JETS]])
+def test_bleu_under_every_partition_is_that_of_the_corpus_code(pooled):
+    n = 4
+    null = []
+    for ours in itertools.combinations(range(len(pooled)), n):
+        references = [text.split() for i, text in enumerate(pooled) if i not in ours]
+        counts = bleu_counts([pooled[i].split() for i in ours], [references] * n)
+        null.append(np.mean(coco_bleu(counts)[:, -1]))
+    result = load(distance="bleu_4", pvalue="exact").compute(predictions=[pooled[:n]], references=[pooled[n:]])
+    assert result["trm_base"] == pytest.approx(null[0], rel=1e-9)
+    assert result["trm_base_null_means"] == [pytest.approx(np.mean(null), rel=1e-9)]
+    assert result["trm_base_pvalues"] == [pytest.approx(np.mean(np.array(null) <= null[0] + 1e-9), rel=1e-12)]
 
 
 def test_cosine_takes_the_best_reference():
