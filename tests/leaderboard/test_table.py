@@ -35,8 +35,9 @@ def test_every_form_escapes_what_it_obeys():
     assert "\x1b" not in "\n".join(text)
 
 
-def test_a_bracket_at_the_start_of_a_row_is_no_option_of_latex():
-    assert "\n{}[x] \\\\" in render(Table(["a"], [[Cell("[x]")]]), "latex")
+@pytest.mark.parametrize("text", ["[x]", "*x"])
+def test_the_start_of_a_row_is_no_option_of_latex(text):
+    assert f"\n{{}}{text} \\\\" in render(Table(["a"], [[Cell(text)]]), "latex")
 
 
 def test_the_first_group_is_bold_and_arrows_point_to_the_better_scores(comparison):

@@ -259,9 +259,9 @@ _LATEX = {
 
 
 def _latex_text(text: str) -> str:
-    # A bracket at the start of a row would be an option of the line break above it.
+    # A bracket or a star at the start of a row would be an option of the line break above it.
     escaped = "".join(_LATEX.get(letter, letter) for letter in printable(text))
-    return f"{{}}{escaped}" if escaped.startswith("[") else escaped
+    return f"{{}}{escaped}" if escaped.startswith(("[", "*")) else escaped
 
 
 def _html(table: Table) -> str:
