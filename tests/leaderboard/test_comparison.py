@@ -340,6 +340,11 @@ def test_counts_that_are_not_those_of_the_scores_are_refused(change, message):
             "scored in one way by rovist_nr, a and b differ in profile paper and embedded, n absent and 3; score both",
         ),
         (
+            {"a": made_run([1, 2], rovist_nr=1.5), "b": made_run([5, 5], rovist_nr=0.7)},
+            {},
+            "`rovist_nr_scores of b` must be the scores that 0.7 is the mean of, got 5 as theirs; the file was altered",
+        ),
+        (
             {"a": made_run([1]), "b": made_run([1], rovist_nr_signature="trm|v:0.1.0")},
             {},
             "`runs` must have a signature of rovist_nr for every system, b has none",

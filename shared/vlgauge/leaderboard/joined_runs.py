@@ -8,8 +8,11 @@ from collections.abc import Mapping, Sequence
 from vlgauge.catalog import metric_facts
 from vlgauge.corpus_values import COUNTED
 from vlgauge.leaderboard.runs import Run, numbers, row_keys
+from vlgauge.results import mean_of_defined
 from vlgauge.settings import shown, warn
 from vlgauge.signatures import parse_signature
+
+MEAN_TOLERANCE = 1e-9  # a mean may have been added up in another order
 
 
 def joined_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]]]:
@@ -128,7 +131,7 @@ def scores_in_order(
         n_rows: Number of the rows.
 
     Raises:
-        ValueError: If they are missing, infinite, or undefined in every row.
+        ValueError: If they are missing, infinite, undefined in every row, or not those that the mean of the run is of.
     """
     key = f"{metric}_excess_scores" if kind == "excess" else f"{metric}_scores"
     if key not in run:
@@ -136,4 +139,14 @@ def scores_in_order(
     own = numbers(f"{key} of {name}", run[key], row_keys(run["ids"]))
     if all(map(math.isnan, own)):
         raise ValueError(f"`{key} of {name}` must be defined for at least one of {n_rows} rows, got NaN for all")
+    mean = run.get(key.removesuffix("_scores"))
+    if (
+        metric_facts(metric).is_mean
+        and isinstance(mean, (int, float))
+        and not math.isclose(found := mean_of_defined(own), mean, rel_tol=MEAN_TOLERANCE, abs_tol=MEAN_TOLERANCE)
+    ):
+        raise ValueError(
+            f"`{key} of {name}` must be the scores that {mean:.6g} is the mean of, got {found:.6g} as theirs; the file "
+            f"was altered, score again"
+        )
     return tuple(own[row] for row in order)
