@@ -35,6 +35,11 @@ def test_every_form_escapes_what_it_obeys():
     assert "\x1b" not in "\n".join(text)
 
 
+def test_what_has_no_width_does_not_stop_latex():
+    assert "a & dog" not in (text := render(Table(["x"], [[Cell("a\u200b \u2060dog")]]), "latex"))
+    assert "\na dog \\\\" in text
+
+
 @pytest.mark.parametrize("text", ["[x]", "*x"])
 def test_the_start_of_a_row_is_no_option_of_latex(text):
     assert f"\n{{}}{text} \\\\" in render(Table(["a"], [[Cell(text)]]), "latex")

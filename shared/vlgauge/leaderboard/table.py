@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -260,7 +261,9 @@ _LATEX = {
 
 def _latex_text(text: str) -> str:
     # A bracket or a star at the start of a row would be an option of the line break above it.
-    escaped = "".join(_LATEX.get(letter, letter) for letter in printable(text))
+    # What has no width, such as U+200B, stops LaTeX.
+    seen = "".join(letter for letter in printable(text) if unicodedata.category(letter) != "Cf")
+    escaped = "".join(_LATEX.get(letter, letter) for letter in seen)
     return f"{{}}{escaped}" if escaped.startswith(("[", "*")) else escaped
 
 
