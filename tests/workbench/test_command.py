@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 
 import pytest
@@ -52,6 +53,9 @@ def test_the_page_is_served_on_this_machine_until_interrupted():
             (address,) = re.findall(r"http://127\.0\.0\.1:\d+/", line)
             with urllib.request.urlopen(address) as page:
                 assert b"vlgauge workbench" in page.read()
+            elsewhere = urllib.request.Request(address, headers={"Host": "elsewhere.example"})
+            with pytest.raises(urllib.error.HTTPError, match="400"):
+                urllib.request.urlopen(elsewhere)
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=60)
         finally:

@@ -79,6 +79,19 @@ def test_unknown_profile_is_refused():
         one.scored("rovist_nr", "", "mine", "A dog.", "", "", None, None)
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((["rovist_nr"],), "`metric` must be one of"),
+        (("rovist_nr", ["embedded"]), "`profile` must be one of"),
+        (("clip_s", "embedded", ["image"]), r"`config` must be the name of a configuration, got \['image'\]"),
+    ],
+)
+def test_a_list_in_place_of_a_name_is_refused(words, message):
+    with pytest.raises(ValueError, match=message):
+        scoring.metric_of(*words)
+
+
 def test_markup_in_a_text_is_shown_and_not_obeyed():
     page = one.scored("rovist_nr", "", "embedded", "<img src=x> ran.\nIt ran.", "", "", None, None)
     assert "<img src=x" not in page

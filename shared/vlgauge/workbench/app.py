@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from vlgauge.base import Metric
 from vlgauge.catalog import metric_facts, metric_names, metric_title
@@ -18,6 +20,8 @@ from vlgauge.workbench.hosting import hosting_of
 from vlgauge.workbench.inputs import EXAMPLES
 from vlgauge.workbench.profiles import PROFILES, profile_note
 from vlgauge.workbench.scoring import first_config, metric_of, score
+
+LOOPBACK = "127.0.0.1"
 
 # Gradio's own greys for notes and for what can be ticked are too faint.
 LEGIBLE = {
@@ -98,6 +102,10 @@ def launch(page: gr.Blocks, *, port: int | None = None, **options: Any) -> Any:
     theme = gr.themes.Default(primary_hue="slate", neutral_hue="slate", font=["system-ui", "sans-serif"]).set(**LEGIBLE)
     common: dict[str, Any] = {"css": CSS, "theme": theme, "ssr_mode": False, "run_history": False}
     common |= {"allowed_paths": [str(EXAMPLES)], "max_file_size": "200mb"}
+    if options.get("server_name") == LOOPBACK:
+        # A page from elsewhere whose name was bound to this machine after it had been opened is not served.
+        hosts = Middleware(TrustedHostMiddleware, allowed_hosts=[LOOPBACK, "localhost"])
+        common["app_kwargs"] = {"middleware": [hosts]}
     return page.launch(server_port=port, share=False, **common | options)
 
 

@@ -19,7 +19,7 @@ from vlgauge.files import DATA
 from vlgauge.media.tables import read_rows
 from vlgauge.results import without_nan
 from vlgauge.row_sources import RowLimits, checked_cell
-from vlgauge.settings import one_of
+from vlgauge.settings import PROFILES, one_of, shown
 from vlgauge.workbench.inputs import bytes_of, check_size
 from vlgauge.workbench.profiles import refuse_missing
 
@@ -32,7 +32,6 @@ FREQUENCIES_NOTE = (
 _FIRST_CONFIG = {"onlystyle": "demo", "stylecider": "demo", "clip_s": "image", "pac_s": "image"}
 
 
-@cache
 def metric_of(name: str, profile: str = "embedded", config: str = "", **settings: Any) -> Metric:
     """A loaded metric, the same one for the same words.
 
@@ -45,7 +44,16 @@ def metric_of(name: str, profile: str = "embedded", config: str = "", **settings
     Raises:
         ValueError: If there is no such metric, profile or configuration.
     """
+    # Before they are looked up: what came from elsewhere may be a list.
     one_of("metric", name, metric_names())
+    one_of("profile", profile, PROFILES)
+    if not isinstance(config, str):
+        raise ValueError(f"`config` must be the name of a configuration, got {shown(config)}")
+    return _loaded(name, profile, config, **settings)
+
+
+@cache
+def _loaded(name: str, profile: str, config: str, **settings: Any) -> Metric:
     if profile == "paper":
         refuse_missing(name)
     chosen = config or first_config(name) or None
