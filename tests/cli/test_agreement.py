@@ -52,6 +52,8 @@ def test_columns_rankings_groups_and_several_raters(folder, capsys):
     expected = agreement([x**2 for x in RATINGS], RATINGS, groups=[0, 0, 1, 1, 2], resamples=50)
     assert found["own"]["correlations"]["pearson"]["value"] == pytest.approx(expected.correlations["pearson"].value)
     assert found["own"]["correlations"]["pearson"]["low"] == pytest.approx(expected.correlations["pearson"].low)
+    assert run("--rankings", "rank", "--scores", "own", "--groups", "scene") == 0
+    assert "the intervals draw whole groups of scene; p takes every row as independent" in capsys.readouterr().out
     assert found["human"]["correlations"]["tau_b"]["value"] == pytest.approx(1.0)
     assert run("--ratings", "people", "--scores", "own", "--format", "markdown") == 0
     assert "| own | 1.0000 [" in capsys.readouterr().out

@@ -112,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "json":
         print(to_json(record))
         return 0
-    print(render(as_table(found, unmatched, title, options.confidence), options.format))
+    print(render(as_table(found, unmatched, title, options.confidence, options.groups), options.format))
     if signatures and options.format == "text":
         print("\n" + "\n".join(signatures.values()))
     return 0
@@ -163,7 +163,9 @@ def listed(text: str) -> list[str]:
     return names
 
 
-def as_table(found: dict[str, Agreement], unmatched: dict[str, int], title: str, confidence: float) -> Table:
+def as_table(
+    found: dict[str, Agreement], unmatched: dict[str, int], title: str, confidence: float, groups: str | None = None
+) -> Table:
     """A row per metric: each coefficient with its interval, and the p-value of tau-b."""
     rows = []
     for name, one in found.items():
@@ -176,6 +178,8 @@ def as_table(found: dict[str, Agreement], unmatched: dict[str, int], title: str,
         cells.append(Cell(pvalue_text(one.correlations["tau_b"].pvalue), right=True))
         rows.append([*cells, Cell(str(one.n), right=True)])
     notes = [f"{100 * confidence:g} % intervals by bootstrap; p of no association, by tau-b"]
+    if groups:
+        notes.append(f"the intervals draw whole groups of {groups}; p takes every row as independent of the others")
     lower = [name for name in found if name in metric_names() and not metric_facts(name).higher_is_better]
     if lower:
         notes.append(f"{', '.join(lower)}: lower is better, so that agreement is below 0")
