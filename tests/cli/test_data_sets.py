@@ -160,3 +160,5 @@ def test_one_caption_a_line_and_rows_chosen_of_a_table(tmp_path, capsys):
     assert "--skip must be less than the number of rows, 4, got 4" in capsys.readouterr().err
     assert main(["score", "bleu", str(table), "--references", "first", "--revision", "main"]) == 2
     assert "--revision must come with a data set of the Hub" in capsys.readouterr().err
+    assert main(["score", "bleu", str(table), "--references", "first", "--max-characters", "3"]) == 2
+    assert "--max-characters must come with hub:, a .tar or a folder" in capsys.readouterr().err

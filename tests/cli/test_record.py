@@ -70,3 +70,17 @@ def test_a_file_that_is_wrong_fails_the_check(stories, capsys):
     (stories / "bad.jsonl").write_text("{}\n", encoding="utf-8")
     assert main(["record", "check", "bad.jsonl"]) == 2
     assert "line 1 of 'bad.jsonl'" in capsys.readouterr().err
+    (stories / "empty.jsonl").write_text("", encoding="utf-8")
+    assert main(["record", "check", "empty.jsonl"]) == 2
+    assert "FILE must hold at least one record, got none in 'empty.jsonl'" in capsys.readouterr().err
+
+
+def test_scores_are_printed_before_what_fails(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.jsonl").write_text('{"predictions": "One sentence."}\n', encoding="utf-8")
+    words = ["--record", "results.jsonl", "--model", "a/b", "--dataset", "c/d", "--split", "test"]
+    assert main(["score", "rovist_nr", "one.jsonl", *words]) == 2
+    found = capsys.readouterr()
+    assert "rovist_nr_undefined" in found.out
+    assert "rovist_nr" in found.err
+    assert not (tmp_path / "results.jsonl").exists()

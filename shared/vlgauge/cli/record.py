@@ -42,6 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run_check(options: argparse.Namespace) -> int:
     """Read every record, and list them."""
     records = read_records(options.file)
+    if not records:
+        raise ValueError(f"FILE must hold at least one record, got none in {options.file!r}")
     rows = [[one.metric, one.model.id, one.dataset.id, one.dataset.split, one.profile, one.value] for one in records]
     print(to_table(["metric", "model", "data set", "split", "profile", "value"], rows))
     print(f"\n{len(records)} records, all of them right" if len(records) != 1 else "\n1 record, which is right")

@@ -108,8 +108,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         ids, columns = reader.ids, reader.columns
     results = compute_all(metrics, columns, details=options.details or options.report is not None)
-    if options.report:
-        import_module("vlgauge.cli.report").write_report(options.report, results, columns, ids)
+    explained = results
     if not options.details:
         results = {name: without_details(name, result) for name, result in results.items()}
     record: dict[str, Any] = {"ids": ids} | ({} if data_sets is None else data_sets.told(reader))
@@ -118,27 +117,22 @@ def run(options: argparse.Namespace) -> int:
         record["sizes"] = set_sizes(columns)
     for result in results.values():
         record |= result
+    of_rows = [] if data_sets is None else data_sets.lines_of(reader)
+    # Before anything is written: what took hours is seen, whatever becomes of the files.
+    if options.quiet:
+        sys.stderr.write("".join(f"{line}\n" for line in of_rows))
+        print("\n".join(to_cell(result[name], options.digits) for name, result in results.items()), flush=True)
+    elif options.format == "json" or (options.details and options.format is None and not options.output):
+        print(to_json(record), flush=True)
+    else:
+        texts = columns["predictions"] or []
+        print(summary(results, ids, texts, options.rows, digits=options.digits, confidence=options.confidence))
+        print("".join(f"\n{line}" for line in of_rows), end="\n" if of_rows else "", flush=True)
+    if options.report:
+        import_module("vlgauge.cli.report").write_report(options.report, explained, columns, ids)
     if options.output:
         write_result(options.output, record)
     record_results(results, options)
-    of_rows = [] if data_sets is None else data_sets.lines_of(reader)
-    if options.quiet:
-        sys.stderr.write("".join(f"{line}\n" for line in of_rows))
-        print("\n".join(to_cell(result[name], options.digits) for name, result in results.items()))
-    elif options.format == "json" or (options.details and options.format is None and not options.output):
-        print(to_json(record))
-    else:
-        print(
-            summary(
-                results,
-                ids,
-                columns["predictions"] or [],
-                options.rows,
-                digits=options.digits,
-                confidence=options.confidence,
-            )
-        )
-        print("".join(f"\n{line}" for line in of_rows), end="\n" if of_rows else "")
     return 0
 
 
@@ -171,6 +165,10 @@ def table_columns(
     """
     if options.revision is not None:
         raise ValueError(f"--revision must come with a data set of the Hub, got the file {file!r}")
+    for name in ("picture_bytes", "pixels", "characters", "run_bytes"):
+        if getattr(options, f"max_{name}") is not None:
+            given = f"--max-{name.replace('_', '-')}"
+            raise ValueError(f"{given} must come with hub:, a .tar or a folder, whose rows it leaves out, got {file!r}")
     ids = row_ids(rows, options.id)
     stop = None if options.limit is None else options.skip + options.limit
     if not (chosen := rows[options.skip : stop]):
