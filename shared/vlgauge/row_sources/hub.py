@@ -310,19 +310,17 @@ def _refuse_data_elsewhere(data_set: Pinned) -> None:
 
     `datasets` refuses them too, but asks their addresses first, which may lie within the network of this machine.
     """
-    from huggingface_hub import HfApi
-    from huggingface_hub.utils import EntryNotFoundError
+    from huggingface_hub import HfFileSystem
 
     for name in _METADATA:
         with hub_requests(), in_words(data_set.id):
+            # Nothing is kept: the cache of the client has names that an answer chooses.
+            files = HfFileSystem(token=data_set.token, skip_instance_cache=True)
             try:
-                local = HfApi(token=data_set.token).hf_hub_download(
-                    data_set.id, name, repo_type="dataset", revision=data_set.revision
-                )
-            except EntryNotFoundError:
+                with files.open(f"datasets/{data_set.id}@{data_set.revision}/{name}") as stream:
+                    text = stream.read(_MOST_METADATA).decode("utf-8", "replace")
+            except FileNotFoundError:
                 continue
-            with open(local, "rb") as stream:
-                text = stream.read(_MOST_METADATA).decode("utf-8", "replace")
         if any(map(_leads_out, _data_files(text, is_card=name.endswith(".md")))):
             raise ValueError(
                 f"`dataset` must have its data files in its own repository, got {data_set.id!r}, which names others"
