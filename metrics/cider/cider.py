@@ -11,9 +11,7 @@ import numpy as np
 from vlgauge import base  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.base.parts import Counts  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import cider  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.text.coco_tokens import (
-    coco_tokens,
-)  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.text import coco_tokens  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://arxiv.org/abs/1411.5726",)
 
@@ -88,7 +86,7 @@ class Cider(base.CaptionMetric):
         """In the references of how many examples each n-gram occurs, where they are counted."""
         if self.df != "references":
             return None
-        counts = cider.document_counts(columns["references"], tokenizer=self.tokenizer or coco_tokens)
+        counts = cider.document_counts(columns["references"], tokenizer=self.tokenizer or coco_tokens.coco_tokens)
         _, theirs, _ = self.tokenized(columns["predictions"], columns["references"])
         return counts | {"digests": {"sum": sum_of_digests(theirs)}}
 

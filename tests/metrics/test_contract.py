@@ -81,7 +81,8 @@ def test_every_metric_has_an_extra_and_is_in_all():
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_readme_has_a_row_for_the_metric(name):
-    row = rf"^\| \[{name}\]\(metrics/{name}/README\.md\) \|.*\| (higher|lower) \|"
+    link = rf"https://github\.com/vlgauge/vlgauge/blob/main/metrics/{name}/README\.md"
+    row = rf"^\| \[{name}\]\({link}\) \|.*\| (higher|lower) \|"
     found = re.search(row, (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
     assert found
     assert (found[1] == "higher") is class_of(FOLDERS[name]).higher_is_better
