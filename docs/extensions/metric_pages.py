@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-
-from sphinx.application import Sphinx
+from typing import TYPE_CHECKING
 
 from vlgauge.catalog import metric_facts, metric_folder, metric_names, metric_title
 from vlgauge.explain import EXPLANATIONS
 from vlgauge.studies.published import PAPERS, items
 
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
 ROOT = Path(__file__).resolve().parents[2]
-REPOSITORY = "https://github.com/vlgauge/vlgauge/blob/main"
 FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n+", re.DOTALL)
 OTHER_CARD = re.compile(r"\]\(\.\./(\w+)/README\.md\)")
 DEVIATIONS = re.compile(r"(?:^\| topic \|.*\n)(?:^\|.*\n)+", re.MULTILINE)

@@ -6,10 +6,18 @@ import math
 import pytest
 from script_modules import example_module
 
+from vlgauge.pool import pool
+
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*are empty and were scored as such"),
     pytest.mark.filterwarnings("ignore:.*takes document frequencies from the references of 16 examples"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def no_pictures_are_known_yet():
+    """Those that another test had encoded would not be counted."""
+    pool.unload()
 
 
 @pytest.mark.parametrize("best", ["cider", "trm"])
