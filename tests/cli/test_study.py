@@ -1,6 +1,8 @@
 """The command `vlgauge study`."""
 
 import json
+import sys
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -84,3 +86,56 @@ def test_central_captions_need_three(tmp_path, capsys):
     file.write_text(json.dumps({"references": ["a", "b"]}))
     assert main(["study", "central", str(file), *TRM]) == 2
     assert "FILE must have three captions of an image or more, got fewer in every row" in capsys.readouterr().err
+
+
+@pytest.fixture
+def mauve(file, tmp_path, monkeypatch):
+    """The command on the file, with a package that has the signature of mauve-text and gives the curve asked for."""
+    words = tmp_path / "words.txt"
+    words.write_text("\n".join(f"w{i}{j}" for i in range(3) for j in range(6)), "utf-8")
+
+    def run(curve, *options):
+        def compute_mauve(p_features, q_features, seed, verbose):
+            made = {} if curve is None else {"divergence_curve": np.array(curve)}
+            return SimpleNamespace(mauve=len(q_features) / 100, **made)
+
+        module = ModuleType("mauve")
+        module.compute_mauve = compute_mauve
+        monkeypatch.setitem(sys.modules, "mauve", module)
+        command = ["study", "mauve", str(file), "--predictions", "plain", "--encoder", f"bow:{words}"]
+        return main([*command, "--no-progress", *options])
+
+    return run
+
+
+@pytest.mark.filterwarnings("always:MAUVE")
+@pytest.mark.parametrize(
+    ("curve", "drawn"), [([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]], "exp(-c KL)"), (None, "people, 12 v 12: 0.120")]
+)
+def test_mauve_prints_writes_and_draws(mauve, tmp_path, capsys, curve, drawn):
+    out, plot = tmp_path / "rows.json", tmp_path / "picture.svg"
+    assert mauve(curve, "--output", str(out), "--plot", str(plot)) == 0
+    printed = capsys.readouterr()
+    assert [line.split()[-4:] for line in printed.out.splitlines()[2:5]] == [
+        ["3", "12", "24", "0.1200"],
+        *[["3", "12", "12", "0.1200"]] * 2,
+    ]
+    assert "encoder: bow:local@sha256-" in printed.out
+    assert "warning: MAUVE is made for thousands of texts; of fewer than 100 on a side" in printed.err
+    rows = json.loads(out.read_text())["rows"]
+    assert [row["candidates from"] for row in rows] == ["model", "people", "model, people's sizes"]
+    assert [row["curve"] for row in rows] == [curve] * 3
+    assert drawn in plot.read_text()
+
+
+def test_mauve_names_its_package_before_it_encodes(file, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mauve", None)
+    assert main(["study", "mauve", str(file), "--predictions", "plain", "--encoder", "bow:nowhere"]) == 2
+    error = capsys.readouterr().err
+    assert "MAUVE needs the package mauve-text, not installed here; run: pip install mauve-text" in error
+    assert error.count("\n") == 1
+
+
+def test_mauve_compares_lists_of_captions(mauve, capsys):
+    assert mauve(None, "--references", "id") == 2
+    assert "`references[0]` must be a list of captions, got int" in capsys.readouterr().err

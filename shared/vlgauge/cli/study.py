@@ -15,13 +15,17 @@ import numpy as np
 from vlgauge.cli.drawing import PICTURES, check_picture, picture
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target, write_json
+from vlgauge.cli.scoring import load_metric
 from vlgauge.cli.sensitivity import DEFAULT_METRICS, loaded_metrics
+from vlgauge.encoders.sentences.model import MINILM
 from vlgauge.media.tables import READERS, Rows, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import plain, to_table
 from vlgauge.settings import PROFILES
 from vlgauge.statistics import bootstrap_interval
 from vlgauge.studies.central_captions import CentralCaption, central_captions
+from vlgauge.studies.mauve_against_people import MauveRow, mauve_against_people
+from vlgauge.studies.mauve_baseline import SEED, mauve_package
 from vlgauge.studies.people_splits import people_splits
 from vlgauge.studies.temperature_curve import curve
 from vlgauge.studies.unique_versus_correct import PER_SIDE, unique_versus_correct
@@ -58,19 +62,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     one = _add(studies, "central", "the caption nearest to the others of its image, and how much it says", "trm")
     one.add_argument("--show", type=int, default=5, metavar="N", help="central captions to print (default: 5)")
     one.set_defaults(run=run_central)
+    one = _add(studies, "mauve", "MAUVE of a corpus by a package mauve-text of yours, beside people's", None, SEED)
+    one.add_argument("--predictions", metavar="COLUMN", default="predictions", help="column of the candidates")
+    one.add_argument("--encoder", default=MINILM, metavar="NAME", help=f"as that of mmd_bert (default: {MINILM})")
+    one.set_defaults(run=run_mauve)
 
 
-def _add(studies: Any, name: str, words: str, metrics: str) -> argparse.ArgumentParser:
+def _add(studies: Any, name: str, words: str, metrics: str | None, seed: int = 0) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = studies.add_parser(name, help=words, description=words[0].upper() + words[1:])
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file, an image per row")
     parser.add_argument("--input-format", choices=list(READERS), help="where the ending of FILE does not tell it")
     add_limits(parser)
     parser.add_argument("--references", metavar="COLUMN", default="references", help="column of people's captions")
-    words = f"METRIC or METRIC:NAME=VALUE;... (default: {metrics})"
-    parser.add_argument("--metrics", default=metrics, help=words)
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of every metric")
+    if metrics:
+        words = f"METRIC or METRIC:NAME=VALUE;... (default: {metrics})"
+        parser.add_argument("--metrics", default=metrics, help=words)
+        parser.add_argument(
+            "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of every metric"
+        )
     parser.add_argument("--profile", choices=PROFILES, help="published weights, or what is shipped")
-    parser.add_argument("--seed", type=int, default=0, help="of random choices (default: 0)")
+    parser.add_argument("--seed", type=int, default=seed, help=f"of random choices (default: {seed})")
     parser.add_argument("--output", metavar="FILE", help="write the rows as JSON to this file")
     parser.add_argument("--plot", metavar="FILE", help=f"draw the study ({', '.join(PICTURES)})")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
@@ -155,6 +166,23 @@ def run_central(options: argparse.Namespace) -> int:
     _print_lengths(known, len(found) - len(known), options.seed)
     table = [None if one is None else asdict(one) for one in found]
     _write(options, {"rows": table}, lambda figure: _plot_central(figure, known))
+    return 0
+
+
+def run_mauve(options: argparse.Namespace) -> int:
+    """MAUVE as the paper's appendix B.5 sets it beside the others."""
+    rows, references = _read(options)
+    predictions = take_column(rows, options.predictions)
+    mauve_package()  # before anything is encoded
+    profile = {"profile": options.profile} if options.profile else {}
+    metric = load_metric("mmd_bert", encoder=options.encoder, progress=_progress(options), **profile)
+    found = mauve_against_people(predictions, references, metric, seed=options.seed)
+    titles = ["candidates from", "images", "candidates", "references", "MAUVE (higher: more alike)"]
+    print(to_table(titles, [[row.source, row.images, row.candidates, row.references, row.mauve] for row in found]))
+    print(f"\nencoder: {found[0].encoder}")
+    records = [asdict(row) for row in found]
+    table = [{"candidates from": record.pop("source")} | record for record in records]
+    _write(options, {"rows": table}, lambda figure: _plot_mauve(figure, found))
     return 0
 
 
@@ -268,3 +296,21 @@ def _plot_central(figure: Any, known: Sequence[CentralCaption]) -> None:
     axes.axvline(float(np.mean(differences)), color="C1", label=f"mean {np.mean(differences):.2f}")
     axes.set(xlabel="words of the central caption less those of the others", ylabel="images")
     axes.legend()
+
+
+def _plot_mauve(figure: Any, found: Sequence[MauveRow]) -> None:
+    """Divergence curves, or bars where the package gives none."""
+    axes = figure.subplots()
+    axes.set_title(f"MAUVE (higher: more alike), {found[0].encoder}", fontsize="small")
+    labels = [f"{row.source}, {row.candidates} v {row.references}: {row.mauve:.3f}" for row in found]
+    if any(row.curve is None for row in found):
+        axes.barh(range(len(found)), [row.mauve for row in found])
+        axes.set_yticks(range(len(found)), labels)
+        axes.invert_yaxis()
+        axes.set(xlim=(0.0, 1.0), xlabel="MAUVE")
+        return
+    for row, label in zip(found, labels, strict=True):
+        candidates, people = np.array(row.curve).T
+        axes.plot(candidates, people, label=label, linestyle="--" if row.source == "people" else "-")
+    axes.set(xlabel="exp(-c KL) of the candidates from mixtures of both", ylabel="exp(-c KL) of the references")
+    axes.legend(fontsize="small")

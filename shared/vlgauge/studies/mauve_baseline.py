@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,37 @@ from vlgauge.settings import warn
 
 SEED = 25
 FEW = 100
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Mauve:
+    """What the package finds.
+
+    Attributes:
+        value: In [0, 1], higher for distributions that are more alike.
+        curve: The divergence curve whose area that is, shape ``(k, 2)``, in [0, 1]: exp(-c KL(q, r)) and
+            exp(-c KL(p, r)) over the mixtures r of both sides. None if the package gives none.
+    """
+
+    value: float
+    curve: Floats | None
+
+
+def mauve_package() -> Any:
+    """The module of mauve-text.
+
+    Raises:
+        ImportError: If it is not installed.
+    """
+    try:
+        import mauve
+    except ImportError as error:
+        raise ImportError(
+            "MAUVE needs the package mauve-text, not installed here; run: pip install mauve-text"
+        ) from error
+    return mauve
 
 
 def mauve_baseline(p_features: npt.ArrayLike, q_features: npt.ArrayLike, *, seed: int = SEED, **options: Any) -> float:
@@ -29,6 +61,13 @@ def mauve_baseline(p_features: npt.ArrayLike, q_features: npt.ArrayLike, *, seed
         ValueError: If the vectors are not two matrices of finite numbers of one width, or there are none.
         ImportError: If mauve-text is not installed.
     """
+    return mauve_with_curve(p_features, q_features, seed=seed, **options).value
+
+
+def mauve_with_curve(
+    p_features: npt.ArrayLike, q_features: npt.ArrayLike, *, seed: int = SEED, **options: Any
+) -> Mauve:
+    """As `mauve_baseline`, with the divergence curve."""
     sides = [np.asarray(side, dtype=np.float64) for side in (p_features, q_features)]
     shapes = " and ".join(str(side.shape) for side in sides)
     if any(side.ndim != 2 or not side.size for side in sides) or sides[0].shape[1] != sides[1].shape[1]:
@@ -36,13 +75,10 @@ def mauve_baseline(p_features: npt.ArrayLike, q_features: npt.ArrayLike, *, seed
     for name, side in zip(("p_features", "q_features"), sides, strict=True):
         if not np.isfinite(side).all():
             raise ValueError(f"`{name}` must be finite, got {side[~np.isfinite(side)][0]}")
-    try:
-        import mauve
-    except ImportError as error:
-        raise ImportError(
-            "MAUVE needs the package mauve-text, not installed here; run: pip install mauve-text"
-        ) from error
+    package = mauve_package()
     if min(map(len, sides)) < FEW:
         warn(f"MAUVE is made for thousands of texts; of fewer than {FEW} on a side it has few values, got {shapes}")
-    found = mauve.compute_mauve(p_features=sides[0], q_features=sides[1], seed=seed, verbose=False, **options)
-    return float(found.mauve)
+    found = package.compute_mauve(p_features=sides[0], q_features=sides[1], seed=seed, verbose=False, **options)
+    curve = np.asarray(getattr(found, "divergence_curve", ()), dtype=np.float64)
+    drawable = curve.ndim == 2 and curve.shape[1] == 2 and np.isfinite(curve).all()
+    return Mauve(float(found.mauve), curve if drawable else None)
