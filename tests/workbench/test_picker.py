@@ -5,9 +5,9 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from folders import EXAMPLES
+from folders import EXAMPLES, GOLDEN
 from gradio_loops import loops_of_gradio_left_open
-from hub_data_sets import TOKEN, hub_of_data_sets
+from hub_data_sets import TOKEN, Repository, hub_of_data_sets
 from made_data_sets import N_ROWS, repositories
 
 from vlgauge.row_sources.hub import HubRows
@@ -24,7 +24,9 @@ def address(tmp_path_factory):
     from vlgauge import workbench
 
     home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patched, hub_of_data_sets(home, **repositories("http://127.0.0.1:9")):
+    results = {"results.jsonl": (GOLDEN / "leaderboard" / "results.jsonl").read_bytes()}
+    made = repositories("http://127.0.0.1:9") | {"org/results": Repository({"c" * 40: results}, gated=True)}
+    with pytest.MonkeyPatch.context() as patched, hub_of_data_sets(home, **made):
         patched.setenv("GRADIO_TEMP_DIR", str(home / "gradio"))
         patched.setenv("NO_PROXY", "127.0.0.1,localhost")
         with loops_of_gradio_left_open():
@@ -157,6 +159,21 @@ def test_what_cannot_be_opened_is_told_and_a_token_opens_it(address, chromium):
         page.get_by_label("Rows, at most 200 here").fill("10000")
         score(page)
         page.get_by_text("must be at most 200 here, got 10,000").first.wait_for()
+
+
+@pytest.mark.browser
+def test_a_leaderboard_of_a_results_data_set(address, chromium, tmp_path):
+    with tab(chromium, address) as page:
+        page.get_by_role("tab", name="Leaderboard").click()
+        page.get_by_label("Results on the Hub").fill("org/results")
+        page.get_by_role("button", name="Read", exact=True).click()
+        page.get_by_text("wants its terms accepted").first.wait_for()
+        page.get_by_label("Token for it").fill(TOKEN)
+        page.get_by_role("button", name="Read", exact=True).click()
+        frame(page).get_by_text("GROOViST ↑").first.wait_for()
+        page.get_by_label("Model contains").fill("nobody")
+        frame(page).get_by_text("No record is left").wait_for()
+        page.screenshot(path=tmp_path / "leaderboard.png", full_page=True)
 
 
 @pytest.mark.browser

@@ -10,7 +10,7 @@ from vlgauge.leaderboard.comparison import (
     rows_that_differ,
 )
 from vlgauge.leaderboard.record import Dataset, Model, Record, Source
-from vlgauge.leaderboard.records import append_records, read_records, record_of
+from vlgauge.leaderboard.records import append_records, parse_records, read_records, record_of
 from vlgauge.leaderboard.runs import read_run
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "System",
     "append_records",
     "compare",
+    "parse_records",
     "rank_groups",
     "read_records",
     "read_run",

@@ -90,7 +90,16 @@ def read_records(path: str | Path) -> list[Record]:
             message names the line.
         OSError: If the file cannot be read.
     """
-    return _records(decoded(read_bytes(path, FILE), FILE, path), path)
+    return parse_records(read_bytes(path, FILE), path)
+
+
+def parse_records(content: bytes, path: str | Path) -> list[Record]:
+    """The records in the content of a file, which is called `path` in messages.
+
+    Raises:
+        ValueError: As `read_records`.
+    """
+    return _records(decoded(content, FILE, path), path)
 
 
 def _records(text: str, path: str | Path) -> list[Record]:

@@ -34,6 +34,7 @@ from vlgauge.network.answers import (
     read_list,
     save,
     status_in_words,
+    whole,
 )
 from vlgauge.writing import write
 
@@ -45,6 +46,7 @@ __all__ = [
     "check_repository",
     "download",
     "hub_answers",
+    "hub_content",
     "hub_file",
     "hub_folder",
     "hub_folder_here",
@@ -144,6 +146,31 @@ def hub_file(
         reference.parent.mkdir(parents=True, exist_ok=True)
         write(reference, commit)
     return pointer
+
+
+def hub_content(
+    repository: str, file: str, commit: str, *, kind: str, most_bytes: int, token: str | bool | None = None
+) -> bytes:
+    """Content of a file of the Hub, which no cache keeps: what a visitor's token opens is for that visitor alone.
+
+    Args:
+        repository: Its id.
+        file: Its path there.
+        commit: Of 40 hexadecimal digits.
+        kind: "model" or "dataset".
+        most_bytes: How large it may be.
+        token: That of a visitor, None for that of this machine, False for none.
+
+    Raises:
+        NetworkError: If it cannot be had, is larger, or is of another commit.
+    """
+    check_repository(repository)
+    _refuse_way_out(file)
+    prefix = "" if kind == "model" else f"{kind}s/"
+    url = _hub_url(f"{prefix}{repository}/resolve/{quote(commit, safe='')}/{quote(file)}")
+    with exchange(url, hub=True, token=token) as answer:
+        _commit_told(answer, commit)
+        return whole(answer, file, most_bytes)
 
 
 class ListedFile(NamedTuple):

@@ -192,13 +192,16 @@ class Exchange:
 
 
 @contextmanager
-def exchange(url: str, *, hub: bool = False) -> Iterator[Exchange]:
-    """An answer that is no error and no web page."""
+def exchange(url: str, *, hub: bool = False, token: str | bool | None = None) -> Iterator[Exchange]:
+    """An answer that is no error and no web page.
+
+    The Hub is told a token: the given one, that of this machine for None, none for False.
+    """
     from huggingface_hub.utils import get_session
 
     if offline():
         raise NetworkError("an offline switch is set")
-    headers = {"Accept-Encoding": "identity", "User-Agent": "vlgauge"} | (_token_header() if hub else {})
+    headers = {"Accept-Encoding": "identity", "User-Agent": "vlgauge"} | (_token_header(token) if hub else {})
     get_session()  # reads certificates the first time, which is no fault of the server
     answer = Exchange(url, headers)
     try:
@@ -213,11 +216,14 @@ def exchange(url: str, *, hub: bool = False) -> Iterator[Exchange]:
         answer.leave()
 
 
-def _token_header() -> dict[str, str]:
+def _token_header(given: str | bool | None) -> dict[str, str]:
     """What tells the Hub who asks; the function of its client that makes headers may send a request first."""
     from huggingface_hub import constants, get_token
 
-    token = None if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else get_token()
+    if given is False:
+        return {}
+    is_silent = given is None and constants.HF_HUB_DISABLE_IMPLICIT_TOKEN
+    token = given if isinstance(given, str) else None if is_silent else get_token()
     return {} if token is None else {"Authorization": f"Bearer {token}"}
 
 
@@ -250,20 +256,26 @@ def save(answer: Exchange, target: Path, name: str, n_bytes: int | None, sha256:
 def read_list(url: str) -> tuple[Any, str | None]:
     """An answer of the Hub's API, and the address of the next page, if there is one."""
     with exchange(url, hub=True) as answer:
-        content = bytearray()
-        for part in answer.parts():
-            content += part
-            if len(content) > _LIST_BYTES:
-                raise NetworkError(f"{answer.host} gave a list of more than {_LIST_BYTES} bytes")
+        content = whole(answer, "a list", _LIST_BYTES)
         page = None if answer.head.next_page is None else urljoin(url, answer.head.next_page)
         if page is not None and urlsplit(page)[:2] != urlsplit(url)[:2]:
             raise NetworkError(f"{answer.host} has the next page of its list on another server")
-        if bytes(content[:64]).lstrip().lower().startswith(_WEB_PAGE):
-            raise NetworkError(_is_web_page(answer.host))
         try:
             return json.loads(content), page
         except (ValueError, RecursionError):
             raise NetworkError(f"{answer.host} gave no JSON where a list was asked for") from None
+
+
+def whole(answer: Exchange, name: str, most_bytes: int) -> bytes:
+    """The content of an answer, which is kept nowhere."""
+    content = bytearray()
+    for part in answer.parts():
+        content += part
+        if len(content) > most_bytes:
+            raise NetworkError(f"{answer.host} gave {name} of more than {most_bytes} bytes")
+    if bytes(content[:64]).lstrip().lower().startswith(_WEB_PAGE):
+        raise NetworkError(_is_web_page(answer.host))
+    return bytes(content)
 
 
 def _is_web_page(host: str) -> str:

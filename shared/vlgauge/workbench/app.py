@@ -76,7 +76,7 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         with gr.Tab("Compare two runs"):
             fields += compare.add_tab(chosen, hosting)
         with gr.Tab("Leaderboard"):
-            leaderboard.add_tab(leaderboard.merged((), results))
+            leaderboard.add_tab(leaderboard.merged((), results), hosting)
         with gr.Tab("About"):
             fields += about.add_tab()
         changed = [config, question, note, *fields]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gradio as gr
@@ -10,29 +10,34 @@ import gradio as gr
 from vlgauge.catalog import metric_title
 from vlgauge.leaderboard import Record, read_records
 from vlgauge.leaderboard.record_tables import tables
+from vlgauge.workbench.data_set import HUB, PRIVATE
 from vlgauge.workbench.errors import in_one_sentence
+from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.pages import page_of_tables
+from vlgauge.workbench.results_data_set import fetched_records
 
 EVERY = "(all)"
+_KEPT_SECONDS = 3600.0
 _PROFILES = {EVERY: EVERY, "Paper": "paper", "Embedded, with toys": "embedded"}
 
 
-def add_tab(given: Sequence[Record]) -> None:
+def add_tab(given: Sequence[Record], hosting: Hosting) -> None:
     """Add what the tab shows and does.
 
     Args:
         given: Records that are there from the start.
+        hosting: Which token opens data sets where a visitor gives none.
     """
 
     # These hold the records that were there from the start.
     @in_one_sentence
-    def opened(paths: Sequence[str] | None) -> list[Any]:
-        records = merged(given, paths)
+    def opened(paths: Sequence[str] | None, fetched: Sequence[Record]) -> list[Any]:
+        records = merged(given, paths, fetched)
         return [*filters(records), page_of(records)]
 
     @in_one_sentence
-    def chosen(paths: Sequence[str] | None, *wanted: Any) -> str:
-        return page_of(merged(given, paths), *wanted)
+    def chosen(paths: Sequence[str] | None, fetched: Sequence[Record], *wanted: Any) -> str:
+        return page_of(merged(given, paths, fetched), *wanted)
 
     gr.Markdown(
         "Records that `vlgauge score --record results.jsonl` keeps: a table per data set, arrows to the better side, "
@@ -41,28 +46,50 @@ def add_tab(given: Sequence[Record]) -> None:
     with gr.Row():
         files = gr.File(label="results.jsonl, one or several", file_count="multiple", file_types=[".jsonl"], height=140)
     with gr.Row():
+        info = "OWNER/NAME of a data set that has a results.jsonl; empty for none"
+        repository = gr.Textbox(label="Results on the Hub", info=info, max_length=200, min_width=280)
+        info = "Only for gated and private data sets; sent to the Hub alone, kept nowhere"
+        token = gr.Textbox(label="Token for it", info=info, type="password", max_length=200, min_width=280)
+        commit = gr.Textbox("", label="Commit", interactive=False, min_width=160)
+        read = gr.Button("Read", elem_id="read-results", min_width=120)
+    fetched = gr.State((), time_to_live=_KEPT_SECONDS)
+    with gr.Row():
         dataset, metrics, by, profile = filters(given)
         model = gr.Textbox(label="Model contains", max_length=200, min_width=160)
     page = gr.HTML(page_of(given), label="Leaderboard")
     wanted = [dataset, metrics, by, profile, model]
-    files.change(opened, files, [*wanted[:4], page], api_visibility="private")
-    for one in wanted:
-        one.input(chosen, [files, *wanted], page, api_visibility="private", trigger_mode="always_last")
+    of_hub: dict[str, Any] = {"fn": _fetcher(hosting), "inputs": [repository, token], "outputs": [fetched, commit]}
+    for event in (files.change, read.click(**of_hub, **HUB, **PRIVATE).success):
+        event(opened, [files, fetched], [*wanted[:4], page], **PRIVATE)
+    # A pasted text is not yet in what `input` sends.
+    for changed in (*(one.input for one in wanted[:4]), model.change):
+        changed(chosen, [files, fetched, *wanted], page, trigger_mode="always_last", **PRIVATE)
 
 
-def merged(given: Sequence[Record], paths: Sequence[str] | None) -> list[Record]:
-    """The records that were there and those of uploaded files, each once.
+def _fetcher(hosting: Hosting) -> Callable[..., Any]:
+    @in_one_sentence
+    def fetched(name: str, token: str, signed_in: gr.OAuthToken | None = None) -> tuple[list[Record], str]:
+        if not name.strip():
+            return [], ""
+        own = token.strip() or (signed_in.token if signed_in else None) or hosting.token
+        return fetched_records(name.strip(), own)
+
+    return fetched
+
+
+def merged(given: Sequence[Record], paths: Sequence[str] | None, fetched: Sequence[Record] = ()) -> list[Record]:
+    """The records that were there, those of uploaded files, and those of a data set, each once.
 
     Raises:
         ValueError: If a line is no record, or two files have different numbers for one result.
     """
     found = {record.key: record for record in given}
-    for path in paths or ():
-        for record in read_records(path):
+    for records in (*map(read_records, paths or ()), fetched):
+        for record in records:
             if found.setdefault(record.key, record).value != record.value:
                 raise ValueError(
                     f"`results.jsonl` must have one value per metric, signature, model and data set, got two of "
-                    f"{record.metric} for {record.model.id} on {record.dataset.id}; leave one file out"
+                    f"{record.metric} for {record.model.id} on {record.dataset.id}; leave one out"
                 )
     return list(found.values())
 
