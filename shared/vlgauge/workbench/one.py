@@ -10,6 +10,7 @@ import gradio as gr
 from vlgauge.base import Metric
 from vlgauge.base.columns import Text
 from vlgauge.settings import one_of
+from vlgauge.workbench.bundled_scores import bundled_scores, place_of
 from vlgauge.workbench.chosen import MODEL, Chosen
 from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.inputs import cell_of, examples_for, field_of, text_of
@@ -105,4 +106,5 @@ def scored(
             cells["images"] = [path for path, _ in images or ()] or None
         else:
             cells["videos"] = videos
-    return page_of_one(score_example(metric, profile, config or "", cells, "example"))
+    found = score_example(metric, profile, config or "", cells, "example")
+    return page_of_one(found, place_of(found.explanation, bundled_scores(metric, profile, config or "")))

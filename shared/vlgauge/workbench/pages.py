@@ -42,9 +42,10 @@ def framed(page: str, title: str) -> str:
     )
 
 
-def page_of_one(scored: Scored) -> str:
-    """The explained score of one example."""
-    return framed(_page("one", metric=scored.explanation, notes=scored.notes), f"Score by {scored.explanation.name}")
+def page_of_one(scored: Scored, place: str = "") -> str:
+    """The explained score of one example, and where it lies among others."""
+    page = _page("one", metric=scored.explanation, notes=scored.notes, place=place)
+    return framed(page, f"Score by {scored.explanation.name}")
 
 
 def page_of_file(scored: Scored, origin: Origin) -> str:

@@ -22,6 +22,11 @@ def has_toy(name: str) -> bool:
     return any(isinstance(asset, HubFiles) for asset in assets_of(name))
 
 
+def needs_no_model(name: str) -> bool:
+    """Whether both profiles of a metric give the same scores."""
+    return not assets_of(name)
+
+
 def profile_note(name: str, profile: str) -> str:
     """What a visitor should know of a metric under a profile, as Markdown."""
     assets = assets_of(name)

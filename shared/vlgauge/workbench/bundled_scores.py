@@ -1,0 +1,62 @@
+"""Where a score lies among those of the bundled examples."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+from vlgauge.explain import Explanation
+from vlgauge.explain.pages import number
+from vlgauge.workbench.inputs import examples_for
+from vlgauge.workbench.profiles import needs_no_model
+from vlgauge.workbench.scoring import metric_of, score_example
+
+
+@cache
+def bundled_scores(name: str, profile: str, config: str) -> tuple[tuple[str, float], ...]:
+    """Labels and scores of the bundled examples that have one, best first; of published models none is asked for.
+
+    Args:
+        name: Of the metric.
+        profile: Which models it uses.
+        config: Its configuration; empty for the one that a form begins with.
+    """
+    if profile != "embedded" and not needs_no_model(name):
+        return ()
+    loaded = metric_of(name, profile, config)
+    found = []
+    for example in examples_for(loaded):
+        cells = {column.name: example.get(column.name) for column in loaded.columns}
+        explained = score_example(name, profile, config, cells, example["label"]).explanation
+        if not math.isnan(score := explained.scores[0]):
+            found.append((example["label"], score))
+    return tuple(sorted(found, key=lambda one: one[1], reverse=explained.facts.higher_is_better))
+
+
+def place_of(explained: Explanation, examples: tuple[tuple[str, float], ...]) -> str:
+    """Where the score of one example lies among some, as a sentence; empty if there are none, or it is undefined."""
+    score = explained.scores[0]
+    if math.isnan(score) or not examples:
+        return ""
+    if not explained.facts.higher_is_better:
+        score, signs = -score, -1
+    else:
+        signs = 1
+    told = [(f"“{label}” ({number(value, explained.digits)})", signs * value) for label, value in examples]
+    for text, value in told:
+        if math.isclose(value, score, rel_tol=1e-6, abs_tol=1e-9):
+            return f"The same score as the bundled example {text}."
+    better = [text for text, value in told if value > score]
+    worse = [text for text, value in told if value < score]
+    if better and worse:
+        return f"Between the bundled examples {better[-1]}, which is better, and {worse[0]}, which is worse."
+    if worse:
+        return f"Better than {_all(worse, 'the best of them ')}."
+    return f"Worse than {_all(better[::-1], 'the worst of them ')}."
+
+
+def _all(texts: list[str], end: str) -> str:
+    """The bundled examples, of which the first is the nearest."""
+    return (
+        f"the bundled example {texts[0]}" if len(texts) == 1 else f"all {len(texts)} bundled examples, {end}{texts[0]}"
+    )

@@ -1,0 +1,58 @@
+"""Where the score of one example lies among those of the bundled ones."""
+
+import html
+from types import SimpleNamespace
+
+import pytest
+
+from vlgauge.catalog import metric_names
+from vlgauge.workbench import one, scoring
+from vlgauge.workbench.bundled_scores import bundled_scores, place_of
+
+HIGHER = (("a", 3.0), ("b", 2.0), ("c", 1.0))
+LOWER = HIGHER[::-1]
+
+
+def explained(score, *, higher=True):
+    return SimpleNamespace(scores=[score], digits=1, facts=SimpleNamespace(higher_is_better=higher))
+
+
+@pytest.mark.parametrize(
+    ("score", "higher", "said"),
+    [
+        (4.0, True, "Better than all 3 bundled examples, the best of them “a” (3.0)."),
+        (2.5, True, "Between the bundled examples “a” (3.0), which is better, and “b” (2.0), which is worse."),
+        (2.0, True, "The same score as the bundled example “b” (2.0)."),
+        (0.5, True, "Worse than all 3 bundled examples, the worst of them “c” (1.0)."),
+        (4.0, False, "Worse than all 3 bundled examples, the worst of them “a” (3.0)."),
+        (2.5, False, "Between the bundled examples “b” (2.0), which is better, and “a” (3.0), which is worse."),
+        (0.5, False, "Better than all 3 bundled examples, the best of them “c” (1.0)."),
+        (float("nan"), True, ""),
+    ],
+)
+def test_a_score_lies_where_the_direction_of_its_metric_says(score, higher, said):
+    assert place_of(explained(score, higher=higher), HIGHER if higher else LOWER) == said
+
+
+def test_of_one_example_there_is_no_all():
+    assert place_of(explained(0.5), (("a", 3.0),)) == "Worse than the bundled example “a” (3.0)."
+    assert place_of(explained(0.5), ()) == ""
+
+
+@pytest.mark.parametrize("name", metric_names())
+def test_bundled_scores_are_those_of_the_form_and_the_best_is_first(name):
+    found = bundled_scores(name, "embedded", "")
+    assert found
+    values = [score for _, score in found]
+    assert values == sorted(values, reverse=name not in ("d_hm", "trm", "mmd_bert", "frechet_bert"))
+    assert bundled_scores(name, "embedded", "") is found
+
+
+def test_the_page_says_it():
+    page = html.unescape(html.unescape(one.scored("rovist_nr", "", "embedded", "I ran. I ran.", "", "", None, None)))
+    assert "Worse than all 2 bundled examples, the worst of them “Story that repeats itself” (0.93)." in page
+
+
+def test_published_models_are_asked_for_none(monkeypatch):
+    monkeypatch.setattr(scoring, "score_rows", None)
+    assert bundled_scores("clip_s", "paper", "image") == ()
