@@ -46,6 +46,8 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_merge_streams = True
+# Warnings name files of the machine that builds; what they say stands in the text.
+nb_output_stderr = "remove"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
@@ -84,6 +86,7 @@ html_title = f"vlgauge {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_sidebars = {"start": [], "choosing": []}  # pages without pages below them
 html_copy_source = False
 html_theme_options = {
     "github_url": "https://github.com/vlgauge/vlgauge",
