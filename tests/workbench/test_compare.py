@@ -71,12 +71,13 @@ def test_files_of_predictions_are_compared_as_by_the_command(metric, capsys):
 
 
 def test_kept_scores_of_another_order_are_joined_by_id(tmp_path):
-    run = {"rovist_nr_signature": "rovist_nr|v:0.1.0", "rovist_nr": 0.5}
+    run = {"rovist_nr_signature": "rovist_nr|v:0.1.0"}
     first, second = [0.9, 0.5, 0.7], [0.1, 0.6, 0.8]
     pages = []
     for step in (1, -1):
         for name, scores, order in (("a", first, 1), ("b", second, step)):
             kept = run | {"ids": ["x", "y", "z"][::order], "rovist_nr_scores": scores[::order]}
+            kept["rovist_nr"] = sum(scores) / 3
             (tmp_path / f"{name}.json").write_text(json.dumps(kept))
         pages.append(compared("rovist_nr", [tmp_path / "a.json"], [tmp_path / "b.json"], NONE, NONE))
     assert pages[0] == pages[1]

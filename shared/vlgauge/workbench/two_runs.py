@@ -102,6 +102,8 @@ def _reordered(given: Given, rows: Sequence[int]) -> Given:
             if isinstance(value, list) and len(value) == n and not key.endswith(INTERVAL)
             else value
             for key, value in run.items()
+            # Numbers of all rows are not those of some.
+            if len(rows) == n or not isinstance(value, (int, float))
         }
     return Given(given.name, [given.ids[row] for row in rows], run, rows_of(given.columns, rows))
 
