@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import vlgauge
+from vlgauge.base.metric import REPOSITORY
 
 ROOT = Path(__file__).resolve().parents[1]
-REPOSITORY = "https://github.com/vlgauge/vlgauge"
 _RELEASED = re.compile(r"^## \[(\d[^\]]*)\]", re.MULTILINE)
 _HINT = re.compile(r"# From: (.*)")
 

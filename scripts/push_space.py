@@ -18,6 +18,7 @@ from pathlib import Path
 
 import yaml
 from assemble_space import ROOT, WORKBENCH, add_options, assembled, checked_org, checked_ref, metrics_of, space_names
+from check_release import version_faults
 
 import vlgauge
 from vlgauge.base.metric import REPOSITORY
@@ -95,22 +96,10 @@ def check_checkout(ref: str, root: Path) -> None:
         wrong.append(f"the work tree must be clean, got {len(changed.splitlines())} changed files")
     if ref.startswith("v") and ref != f"v{version}":
         wrong.append(f"`--ref` must be v{version} or a commit, as vlgauge is {version}, got {ref}")
-    released = re.search(r"^## \[(\d[^\]]*)\]", (root / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
-    if released is None or released[1] != version:
-        got = "no release" if released is None else released[1]
-        wrong.append(f"CHANGELOG.md must have {version} as its newest release, got {got}")
-    hint = f"git+{REPOSITORY}@v{version}"
-    scripts = [path for path in sorted(root.glob("metrics/*/*.py")) if _other_hints(path, hint)]
-    if scripts:
-        names = ", ".join(path.relative_to(root).as_posix() for path in scripts)
-        wrong.append(f"each `# From:` must name {hint}, others are in {names}")
+    wrong += version_faults(root)
     if wrong:
         raise ValueError("; ".join(wrong))
     _check_remote(ref, root)
-
-
-def _other_hints(path: Path, hint: str) -> bool:
-    return any(hint not in found for found in _HINT.findall(path.read_text("utf-8")))
 
 
 def _check_remote(ref: str, root: Path) -> None:
