@@ -83,6 +83,26 @@ def opened(chromium, path, width, scheme="light", **settings):
         context.close()
 
 
+LOOPBACK = ("http://127.0.0.1", "data:", "blob:", "about:")
+
+
+@contextmanager
+def watched(chromium, address, width, scheme="light"):
+    """A page of a server; nothing but this machine is asked, and no script fails."""
+    context = chromium.new_context(viewport={"width": width, "height": 1000}, color_scheme=scheme)
+    page = context.new_page()
+    asked, failed = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: failed.append(str(error)))
+    try:
+        page.goto(address)
+        yield page
+        assert [url for url in asked if not url.startswith(LOOPBACK)] == []
+        assert failed == []
+    finally:
+        context.close()
+
+
 def check_layout(page, asked, path, width):
     """No sideways scroll, nothing asked for, no text under 11 px; with all that unfolds closed, then open."""
     for _ in range(2):

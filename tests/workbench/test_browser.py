@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 import pytest
-from browser import FAINT, NAMELESS, SIZES
+from browser import FAINT, NAMELESS, SIZES, watched
 from folders import EXAMPLES
 
 pytestmark = pytest.mark.browser
@@ -12,25 +12,14 @@ FRAMES_TOO_WIDE = """() => [...document.querySelectorAll('iframe')].filter(
   one => one.offsetWidth && one.contentDocument.documentElement.scrollWidth > one.offsetWidth).length"""
 # How many runs have a column of predictions.
 COLUMNS_CHOSEN = "n => [...document.querySelectorAll('input')].filter(one => one.value === 'predictions').length === n"
-INSIDE = ("http://127.0.0.1", "data:", "blob:", "about:")
 
 
 @contextmanager
 def visited(chromium, address, width, scheme):
     """The page at an address; nothing but this machine is asked, and no script fails."""
-    context = chromium.new_context(viewport={"width": width, "height": 1000}, color_scheme=scheme)
-    page = context.new_page()
-    asked, failed = [], []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("pageerror", lambda error: failed.append(str(error)))
-    try:
-        page.goto(address)
+    with watched(chromium, address, width, scheme) as page:
         page.get_by_role("button", name="Score", exact=True).wait_for()
         yield page
-        assert [url for url in asked if not url.startswith(INSIDE)] == []
-        assert failed == []
-    finally:
-        context.close()
 
 
 def check_width(page, width):

@@ -5,6 +5,7 @@ import threading
 from contextlib import contextmanager
 
 import pytest
+from browser import watched
 from folders import EXAMPLES, GOLDEN
 from gradio_loops import loops_of_gradio_left_open
 from hub_data_sets import TOKEN, Repository, hub_of_data_sets
@@ -13,7 +14,6 @@ from made_data_sets import N_ROWS, repositories
 from vlgauge.row_sources.hub import HubRows
 from vlgauge.workbench import about, runs, scoring
 
-INSIDE = ("http://127.0.0.1", "data:", "blob:", "about:")
 FRAMES_TOO_WIDE = """() => [...document.querySelectorAll('iframe')].filter(
   one => one.contentDocument.documentElement.scrollWidth > one.offsetWidth).length"""
 
@@ -42,21 +42,11 @@ def address(tmp_path_factory):
 @contextmanager
 def tab(chromium, address, width=1280, scheme="light"):
     """The tab; nothing but this machine is asked, and no script fails."""
-    context = chromium.new_context(viewport={"width": width, "height": 1000}, color_scheme=scheme)
-    page = context.new_page()
-    asked, failed = [], []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("pageerror", lambda error: failed.append(str(error)))
-    try:
-        page.goto(address)
+    with watched(chromium, address, width, scheme) as page:
         page.get_by_role("tab", name="Score a data set").click()
         yield page
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.evaluate(FRAMES_TOO_WIDE) == 0
-        assert [url for url in asked if not url.startswith(INSIDE)] == []
-        assert failed == []
-    finally:
-        context.close()
 
 
 def typed(page, words):
