@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.statistics import RESAMPLES, grouped_intervals
-from vlgauge.studies.protocols.ratings import MAX_CLASSES, RankTable, table_spearman, table_taus
+from vlgauge.studies.protocols.ratings import MAX_CLASSES, RankTable, is_constant, table_spearman, table_taus
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -90,7 +90,7 @@ def agreement(
     kept = np.flatnonzero(~np.isnan(first) & ~np.isnan(second))
     dropped = len(first) - len(kept)
     first, second = first[kept], second[kept]
-    if _is_constant(first) or _is_constant(second):
+    if is_constant(first) or is_constant(second):
         nothing = Correlation(math.nan, math.nan, math.nan, math.nan)
         return Agreement(dict.fromkeys(coefficients, nothing), len(kept), dropped)
     exact = {name: _EXACT[name](first, second) for name in coefficients}
@@ -103,10 +103,6 @@ def agreement(
     )
     found = zip(exact.items(), intervals, strict=True)
     return Agreement({name: Correlation(value, *ends, p) for (name, (value, p)), ends in found}, len(kept), dropped)
-
-
-def _is_constant(values: Floats) -> bool:
-    return not len(values) or bool(np.all(values == values[0]))
 
 
 def _standardised(values: Floats) -> Floats:
@@ -153,7 +149,7 @@ def _sampled(scores: Floats, ratings: Floats, coefficients: Sequence[str]) -> Ca
 
     def figures(drawn: Ints) -> list[float]:
         ours, theirs = scores[drawn], ratings[drawn]
-        if _is_constant(ours) or _is_constant(theirs):
+        if is_constant(ours) or is_constant(theirs):
             return [math.nan] * len(coefficients)
         found: dict[str, float] = {}
         if table is not None:

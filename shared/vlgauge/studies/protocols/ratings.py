@@ -31,7 +31,7 @@ def kendall(scores: Floats, ratings: Floats, variant: Literal["b", "c"]) -> floa
     """
     from scipy.stats import kendalltau
 
-    if _is_constant(scores) or _is_constant(ratings):
+    if is_constant(scores) or is_constant(ratings):
         return math.nan
     return 100 * float(kendalltau(scores, ratings, variant=variant).statistic)
 
@@ -40,12 +40,13 @@ def spearman(scores: Floats, ratings: Floats) -> float:
     """Spearman's rank correlation times 100, as scipy has it; NaN where `kendall` is."""
     from scipy.stats import spearmanr
 
-    if _is_constant(scores) or _is_constant(ratings):
+    if is_constant(scores) or is_constant(ratings):
         return math.nan
     return 100 * float(spearmanr(scores, ratings).statistic)
 
 
-def _is_constant(values: Floats) -> bool:
+def is_constant(values: Floats) -> bool:
+    """Whether there are no two different values."""
     return not len(values) or bool(np.all(values == values[0]))
 
 
