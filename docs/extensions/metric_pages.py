@@ -39,10 +39,10 @@ def reading() -> str:
     parts = []
     for name, explanation in EXPLANATIONS.items():
         facts = metric_facts(name)
-        better = "higher is better" if facts.higher_is_better else "lower is better"
         sentences = "\n".join(f"* {sentence}" for sentence in explanation.reading)
         heading = f"### [{name}](/metrics/{name}.md)"
-        parts.append(f"{heading}\n\n**{facts.measures}** Range {facts.score_range}; {better}.\n\n{sentences}\n")
+        question = f"**{facts.measures}** Range {facts.score_range}; {facts.better} is better."
+        parts.append(f"{heading}\n\n{question}\n\n{sentences}\n")
     return "\n".join(parts)
 
 

@@ -32,6 +32,11 @@ class MetricFacts:
     compares_sets: bool = False
 
     @property
+    def better(self) -> str:
+        """Direction in a word."""
+        return "higher" if self.higher_is_better else "lower"
+
+    @property
     def missing(self) -> list[str]:
         """Extras that are not installed."""
         return [extra for extra in self.needs if not extra_is_present(extra)]

@@ -156,7 +156,7 @@ def summary(record: Mapping[str, Any], paired: PairedRows, limit: int) -> str:
     means = []
     for name, interval in record["intervals"].items():
         means.append([name, record[name], *(interval or (None, None))])
-    better = "higher" if metric_facts(NAME).higher_is_better else "lower"
+    better = metric_facts(NAME).better
     lines += ["", to_table(["result", "mean", "95 % from", "to", "better"], [[*row, better] for row in means]), ""]
     lines.append(f"{len(paired.ids)} stories compared, {record[f'{NAME}_undefined']} of them undefined")
     if paired.n_left_out:

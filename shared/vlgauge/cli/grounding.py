@@ -129,7 +129,7 @@ def _print_random_pairs(name: str, n_random: int, result: RandomPairs, left_out:
         interval = result.intervals[key]
         rows.append([title, getattr(result, key), *((interval.low, interval.high) if interval else (None, None))])
     rows.append(["p of the difference", result.test.pvalue, None, None])
-    better = "higher" if metric_facts(name).higher_is_better else "lower"
+    better = metric_facts(name).better
     print(to_table([f"{name} ({better} is better), {result.n} image sequences", "value", "95 % from", "to"], rows))
     _print_left_out(left_out, "a score")
     print(f"\n{signature}\n")

@@ -34,5 +34,4 @@ def row(facts: MetricFacts) -> list[str]:
         needs = f'missing: pip install "vlgauge[{",".join(facts.missing)}]"'
     else:
         needs = f"{', '.join(facts.needs)} (present)"
-    better = "higher" if facts.higher_is_better else "lower"
-    return [facts.name, facts.measures, facts.score_range, better, needs]
+    return [facts.name, facts.measures, facts.score_range, facts.better, needs]

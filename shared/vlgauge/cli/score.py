@@ -239,7 +239,7 @@ def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float) -> 
         elif f"{key}_scores" in result:
             found = corpus_interval(key, result, level=confidence)
             ends |= {} if found is None else {key: (found.low, found.high)}
-    of_score = ("higher" if facts.higher_is_better else "lower", facts.score_range)
+    of_score = (facts.better, facts.score_range)
     blank = (None, None)
     return [[key, result[key], *ends.get(key, blank), *(of_score if key == name else blank)] for key in keys]
 
