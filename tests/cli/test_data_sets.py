@@ -5,8 +5,9 @@ import json
 import tarfile
 
 import pytest
-from hub_data_sets import hub_of_data_sets
-from made_data_sets import COLOURS, COMMITS, picture, repositories
+from folders import EXAMPLES
+from hub_data_sets import Repository, hub_of_data_sets
+from made_data_sets import COLOURS, COMMITS, archive, parquet_of_clips, picture, repositories
 
 import vlgauge
 from vlgauge.cli import main
@@ -53,7 +54,10 @@ def test_rows_that_cannot_be_scored_are_counted_by_reason(hub, tmp_path, capsys)
     assert main(["score", "clip_s", "hub:org/hostile", "--split", "test", "--output", str(output), *CLIP]) == 0
     captured = capsys.readouterr()
     assert captured.err.startswith("columns taken: --predictions caption --images image --references refs\n")
-    assert "2 of 14 rows scored\n6 left out: a picture must be bytes or a file of the data set itself" in captured.out
+    assert (
+        "2 of 14 rows scored\n6 left out: a picture or clip must be bytes or a file of the data set itself"
+        in captured.out
+    )
     with output.open(newline="") as stream:
         assert [row["id"] for row in csv.DictReader(stream)] == ["0", "13"]
     left_out = json.loads((tmp_path / "scores.csv.json").read_text())["left_out"]
@@ -139,6 +143,37 @@ def test_a_folder_and_an_archive_score_as_the_data_set(hub, tmp_path, capsys):
         assert main(["score", "clip_s", file, *split, "-q", "-w", "12", *CLIP]) == 0
         numbers.append(capsys.readouterr().out)
     assert len(set(numbers)) == 1
+
+
+def test_clips_of_a_data_set_and_an_archive_are_scored_as_those_of_files(hub, tmp_path, capsys):
+    clip = EXAMPLES / "clips" / "01.mp4"
+    rows = [("A star moves.", clip.read_bytes()), ("Nothing.", b"no clip")]
+    cells = [{"bytes": content, "path": None} for _, content in rows]
+    made = {"data/test-0.parquet": parquet_of_clips(cells, [caption for caption, _ in rows])}
+    hub.repositories["org/clips"] = Repository({COMMITS[0]: made})
+    members = [
+        (f"{i}.{ending}", content)
+        for i, (caption, clip_bytes) in enumerate(rows)
+        for ending, content in (("mp4", clip_bytes), ("txt", caption.encode()))
+    ]
+    tar = archive(tmp_path / "clips.tar", members)
+    table = tmp_path / "clips.jsonl"
+    table.write_text(json.dumps({"predictions": rows[0][0], "videos": str(clip)}) + "\n")
+    words = ["--config", "video", "--profile", "embedded", "-q", "-w", "12"]
+    numbers = []
+    for file, own in (
+        (str(table), []),
+        ("hub:org/clips", ["--split", "test", "--videos", "video", "--predictions", "caption"]),
+        (tar, ["--report", str(tmp_path / "report.html")]),
+    ):
+        assert main(["score", "pac_s,clip_s", file, *own, *words]) == 0
+        captured = capsys.readouterr()
+        numbers.append(captured.out)
+        assert ("1 left out: `videos` must be a readable video, got 7 bytes" in captured.err) == (file != str(table))
+    assert len(set(numbers)) == 1
+    assert "data:image/" in (tmp_path / "report.html").read_text()
+    assert main(["score", "pac_s", tar, "--max-clip-bytes", "10", *words]) == 2
+    assert "`0.mp4` must be a file of at most 10 bytes, got a larger one" in capsys.readouterr().err
 
 
 def test_one_caption_a_line_and_rows_chosen_of_a_table(tmp_path, capsys):

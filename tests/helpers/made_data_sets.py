@@ -3,6 +3,7 @@
 import io
 import json
 import struct
+import tarfile
 import zlib
 
 import datasets
@@ -57,6 +58,15 @@ def parquet(pictures, captions, references, *, group=8):
     return stream.getvalue()
 
 
+def parquet_of_clips(cells, captions):
+    """The same of clips and captions."""
+    table = pa.table({"video": pa.array(cells, datasets.Video().pa_type), "caption": captions})
+    features = datasets.Features({"video": datasets.Video(), "caption": datasets.Value("string")})
+    stream = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata(features.arrow_schema.metadata), stream)
+    return stream.getvalue()
+
+
 def coloured(n, word="square"):
     """Files of `n` squares with a caption and two references each."""
     colours = [COLOURS[i % len(COLOURS)] for i in range(n)]
@@ -72,6 +82,19 @@ def files(word="square"):
         "data/test-0.parquet": coloured(N_ROWS, word),
         "data/train-0.parquet": coloured(4, word),
     }
+
+
+def archive(path, members):
+    """A tar of (name, content); content may be a tarfile.TarInfo of something else."""
+    with tarfile.open(path, "w") as made:
+        for name, content in members:
+            if isinstance(content, tarfile.TarInfo):
+                made.addfile(content)
+                continue
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            made.addfile(info, io.BytesIO(content))
+    return str(path)
 
 
 def hostile_rows(address):

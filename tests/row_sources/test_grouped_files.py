@@ -1,35 +1,21 @@
 """Archives and folders: their rows, and what in them would lead out."""
 
-import io
 import json
 import os
 import tarfile
 from functools import partial
 
 import pytest
-from made_data_sets import COLOURS, picture
+from made_data_sets import COLOURS, archive, picture
 
 from vlgauge.base.columns import References, Text
 from vlgauge.base.video_columns import OneImage
 from vlgauge.files import limits
-from vlgauge.row_sources import RowReader, guessed_titles
+from vlgauge.row_sources import RowLimits, RowReader, guessed_titles
 from vlgauge.row_sources.grouped_files import FolderRows, tar_rows
 
 COLUMNS = [Text("predictions"), OneImage("images"), References("references", optional=True)]
-MOST = 10_000
-
-
-def archive(path, members):
-    """A tar of (name, content); content may be a tarfile.TarInfo of something else."""
-    with tarfile.open(path, "w") as made:
-        for name, content in members:
-            if isinstance(content, tarfile.TarInfo):
-                made.addfile(content)
-                continue
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            made.addfile(info, io.BytesIO(content))
-    return str(path)
+MOST = RowLimits(picture_bytes=10_000)
 
 
 def linked(name, kind, target=""):
@@ -85,7 +71,7 @@ def test_members_that_lead_out_are_refused_or_mere_names(tmp_path):
         ("d.txt", b"A hard link."),
         ("e.png", linked("e.png", tarfile.CHRTYPE)),
         ("e.txt", b"A device."),
-        ("f.png", b"x" * (MOST + 1)),
+        ("f.png", b"x" * (MOST.picture_bytes + 1)),
         ("f.txt", b"Too large."),
         ("g.png", picture("red")),
         ("g.txt", b"\xff\xfe"),
@@ -126,7 +112,9 @@ def test_the_table_of_a_folder_names_its_pictures_and_nothing_else(tmp_path):
     (folder / "metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     reader = read(FolderRows(str(folder), MOST))
     assert (reader.ids, reader.columns["images"]) == ([0], [picture("red")])
-    assert {one.reason.partition(", got")[0] for one in reader.left_out} == {"a picture must be a file in the folder"}
+    assert {one.reason.partition(", got")[0] for one in reader.left_out} == {
+        "a picture or clip must be a file in the folder"
+    }
     assert len(reader.left_out) == 4
 
 
@@ -146,10 +134,10 @@ def test_what_is_no_archive_is_told(tmp_path, content, message):
 
 
 def test_archives_and_folders_without_rows_and_with_too_many(tmp_path):
-    with pytest.raises(ValueError, match="must have files of texts or pictures, got none"):
+    with pytest.raises(ValueError, match="must have files of texts, pictures or clips, got none"):
         tar_rows(archive(tmp_path / "empty.tar", [("a.bin", b"x")]), MOST)
     (tmp_path / "nothing").mkdir()
-    with pytest.raises(ValueError, match="must be a folder of pictures or texts, got none"):
+    with pytest.raises(ValueError, match="must be a folder of pictures, clips or texts, got none"):
         FolderRows(str(tmp_path / "nothing"), MOST)
     path = archive(tmp_path / "rows.tar", samples(3))
     (tmp_path / "many").mkdir()

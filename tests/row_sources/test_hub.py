@@ -11,7 +11,7 @@ from hub_data_sets import TOKEN, Repository
 from made_data_sets import COLOURS, COMMITS, N_ROWS, card_of, files, hostile_rows, picture
 
 from vlgauge.base.columns import References, Story, Text
-from vlgauge.base.video_columns import OneImage, Videos
+from vlgauge.base.video_columns import OneImage
 from vlgauge.network import NetworkError
 from vlgauge.row_sources import Origin, RowLimits, RowReader, counted_reasons, guessed_titles
 from vlgauge.row_sources import hub as hub_rows
@@ -169,7 +169,7 @@ def test_hostile_rows_are_left_out_and_nothing_of_them_is_opened(hub, within, mo
     source = opened("org/hostile")
     del hub.asked[:]
     reader = read(source, 100)
-    own = "a picture must be bytes or a file of the data set itself, got another path or address"
+    own = "a picture or clip must be bytes or a file of the data set itself, got another path or address"
     reasons = {one.id: one.reason for one in reader.left_out}
     assert [reasons.pop(number) for number in range(1, 7)] == [own] * 6
     assert "(error: Image size (1000000000 pixels) exceeds limit" in reasons.pop(7)
@@ -200,7 +200,9 @@ def test_pictures_and_rows_have_limits(hub):
     reader = read(opened("org/pictures"), 3, limits=RowLimits(picture_bytes=10, pixels=1))
     assert {one.reason for one in reader.left_out} == {"`images` must be a file of at most 10 bytes, got a larger one"}
     reader = read(opened("org/folder"), 3, limits=RowLimits(picture_bytes=10))
-    assert {one.reason for one in reader.left_out} == {"a picture must be a file of at most 10 bytes, got a larger one"}
+    assert {one.reason for one in reader.left_out} == {
+        "a picture or clip must be a file of at most 10 bytes, got a larger one"
+    }
     reader = read(opened("org/pictures"), 3, limits=RowLimits(pixels=63))
     assert "must have at most 63 pixels, got 8 x 8" in reader.left_out[0].reason
     with pytest.raises(ValueError, match="must have at most 100 bytes in all rows, got more at row 1; take fewer rows"):
@@ -211,14 +213,6 @@ def test_row_groups_that_do_not_fit_into_memory_are_refused(hub, monkeypatch):
     monkeypatch.setattr(hub_rows, "MOST_GROUP_BYTES", 100)
     with pytest.raises(ValueError, match="must have row groups of at most 100 bytes, got "):
         read(opened("org/pictures"), 1)
-
-
-def test_clips_of_the_hub_are_refused_with_the_reason(hub):
-    columns = [Text("predictions"), Videos("videos")]
-    source = opened("org/pictures")
-    reader = RowReader(source, columns, {"predictions": ["caption"], "videos": ["image"]})
-    reader.read(2)
-    assert "`videos` must be a path, a mapping, or a list or array of frames, got bytes" in reader.left_out[0].reason
 
 
 def test_a_hub_that_is_down_ends_the_run_and_leaves_no_row_out(hub):

@@ -2,13 +2,14 @@
 
 import json
 import tarfile
+import tempfile
 
 import gradio as gr
 import pytest
 from folders import EXAMPLES
 from gradio_loops import loops_of_gradio_left_open
-from hub_data_sets import TOKEN, hub_of_data_sets
-from made_data_sets import COLOURS, COMMITS, N_ROWS, hostile_rows, picture, repositories
+from hub_data_sets import TOKEN, Repository, hub_of_data_sets
+from made_data_sets import COLOURS, COMMITS, N_ROWS, hostile_rows, parquet_of_clips, picture, repositories
 
 import vlgauge
 from vlgauge.leaderboard import read_records, read_run
@@ -16,7 +17,7 @@ from vlgauge.media.tables import read_rows
 from vlgauge.network import NetworkError
 from vlgauge.row_sources import RowLimits
 from vlgauge.row_sources.tables import UploadedRows
-from vlgauge.workbench import data_set, runs
+from vlgauge.workbench import data_set, inputs, runs
 from vlgauge.workbench.chosen import Chosen
 from vlgauge.workbench.data_set_call import score_dataset_of
 from vlgauge.workbench.hosting import OWN_MACHINE, SPACE, Hosting, hosting_of
@@ -96,7 +97,7 @@ def test_a_stopped_run_keeps_what_was_read_and_goes_on(pictures):
     stop, again = data_set._rested(run)[1:]
     assert (stop.interactive, again.visible, again.value) == (False, True, "Go on from row 10")
     data_set._gone_on(run)
-    with pytest.raises(gr.Error, match="must have a run that ended"):
+    with pytest.raises(gr.Error, match="must have a run that ended before all rows"):
         data_set._gone_on(run)
     assert list(run.read())[-1] == "20 rows read, 0 of them left out."
     whole, _ = run_over(pictures, PICTURES, first=2, rows=20)
@@ -131,6 +132,55 @@ def test_a_way_to_the_hub_that_breaks_keeps_what_was_read(pictures, monkeypatch)
     monkeypatch.setattr(pictures, "rows", rows)
     list(run.read())
     assert list(run.scored().ids) == list(range(10))
+
+
+# -- Clips
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """Where the clips of runs are kept."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return lambda: [path for path in tmp_path.glob("vlgauge-rows-*/*")]
+
+
+def clips_of(hub, n):
+    clip = (inputs.EXAMPLES / "clip.mp4").read_bytes()
+    cells = [{"bytes": clip, "path": "scene.mp4"}] * (n - 1) + [{"bytes": b"no clip", "path": "damaged.mp4"}]
+    captions = [f"A star moves to the {side}." for side in ("left", "right", "top", "left")[:n]]
+    hub.repositories["org/clips"] = Repository({COMMITS[0]: {"data/test-0.parquet": parquet_of_clips(cells, captions)}})
+    return clip, captions[:-1]
+
+
+def test_clips_of_a_data_set_are_scored_and_gone_afterwards(hub, tmp_path, temporary):
+    clip, captions = clips_of(hub, 4)
+    source = runs.opened("org/clips", None, "test", None, "", OWN_MACHINE)
+    titles = {"predictions": ["caption"], "videos": ["video"]}
+    run = runs.begun(source, ("pac_s", "video", "embedded"), titles, 0, None, OWN_MACHINE)
+    run.stop_row = 2
+    list(run.read())
+    assert len(temporary()) == 2
+    run.stop_row = None  # more rows are wanted
+    assert kept(run)[1]["data"]
+    assert len(temporary()) == 2
+    list(run.read())
+    page, table, _ = kept(run)
+    assert temporary() == []
+    (tmp_path / "scene.mp4").write_bytes(clip)
+    expected = vlgauge.load("pac_s", "video", profile="embedded").compute(
+        predictions=captions, videos=[str(tmp_path / "scene.mp4")] * 3
+    )
+    assert [row[1] for row in table["data"]] == [round(score, 4) for score in expected["pac_s_scores"]]
+    assert "must be a readable video, got 7 bytes" in page
+    assert "data:image/" in page  # of frames
+    with pytest.raises(gr.Error, match="must have a run that ended before all rows were read"):
+        data_set._gone_on(run)
+
+
+def test_the_call_scores_clips(hub, temporary):
+    clips_of(hub, 2)
+    answer = score_dataset_of(SPACE)("clip_s", "org/clips", "test", config="video")
+    assert (len(answer["scores"]), [one["id"] for one in answer["left_out"]]) == (1, [1])
+    assert temporary() == []
+    assert (SPACE.limits.clip_bytes, OWN_MACHINE.limits.clip_bytes) == (20_000_000, 100_000_000)
 
 
 def test_hostile_rows_are_counted_with_their_reasons(hub):
@@ -273,7 +323,7 @@ def test_uploads_of_one_name_and_large_ones_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"must be the name of one uploaded file, got that of several '1\.png'"):
         twice.file("1.png", 10_000)
     once = UploadedRows(str(tmp_path / "rows.csv"), [str(tmp_path / "a" / "1.png")])
-    with pytest.raises(ValueError, match="a picture must be a file of at most 10 bytes, got a larger one"):
+    with pytest.raises(ValueError, match="a picture or clip must be a file of at most 10 bytes, got a larger one"):
         once.file("1.png", 10)
 
 
@@ -286,7 +336,7 @@ def test_an_archive_is_uploaded_through_the_same_path(tmp_path):
             if path.suffix != ".tar":
                 made.add(path, path.name)
     run, _ = run_over(
-        data_set.tar_rows(str(tmp_path / "rows.tar"), 10_000),
+        data_set.tar_rows(str(tmp_path / "rows.tar"), RowLimits(picture_bytes=10_000)),
         {"predictions": ["txt"], "images": ["png"], "id": ["__key__"]},
     )
     assert list(run.scored().ids) == ["0", "1", "2"]

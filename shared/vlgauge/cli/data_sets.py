@@ -35,8 +35,8 @@ def source_of(file: str, options: argparse.Namespace) -> Source:
         return HubRows(pinned(identity, options.revision), config or None, options.split)
     if options.revision is not None:
         raise ValueError(f"--revision must come with a data set of the Hub, got the file {file!r}")
-    most = row_limits(options).picture_bytes
-    return FolderRows(file, most) if Path(file).is_dir() else tar_rows(file, most)
+    limits = row_limits(options)
+    return FolderRows(file, limits) if Path(file).is_dir() else tar_rows(file, limits)
 
 
 def row_limits(options: argparse.Namespace) -> RowLimits:

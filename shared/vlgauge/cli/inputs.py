@@ -48,9 +48,10 @@ def add_row_options(parser: argparse.ArgumentParser) -> None:
     )
     for option, words in (
         ("picture-bytes", "bytes of the file of a picture (default: 20,000,000)"),
+        ("clip-bytes", "bytes of the file of a clip (default: 100,000,000)"),
         ("pixels", "pixels of a picture (default: 89,478,485)"),
         ("characters", "characters of a text (default: 20,000)"),
-        ("run-bytes", "bytes of all pictures together, which lie in memory (default: 1,073,741,824)"),
+        ("run-bytes", "bytes of all pictures and clips together (default: 1,073,741,824)"),
     ):
         group.add_argument(f"--max-{option}", type=partial(at_least, 1), metavar="N", help=f"most {words}")
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _FILE_HELP = (
     "JSONL, JSON, CSV, TSV or Parquet file, or .txt with a prediction a line; - for standard input; hub:OWNER/NAME or "
-    "hub:OWNER/NAME:CONFIG, a data set of the Hub; a .tar of WebDataset; a folder of pictures"
+    "hub:OWNER/NAME:CONFIG, a data set of the Hub; a .tar of WebDataset; a folder of pictures or clips"
 )
 CONFIDENCE = 0.95  # of the intervals that metrics compute themselves, too
 MOST_DIGITS = 17  # more than a number has
@@ -165,7 +165,7 @@ def table_columns(
     """
     if options.revision is not None:
         raise ValueError(f"--revision must come with a data set of the Hub, got the file {file!r}")
-    for name in ("picture_bytes", "pixels", "characters", "run_bytes"):
+    for name in ("picture_bytes", "clip_bytes", "pixels", "characters", "run_bytes"):
         if getattr(options, f"max_{name}") is not None:
             given = f"--max-{name.replace('_', '-')}"
             raise ValueError(f"{given} must come with hub:, a .tar or a folder, whose rows it leaves out, got {file!r}")

@@ -162,6 +162,20 @@ def video_pictures(
     return pictures
 
 
+def check_video(cell: Mapping[str, Any], place: str) -> None:
+    """Decode what a metric usually looks at, to see that it can be.
+
+    Args:
+        cell: As made by `video_cell`.
+        place: Where it stands, for messages.
+
+    Raises:
+        ValueError: If it cannot be read, or has no frame.
+    """
+    if not _cell_frames(cell, None, place)[0]:
+        raise ValueError(f"`{place}` must have at least one frame, got none")
+
+
 def _cell_frames(cell: Mapping[str, Any], n_frames: FrameCount, place: str) -> tuple[list[Picture], bool]:
     """Pictures of one cell, and whether its file is cut short."""
     frames = cell["frames"]

@@ -17,7 +17,8 @@ from typing import Any
 
 from vlgauge.files import current_limits, open_file, parse_json
 from vlgauge.media.tables import read_rows
-from vlgauge.row_sources.source import Kind, Origin, kind_of_cell
+from vlgauge.row_sources.limits import RowLimits
+from vlgauge.row_sources.source import CLIPS, Kind, Origin, is_clip, kind_of_cell
 
 KEY = "__key__"
 TAR = ".tar"
@@ -71,13 +72,13 @@ class GroupedRows:
     Args:
         origin: What it is called.
         listed: Its files, those of a row side by side.
-        most_bytes: Largest file of a text or a picture.
+        limits: Largest file of a text or a picture, and of a clip.
     """
 
-    def __init__(self, origin: Origin, listed: Callable[[], Iterator[Listed]], most_bytes: int) -> None:
+    def __init__(self, origin: Origin, listed: Callable[[], Iterator[Listed]], limits: RowLimits) -> None:
         self.origin = origin
         self._listed = listed
-        self._most_bytes = most_bytes
+        self._limits = limits
 
     def _groups(self) -> Iterator[tuple[str, list[Listed]]]:
         known = (one for one in self._listed() if one.ending and not one.name.rpartition("/")[2].startswith("."))
@@ -94,8 +95,10 @@ class GroupedRows:
                     found.setdefault(one.ending, "text")
                 elif one.ending in _PICTURES:
                     found.setdefault(one.ending, "image")
+                elif one.ending in CLIPS:
+                    found.setdefault(one.ending, "video")
                 elif one.ending == "json":
-                    cells = _object(one, self._most_bytes)
+                    cells = _object(one, self._limits.picture_bytes)
                     for title, cell in ({} if isinstance(cells, Exception) else cells).items():
                         found.setdefault(f"json.{title}", kind_of_cell(cell))
         return found
@@ -113,10 +116,11 @@ class GroupedRows:
         if ending not in files:
             return None
         if name:
-            cells = _object(files[ending], self._most_bytes)
+            cells = _object(files[ending], self._limits.picture_bytes)
             return cells if isinstance(cells, Exception) else cells.get(name)
         try:
-            content = files[ending].content(self._most_bytes)
+            most = self._limits.clip_bytes if ending in CLIPS else self._limits.picture_bytes
+            content = files[ending].content(most)
             return content.decode("utf-8").strip() if ending in _TEXTS else {"bytes": content, "path": None}
         except ValueError as error:
             return error
@@ -127,7 +131,7 @@ class GroupedRows:
         Raises:
             ValueError: Always.
         """
-        raise ValueError(f"a picture must be a file of the row itself, got the name {path[:60]!r}")
+        raise ValueError(f"a picture or clip must be a file of the row itself, got the name {path[:60]!r}")
 
 
 def _object(file: Listed, most_bytes: int) -> dict[str, Any] | ValueError:
@@ -139,16 +143,16 @@ def _object(file: Listed, most_bytes: int) -> dict[str, Any] | ValueError:
     return cells if isinstance(cells, dict) else ValueError(f"`json` must be an object, got {type(cells).__name__}")
 
 
-def tar_rows(path: str, most_bytes: int) -> GroupedRows:
+def tar_rows(path: str, limits: RowLimits) -> GroupedRows:
     """Rows of a WebDataset archive, which is not unpacked.
 
     Raises:
         ValueError: If it is none.
         OSError: If it cannot be read.
     """
-    rows = GroupedRows(Origin(Path(path).name), partial(_members, path), most_bytes)
+    rows = GroupedRows(Origin(Path(path).name), partial(_members, path), limits)
     if rows.kinds.keys() == {KEY}:
-        raise ValueError(f"FILE must have files of texts or pictures, got none in {path!r}")
+        raise ValueError(f"FILE must have files of texts, pictures or clips, got none in {path!r}")
     return rows
 
 
@@ -186,21 +190,21 @@ class FolderRows:
 
     Args:
         folder: The folder.
-        most_bytes: Largest file of a text or a picture.
+        limits: Largest file of a text or a picture, and of a clip.
 
     Raises:
         ValueError: If there is nothing in it.
     """
 
-    def __init__(self, folder: str, most_bytes: int) -> None:
+    def __init__(self, folder: str, limits: RowLimits) -> None:
         self._folder = Path(folder)
         self._files = {one.name: one for one in _files_of(self._folder)}
         self.origin = Origin(self._folder.absolute().name)
         tables = [name for name in _TABLES if name in self._files]
         self._table = read_rows(str(self._folder / tables[0])) if tables else None
-        self._grouped = GroupedRows(self.origin, lambda: iter(self._files.values()), most_bytes)
+        self._grouped = GroupedRows(self.origin, lambda: iter(self._files.values()), limits)
         if self._table is None and self._grouped.kinds.keys() == {KEY}:
-            raise ValueError(f"FILE must be a folder of pictures or texts, got none in {folder!r}")
+            raise ValueError(f"FILE must be a folder of pictures, clips or texts, got none in {folder!r}")
 
     @property
     def kinds(self) -> Mapping[str, Kind]:
@@ -208,7 +212,8 @@ class FolderRows:
         if self._table is None:
             return self._grouped.kinds
         kinds = {title: kind_of_cell(cell) for title, cell in self._table[0].items()}
-        return kinds | ({"file_name": "image"} if "file_name" in kinds else {})
+        named: Kind = "video" if is_clip(self._table[0].get("file_name")) else "image"
+        return kinds | ({"file_name": named} if "file_name" in kinds else {})
 
     def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
         """Rows from a number on, with these columns."""
@@ -225,7 +230,7 @@ class FolderRows:
             ValueError: If there is none of that name; nothing else is looked for.
         """
         if path not in self._files:
-            raise ValueError(f"a picture must be a file in the folder, got {path[:60]!r}")
+            raise ValueError(f"a picture or clip must be a file in the folder, got {path[:60]!r}")
         return self._files[path].content(most_bytes)
 
 

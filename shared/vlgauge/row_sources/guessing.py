@@ -41,7 +41,7 @@ def guessed_titles(columns: Sequence[Column], kinds: Mapping[str, Kind]) -> dict
     """The likeliest title of each column, and of the column ``"id"``; several for numbered references.
 
     Args:
-        columns: Columns of a metric.
+        columns: Columns of a metric, or of several one after the other.
         kinds: What each column of the source holds, by its title.
 
     Returns:
@@ -49,6 +49,8 @@ def guessed_titles(columns: Sequence[Column], kinds: Mapping[str, Kind]) -> dict
     """
     found: dict[str, list[str]] = {}
     for column in columns:
+        if found.get(column.name):
+            continue  # guessed for another metric
         taken = {title for titles in found.values() for title in titles}
         free = {title: kind for title, kind in kinds.items() if title not in taken}
         found[column.name] = _guess(column, free)

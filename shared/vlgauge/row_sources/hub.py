@@ -218,19 +218,21 @@ class HubRows:
         root = self._data_set.root
         inside = path.removeprefix(root)
         if not path.startswith(root) or posixpath.normpath(inside) != inside or inside.startswith("../"):
-            raise ValueError("a picture must be bytes or a file of the data set itself, got another path or address")
+            raise ValueError(
+                "a picture or clip must be bytes or a file of the data set itself, got another path or address"
+            )
         if "::" in inside or "://" in inside:
-            raise ValueError("a picture must be a file of the data set itself, got one within an archive")
+            raise ValueError("a picture or clip must be a file of the data set itself, got one within an archive")
         with in_words(self._data_set.id):
             try:
                 with self._files().open(path) as stream:
                     content: bytes = stream.read(most_bytes + 1)
             except FileNotFoundError as error:
                 raise ValueError(
-                    "a picture must be a file of the data set itself, got one that is not there"
+                    "a picture or clip must be a file of the data set itself, got one that is not there"
                 ) from error
         if len(content) > most_bytes:
-            raise ValueError(f"a picture must be a file of at most {most_bytes:,} bytes, got a larger one")
+            raise ValueError(f"a picture or clip must be a file of at most {most_bytes:,} bytes, got a larger one")
         return content
 
 

@@ -13,12 +13,14 @@ class RowLimits:
 
     Attributes:
         picture_bytes: Bytes of the file of a picture.
+        clip_bytes: Bytes of the file of a clip.
         pixels: Pixels of a picture, looked up in its header.
         characters: Characters of a text.
-        run_bytes: Bytes of all pictures of a run, which lie in memory.
+        run_bytes: Bytes of all pictures and clips of a run, which are kept until it is scored.
     """
 
     picture_bytes: int = 20_000_000
+    clip_bytes: int = 100_000_000
     pixels: int = MAX_PIXELS
     characters: int = 20_000
     run_bytes: int = 2**30

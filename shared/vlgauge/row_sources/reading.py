@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from vlgauge.base.columns import Column, Images
+from vlgauge.base.video_columns import Videos
+from vlgauge.media.frames import check_video
 from vlgauge.media.images import open_image
 from vlgauge.media.tables import PICTURED, is_missing, side_by_side
 from vlgauge.network import NetworkError
+from vlgauge.row_sources.kept_files import KeptFiles, RunTooLarge
 from vlgauge.row_sources.limits import RowLimits
 from vlgauge.row_sources.source import Source
 
 Titles = Mapping[str, Sequence[str]]
-
-
-class RunTooLarge(ValueError):
-    """Pictures that do not fit into a run."""
+_FILE = ("bytes", "path")
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ def counted_reasons(left_out: Sequence[LeftOut]) -> list[tuple[str, int]]:
 class RowReader:
     """Rows of a source as columns of metrics; goes on where it stood.
 
+    Clips that do not lie in files of this machine are kept in some until `clear`, or as long as this object.
+
     Attributes:
         source: Where they come from.
         wanted: Columns of the metrics.
@@ -65,6 +68,7 @@ class RowReader:
     columns: dict[str, list[Any] | None] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
     _n_bytes: int = 0
+    _kept: KeptFiles = field(default_factory=KeptFiles)
     _rows: Iterator[Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
@@ -80,8 +84,13 @@ class RowReader:
         if missing := sorted(named - self.source.kinds.keys()):
             there = ", ".join(map(str, list(self.source.kinds)[:20])) or "none"
             raise ValueError(f"the rows must have the columns {', '.join(missing)}, got {there:.500}")
+        self.wanted = list(dict.fromkeys(self.wanted))  # of several metrics
         for column in self.wanted:
             self.columns.setdefault(column.name, [] if self.titles.get(column.name) else None)
+
+    def clear(self) -> None:
+        """Remove what was kept of clips; the columns name files that are gone then."""
+        self._kept.clear()
 
     def read(self, n_rows: int) -> int:
         """Read up to so many rows more; returns how many there were.
@@ -107,28 +116,33 @@ class RowReader:
 
     def _take(self, row: Mapping[str, Any]) -> None:
         name: Any = self.next_row
+        before, clips = self._n_bytes, _Clips(self._kept)
         try:
             if titles := self.titles.get("id"):
                 name = row[titles[0]]
-            cells = {column.name: self._cell(column, row) for column in self.wanted}
-        except (RunTooLarge, NetworkError):
-            raise  # no fault of this row
-        except (ValueError, TypeError, OSError) as error:
-            self.left_out.append(LeftOut(name, " ".join(str(error).split())))
+            given = {column: self._given(column, row, clips) for column in self.columns}
+            cells = {one.name: checked_cell(one, given[one.name], one.name, self.limits) for one in self.wanted}
+        except Exception as error:
+            self._n_bytes = before
+            told = clips.forgotten(str(error))
+            if isinstance(error, (RunTooLarge, NetworkError)) or not isinstance(
+                error, (ValueError, TypeError, OSError)
+            ):
+                raise  # no fault of this row
+            self.left_out.append(LeftOut(name, " ".join(told.split())))
             return
-        self._n_bytes += sum(_n_bytes(cell) for cell in cells.values())
         self.ids.append(name)
         for column, cell in cells.items():
             if (kept := self.columns[column]) is not None:
                 kept.append(cell)
 
-    def _cell(self, column: Column, row: Mapping[str, Any]) -> Any:
-        """The cell of a column, checked.
+    def _given(self, column: str, row: Mapping[str, Any], clips: _Clips) -> Any:
+        """What a row has for a column; the pictures of it as bytes, a clip as a file.
 
         Raises:
-            ValueError: If it cannot be scored.
+            ValueError: If it cannot be had, or is too large.
         """
-        titles = self.titles.get(column.name) or ()
+        titles = self.titles.get(column) or ()
         if not titles:
             return None
         found = [row[title] for title in titles]
@@ -136,29 +150,43 @@ class RowReader:
             if isinstance(cell, Exception):
                 raise cell
         cell = side_by_side(found) if len(found) > 1 else None if is_missing(found[0]) else found[0]
-        if column.name in PICTURED:
-            cell = self._picture(cell, column.name)
-        return checked_cell(column, cell, column.name, self.limits)
+        if column not in PICTURED:
+            return cell
+        return self._clip(cell, column, clips) if column == "videos" else self._picture(cell, column)
 
     def _picture(self, cell: Any, place: str) -> Any:
         """The bytes of a picture, or of a list of them."""
         if isinstance(cell, list):
             return [self._picture(one, place) for one in cell]
+        return self._content(cell, place, self.limits.picture_bytes)
+
+    def _clip(self, cell: Any, place: str, clips: _Clips) -> Any:
+        """A clip as the path of a file, with what else the cell tells of it; one that is frames as pictures."""
+        if isinstance(cell, list):
+            return self._picture(cell, place)
+        others = {key: value for key, value in cell.items() if key not in _FILE} if isinstance(cell, Mapping) else {}
+        if isinstance(others.get("frames"), list):
+            return {**others, "frames": self._picture(others["frames"], place)}
+        content = self._content(cell, place, self.limits.clip_bytes)
+        path = clips.add(content) if isinstance(content, bytes) else content
+        return {**others, "path": path} if others else path
+
+    def _content(self, cell: Any, place: str, most_bytes: int) -> bytes | str | None:
+        """Content of the file of a cell, or the path of one that may be opened; None for no file."""
         if isinstance(cell, Mapping):
             path, content = cell.get("path"), cell.get("bytes")
         else:
             path, content = (cell, None) if isinstance(cell, str) else (None, cell)
         if content is None and isinstance(path, str) and path:
-            content = self.source.file(path, self.limits.picture_bytes)
-        if isinstance(content, str):
-            return {**cell, "path": content} if isinstance(cell, Mapping) and "bytes" not in cell else content
-        if content is None:
-            return None
+            content = self.source.file(path, most_bytes)
+        if content is None or isinstance(content, str):
+            return content
         if not isinstance(content, bytes):
             raise ValueError(f"`{place}` must be the bytes or the name of a file, got {type(content).__name__}")
-        if len(content) > self.limits.picture_bytes:
-            raise ValueError(_too_large(place, self.limits.picture_bytes))
-        if self._n_bytes + len(content) > self.limits.run_bytes:
+        if len(content) > most_bytes:
+            raise ValueError(f"`{place}` must be a file of at most {most_bytes:,} bytes, got a larger one")
+        self._n_bytes += len(content)
+        if self._n_bytes > self.limits.run_bytes:
             raise RunTooLarge(
                 f"`{place}` must have at most {self.limits.run_bytes:,} bytes in all rows, got more at row "
                 f"{self.next_row}; take fewer rows, or raise `run_bytes`"
@@ -166,8 +194,29 @@ class RowReader:
         return content
 
 
+class _Clips:
+    """The files of one row."""
+
+    def __init__(self, kept: KeptFiles) -> None:
+        self._kept = kept
+        self._sizes: dict[str, int] = {}
+
+    def add(self, content: bytes) -> str:
+        """Path of a new one."""
+        path = self._kept.add(content)
+        self._sizes[path] = len(content)
+        return path
+
+    def forgotten(self, message: str) -> str:
+        """A message without their paths, which differ from row to row; they are removed."""
+        for path, size in self._sizes.items():
+            Path(path).unlink(missing_ok=True)
+            message = message.replace(repr(path), f"{size:,} bytes")
+        return message
+
+
 def checked_cell(column: Column, cell: Any, place: str, limits: RowLimits) -> Any:
-    """The cell, if the metric will take it: its pictures can be read, its texts are not too long.
+    """The cell, if the metric will take it: its pictures and its clip can be read, its texts are not too long.
 
     Raises:
         ValueError: If it will not.
@@ -183,14 +232,8 @@ def checked_cell(column: Column, cell: Any, place: str, limits: RowLimits) -> An
     if isinstance(column, Images):
         for picture in stored or ():
             open_image(picture, place, max_pixels=limits.pixels)
+    if isinstance(column, Videos) and stored:
+        for picture in stored["frames"] or ():
+            open_image(picture, place, max_pixels=limits.pixels)
+        check_video({**stored, "path": stored["path"] or None}, place)
     return cell
-
-
-def _n_bytes(cell: Any) -> int:
-    if isinstance(cell, list):
-        return sum(map(_n_bytes, cell))
-    return len(cell) if isinstance(cell, bytes) else 0
-
-
-def _too_large(place: str, most: int) -> str:
-    return f"`{place}` must be a file of at most {most:,} bytes, got a larger one"

@@ -55,6 +55,6 @@ class UploadedRows:
                 else "an uploaded file, got"
             )
             raise ValueError(f"a picture or clip must be {what} {name[:60]!r}; upload it beside the table")
-        if Path(found).stat().st_size > most_bytes and not found.lower().endswith((".mp4", ".webm", ".mov", ".avi")):
-            raise ValueError(f"a picture must be a file of at most {most_bytes:,} bytes, got a larger one")
+        if Path(found).stat().st_size > most_bytes:
+            raise ValueError(f"a picture or clip must be a file of at most {most_bytes:,} bytes, got a larger one")
         return found

@@ -107,11 +107,10 @@ def python_call(call: dict[str, Any], address: str) -> str:
 
 
 def dataset_call(loaded: Metric, address: str) -> str:
-    """The call of `/score_dataset` in Python, for a data set that the reader names; clips have no such call."""
-    titles = {"predictions": "caption", "references": ["reference"], "images": "image", "styles": "style"}
+    """The call of `/score_dataset` in Python, for a data set that the reader names."""
+    titles: dict[str, Any] = {name: name.removesuffix("s") for name in ("images", "videos", "styles")}
+    titles |= {"predictions": "caption", "references": ["reference"]}
     names = [column.name for column in loaded.columns]
-    if "videos" in names:
-        return "# Clips of data sets cannot be scored: see the tab for files."
     config = loaded.config_name if loaded.configs and loaded.config_name != first_config(loaded.name) else ""
     words: dict[str, Any] = {"metric": loaded.name, "dataset": "OWNER/NAME", "split": "test"}
     words |= {name: titles[name] for name in names} | ({"config": config} if config else {}) | {"rows": 100}

@@ -195,13 +195,13 @@ class _Tab:
 
     @property
     def _uploaded(self) -> Callable[..., Any]:
-        most = self.hosting.limits.picture_bytes
+        limits = self.hosting.limits
 
         @in_one_sentence
         def uploaded(table: str | None, pictures: Sequence[str] | None) -> Any:
             if not table:
                 return None
-            return tar_rows(table, most) if table.endswith(TAR) else UploadedRows(table, pictures or ())
+            return tar_rows(table, limits) if table.endswith(TAR) else UploadedRows(table, pictures or ())
 
         return uploaded
 
@@ -313,8 +313,10 @@ def _shortened(cell: Any) -> str:
 # -- A run ------------------------------------------------------------------------------------------------------------
 @in_one_sentence
 def _gone_on(run: Run | None) -> list[Any]:
-    if run is None or run.is_busy:
-        raise ValueError("`Go on` must have a run that ended, there is none; score the data set again")
+    if run is None or run.is_busy or run.is_done:
+        raise ValueError(
+            "`Go on` must have a run that ended before all rows were read, there is none; score the data set again"
+        )
     run.is_busy = True
     return _buttons(busy=True)
 
@@ -335,10 +337,14 @@ def _scored(run: Run | None, model: str) -> list[Any]:
     """The page, the table and the files of what was read; nothing if another metric was chosen meanwhile."""
     if run is None:
         return [gr.skip(), gr.skip(), gr.skip()]
-    found = run.scored()
-    origin = run.reader.source.origin
-    files = written(found, origin, model.strip())
-    return [page_of_file(found, origin), _every_row(run, found.explanation.scores), gr.File(value=files, visible=True)]
+    try:
+        found = run.scored()
+        origin = run.reader.source.origin
+        files, page = written(found, origin, model.strip()), page_of_file(found, origin)
+    finally:
+        if run.is_done:  # else it may be gone on with
+            run.clear()
+    return [page, _every_row(run, found.explanation.scores), gr.File(value=files, visible=True)]
 
 
 def _every_row(run: Run, scores: Sequence[float]) -> Any:

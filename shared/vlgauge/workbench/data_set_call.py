@@ -12,7 +12,7 @@ from vlgauge.workbench import runs
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.scoring import metric_of
 
-_COLUMNS = ("predictions", "references", "images", "styles", "id")
+_COLUMNS = ("predictions", "references", "images", "videos", "styles", "id")
 
 
 def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
@@ -25,6 +25,7 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
         predictions: str | None = None,
         references: list[str] | None = None,
         images: str | None = None,
+        videos: str | None = None,
         styles: str | None = None,
         id_column: str | None = None,
         dataset_config: str = "",
@@ -44,6 +45,7 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
             predictions: Title of the column of captions or stories; the likeliest if null, as with all columns.
             references: Titles of the columns of references.
             images: Title of the column of pictures.
+            videos: Title of the column of clips.
             styles: Title of the column of styles.
             id_column: Title of the column that names the rows; their numbers if null.
             dataset_config: Configuration of the data set; empty for the default.
@@ -64,13 +66,16 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
         """
         loaded = metric_of(metric, profile, config)
         source = runs.opened(dataset, dataset_config, split, revision, token, hosting)
-        named = zip(_COLUMNS, (predictions, references, images, styles, id_column), strict=True)
+        named = zip(_COLUMNS, (predictions, references, images, videos, styles, id_column), strict=True)
         given = {name: [cell] if isinstance(cell, str) else cell for name, cell in named if cell}
         titles = guessed_titles(loaded.columns, source.kinds) | {"id": []} | given
         run = runs.begun(source, (metric, config, profile), titles, first_row, rows, hosting)
-        for _ in run.read():
-            pass
-        found = run.scored()
+        try:
+            for _ in run.read():
+                pass
+            found = run.scored()
+        finally:
+            run.clear()
         ends = found.explanation.interval
         scores = zip(found.ids, found.explanation.scores, strict=True)
         answer = {

@@ -25,7 +25,7 @@ class Hosting:
 
 
 OWN_MACHINE = Hosting()
-SPACE = Hosting(most_rows=200, limits=RowLimits(run_bytes=2**28), token=False)
+SPACE = Hosting(most_rows=200, limits=RowLimits(clip_bytes=20_000_000, run_bytes=2**28), token=False)
 
 
 def hosting_of(is_space: bool | None = None) -> Hosting:

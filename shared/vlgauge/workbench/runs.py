@@ -58,7 +58,7 @@ class Run:
             left = BATCH if self.stop_row is None else min(BATCH, self.stop_row - self.reader.next_row)
             try:
                 self.reader.read(left)
-            except (ValueError, OSError) as error:
+            except (ValueError, OSError, ImportError) as error:
                 self.trouble = " ".join(str(error).split())
                 break
             yield self.status
@@ -68,6 +68,10 @@ class Run:
             until = f"scored is what was read before row {self.reader.next_row:,}"
             self.trouble = f"{self.trouble[0].upper()}{self.trouble[1:].rstrip('.')}; {until}"
         yield self.status
+
+    def clear(self) -> None:
+        """Remove what was kept of the rows; it can be neither scored nor gone on with any more."""
+        self.reader.clear()
 
     def scored(self) -> Scored:
         """The scores of all rows that were read.
