@@ -93,7 +93,10 @@ def test_lower_is_better_and_undefined_are_told(folder, capsys):
         (["--ratings", "human", "--scores", ","], "--scores must name one column or several different ones"),
         (["--ratings", "human", "--scores", "own", "--profile", "embedded"], "must come with --metrics"),
         (["--ratings", "human", "--run", "rated.jsonl"], "--run must be a file that `vlgauge score --output` wrote"),
-        (["--ratings", "human", "--scores", "own", "--id", "scene"], "--id must be a column that names each row once"),
+        (
+            ["--ratings", "human", "--scores", "own", "--id", "scene"],
+            "that names each row once, got '0' more than once",
+        ),
         (["--rankings", "story", "--scores", "own"], "--rankings must be a column of finite numbers, got 'We went"),
         (["--ratings", "human", "--scores", "story"], "`story` must hold finite numbers"),
     ],

@@ -22,6 +22,7 @@ from vlgauge.cli.scoring import (
     read_columns,
     settings_by_metric,
 )
+from vlgauge.files import first_repeated
 from vlgauge.leaderboard import read_run
 from vlgauge.leaderboard.runs import labels_of, numbers, row_keys
 from vlgauge.leaderboard.table import ARROWS, FORMS, Cell, Table, mean_text, pvalue_text, render
@@ -69,8 +70,7 @@ def run(options: argparse.Namespace) -> int:
     rows = read_rows(options.file, options.input_format)
     ids = row_ids(rows, options.id)
     keys = row_keys(ids)
-    if len(set(keys)) < len(keys):
-        twice = next(key for key in keys if keys.count(key) > 1)
+    if (twice := first_repeated(keys)) is not None:
         raise ValueError(f"--id must be a column that names each row once, got {twice!r} more than once")
     title = options.ratings or options.rankings
     ratings = ratings_of(rows, title, "--ratings" if options.ratings else "--rankings")
