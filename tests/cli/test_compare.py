@@ -94,6 +94,20 @@ def test_the_text_names_the_better_system_and_shows_the_rows(files, capsys):
     assert out.count("|v:0.1.0|") == 1
 
 
+@pytest.mark.filterwarnings("default:.* is a mean over sets of")
+def test_what_holds_for_every_system_is_said_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in "ab":
+        rows = [
+            {"id": n, "predictions": [f"{name} {i}" for i in range(n)], "references": ["a dog", "a cat"]}
+            for n in (2, 3)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert main(["compare", "trm", "a.jsonl", "b.jsonl"]) == 0
+    err = capsys.readouterr().err
+    assert err.count("vlgauge compare: warning: `trm` is a mean over sets of 2 sizes") == err.count("warning") == 1
+
+
 @pytest.mark.parametrize(("form", "begin"), [("markdown", "| system |"), ("latex", "\\begin{tab"), ("html", "<table>")])
 def test_forms(files, capsys, form, begin):
     assert main(["compare", "rovist_nr", "plain.jsonl", "same.jsonl", "--format", form]) == 0

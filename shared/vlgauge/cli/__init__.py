@@ -150,11 +150,14 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 @contextmanager
 def plain_warnings(program: str) -> Iterator[None]:
-    """Show what the user should know as one line, without the line of code that it comes from."""
+    """Show what the user should know as one line, each once, without the line of code that it comes from."""
+    told: set[str] = set()
 
     def show(message: Any, category: type[Warning], *where: Any, **named: Any) -> None:
         if issubclass(category, UserWarning):
-            sys.stderr.write(f"{program}: warning: {printable(str(message))}\n")
+            if (text := printable(str(message))) not in told:  # every system that is compared gives the same one
+                told.add(text)
+                sys.stderr.write(f"{program}: warning: {text}\n")
         else:
             usual(message, category, *where, **named)
 
