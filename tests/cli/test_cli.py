@@ -359,6 +359,33 @@ def test_numbers_alone(capsys):
     assert " 0.9  " in capsys.readouterr().out
 
 
+def test_numbers_of_several_metrics_have_names(tmp_path, capsys):
+    (tmp_path / "a.jsonl").write_text('{"predictions": "a dog ran", "references": ["a dog ran"]}\n')
+    assert main(["score", "rouge_l,bleu", str(tmp_path / "a.jsonl"), "-q", "-w", "1"]) == 0
+    assert capsys.readouterr().out == "rouge_l 1.0\nbleu 0.0\n"
+
+
+@pytest.mark.filterwarnings("default:ids should name each row once")
+@pytest.mark.parametrize(
+    ("ids", "told"),
+    [
+        ("abc", None),
+        ("aba", "1 of 3 rows has the id of another, the first is 'a'"),
+        ("abbab", "3 of 5 rows have the id of another, the first is 'a'"),
+        ((1, "1"), "1 of 2 rows has the id of another, the first is '1'"),
+    ],
+)
+def test_ids_that_repeat_are_told_once(tmp_path, capsys, ids, told):
+    rows = [{"id": one, "predictions": "a dog ran", "references": ["a dog ran"]} for one in ids]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["score", "rouge_l", str(tmp_path / "a.jsonl"), "-q"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "1.0000\n"
+    assert err.count("\n") == (told is not None)
+    if told is not None:
+        assert f"vlgauge score: warning: ids should name each row once, {told}; every row is scored" in err
+
+
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [

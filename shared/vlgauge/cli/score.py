@@ -24,10 +24,12 @@ from vlgauge.cli.scoring import (
     shortened,
 )
 from vlgauge.corpus_values import corpus_interval
+from vlgauge.files import first_repeated
 from vlgauge.leaderboard.run_files import columns_of
-from vlgauge.leaderboard.runs import set_sizes
+from vlgauge.leaderboard.runs import row_keys, set_sizes
 from vlgauge.media.tables import Rows, located, read_rows, take_column
 from vlgauge.results import DIGITS, INTERVAL, to_cell, to_json, to_table
+from vlgauge.settings import shown, warn
 
 if TYPE_CHECKING:
     from vlgauge.base import Metric
@@ -66,7 +68,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("table", "json"), help="of what is printed (default: table)")
     words = f"write the result, as {', '.join(RESULT_ENDINGS)}; with --engine ray a folder"
     parser.add_argument("--output", metavar="FILE", help=words)
-    parser.add_argument("-q", "--quiet", action="store_true", help="print the number of each metric alone")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print the number alone; of several, after names")
     parser.add_argument("-w", "--digits", type=digits, default=DIGITS, metavar="N", help="after the point (default: 4)")
     words = "of the intervals, which are of bootstrap (default: 0.95)"
     parser.add_argument("--confidence", type=level, default=CONFIDENCE, metavar="LEVEL", help=words)
@@ -107,6 +109,7 @@ def run(options: argparse.Namespace) -> int:
         ids, columns = table_columns(rows, metrics, options, file)
     else:
         ids, columns = reader.ids, reader.columns
+    warn_of_repeated(ids)
     results = compute_all(metrics, columns, details=options.details or options.report is not None)
     explained = results
     if not options.details:
@@ -121,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
     # Before anything is written: what took hours is seen, whatever becomes of the files.
     if options.quiet:
         sys.stderr.write("".join(f"{line}\n" for line in of_rows))
-        print("\n".join(to_cell(result[name], options.digits) for name, result in results.items()), flush=True)
+        print(numbers_alone(results, options.digits), flush=True)
     elif options.format == "json" or (options.details and options.format is None and not options.output):
         print(to_json(record), flush=True)
     else:
@@ -145,7 +148,7 @@ def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]
     record_results(results, options)
     rest = columns_of(found)[1]
     if options.quiet:
-        print("\n".join(to_cell(result[name], options.digits) for name, result in results.items()))
+        print(numbers_alone(results, options.digits))
     elif options.format == "json":
         print(to_json(rest))
     else:
@@ -175,6 +178,23 @@ def table_columns(
         raise ValueError(f"--skip must be less than the number of rows, {len(rows)}, got {options.skip}")
     titles = {column: getattr(options, column) for column in COLUMNS}
     return ids[options.skip : stop], located(read_columns(chosen, metrics, titles), file)
+
+
+def warn_of_repeated(ids: Sequence[Any]) -> None:
+    """Say that ids name several rows: nothing that joins rows by their ids takes such a file of scores."""
+    keys = row_keys(ids)
+    if (first := first_repeated(keys)) is not None:
+        rows = len(keys) - len(set(keys))
+        warn(
+            f"ids should name each row once, {rows} of {len(keys)} rows {'has' if rows == 1 else 'have'} the id of "
+            f"another, the first is {shown(first)}; every row is scored, but rows cannot be joined by these ids"
+        )
+
+
+def numbers_alone(results: Mapping[str, Mapping[str, Any]], digits: int) -> str:
+    """The number of each metric, with its name before it where there are several."""
+    cells = {name: to_cell(result[name], digits) for name, result in results.items()}
+    return "\n".join(f"{name} {cell}" if len(cells) > 1 else cell for name, cell in cells.items())
 
 
 def without_details(name: str, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,11 +229,11 @@ def summary(
 ) -> str:
     """The table of scores; below it numbers of the whole with intervals and directions, signatures."""
     scores = [result[f"{name}_scores"] for name, result in results.items()]
-    shown = len(ids) if limit <= 0 else min(limit, len(ids))
-    rows = [[ids[i], *(column[i] for column in scores), shortened(texts[i])] for i in range(shown)]
+    n_shown = len(ids) if limit <= 0 else min(limit, len(ids))
+    rows = [[ids[i], *(column[i] for column in scores), shortened(texts[i])] for i in range(n_shown)]
     lines = [to_table(["id", *results, "predictions"], rows, digits)]
-    if shown < len(ids):
-        lines.append(f"... and {len(ids) - shown} more rows (--rows 0 prints all, --output FILE writes all)")
+    if n_shown < len(ids):
+        lines.append(f"... and {len(ids) - n_shown} more rows (--rows 0 prints all, --output FILE writes all)")
     numbers = [row for name, result in results.items() for row in _corpus_numbers(name, result, confidence)]
     titles = ["result", "value", f"{100 * confidence:g} % from", "to", "better", "range"]
     used = [i for i in range(len(titles)) if any(row[i] is not None for row in numbers)]
