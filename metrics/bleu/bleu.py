@@ -60,6 +60,7 @@ class Bleu(base.CaptionMetric):
 
     measures = "How many n-grams of the captions do their references have too?"
     score_range = "[0, 1]"
+    bounds = (0.0, 1.0)
     higher_is_better = True
     is_mean = False
 

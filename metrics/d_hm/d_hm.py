@@ -87,6 +87,7 @@ class DHm(base.ComponentMetric):
 
     measures = "How far are a model's stories from human ones in grounding, coherence and repetition?"
     score_range = "0 to infinity"
+    bounds = (0.0, None)
     higher_is_better = False
 
     def __init__(self, *args: Any, apply_tanh: bool = True, **host: Any) -> None:

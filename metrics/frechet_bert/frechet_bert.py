@@ -181,6 +181,7 @@ class FrechetBert(caption_sets.CaptionVectorMetric):
 
     measures = "Do the sampled captions have the mean and the spread of people's captions?"
     score_range = "[0, inf); unit vectors [0, 4]"
+    bounds = (0.0, None)
     higher_is_better = False
     compares_sets = True
     needs = ("frechet-bert",)

@@ -54,6 +54,7 @@ class Meteor(base.CaptionMetric):
 
     measures = "Do caption and references share words, stems or synonyms, in the same order?"
     score_range = "[0, 1]"
+    bounds = (0.0, 1.0)
     higher_is_better = True
 
     def _info(self) -> evaluate.MetricInfo:

@@ -210,6 +210,7 @@ class MmdBert(caption_sets.CaptionVectorMetric):
 
     measures = "Could the sampled captions come from the distribution of people's captions?"
     score_range = "[-1, 2]; biased [0, 2]"
+    bounds = (-1.0, None)
     higher_is_better = False
     compares_sets = True
     needs = ("mmd-bert",)

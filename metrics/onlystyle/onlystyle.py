@@ -95,6 +95,7 @@ class Onlystyle(style.StyleMetric):
 
     measures = "Does the caption sound like the style?"
     score_range = "[-1/S, (S-1)/S] with S styles"
+    bounds = (-1.0, 1.0)
     higher_is_better = True
     unsigned = ("top_k", "return_style_matrix")
 

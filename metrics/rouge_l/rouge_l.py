@@ -55,6 +55,7 @@ class RougeL(base.CaptionMetric):
 
     measures = "How long a sequence of tokens do caption and references share, in order?"
     score_range = "[0, 1]"
+    bounds = (0.0, 1.0)
     higher_is_better = True
 
     def _info(self) -> evaluate.MetricInfo:

@@ -105,6 +105,7 @@ class RovistC(base.StoryMetric):
 
     measures = "Does each sentence of a story follow from the one before?"
     score_range = "0 to 1"
+    bounds = (0.0, 1.0)
     higher_is_better = True
     needs = ("rovist-c",)
 

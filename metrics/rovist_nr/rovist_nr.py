@@ -187,6 +187,7 @@ class RovistNr(base.StoryMetric):
 
     measures = "How little does a story repeat itself, between and within its sentences?"
     score_range = "(-inf, 1]; jaccard [0, 1]"
+    bounds = (None, 1.0)
     higher_is_better = True
 
     def __init__(

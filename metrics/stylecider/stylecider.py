@@ -62,6 +62,7 @@ class Stylecider(style.StyleMetric):
 
     measures = "Does the caption share the style-bearing n-grams of its references?"
     score_range = "[0, 1]; authors [0, 10]"
+    bounds = (0.0, 10.0)
     higher_is_better = True
 
     columns = (*style.StyleMetric.columns[:2], base.References("references"))

@@ -118,6 +118,7 @@ class Trm(caption_sets.CaptionVectorMetric):
 
     measures = "Do sampled captions differ from people's as people's differ among themselves?"
     score_range = "[0, 4/3]; separate [0, 8/3]"
+    bounds = (0.0, 1.3333333333333333)
     higher_is_better = False
     compares_sets = True
     needs = ()

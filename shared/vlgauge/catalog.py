@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
@@ -17,6 +18,7 @@ class MetricFacts:
         name: Name of the metric.
         measures: The question it answers.
         score_range: Range of a score, in words.
+        bounds: What no score is below or above, whatever the settings; None where there is no such number.
         higher_is_better: Direction.
         needs: Extras without which it cannot score.
         is_mean: Whether its number is the mean of the scores of the examples.
@@ -30,6 +32,7 @@ class MetricFacts:
     needs: tuple[str, ...] = ()
     is_mean: bool = True
     compares_sets: bool = False
+    bounds: tuple[float | None, float | None] = (None, None)
 
     @property
     def better(self) -> str:
@@ -77,7 +80,12 @@ def metric_facts(name: str) -> MetricFacts:
     Raises:
         ValueError: If there is no such metric.
     """
-    script = metric_folder(name) / f"{name}.py"
+    return _facts(name, metric_folder(name) / f"{name}.py")
+
+
+@cache
+def _facts(name: str, script: Path) -> MetricFacts:
+    """Facts from a script, which is parsed once: a file of records asks for each line."""
     classes = [node for node in ast.parse(script.read_text("utf-8")).body if isinstance(node, ast.ClassDef)]
     literals = {
         target.id: ast.literal_eval(statement.value)

@@ -219,6 +219,8 @@ def check_result(folder):
     assert all(key.startswith(f"{name}_") for key in list(result)[1:])
     assert len(scores) == len(columns["predictions"])
     assert defined
+    low, high = class_of(folder).bounds
+    assert all((low is None or score >= low - 1e-6) and (high is None or score <= high + 1e-6) for score in defined)
     if class_of(folder).is_mean:
         assert result[name] == pytest.approx(sum(defined) / len(defined))
     assert result[f"{name}_undefined"] == len(scores) - len(defined)

@@ -66,7 +66,7 @@ def test_a_record_is_added_once_and_never_replaced(tmp_path):
     other = record(model=dataclasses.replace(MODEL, revision=None))
     assert append_records(path, [record(), other]) == [other]
     with pytest.raises(ValueError, match=r"one for rovist_nr, org/teller and org/vist with another value and ci and n"):
-        append_records(path, [record([1.0, 2.0])])
+        append_records(path, [record([0.5, 0.0])])
     assert path.read_text("utf-8") == LINE + other.line()
 
 
@@ -100,9 +100,18 @@ def changed(**values):
     return json.dumps(content)
 
 
+def of_metric(name, value, **more):
+    return changed(metric=name, signature=f"{name}|v:0.1.0|profile:paper", value=value, ci=None, **more)
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
+        (of_metric("bleu", 3.0), "`value` must be at least 0 and at most 1, as every score of bleu is, got 3.0"),
+        (of_metric("cider", -0.5), "`value` must be at least 0 and at most 10, as every score of cider is, got -0.5"),
+        (of_metric("d_hm", -1.0), "`value` must be at least 0, as every score of d_hm is, got -1.0"),
+        (changed(value=1.5), "`value` must be at most 1, as every score of rovist_nr is, got 1.5"),
+        (changed(ci__high=1.5), "`ci.high` must be at most 1, as every score of rovist_nr is, got 1.5"),
         (changed(schema=2), "`schema` must be 1, the only one that there is, got 2"),
         (changed(schema=True), "`schema` must be 1"),
         (changed(value=..., n=...), "`record` lacks value, n"),
@@ -146,6 +155,13 @@ def test_what_is_no_record_is_told_with_its_line(tmp_path, line, message):
     with pytest.raises(ValueError, match=r"line.* 3"):
         append_records(path, [record()])
     assert path.read_text("utf-8") == f"{LINE}\n{line}\n"
+
+
+@pytest.mark.parametrize(("name", "value"), [("bleu", 1.0 + 1e-9), ("groovist", -5.0), ("of_somebody_else", 300.0)])
+def test_values_that_a_metric_can_have_are_records(tmp_path, name, value):
+    path = tmp_path / "results.jsonl"
+    path.write_text(of_metric(name, value), encoding="utf-8")
+    assert [one.value for one in read_records(path)] == [value]
 
 
 def test_an_undefined_value_is_not_recorded():

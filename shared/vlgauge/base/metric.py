@@ -63,6 +63,7 @@ class Metric(HostedMetric, ABC):
     Attributes:
         measures: The question that the metric answers, in one line.
         score_range: Range of a score, in words.
+        bounds: What no score is below or above, whatever the settings; None where there is no such number.
         higher_is_better: Direction of a score.
         needs: Names of the extras or models without which the metric cannot score.
         requires: Oldest version of this package that the script works with.
@@ -75,6 +76,7 @@ class Metric(HostedMetric, ABC):
 
     measures: ClassVar[str]
     score_range: ClassVar[str]
+    bounds: ClassVar[tuple[float | None, float | None]] = (None, None)
     higher_is_better: ClassVar[bool]
     needs: ClassVar[tuple[str, ...]] = ()
     requires: ClassVar[str] = "0.1"

@@ -10,12 +10,14 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from vlgauge.catalog import metric_facts, metric_names
 from vlgauge.settings import PROFILES, shown
 from vlgauge.signatures import parse_signature
 
 SCHEMA = 1
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_ROUNDING = 1e-6  # by which a sum of floats may lie beyond a bound
 _METRIC = re.compile(r"[a-z][a-z0-9_]*")
 
 Key: TypeAlias = tuple[str | None, ...]
@@ -168,7 +170,22 @@ def parse_record(content: Any) -> Record:
     for key, value in told.items():
         if value != getattr(record, key):
             raise NoRecord(f"`{key}` must be that of the signature, {shown(value)}, got {shown(getattr(record, key))}")
+    if record.metric in metric_names():
+        _refuse_beyond(record, *metric_facts(record.metric).bounds)
     return record
+
+
+def _refuse_beyond(record: Record, low: float | None, high: float | None) -> None:
+    """Refuse a value, or an end of its interval, that no score of the metric can have."""
+    ends = {} if record.ci is None else {"ci.low": record.ci.low, "ci.high": record.ci.high}
+    for name, number in {"value": record.value, **ends}.items():
+        if (low is not None and number < low - _ROUNDING) or (high is not None and number > high + _ROUNDING):
+            least = "" if low is None else f"at least {low:g}"
+            most = "" if high is None else f"at most {high:g}"
+            raise NoRecord(
+                f"`{name}` must be {' and '.join(filter(None, (least, most)))}, as every score of {record.metric} is, "
+                f"got {shown(number)}"
+            )
 
 
 def _fields(name: str, content: Any, checks: Mapping[str, Check], optional: Sequence[str] = ()) -> dict[str, Any]:
