@@ -97,6 +97,11 @@ class DHm(base.ComponentMetric):
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
 
+    @property
+    def uses_models(self) -> bool:
+        """Those that made the scores which it is given, toys perhaps."""
+        return True
+
     def _compute(
         self,
         predictions: Sequence[Mapping[str, float]],

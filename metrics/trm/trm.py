@@ -182,6 +182,11 @@ class Trm(caption_sets.CaptionVectorMetric):
         """Whether the distance is that of sentence vectors."""
         return self.distance == "bert"
 
+    @property
+    def uses_models(self) -> bool:
+        """Only the distance of sentence vectors does."""
+        return self.reads_vectors
+
     def not_apart(self) -> str | None:
         """Given matrices are no column; Java would be started for each example."""
         if self.distance == "precomputed":

@@ -205,6 +205,11 @@ class Metric(HostedMetric, ABC):
         """
         return result_record(self.name, scores, self.signature(**(made_with or {})), extra)
 
+    @property
+    def uses_models(self) -> bool:
+        """Whether models take part with these settings; else no toy does, and the number is that of either profile."""
+        return bool(self.needs)
+
     def signature(self, **made_with: Any) -> str:
         """Everything that a number depends on, such as ``rovist_nr|v:0.1.0|profile:paper|mode:reference|n:4``.
 
@@ -212,7 +217,7 @@ class Metric(HostedMetric, ABC):
             **made_with: What only a call knows, such as the digest of an encoder; None takes out a setting that the
                 call did not read.
         """
-        fields = {"v": __version__, "profile": self.profile}
+        fields = {"v": __version__, "profile": self.profile if self.uses_models else PROFILES[0]}
         fields |= ({"config": self.config_name} if self.configs else {}) | self.signature_fields() | made_with
         unread = {name for name, value in made_with.items() if value is None}
         ordered = dict.fromkeys(name for name in (*_FIRST_FIELDS, *fields) if name in fields and name not in unread)

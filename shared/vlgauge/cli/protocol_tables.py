@@ -8,7 +8,7 @@ from typing import Any
 
 from vlgauge.leaderboard.table import Cell, Table, pvalue_text, render
 from vlgauge.results import plain
-from vlgauge.studies.protocols import TEXT_FAMILIES, Evaluation, Figure, Judgement, Scores, Task
+from vlgauge.studies.protocols import Evaluation, Figure, Judgement, Scores, Task
 from vlgauge.studies.published import Row, rows_beside, verdict
 
 EMBEDDED = "embedded profile: a toy trained on drawn scenes; these are no figures of the published metric"
@@ -161,7 +161,7 @@ def record_of(judged: Judged) -> dict[str, Any]:
 
 
 def _is_embedded(scores: Scores) -> bool:
-    return scores.name not in TEXT_FAMILIES and "profile:embedded" in scores.signature.split("|")
+    return "profile:embedded" in scores.signature.split("|")
 
 
 def _label(scores: Scores) -> str:

@@ -27,7 +27,7 @@ LENGTH = "length"
 BASELINES = (LENGTH, "bleu", "rouge_l", "meteor", "cider")
 """What the papers' tables have beside metrics of images; bleu gives the rows BLEU-1 and BLEU-4."""
 TEXT_FAMILIES = (LENGTH, "bleu_1", "bleu_4", "rouge_l", "meteor", "cider")
-"""Families of scores that are made without a model, the same under every profile."""
+"""Families of scores that are made without a model."""
 
 
 @dataclass(frozen=True)
