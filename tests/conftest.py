@@ -1,6 +1,8 @@
 """The surroundings of every test: no network, a cache folder of its own, no profile from outside."""
 
+import atexit
 import functools
+import gc
 import os
 import shutil
 import subprocess
@@ -44,6 +46,13 @@ def refuse_sockets(event, arguments):
 sys.addaudithook(refuse_sockets)
 """
 _GUARD: dict = {}
+
+
+def pytest_collection_finish():
+    """All tests and what they import last as long as the process: no search for garbage need go through them again."""
+    gc.collect()
+    gc.freeze()
+    atexit.register(gc.unfreeze)  # else extension modules complain at the end that their types are still there
 
 
 def pytest_sessionfinish():

@@ -124,7 +124,7 @@ class Hub(BaseHTTPRequestHandler):
 def hub():
     Hub.files, Hub.calls = {}, []
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
