@@ -12,6 +12,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from browser import browser
 from script_modules import script_module
 
 # Before anything imports evaluate, which reads them once. One folder per worker process.
@@ -140,6 +141,13 @@ def run_python():
         return finished.stdout
 
     return run
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """One browser for the tests of a file; two at once would share a loop, and a loop is in the way of other files."""
+    with browser() as found:
+        yield found
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Reports on a user's rows in a browser: any width, either theme, hostile texts."""
 
 import pytest
-from browser import browser, check_layout, opened
+from browser import check_layout, leafed, opened
 from explained import CASES, HOSTILE, poisoned, scored
 
 from vlgauge.explain import Differing, Row, differences, explain
@@ -32,18 +32,18 @@ def pages(tmp_path_factory):
     return sorted(folder.iterdir())
 
 
-def test_every_report_fits(pages):
-    with browser() as chromium:
+def test_every_report_fits(pages, chromium):
+    with leafed(chromium, "dark") as open_next:
         for path in pages:
             # Long words are hardest on a phone, plots where three columns are narrow.
             width = 390 if path.stem.endswith("-long") else 1000
-            with opened(chromium, path, width, "dark") as (page, asked):
-                check_layout(page, asked, path, width)
+            page, asked = open_next(path, width)
+            check_layout(page, asked, path, width)
 
 
-def test_a_note_opens_by_tap_and_by_key(pages):
+def test_a_note_opens_by_tap_and_by_key(pages, chromium):
     (path,) = [path for path in pages if path.name == "groovist.html"]
-    with browser() as chromium, opened(chromium, path, 390, has_touch=True) as (page, _):
+    with opened(chromium, path, 390, has_touch=True) as (page, _):
         mark = page.locator("mark[tabindex]").first
         assert not mark.locator(".tip").is_visible()
         mark.tap()
@@ -59,7 +59,7 @@ def test_a_note_opens_by_tap_and_by_key(pages):
         page.evaluate("document.activeElement.blur()")
         page.mouse.move(0, 0)
         tip.wait_for(state="hidden")
-    with browser() as chromium, opened(chromium, path, 1280) as (page, _):
+    with opened(chromium, path, 1280) as (page, _):
         page.locator("details.row summary").first.focus()
         for _ in range(8):
             page.keyboard.press("Tab")

@@ -83,6 +83,26 @@ def opened(chromium, path, width, scheme="light", **settings):
         context.close()
 
 
+@contextmanager
+def leafed(chromium, scheme="light"):
+    """`open(path, width)` opens a file after the other, and gives the page and the addresses that it asked for."""
+    context = chromium.new_context(color_scheme=scheme)
+    page = context.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+
+    def open_next(path, width):
+        asked.clear()
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(path.as_uri())
+        return page, asked
+
+    try:
+        yield open_next
+    finally:
+        context.close()
+
+
 LOOPBACK = ("http://127.0.0.1", "data:", "blob:", "about:")
 
 

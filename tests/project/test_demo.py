@@ -4,7 +4,7 @@ import pickle
 import re
 
 import pytest
-from browser import browser, check_layout, opened
+from browser import check_layout, opened
 from demo import page as demo_page
 from demo.section import BAD, GOOD
 from demo_page import Elements
@@ -187,11 +187,11 @@ UNEVEN = """() => [...document.querySelectorAll('.three')].filter(three => new S
 # -- in a browser -----------------------------------------------------------------------------------------------------
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "height"), [(390, 30_000), (1000, 24_000), (1280, 16_000), (1600, 16_000)])
-def test_the_report_fits(run, tmp_path, width, height):
+def test_the_report_fits(run, chromium, tmp_path, width, height):
     path = tmp_path / "report.html"
     path.write_bytes(run[1])
     ground = "getComputedStyle(document.body).backgroundColor"
-    with browser() as chromium, opened(chromium, path, width, "dark") as (page, asked):
+    with opened(chromium, path, width, "dark") as (page, asked):
         assert page.evaluate(ground) == "rgb(15, 21, 27)"
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.emulate_media(color_scheme="light")
@@ -202,10 +202,10 @@ def test_the_report_fits(run, tmp_path, width, height):
 
 
 @pytest.mark.browser
-def test_a_phone_unfolds_the_other_examples(run, tmp_path):
+def test_a_phone_unfolds_the_other_examples(run, chromium, tmp_path):
     path = tmp_path / "report.html"
     path.write_bytes(run[1])
-    with browser() as chromium, opened(chromium, path, 390, has_touch=True) as (page, _):
+    with opened(chromium, path, 390, has_touch=True) as (page, _):
         cards = page.locator("#trm .three > .card")
         assert [cards.nth(row).is_visible() for row in range(3)] == [True, False, False]
         # Nothing can be unfolded on paper, which is light.

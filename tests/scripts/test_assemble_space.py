@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 import yaml
-from browser import browser, check_layout, opened
+from browser import check_layout, opened
 from demo_page import Elements
 from folders import ROOT, SCRIPTS
 from metric_checks import EXTRAS
@@ -306,13 +306,12 @@ def test_markup_in_a_card_is_shown_and_not_obeyed():
 
 
 @pytest.mark.browser
-def test_the_page_fits_wide_and_narrow(static, tmp_path):
-    with browser() as chromium:
-        for name, width, scheme in (("clip_s", 390, "dark"), ("trm", 390, "light"), ("rovist_nr", 1280, "dark")):
-            path = tmp_path / f"{name}.html"
-            path.write_bytes(static(name)["index.html"])
-            with opened(chromium, path, width, scheme) as (page, asked):
-                check_layout(page, asked, path, width)
+def test_the_page_fits_wide_and_narrow(static, chromium, tmp_path):
+    for name, width, scheme in (("clip_s", 390, "dark"), ("trm", 390, "light"), ("rovist_nr", 1280, "dark")):
+        path = tmp_path / f"{name}.html"
+        path.write_bytes(static(name)["index.html"])
+        with opened(chromium, path, width, scheme) as (page, asked):
+            check_layout(page, asked, path, width)
 
 
 # -- folders and arguments --------------------------------------------------------------------------------------------

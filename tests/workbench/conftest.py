@@ -4,7 +4,6 @@ import gc
 import warnings
 
 import pytest
-from browser import browser
 from folders import GOLDEN
 from gradio_loops import loops_of_gradio_left_open
 
@@ -32,13 +31,6 @@ def served(tmp_path_factory):
                 page.close(verbose=False)
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    """One browser for the tests of a file; two at once would share a loop."""
-    with browser() as found:
-        yield found
-
-
 @pytest.fixture
 def built():
     """`built(...)`: the page of a workbench that is not served."""
@@ -51,13 +43,14 @@ def built():
     return build
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client(served):
     """A caller of the API."""
     from gradio_client import Client
 
     with loops_of_gradio_left_open():
         made = Client(served, verbose=False)
-        yield made
+    yield made
+    with loops_of_gradio_left_open():
         made.close()
         del made
