@@ -15,12 +15,13 @@ def made_run(scores, metric="rovist_nr", ids=None, profile="paper", **more):
     }
 
 
-def three_systems(metric="rovist_nr", rows=40, seed=0):
-    """One system that is clearly higher than two that are nearly the same."""
+def three_systems(metric="rovist_nr", rows=40, seed=0, middle=0.0, scale=1.0):
+    """One system that is clearly higher than two that are nearly the same; scores lie about the middle."""
     rng = np.random.default_rng(seed)
     base = rng.normal(size=rows)
     shifts = {"high": 1.0, "low": 0.0, "low too": 0.01}
-    return {name: made_run(base + shift + 0.3 * rng.normal(size=rows), metric) for name, shift in shifts.items()}
+    scores = {name: base + shift + 0.3 * rng.normal(size=rows) for name, shift in shifts.items()}
+    return {name: made_run(middle + scale * own, metric) for name, own in scores.items()}
 
 
 def bleu_run(captions, references, ids=None):

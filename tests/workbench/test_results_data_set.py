@@ -1,17 +1,59 @@
 """The leaderboard of a results data set of the Hub: its records, whose token opens it, and what is refused."""
 
+import html
+import math
+
 import gradio as gr
 import pytest
 from folders import GOLDEN
 from hub_data_sets import TOKEN, Repository, hub_of_data_sets
+from made_runs import made_run, three_systems
 
-from vlgauge.leaderboard import read_records
+from vlgauge.leaderboard import Dataset, Model, compare, read_records, record_of
+from vlgauge.leaderboard.exporters import results_repository
+from vlgauge.leaderboard.run_files import run_files
+from vlgauge.leaderboard.score_files import score_file, score_path
 from vlgauge.network import NetworkError
 from vlgauge.workbench import leaderboard, results_data_set
 from vlgauge.workbench.hosting import SPACE
 
 FILE = GOLDEN / "leaderboard" / "results.jsonl"
 OLD, NEW = "a" * 40, "b" * 40
+
+
+BROKEN = ("other mean", "other number", "no table", "too large", "other columns")
+
+
+def record_of_run(name, run, split="test"):
+    """The record of a run by a system."""
+    on = Dataset("org/vist", "VIST", "default", split, "c" * 40)
+    return record_of(run, "rovist_nr", Model(f"org/{name.replace(' ', '-')}", name), on, date="2026-11-22")
+
+
+def ranked():
+    """Three systems and their scores; some whose files are wrong; two with unlike rows, one whose file is missing."""
+    systems = three_systems(rows=20, middle=0.5, scale=0.1)
+    records = [record_of_run(name, run) for name, run in systems.items()]
+    runs = {record.model.id: run for record, run in zip(records, systems.values(), strict=True)}
+    exported = {one.path: one.content for one in results_repository(records, "org/ranked", runs)}
+    files = {path: content for path, content in exported.items() if path.startswith("data/")}
+    for number, name in enumerate(BROKEN):
+        run = made_run([0.25, 0.5, math.nan, number / 8])
+        records.append(record_of_run(name, run))
+        others = {"other mean": [0.25, 0.5, math.nan, 9], "other number": [0.25, 0.5, 0, 0]}
+        content = score_file(made_run(others[name]) if name in others else run, "rovist_nr")
+        content = {"no table": b"PAR1 and no more", "too large": content + bytes(5_000_000)}.get(name, content)
+        files[score_path(records[-1])] = run_files(run, ".parquet")[""] if name == "other columns" else content
+    for name, ids in (("abc", "abc"), ("abd", "abd"), ("missing", "abc")):
+        run = made_run([0.1, 0.2, 0.3], ids=ids)
+        records.append(record_of_run(name, run, "val"))
+        if name != "missing":
+            files[score_path(records[-1])] = score_file(run, "rovist_nr")
+    for split in ("one", "two"):
+        run = made_run([0.1, 0.2, 0.3])
+        records.append(record_of_run("alone", run, split))
+        files[score_path(records[-1])] = score_file(run, "rovist_nr")
+    return files | {"results.jsonl": "".join(record.line() for record in records).encode()}
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +70,15 @@ def hub(tmp_path_factory):
             "org/lines": Repository({NEW: {"results.jsonl": b'{"schema": 1, "value": NaN}\n'}}),
             "org/bytes": Repository({NEW: {"results.jsonl": b"\xff\xfe\x00"}}),
             "org/page": Repository({NEW: {"results.jsonl": b"<!doctype html><title>Sign in</title>"}}),
+            "org/ranked": Repository({NEW: ranked()}),
         },
     ) as served:
         yield served
 
 
 def test_records_are_those_of_the_newest_commit(hub):
-    records, commit = results_data_set.fetched_records("org/results")
+    results, commit = results_data_set.fetched_results("org/results")
+    records = results.records
     assert (records, commit) == (read_records(FILE), NEW)
     assert hub.asked[-1] == ("GET", f"/datasets/org/results/resolve/{NEW}/results.jsonl")
     assert leaderboard.merged(records, (), records) == records
@@ -44,15 +88,15 @@ def test_records_are_those_of_the_newest_commit(hub):
 def test_a_visitors_token_opens_gated_and_private_ones_and_leaves_no_copy(hub, tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     for name in ("org/gated", "org/private"):
-        assert results_data_set.fetched_records(name, TOKEN)[0] == read_records(FILE)
+        assert results_data_set.fetched_results(name, TOKEN)[0].records == read_records(FILE)
     assert not list(tmp_path.rglob("*"))
 
 
 def test_on_a_space_the_token_of_the_machine_is_not_used(hub, monkeypatch):
     monkeypatch.setattr("huggingface_hub.get_token", lambda: TOKEN)
-    assert results_data_set.fetched_records("org/gated")[0]
+    assert results_data_set.fetched_results("org/gated")[0]
     with pytest.raises(NetworkError, match="wants its terms accepted"):
-        results_data_set.fetched_records("org/gated", SPACE.token)
+        results_data_set.fetched_results("org/gated", SPACE.token)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +123,73 @@ def test_what_is_refused_is_told_in_one_sentence(hub, name, said):
 def test_a_larger_file_is_not_read_to_its_end(hub, monkeypatch):
     monkeypatch.setattr(results_data_set, "MOST_BYTES", 1000)
     with pytest.raises(NetworkError, match=r"gave results\.jsonl of more than 1000 bytes"):
-        results_data_set.fetched_records("org/results")
+        results_data_set.fetched_results("org/results")
 
 
 def test_no_name_is_no_records(hub):
-    assert leaderboard._fetcher(SPACE)(" ", "") == ([], "")
+    assert leaderboard._fetcher(SPACE)(" ", "") == (results_data_set.Results(), "")
+
+
+# -- Rank groups ------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def ranks(hub):
+    return results_data_set.fetched_results("org/ranked")[0]
+
+
+def test_rank_groups_are_those_of_the_comparison_of_the_scores(ranks):
+    systems = three_systems(rows=20, middle=0.5, scale=0.1)
+    (compared,) = compare(systems, ["rovist_nr"]).metrics
+    expected = {one.name: ",".join(map(str, one.groups)) for one in compared.systems}
+    assert sorted(set(expected.values())) == ["1", "2"]
+    names = {record.key: record.model.name for record in ranks.records}
+    assert {names[key]: group for key, group in ranks.groups.groups.items()} == expected
+    page = html.unescape(leaderboard.page_of(ranks.records, groups=ranks.groups))
+    assert page.count(">group</th>") == 1
+    assert (
+        "Systems that share a group are not told apart by paired sign-flip tests (Holm's correction for 3 pairs, "
+        "0.05) of the 3 systems whose scores of each example are there."
+    ) in html.unescape(page)
+    # Of one model alone its group stays that among all.
+    alone = html.unescape(leaderboard.page_of(ranks.records, model="low too", groups=ranks.groups))
+    assert f'<td data-label="group" style="text-align: right">{expected["low too"]}</td>' in alone
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "No group for org/other-mean: data/rovist_nr/org--vist--default--test/org--other-mean.parquet must have scores "
+        "with the mean of the record, 0.25, got 3.25",
+        "org--other-number.parquet must have 3 scores and 1 undefined ones, got 4 and 0",
+        "org--no-table.parquet', which fails with",
+        "org--too-large.parquet of more than 5000000 bytes",
+        "org--other-columns.parquet must have rows with the columns id and score, got",
+        "No rank groups by RoViST-NR: `ids` must be the same in every system, org/abc has 'c' that org/abd",
+    ],
+)
+def test_files_that_are_not_those_of_the_record_are_told(ranks, said):
+    assert said in "\n".join(note for notes in ranks.groups.notes.values() for note in notes)
+
+
+def test_without_files_it_is_said_and_none_is_asked_for(hub):
+    del hub.asked[:]
+    results, _ = results_data_set.fetched_results("org/results")
+    assert results.groups.groups == {}
+    told = html.unescape(leaderboard.page_of(results.records, groups=results.groups))
+    assert "No rank groups by GROOViST: the scores of each example are there for 0 of 2 systems." in told
+    assert not [path for _, path in hub.asked if "/data/" in path]
+
+
+@pytest.mark.parametrize(("name", "value"), [("MOST_FILES", 1), ("MOST_SCORES", 25), ("MOST_SECONDS", -1.0)])
+def test_files_scores_and_seconds_have_limits(hub, monkeypatch, name, value):
+    monkeypatch.setattr(results_data_set, name, value)
+    del hub.asked[:]
+    results, _ = results_data_set.fetched_results("org/ranked")
+    assert len([path for _, path in hub.asked if "/data/" in path]) <= 1
+    assert results.groups.groups == {}
+    assert "are taken here, and those before it took them" in str(results.groups.notes)
+
+
+def test_one_file_beside_no_other_is_not_asked_for(hub):
+    del hub.asked[:]
+    results_data_set.fetched_results("org/ranked")
+    assert not [path for _, path in hub.asked if "alone" in path]

@@ -6,15 +6,14 @@ The formats of the Hub have no direction and rank from high to low. Where lower 
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.record_tables import tables
-from vlgauge.leaderboard.runs import Run, numbers, row_keys
+from vlgauge.leaderboard.runs import Run
+from vlgauge.leaderboard.score_files import file_name, score_file, score_path
 from vlgauge.settings import one_of, warn
 
 ORGANIZATION = "vlgauge"
@@ -71,7 +70,7 @@ def eval_results(records: Sequence[Record], *, lower_is_better: str = "skip") ->
                 filter(None, [record.signature, "" if record.higher_is_better else "negated", record.notes])
             ),
         )
-        own = entries.setdefault((record.model.id, _file_name(record.dataset.name)), {})
+        own = entries.setdefault((record.model.id, file_name(record.dataset.name)), {})
         _put_once(own, (record.dataset.id, task), entry, record)
     return [
         Export(
@@ -185,10 +184,8 @@ def results_repository(
         if run is None or run.get(f"{record.metric}_signature") != record.signature:
             continue
         used.add(record.model.id)
-        on = record.dataset
-        folder = _file_name(f"{on.id}--{on.config}--{on.split}".replace("/", "--"))
-        path = f"data/{record.metric}/{folder}/{_file_name(record.model.id.replace('/', '--'))}.parquet"
-        _put_once(files, path, Export("dataset", repository, path, _parquet(run, record.metric)), record)
+        path = score_path(record)
+        _put_once(files, path, Export("dataset", repository, path, score_file(run, record.metric)), record)
     if idle := [model for model in runs or {} if model not in used]:
         raise ValueError(f"`runs` must have scores of the records, got those of {idle[0]} with the signature of none")
     lines = "".join(record.line() for record in records)
@@ -279,24 +276,7 @@ def _put_once(files: dict[Any, Any], key: Any, value: Any, record: Record) -> No
     files[key] = value
 
 
-def _file_name(text: str) -> str:
-    """A name as a file may have it."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip(".-") or "unnamed"
-
-
 def _yaml(content: Any) -> str:
     import yaml
 
     return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000))
-
-
-def _parquet(run: Run, metric: str) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    keys = row_keys(run["ids"])
-    scores = numbers(f"{metric}_scores", run[f"{metric}_scores"], keys)
-    table = pa.table({"id": pa.array(keys, pa.string()), "score": pa.array(scores, pa.float64(), from_pandas=True)})
-    stream = io.BytesIO()
-    pq.write_table(table, stream)
-    return stream.getvalue()

@@ -7,11 +7,17 @@ from typing import Any
 
 from vlgauge.corpus_values import COUNTED
 from vlgauge.leaderboard.record import Record
+from vlgauge.leaderboard.record_groups import RecordGroups, column_of
 from vlgauge.leaderboard.table import ARROWS, Cell, Table, mean_text, render
 
 
 def tables(
-    records: Sequence[Record], *, by: str | None = None, split_signatures: bool = False, form: str = "markdown"
+    records: Sequence[Record],
+    *,
+    by: str | None = None,
+    split_signatures: bool = False,
+    form: str = "markdown",
+    groups: RecordGroups | None = None,
 ) -> str:
     """A table per data set, configuration, split and revision, those of the embedded profile by themselves.
 
@@ -20,29 +26,39 @@ def tables(
         by: Metric by which the tables are sorted; the first one if None, or where a table lacks it.
         split_signatures: Whether results of one metric with different signatures get a column each.
         form: As in `vlgauge.leaderboard.table.render`.
+        groups: Rank groups, which stand beside the values.
 
     Raises:
         ValueError: If no record is of the metric, or results of different signatures would be in one column.
     """
     if by is not None and by not in {record.metric for record in records}:
         raise ValueError(f"`by` must be a metric of the records, got {by!r}")
-    groups: dict[tuple[Any, ...], list[Record]] = {}
+    parted: dict[tuple[Any, ...], list[Record]] = {}
     for record in sorted(records, key=lambda record: record.profile == "embedded"):
         on = record.dataset
-        groups.setdefault((record.profile, on.id, on.config, on.split, on.revision), []).append(record)
+        parted.setdefault((record.profile, on.id, on.config, on.split, on.revision), []).append(record)
     return "\n\n".join(
-        render(records_table(own, by=by, split_signatures=split_signatures), form) for own in groups.values()
+        render(records_table(own, by=by, split_signatures=split_signatures, groups=groups), form)
+        for own in parted.values()
     )
 
 
-def records_table(records: Sequence[Record], *, by: str | None = None, split_signatures: bool = False) -> Table:
+def records_table(
+    records: Sequence[Record],
+    *,
+    by: str | None = None,
+    split_signatures: bool = False,
+    groups: RecordGroups | None = None,
+) -> Table:
     """The table of one data set: a row per model, a column per metric, the best of each bold, ties share a rank.
 
     Args:
         records: Of one data set, configuration, split, revision and profile.
         by: Metric by which it is sorted.
         split_signatures: Whether results of one metric with different signatures get a column each.
+        groups: Rank groups, which stand beside the values.
     """
+    known = groups or RecordGroups()
     columns: dict[str, dict[str, list[Record]]] = {}
     for record in records:
         columns.setdefault(record.metric, {}).setdefault(record.signature, []).append(record)
@@ -57,17 +73,24 @@ def records_table(records: Sequence[Record], *, by: str | None = None, split_sig
     (sorting, *_) = columns[chosen].values()
     cells = [{_row(record): record for record in own} for _, own in parted]
     rows = _ranked(records, {_row(record): record for record in sorting})
-    header, notes = ["#", "model"], []
+    header, notes, of_groups = ["#", "model"], [], []
+    grouped = [any(record.key in known.groups for record in own) for _, own in parted]
     for number, (signature, own) in enumerate(parted, 1):
         mark = f" ({number})" if split_signatures and len(columns[own[0].metric]) > 1 else ""
         header.append(f"{own[0].title} {ARROWS[own[0].higher_is_better]}{mark}")
+        header += ["group"] if grouped[number - 1] else []
         notes.append(f"{mark.strip()} {signature}".strip())
+        of_groups += [f"{mark.strip()} {note}".strip() for note in known.notes.get(column_of(own[0]), ())]
     names = _names(records)
     lines = [
         [
             Cell(rank, right=True),
             Cell(names[row]),
-            *(_value_cell(own, row) for own in cells),
+            *(
+                cell
+                for own, has_groups in zip(cells, grouped, strict=True)
+                for cell in (_value_cell(own, row), *([_group_cell(own, row, known)] if has_groups else []))
+            ),
             Cell(_count(row, cells), right=True),
         ]
         for row, rank in rows.items()
@@ -80,7 +103,7 @@ def records_table(records: Sequence[Record], *, by: str | None = None, split_sig
     told = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     intervals = sorted({f"{100 * record.ci.level:g} %" for record in records if record.ci})
     what = f"{_kind(records)} with {' or '.join(intervals)} intervals, " if intervals else f"{_kind(records)}, "
-    return Table([*header, "n"], lines, caption, [f"{what}{told}.", *notes])
+    return Table([*header, "n"], lines, caption, [f"{what}{told}.", *of_groups, *notes])
 
 
 def _kind(records: Sequence[Record]) -> str:
@@ -126,6 +149,10 @@ def _value_cell(own: Mapping[tuple[str, str | None], Record], row: tuple[str, st
     low, high = (record.ci.low, record.ci.high) if record.ci else (None, None)
     link = record.source.url if record.source else ""
     return Cell(mean_text(record.value, low, high, digits=3), best, right=True, link=link)
+
+
+def _group_cell(own: Mapping[tuple[str, str | None], Record], row: tuple[str, str | None], known: RecordGroups) -> Cell:
+    return Cell(known.groups.get(own[row].key, "-") if row in own else "-", right=True)
 
 
 def _count(row: tuple[str, str | None], cells: Sequence[Mapping[tuple[str, str | None], Record]]) -> str:

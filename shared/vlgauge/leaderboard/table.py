@@ -12,6 +12,7 @@ from vlgauge.leaderboard.comparison import Comparison, MetricComparison, Pair, S
 from vlgauge.results import printable
 from vlgauge.settings import one_of
 
+SIGN_FLIPS = "paired sign-flip tests"
 ARROWS = {True: "\N{UPWARDS ARROW}", False: "\N{DOWNWARDS ARROW}"}
 
 
@@ -154,16 +155,22 @@ def counts_text(n: int, undefined: int) -> str:
     return f"{n} (+{undefined} undefined)" if undefined else str(n)
 
 
+def told_apart(n_systems: int, level: float, tests: str = SIGN_FLIPS) -> str:
+    """What rank groups mean."""
+    n_pairs = n_systems * (n_systems - 1) // 2
+    return (
+        f"Systems that share a group are not told apart by {tests} "
+        f"(Holm's correction for {n_pairs} {'pairs' if n_pairs > 1 else 'pair'}, {1 - level:.2g})."
+    )
+
+
 def _notes(comparison: Comparison) -> list[str]:
     percent = f"{100 * comparison.level:g} %"
     drawn = f"{len(comparison.ids)} rows"
     if comparison.n_groups is not None:
         drawn += f" in {comparison.n_groups} groups, which are drawn whole"
-    systems = len(comparison.metrics[0].systems)
-    n_pairs = systems * (systems - 1) // 2
-    alpha = f"{1 - comparison.level:.2g}"
     added = [compared.metric for compared in comparison.metrics if compared.value == "corpus"]
-    values, tests = "Means", "paired sign-flip tests"
+    values, tests = "Means", SIGN_FLIPS
     if len(added) == len(comparison.metrics):
         values, tests = "Values of the corpus", "tests that swap rows"
     elif added:
@@ -172,8 +179,7 @@ def _notes(comparison: Comparison) -> list[str]:
     samples = f"{comparison.resamples} samples, seed {comparison.seed}"
     return [
         f"{values} with {percent} bootstrap intervals; {drawn}, {samples}.",
-        f"Systems that share a group are not told apart by {tests} "
-        f"(Holm's correction for {n_pairs} {'pairs' if n_pairs > 1 else 'pair'}, {alpha}).",
+        told_apart(len(comparison.metrics[0].systems), comparison.level, tests),
         *(compared.signature for compared in comparison.metrics),
     ]
 

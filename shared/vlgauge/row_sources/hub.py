@@ -81,6 +81,16 @@ def pinned(identity: str, revision: str | None = None, token: Token = None) -> P
         ValueError: If it is none, is not there, private, or a script.
         NetworkError: If the Hub cannot be asked.
     """
+    return pinned_with_files(identity, revision, token)[0]
+
+
+def pinned_with_files(identity: str, revision: str | None = None, token: Token = None) -> tuple[Pinned, list[str]]:
+    """The same, and the paths of its files.
+
+    Raises:
+        ValueError: As `pinned`.
+        NetworkError: As `pinned`.
+    """
     from huggingface_hub import HfApi
 
     if not _ID.fullmatch(identity):
@@ -93,7 +103,7 @@ def pinned(identity: str, revision: str | None = None, token: Token = None) -> P
         raise ValueError(f"`dataset` must have data files, got {identity!r}, which is a script; scripts are not run")
     if not re.fullmatch("[0-9a-f]{40}", about.sha or ""):
         raise NetworkError("what answers is no Hub: it names no commit of the data set")
-    return Pinned(identity, str(about.sha), token)
+    return Pinned(identity, str(about.sha), token), files
 
 
 def configurations(data_set: Pinned) -> list[str]:

@@ -9,12 +9,13 @@ import gradio as gr
 
 from vlgauge.catalog import metric_title
 from vlgauge.leaderboard import Record, read_records
+from vlgauge.leaderboard.record_groups import RecordGroups
 from vlgauge.leaderboard.record_tables import tables
 from vlgauge.workbench.data_set import HUB, PRIVATE
 from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.pages import page_of_tables
-from vlgauge.workbench.results_data_set import fetched_records
+from vlgauge.workbench.results_data_set import Results, fetched_results
 
 EVERY = "(all)"
 _KEPT_SECONDS = 3600.0
@@ -31,17 +32,19 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> None:
 
     # These hold the records that were there from the start.
     @in_one_sentence
-    def opened(paths: Sequence[str] | None, fetched: Sequence[Record]) -> list[Any]:
-        records = merged(given, paths, fetched)
-        return [*filters(records), page_of(records)]
+    def opened(paths: Sequence[str] | None, fetched: Results) -> list[Any]:
+        records = merged(given, paths, fetched.records)
+        return [*filters(records), page_of(records, fetched.groups)]
 
     @in_one_sentence
-    def chosen(paths: Sequence[str] | None, fetched: Sequence[Record], *wanted: Any) -> str:
-        return page_of(merged(given, paths, fetched), *wanted)
+    def chosen(paths: Sequence[str] | None, fetched: Results, *wanted: Any) -> str:
+        return page_of(merged(given, paths, fetched.records), fetched.groups, *wanted)
 
     gr.Markdown(
         "Records that `vlgauge score --record results.jsonl` keeps: a table per data set, arrows to the better side, "
-        "intervals. Ranks are those of the values; whether two systems are told apart says the tab before this one.",
+        "intervals. Ranks are those of the values. Whether systems are told apart say rank groups, where a data set on "
+        "the Hub has the scores of each example, as `vlgauge export results-repository` lays them; else the tab before "
+        "this one does.",
     )
     with gr.Row():
         files = gr.File(label="results.jsonl, one or several", file_count="multiple", file_types=[".jsonl"], height=140)
@@ -52,7 +55,7 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> None:
         token = gr.Textbox(label="Token for it", info=info, type="password", max_length=200, min_width=280)
         commit = gr.Textbox("", label="Commit", interactive=False, min_width=160)
         read = gr.Button("Read", elem_id="read-results", min_width=120)
-    fetched = gr.State((), time_to_live=_KEPT_SECONDS)
+    fetched = gr.State(Results(), time_to_live=_KEPT_SECONDS)
     with gr.Row():
         dataset, metrics, by, profile = filters(given)
         model = gr.Textbox(label="Model contains", max_length=200, min_width=160)
@@ -68,11 +71,11 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> None:
 
 def _fetcher(hosting: Hosting) -> Callable[..., Any]:
     @in_one_sentence
-    def fetched(name: str, token: str, signed_in: gr.OAuthToken | None = None) -> tuple[list[Record], str]:
+    def fetched(name: str, token: str, signed_in: gr.OAuthToken | None = None) -> tuple[Results, str]:
         if not name.strip():
-            return [], ""
+            return Results(), ""
         own = token.strip() or (signed_in.token if signed_in else None) or hosting.token
-        return fetched_records(name.strip(), own)
+        return fetched_results(name.strip(), own)
 
     return fetched
 
@@ -108,6 +111,7 @@ def filters(records: Sequence[Record]) -> list[Any]:
 
 def page_of(
     records: Sequence[Record],
+    groups: RecordGroups | None = None,
     dataset: str = EVERY,
     metrics: Sequence[str] = (),
     by: str = EVERY,
@@ -128,4 +132,4 @@ def page_of(
     if not wanted:
         return page_of_tables("")
     ranked = by if any(record.metric == by for record in wanted) else None
-    return page_of_tables(tables(wanted, by=ranked, split_signatures=True, form="html"))
+    return page_of_tables(tables(wanted, by=ranked, split_signatures=True, form="html", groups=groups))

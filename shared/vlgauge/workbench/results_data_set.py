@@ -1,17 +1,44 @@
-"""Records of a results data set of the Hub."""
+"""Records of a results data set of the Hub, and the rank groups by the scores that lie beside them."""
 
 from __future__ import annotations
 
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
 from vlgauge.leaderboard import Record, parse_records
+from vlgauge.leaderboard.record import Key
+from vlgauge.leaderboard.record_groups import RecordGroups, column_of, record_groups
+from vlgauge.leaderboard.runs import Run
+from vlgauge.leaderboard.score_files import run_of_file, score_path
 from vlgauge.network import NetworkError, hub_content
-from vlgauge.row_sources.hub import Token, pinned
+from vlgauge.row_sources.hub import Pinned, Token, pinned_with_files
 
 RESULTS = "results.jsonl"
 MOST_BYTES = 20_000_000
+# Of the scores of each example.
+MOST_FILES = 100
+MOST_FILE_BYTES = 5_000_000
+MOST_SCORES = 200_000  # in all files; their tests take some twenty seconds
+MOST_SECONDS = 60.0
 
 
-def fetched_records(identity: str, token: Token = None) -> tuple[list[Record], str]:
-    """The records of a data set at the commit that is now the newest, and that commit.
+@dataclass(frozen=True)
+class Results:
+    """What a results data set holds.
+
+    Attributes:
+        records: Its records.
+        groups: Their rank groups, as far as the scores of each example are there.
+    """
+
+    records: Sequence[Record] = ()
+    groups: RecordGroups = field(default_factory=RecordGroups)
+
+
+def fetched_results(identity: str, token: Token = None) -> tuple[Results, str]:
+    """The records and groups of a data set at the commit that is now the newest, and that commit.
 
     Args:
         identity: Owner and name.
@@ -21,14 +48,46 @@ def fetched_records(identity: str, token: Token = None) -> tuple[list[Record], s
         ValueError: If it is none, is not open, has no records, or a line of them is none.
         NetworkError: If the Hub cannot be asked.
     """
-    data_set = pinned(identity, token=token)
+    data_set, files = pinned_with_files(identity, token=token)
     try:
-        content = hub_content(
-            identity, RESULTS, data_set.revision, kind="dataset", most_bytes=MOST_BYTES, token=data_set.token
-        )
+        content = _content(data_set, RESULTS, MOST_BYTES)
     except NetworkError as error:
         raise NetworkError(f"{RESULTS} of {identity!r} cannot be read, because {error}", error.status) from error
     records = parse_records(content, f"{identity}/{RESULTS}")
     if not records:
         raise ValueError(f"`dataset` must have records in its {RESULTS}, got {identity!r}, where it is empty")
-    return records, data_set.revision
+    runs, faults = _runs(data_set, records, set(files))
+    return Results(records, record_groups(records, runs, faults)), data_set.revision
+
+
+def _runs(data_set: Pinned, records: Sequence[Record], files: set[str]) -> tuple[dict[Key, Run], dict[Key, str]]:
+    """Scores of each example by the key of their record, and why others cannot be had.
+
+    Files of a column of which there is no other are not asked for.
+    """
+    there = [record for record in records if score_path(record) in files]
+    counts = Counter(map(column_of, there))
+    runs: dict[Key, Run] = {}
+    faults: dict[Key, str] = {}
+    n_files, left, end = 0, MOST_SCORES, time.monotonic() + MOST_SECONDS
+    for record in there:
+        if counts[column_of(record)] < 2:
+            continue
+        n_files, left = n_files + 1, left - record.n - record.undefined
+        if n_files > MOST_FILES or left < 0 or time.monotonic() > end:
+            faults[record.key] = (
+                f"at most {MOST_FILES} files, {MOST_SCORES:,} scores and {MOST_SECONDS:g} s of fetching are taken "
+                "here, and those before it took them"
+            )
+            continue
+        try:
+            runs[record.key] = run_of_file(_content(data_set, score_path(record), MOST_FILE_BYTES), record)
+        except (NetworkError, ValueError) as error:
+            faults[record.key] = " ".join(str(error).split())
+    return runs, faults
+
+
+def _content(data_set: Pinned, path: str, most_bytes: int) -> bytes:
+    return hub_content(
+        data_set.id, path, data_set.revision, kind="dataset", most_bytes=most_bytes, token=data_set.token
+    )
