@@ -33,12 +33,12 @@ def session():
 
 @pytest.fixture
 def stories(tmp_path):
-    """Two files of stories of one string each."""
+    """Two Parquet files of stories of one string each, with a column that no metric wants."""
     rng = random.Random(0)
     rows = [{"id": f"s{i}", "predictions": f"{i}. {' '.join(rng.choices(WORDS, k=9))}. So."} for i in range(N_ROWS)]
-    files = [tmp_path / f"{name}.jsonl" for name in "ab"]
+    files = [tmp_path / f"{name}.parquet" for name in "ab"]
     for start, file in enumerate(files):
-        file.write_text("".join(json.dumps(row) + "\n" for row in rows[start::2]))
+        pd.DataFrame([{**row, "source": "a book"} for row in rows[start::2]]).to_parquet(file)
     return files, {name: [row[name] for row in rows] for name in ("id", "predictions")}
 
 
@@ -147,8 +147,10 @@ def test_a_row_that_always_kills_its_worker_ends_the_run(stories, tmp_path):
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 @pytest.mark.usefixtures("session")
 def test_pictures_as_bytes_in_parquet(tmp_path):
+    """Stories in Parquet above; pictures as cells of Arrow, without Ray, are in the tests of `batches`."""
     columns = {name: drawn()[name] for name in ("predictions", "images")}
     pd.DataFrame({"id": range(6), **columns}).to_parquet(tmp_path / "rows.parquet")
     scorer = RowScorer("clip_s", **EMBEDDED)

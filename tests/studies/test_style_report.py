@@ -90,6 +90,7 @@ def test_wrong_parts_are_refused(groups, share, message):
 
 
 # -- real text --------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_goemotions_figures_of_the_cards(shared_folder):
     train, test, _ = goemotions(shared_folder)
     report = style_report(train.captions, train.styles, test=(test.captions, test.styles))
