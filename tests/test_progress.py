@@ -4,15 +4,18 @@ import io
 import os
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from folders import ROOT
 
 import vlgauge
 from vlgauge import progress, scenes
+from vlgauge.cli import main
 from vlgauge.pool import pool
-from vlgauge.progress import announce, checked_progress, progress_bar, progress_chosen, with_size
+from vlgauge.progress import announce, checked_progress, lines_in_logs, progress_bar, progress_chosen, with_size
 
 
 def work(setting):
@@ -98,6 +101,70 @@ def test_what_is_loaded_is_said_where_bars_are_shown(monkeypatch, setting, scree
         patch.setattr(sys, "stderr", stream)
         announce("Loading CLIP")
     assert stream.getvalue() == ("Loading CLIP ...\n" if shown else "")
+
+
+# -- in a log ---------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def clock(monkeypatch):
+    """Lines after a second and then every thirty, of a clock that `clock.now` sets."""
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(progress, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(progress, "FIRST_LINE_SECONDS", 1.0)
+    return clock
+
+
+def logged(clock, capsys, setting=None, total=9000):
+    """What a step of a minute and a half writes, of which every second a hundred items are done."""
+    with progress_bar(total, "Scoring", setting) as advance:
+        for _ in range(90):
+            clock.now += 1.0
+            advance(100)
+    return capsys.readouterr().err.splitlines()
+
+
+def test_log_has_a_line_soon_and_then_every_half_minute(clock, capsys):
+    with lines_in_logs():
+        assert logged(clock, capsys) == [f"Scoring: {done} of 9,000" for done in ("100", "3,100", "6,100")]
+        assert logged(clock, capsys, total=0) == ["Scoring: 100", "Scoring: 3,100", "Scoring: 6,100"]
+        with progress_bar(9, "Short") as advance:
+            clock.now += 0.9
+            advance(9)
+        assert capsys.readouterr().err == ""
+
+
+def test_log_is_empty_unless_a_command_writes_it(clock, capsys):
+    assert logged(clock, capsys) == []
+    with lines_in_logs(False):
+        assert logged(clock, capsys) == []
+    with lines_in_logs():
+        assert logged(clock, capsys, setting=False) == []
+
+
+def test_terminal_has_its_bar_in_place_of_lines(clock, monkeypatch):
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
+    with lines_in_logs():
+        assert shown_on_terminal(None, monkeypatch)
+
+
+def test_log_names_what_is_loaded_and_takes_long(capsys):
+    with lines_in_logs():
+        announce("Loading CLIP")
+        announce("Loading rovist_nr", logged=False)
+        with progress_chosen(False):
+            announce("Loading CLIP")
+    assert capsys.readouterr().err == "Loading CLIP ...\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [([], ["Scoring stories: 1 of 3"]), (["-q"], []), (["--no-progress"], [])],
+)
+def test_command_writes_lines_unless_it_is_to_be_quiet(clock, capsys, monkeypatch, tmp_path, words, expected):
+    (tmp_path / "a.txt").write_text("We left. We came.\n" * 3)
+    monkeypatch.setattr(progress, "monotonic", lambda: next(seconds))
+    seconds = count(step=2.0)
+    assert main(["score", "rovist_nr", str(tmp_path / "a.txt"), *words]) == 0
+    assert capsys.readouterr().err.splitlines() == expected
 
 
 @pytest.mark.parametrize(("n_bytes", "words"), [(1_960_000, "CLIP, 2.0 MB"), (12_600_000, "CLIP, 13 MB")])

@@ -35,6 +35,6 @@ def load(name: str, config_name: str | None = None, **settings: Any) -> Metric:
     folder = metric_folder(name)
     if "evaluate" not in sys.modules:
         with progress_chosen(settings["progress"]) if "progress" in settings else nullcontext():
-            announce(f"Loading {name}")
+            announce(f"Loading {name}", logged=False)  # a second or two
     # The host library takes a second to import, so it comes only when a metric is wanted.
     return lean_import("evaluate").load(str(folder), config_name, **settings)

@@ -1,4 +1,7 @@
-"""The bar on long work, and a line on what is loaded: shown on a terminal, or as the caller wishes."""
+"""The bar on long work, and a line on what is loaded: shown on a terminal, or as the caller wishes.
+
+Where a command writes to no terminal, as on a cluster, lines take the place of the bar.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from time import monotonic
 from typing import TypeAlias
 
 from vlgauge.settings import plain_number, shown
@@ -15,9 +19,13 @@ Progress: TypeAlias = bool | Callable[[int, int], None] | None
 """True: always a bar; False: never; None: on a terminal, after half a second; callable: gets (done, total)."""
 
 DELAY_SECONDS = 0.5
+# Of the lines in a log: the first of a step comes after so long, the others so long after one another.
+FIRST_LINE_SECONDS, LINE_SECONDS = 1.0, 30.0
 
 # What `announce` keeps to: the setting of the metric that is at work, or that of the command.
 _CHOSEN: ContextVar[Progress] = ContextVar("progress", default=None)
+# Whether lines are written where there is no terminal.
+_LOGGED: ContextVar[bool] = ContextVar("logged", default=False)
 
 
 def checked_progress(value: object) -> Progress:
@@ -44,12 +52,35 @@ def progress_chosen(progress: Progress) -> Iterator[None]:
         _CHOSEN.reset(token)
 
 
-def announce(text: str) -> None:
-    """Say on standard error what is waited for: where it is a terminal, or always or never if that was chosen."""
+@contextmanager
+def lines_in_logs(wanted: bool = True) -> Iterator[None]:
+    """Context of a command, in which lines take the place of bars where standard error is no terminal."""
+    token = _LOGGED.set(wanted)
+    try:
+        yield
+    finally:
+        _LOGGED.reset(token)
+
+
+def _on_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _write(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+def announce(text: str, *, logged: bool = True) -> None:
+    """Say on standard error what is waited for, where bars or lines are shown.
+
+    Args:
+        text: What it is.
+        logged: Whether it takes long enough to be said in a log.
+    """
     chosen = _CHOSEN.get()
-    if chosen is True or (chosen is None and sys.stderr is not None and sys.stderr.isatty()):
-        sys.stderr.write(f"{text} ...\n")
-        sys.stderr.flush()
+    if chosen is True or (chosen is None and (_on_terminal() or (logged and _LOGGED.get()))):
+        _write(f"{text} ...")
 
 
 def with_size(name: str, path: Path) -> str:
@@ -77,6 +108,9 @@ def progress_bar(total: int, description: str, progress: Progress = None) -> Ite
 
         yield report
         return
+    if progress is None and _LOGGED.get() and not _on_terminal():
+        yield _line_by_line(total, description)
+        return
     from tqdm.auto import tqdm
 
     # disable=None lets tqdm look whether standard error is a terminal.
@@ -84,6 +118,21 @@ def progress_bar(total: int, description: str, progress: Progress = None) -> Ite
     delay = DELAY_SECONDS if progress is None else 0.0
     with tqdm(total=total, desc=description, disable=disable, delay=delay, leave=False) as bar:
         yield bar.update
+
+
+def _line_by_line(total: int, description: str) -> Callable[[int], object]:
+    """What counts finished items and writes a line now and then, such as "Scoring stories: 1,000 of 5,000"."""
+    done, told, pause = 0, monotonic(), FIRST_LINE_SECONDS
+
+    def report(items: int) -> None:
+        nonlocal done, told, pause
+        done += items
+        now = monotonic()
+        if now - told >= pause:
+            _write(f"{description}: {done:,} of {total:,}" if total else f"{description}: {done:,}")
+            told, pause = now, LINE_SECONDS
+
+    return report
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import vlgauge
 from vlgauge.files import Limits, limits
-from vlgauge.progress import progress_chosen
+from vlgauge.progress import lines_in_logs, progress_chosen
 from vlgauge.results import printable
 
 # What bad input raises; anything else is a fault of ours and keeps its traceback.
@@ -128,10 +128,12 @@ def _run(arguments: Sequence[str] | None) -> int:
     except ImportError as error:  # of the extra that a command needs
         sys.stderr.write(f"vlgauge: error: {one_line(error)}\n")
         return 2
+    unseen = getattr(options, "no_progress", False)
     try:
         with (
             plain_warnings(f"vlgauge {options.command}"),
-            progress_chosen(False if getattr(options, "no_progress", False) else None),
+            progress_chosen(False if unseen else None),
+            lines_in_logs(not (unseen or getattr(options, "quiet", False))),
             limits(**{name: getattr(options, name, None) for name in vars(Limits())}),
         ):
             code: int = options.run(options)
