@@ -1,6 +1,7 @@
 """`vlgauge score` of data sets of the Hub, archives, folders and lines of text."""
 
 import csv
+import io
 import json
 import tarfile
 
@@ -54,10 +55,8 @@ def test_rows_that_cannot_be_scored_are_counted_by_reason(hub, tmp_path, capsys)
     assert main(["score", "clip_s", "hub:org/hostile", "--split", "test", "--output", str(output), *CLIP]) == 0
     captured = capsys.readouterr()
     assert captured.err.startswith("columns taken: --predictions caption --images image --references refs\n")
-    assert (
-        "2 of 14 rows scored\n6 left out: a picture or clip must be bytes or a file of the data set itself"
-        in captured.out
-    )
+    told = "2 of 14 rows scored\n6 left out, the first is row 1: a picture or clip must be bytes or a file of the data"
+    assert told in captured.out
     with output.open(newline="") as stream:
         assert [row["id"] for row in csv.DictReader(stream)] == ["0", "13"]
     left_out = json.loads((tmp_path / "scores.csv.json").read_text())["left_out"]
@@ -65,7 +64,7 @@ def test_rows_that_cannot_be_scored_are_counted_by_reason(hub, tmp_path, capsys)
     assert main(["score", "clip_s", "hub:org/hostile", "--split", "test", "-q", *CLIP]) == 0
     captured = capsys.readouterr()
     assert captured.out.count("\n") == 1
-    assert "6 left out: " in captured.err
+    assert "6 left out, the first is row 1: " in captured.err
 
 
 def test_a_way_to_the_hub_that_breaks_says_where_to_go_on(hub, tmp_path, capsys, monkeypatch):
@@ -90,7 +89,7 @@ def test_a_way_to_the_hub_that_breaks_says_where_to_go_on(hub, tmp_path, capsys,
 def test_limits_of_rows_are_options(hub, capsys):
     limited = ["--max-picture-bytes", "10", "--limit", "2"]
     assert main(["score", "clip_s", "hub:org/pictures", "--split", "test", *limited, *CLIP]) == 2
-    told = "FILE must have a row that can be scored, got none (2 left out: `images` must be a file of at most 10 bytes"
+    told = "got none (2 left out, the first is row 0: `images` must be a file of at most 10 bytes"
     assert told in capsys.readouterr().err
 
 
@@ -169,11 +168,27 @@ def test_clips_of_a_data_set_and_an_archive_are_scored_as_those_of_files(hub, tm
         assert main(["score", "pac_s,clip_s", file, *own, *words]) == 0
         captured = capsys.readouterr()
         numbers.append(captured.out)
-        assert ("1 left out: `videos` must be a readable video, got 7 bytes" in captured.err) == (file != str(table))
+        row = "'1'" if file == tar else 1
+        told = f"1 left out, row {row}: `videos` must be a readable video, got 7 bytes"
+        assert (told in captured.err) == (file != str(table))
     assert len(set(numbers)) == 1
     assert "data:image/" in (tmp_path / "report.html").read_text()
     assert main(["score", "pac_s", tar, "--max-clip-bytes", "10", *words]) == 2
     assert "`0.mp4` must be a file of at most 10 bytes, got a larger one" in capsys.readouterr().err
+
+
+def test_a_picture_of_an_archive_that_cannot_be_read_is_named(tmp_path, capsys):
+    archive = tmp_path / "rows.tar"
+    with tarfile.open(archive, "w") as made:
+        for name, content in (("a/0.png", picture("red")), ("a/1.png", b"no picture"), ("a/2.png", b"no picture")):
+            for member, held in ((name, content), (name.replace("png", "txt"), b"A square.")):
+                info = tarfile.TarInfo(member)
+                info.size = len(held)
+                made.addfile(info, io.BytesIO(held))
+    assert main(["score", "clip_s", str(archive), *CLIP]) == 0
+    captured = capsys.readouterr()
+    assert "--images png" in captured.err
+    assert "1 of 3 rows scored\n2 left out, the first is row 'a/1': `images` must be a readable image" in captured.out
 
 
 def test_one_caption_a_line_and_rows_chosen_of_a_table(tmp_path, capsys):

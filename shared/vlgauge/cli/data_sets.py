@@ -18,6 +18,7 @@ from vlgauge.results import printable
 from vlgauge.row_sources import LeftOut, Origin, RowLimits, RowReader, Source, counted_reasons, guessed_titles
 from vlgauge.row_sources.grouped_files import FolderRows, tar_rows
 from vlgauge.row_sources.hub import PREFIX, HubRows, pinned
+from vlgauge.settings import shown
 
 _BATCH = 16
 _MOST_REASONS = 10
@@ -121,8 +122,14 @@ def lines_of(reader: RowReader) -> list[str]:
 
 
 def reasons(left_out: Sequence[LeftOut]) -> list[str]:
-    """Why rows were left out, the most frequent reason first."""
+    """Why rows were left out and which was the first, the most frequent reason first."""
+    firsts: dict[str, str] = {}
+    for one in left_out:
+        firsts.setdefault(one.reason, shown(one.id))
     counted = counted_reasons(left_out)
-    lines = [f"{count} left out: {reason}" for reason, count in counted[:_MOST_REASONS]]
+    lines = [
+        f"{count} left out, {'' if count == 1 else 'the first is '}row {firsts[reason]}: {reason}"
+        for reason, count in counted[:_MOST_REASONS]
+    ]
     rest = sum(count for _, count in counted[_MOST_REASONS:])
     return [*lines, f"{rest} left out for other reasons (--output FILE has all)"] if rest else lines
