@@ -13,6 +13,7 @@ from vlgauge.cli import coco_systems
 from vlgauge.cli.drawing import PICTURES, check_picture, picture
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target, write_json, write_output
+from vlgauge.cli.protocol_layouts import layouts
 from vlgauge.cli.protocol_tables import Judged, draw, record_of, shown
 from vlgauge.cli.scoring import load_metric, load_metrics, metric_list, settings_by_metric
 from vlgauge.leaderboard.table import FORMS
@@ -38,8 +39,12 @@ NAMES = [*PROTOCOLS, coco_systems.NAME]
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = __doc__
+    parser.epilog = layouts()
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("name", metavar="NAME", choices=NAMES, help=", ".join(NAMES))
-    parser.add_argument("data", metavar="DATA", nargs="+", help="the published files, or folders that hold them")
+    parser.add_argument(
+        "data", metavar="DATA", nargs="+", help="the published files, see below, or folders that hold them"
+    )
     parser.add_argument("--images", metavar="FOLDER", help="the images (default: the folder of DATA)")
     parser.add_argument("--videos", metavar="FOLDER", help="the videos (default: the folder of DATA)")
     parser.add_argument(

@@ -1,0 +1,50 @@
+"""What the files of each protocol hold, as `vlgauge protocol --help` tells it."""
+
+from __future__ import annotations
+
+LAYOUTS = {
+    "flickr8k_expert": (
+        "flickr8k.json: {id: {image_path, ground_truth: [texts],",
+        "human_judgement: [{caption, rating}]}}, ratings from 1 to 4",
+    ),
+    "flickr8k_cf": ("crowdflower_flickr8k.json: the same, ratings from 0 to 1",),
+    "composite": (
+        "a table (JSONL, CSV, Parquet, ...; in a folder test.parquet) with mt (the",
+        "caption), refs (a list of texts), score, imgid (name of the image)",
+    ),
+    "pascal50s": (
+        "pair_pascal.mat (new_input, category) and consensus_pascal.mat (triplets);",
+        "or pascal_50s.json: {kind: [{image, captions, label, references}]}",
+    ),
+    "abstract50s": (
+        "consensus_abstract.mat (triplets); for metrics that look at pictures also",
+        "abstract50S.mat (abs_sent)",
+    ),
+    "foil": (
+        "foilv1.0_test_2017.json: {images: [{id, file_name}], annotations: [{id,",
+        "image_id, caption, foil}]}; for references also captions_val2014.json of COCO",
+    ),
+    "vatex_eval": (
+        "candidates_list.pkl (n texts), gts_list.pkl (n lists of texts),",
+        "human_scores.pkl (3 n ratings), video_ids.pkl (n names of videos)",
+    ),
+    "activitynet_foil": (
+        "final_right_video_sentences.json, final_foil_video_sentences.json: {results:",
+        "{id: [{sentence}]}}; anet_entities_test_1.json, for references also",
+        "anet_entities_test_2.json: {id: {timestamps: [[start, end]], sentences: [texts]}}",
+    ),
+    "coco_systems": (
+        "COCO's captions: {images: [{id, file_name}], annotations: [{image_id,",
+        "caption}]}; and a file per captioner: [{image_id, caption}]",
+    ),
+}
+"""Lines by name of the protocol."""
+
+
+def layouts() -> str:
+    """A paragraph per protocol: its files, and what is in them."""
+    width = max(map(len, LAYOUTS)) + 2
+    found = ["DATA, as it was published; a folder that holds such files does, too:"]
+    for name, (first, *others) in LAYOUTS.items():
+        found += [f"  {name:{width}}{first}", *(f"{'':{width + 2}}{line}" for line in others)]
+    return "\n".join(found)
