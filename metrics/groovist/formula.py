@@ -65,7 +65,7 @@ def penalized_scores(scaled: Floats, theta: float, *, penalize: bool = True) -> 
 
 
 def filled(weights: Sequence[float | None]) -> list[float]:
-    """W of each phrase, 1 where no word is known, as the released code has it."""
+    """W of each phrase, 1 where no word is known, as the authors' code has it."""
     return [UNKNOWN_WEIGHT if weight is None else weight for weight in weights]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 
-# The list of the released code, 122 entries, case-sensitive.
+# The list of the authors' code, 122 entries, case-sensitive.
 NEVER_SCORED = frozenset(
     (
         *("all", "another", "any", "anybody", "anyone", "anything", "as", "aught", "both", "each", "each other"),
@@ -43,7 +43,7 @@ class StoryPhrases:
 def story_phrases(
     sentences: Sequence[Sequence[str]], *, deduplicate: bool = True, drop_pronouns: bool = True
 ) -> StoryPhrases:
-    """Apply the two filters of the released code to the phrases of each sentence.
+    """Apply the two filters of the authors' code to the phrases of each sentence.
 
     Args:
         sentences: Phrases as extracted, per sentence.

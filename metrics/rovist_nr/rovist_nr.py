@@ -120,7 +120,7 @@ def similarity(a: Counter[str], b: Counter[str], *, mode: str) -> float:
     """Similarity of two bags of words; NaN if both are empty.
 
     "jaccard" (Eq. 7): len(A & B) / len(A | B) of the sets of unique words, range [0, 1].
-    "reference" (released code): sum over words of count_A * count_B, over the same len(A | B); may exceed 1.
+    "reference" (authors' code): sum over words of count_A * count_B, over the same len(A | B); may exceed 1.
     """
     common = a.keys() & b.keys()
     union = len(a) + len(b) - len(common)

@@ -1,4 +1,4 @@
-"""Time CLIP scores of captions against the loop of the released code, with the same weights and inputs in one run.
+"""Time CLIP scores of captions against the loop of the authors' code, with the same weights and inputs in one run.
 
 The load has the shape of Flickr8k-Expert: 17 rows per image, each caption in 3 of them, 5 references per row. The loop
 encodes every row as it comes: images in batches of 64, texts in batches of 256 at 77 columns, three loaders with 6
@@ -124,7 +124,7 @@ class _Items(torch.utils.data.Dataset):
 
 
 def naive(rows: Rows, model: Any, row: ClipArchitecture, device: str, workers: int) -> Floats:
-    """Scores as the released code makes them: no duplicate is noticed, every text has 77 columns."""
+    """Scores as the authors' code makes them: no duplicate is noticed, every text has 77 columns."""
     transform = open_clip.image_transform(row.size, is_train=False, mean=row.mean, std=row.std)
 
     def encoded(items: Sequence[Any], make: Callable[[Any], Any], batch_size: int, encode: Any) -> Floats:
@@ -234,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"load average {os.getloadavg()[0]:.1f}; vlgauge {vlgauge.__version__}, torch {torch.__version__}, "
         f"open_clip {open_clip.__version__}, numpy {np.__version__}, Pillow {Image.__version__}"
     )
-    # Six workers are what the released code starts, however few cores there are.
+    # Six workers are what the authors' code starts, however few cores there are.
     warnings.filterwarnings("ignore", message="This DataLoader will create", category=UserWarning)
     with tempfile.TemporaryDirectory() as folder:
         rows = Rows(Path(folder), options.images or (1 if options.smoke else 6 if device == "cpu" else 1000))

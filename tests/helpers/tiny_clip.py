@@ -77,7 +77,7 @@ def pictures_of(case="edge", convert="late"):
 
 
 def check_vectors(encoder, arrays, case):
-    """Compare what an encoder makes of a case of the golden inputs with the released code's vectors, in `arrays`."""
+    """Compare what an encoder makes of a case of the golden inputs with those of the authors' code, in `arrays`."""
     images = encoder.image_hidden(pictures_of(case))
     texts = encoder.text_hidden(INPUTS[case]["candidates"], prompt=PROMPT, tokens=True)
     for ids, wanted in zip(texts.ids, arrays[f"{case}/tokens"], strict=True):

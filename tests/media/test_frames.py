@@ -139,7 +139,7 @@ def test_a_slanted_video_is_refused():
 
 
 def test_features_of_the_oracle(tmp_path):
-    """Frames of syn_clip.mp4 as the released code of EMScore encodes them."""
+    """Frames of syn_clip.mp4 as the code of EMScore's authors encodes them."""
     pool.unload()  # other tests count with the same weights
     encoder = clip_encoder(TINY, weights=write_tiny(tmp_path))
     golden = golden_arrays("video_tiny_s0_a0.8.npz")

@@ -86,8 +86,8 @@ def matches(left: Bags, right: Bags, pairs: tuple[Positions, Positions], *, batc
         left: Tokens of captions.
         right: Frames of videos, or tokens of references.
         pairs: bag in `left` and bag in `right` of each pair, shape ``(n_pairs,)`` each.
-        batch: With a number, the values of EMScore's released code, which pads batches of so many consecutive pairs
-            with zeros that take part in the maxima. A pair then depends on its batch.
+        batch: With a number, the values of the code of EMScore's authors, which pads batches of so many
+            consecutive pairs with zeros that take part in the maxima. A pair then depends on its batch.
     """
     a, b = pairs
     n_left, n_right = left.sizes[a], right.sizes[b]
@@ -113,7 +113,7 @@ def weighted_means(values: npt.NDArray[np.floating], weights: Floats) -> Floats:
 
 
 def fine_scores(precision: Floats, recall: Floats) -> Floats:
-    """2 P R / (P + R); NaN where P + R = 0, though one of them may be negative (the released code: infinite)."""
+    """2 P R / (P + R); NaN where P + R = 0, though one of them may be negative (the authors' code: infinite)."""
     total = precision + recall
     with np.errstate(invalid="ignore", divide="ignore"):
         fine: Floats = np.where(total == 0, np.nan, 2 * precision * recall / total)
@@ -128,7 +128,7 @@ def reference_terms(found: Matches, groups: Positions, n_groups: int, *, joint: 
         groups: caption of each match, ascending.
         n_groups: number of captions.
         joint: whether one reference must have both maxima, X = max_r (fine_r + coarse_r) / 2 (Sarto et al., 2023,
-            Eq. 6); the released code takes each maximum by itself.
+            Eq. 6); the authors' code takes each maximum by itself.
 
     Returns:
         X ``(n_groups,)``, NaN without references; and the match with the largest (fine + coarse) / 2, -1 without one.
@@ -158,7 +158,7 @@ def best_frames(tokens: Vectors, frames: Vectors) -> tuple[list[int], list[float
 
 
 def _padded(sizes: Positions, batch: int | None) -> npt.NDArray[np.bool_]:
-    """Which pairs EMScore's released code pads: those that are smaller than the largest of their batch."""
+    """Which pairs the code of EMScore's authors pads: those that are smaller than the largest of their batch."""
     if batch is None or not len(sizes):
         return np.zeros(len(sizes), dtype=bool)
     largest = np.maximum.reduceat(sizes, np.arange(0, len(sizes), batch))

@@ -16,7 +16,7 @@ _PAIRS = 4096  # pairs whose vectors are gathered at once: 16 MB at 512 numbers 
 
 
 def unit_rows(vectors: npt.NDArray[np.floating]) -> Vectors:
-    """Vectors divided by their Euclidean length, in float32, as the released code does.
+    """Vectors divided by their Euclidean length, in float32, as the authors' code does.
 
     Args:
         vectors: shape ``(n, d)``.
@@ -66,10 +66,10 @@ def reference_scores(scores: npt.ArrayLike, similarities: npt.ArrayLike, *, clam
     Args:
         scores: P, as `clip_scores` makes them.
         similarities: s, largest cosine of the caption and a reference; NaN without references.
-        clamp: whether a negative s counts as 0, as in the paper; the released code takes it as it is.
+        clamp: whether a negative s counts as 0, as in the paper; the authors' code takes it as it is.
 
     Returns:
-        One value per pair of inputs, between P and s for s of at least 0. 0 where P is 0 (the released code divides
+        One value per pair of inputs, between P and s for s of at least 0. 0 where P is 0 (the authors' code divides
         0 by 0 there if s is 0 as well); NaN where P + s = 0 with P > 0, or either is NaN.
     """
     p, s = (np.asarray(values, dtype=np.float64) for values in (scores, similarities))

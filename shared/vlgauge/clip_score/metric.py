@@ -141,7 +141,7 @@ class ClipScoreMetric(Metric):
         return record | result_record(f"ref_{self.name}", scored.reference_scores.tolist(), signature, {})
 
     def not_apart(self) -> str | None:
-        """EMScore's released code pads a video to the longest of those beside it."""
+        """The code of EMScore's authors pads a video to the longest of those beside it."""
         return "`variant='emscore'` scores a video by those beside it" if self.variant == "emscore" else None
 
     def counts_of(self, **columns: Sequence[Any]) -> Counts | None:

@@ -29,7 +29,7 @@ class Idf:
 
     Attributes:
         weights: ln((N+1) / (df+1)) of each token id that a sentence has; df counts sentences, N is their number. As in
-            the released code a sentence has the padding's id, which is also that of "!" at the start of a word of
+            the authors' code a sentence has the padding's id, which is also that of "!" at the start of a word of
             signs, unless it fills the encoder.
         n: N.
         name: What the sentences were, for signatures.

@@ -19,7 +19,7 @@ Entries = dict[str, dict[str, Any]]
 def read_authors_regions(
     table: str | os.PathLike[str], crops: str | os.PathLike[str] | None = None, *, ending: str = ".jpg"
 ) -> Entries:
-    """Read the regions of the released code: a CSV of boxes, and one picture per box.
+    """Read the regions of the authors' code: a CSV of boxes, and one picture per box.
 
     Args:
         table: CSV with the columns ``image_name, image_id, bbox, object, score``; ``bbox`` is the text
@@ -31,7 +31,7 @@ def read_authors_regions(
         Per image id its regions, the highest score first, those of one score in the order of the file.
 
     Raises:
-        ValueError: If a column or a picture is missing, or a number is broken. The released code drops the whole image
+        ValueError: If a column or a picture is missing, or a number is broken. The authors' code drops the whole image
             when one picture is missing.
         OSError: If the table cannot be read.
     """

@@ -1,4 +1,4 @@
-"""CLIP's vectors: those of the released code, each computed once, whatever the order, duplicates and batches."""
+"""CLIP's vectors: those of the authors' code, each computed once, whatever the order, duplicates and batches."""
 
 import gc
 import threading

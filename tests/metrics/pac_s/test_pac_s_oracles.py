@@ -1,4 +1,4 @@
-"""pac_s and clip_s on random weights: the numbers of the released code, through every kind of checkpoint."""
+"""pac_s and clip_s on random weights: the numbers of the authors' code, through every kind of checkpoint."""
 
 import dataclasses
 import json

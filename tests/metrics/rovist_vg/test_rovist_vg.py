@@ -64,7 +64,7 @@ def text_vectors(files):
 
 
 def authors_value(case, aggregate, key):
-    """The score of the oracle; for the noun without idf, which the released code refuses, from the formula's parts."""
+    """The score of the oracle; for the noun without idf, which the authors' code refuses, from the formula's parts."""
     formula = case.get("by_formula", case)
     if key in formula or "recall" not in formula:
         return formula.get(key, math.nan)

@@ -1,6 +1,6 @@
 """Pictures as CLIP takes them: resized, cropped, RGB; decoded in threads, a few batches ahead of the model.
 
-The order of the steps is that of the released code: RGB comes last, so a palette is resized by nearest neighbours and a
+The order of the steps is that of the authors' code: RGB comes last, so a palette is resized by nearest neighbours and a
 picture with alpha by its weighted colours.
 """
 

@@ -29,7 +29,7 @@ _SLACK = 4
 class ClipTokens:
     """Token ids of texts: 49406, byte pairs of the cleaned text in lower case, 49407.
 
-    Cleaning is ftfy, HTML entities twice, white space; the ids are those of the released code.
+    Cleaning is ftfy, HTML entities twice, white space; the ids are those of the authors' code.
     """
 
     def __init__(self) -> None:

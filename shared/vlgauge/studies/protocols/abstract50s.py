@@ -1,6 +1,6 @@
 """Abstract-50S (Vedantam et al., 2015): Pascal-50S with drawn pictures of two children, 400 pairs.
 
-There is no released script. Read are ``consensus_abstract.mat`` of CIDEr's site (see `vlgauge.studies.protocols.voted`)
+No script was published. Read are ``consensus_abstract.mat`` of CIDEr's site (see `vlgauge.studies.protocols.voted`)
 and, to look at pictures, its ``abstract50S.mat``: variable ``abs_sent``, structures of the 50 sentences of a picture
 and its address. The votes do not name the picture: it is the one whose sentences have most of the 48 references of the
 pair.

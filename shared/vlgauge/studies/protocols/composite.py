@@ -1,6 +1,6 @@
 """Composite (Aditya et al., 2015): correctness of captions of COCO, Flickr8k and Flickr30k images, rated 1 to 5.
 
-There is no released script. Read is the table of the Hugging Face data set yuwd/Composite, one row per rating.
+No script was published. Read is the table of the Hugging Face data set yuwd/Composite, one row per rating.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ class Ties:
     """How ties are counted.
 
     Attributes:
-        votes: As many votes for either caption: "half" for each (the expectation of the released random choice), or
-            one of the two at "random".
+        votes: As many votes for either caption: "half" for each (the expectation of the random choice in the authors'
+            code), or one of the two at "random".
         scores: Equal scores: "wrong", "half" right, or a decision for the "second" caption.
         seed: Of the random choice.
     """

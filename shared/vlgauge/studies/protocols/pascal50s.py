@@ -33,7 +33,8 @@ def read_pascal50s(
     """Pascal-50S: 1,000 pairs each of HC, HI, HM and MM.
 
     Accuracy is the mean of five draws of five of the 48 references; that without references needs one. As many votes
-    for either caption count half for each (the expectation of the released random choice). Equal scores are wrong.
+    for either caption count half for each (the expectation of the random choice in the authors' code). Equal scores are
+    wrong.
 
     Args:
         files: ``pair_pascal.mat`` and ``consensus_pascal.mat``, a folder with them, or FLEUR's ``pascal_50s.json``,

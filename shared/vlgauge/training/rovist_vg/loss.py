@@ -1,4 +1,4 @@
-"""The contrastive loss of RoViST-VG (Wang et al., 2022, Algorithm 1, as released)."""
+"""The contrastive loss of RoViST-VG (Wang et al., 2022, Algorithm 1, as in the authors' code)."""
 
 from __future__ import annotations
 

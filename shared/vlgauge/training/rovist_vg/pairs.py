@@ -40,7 +40,7 @@ def read_csv(path: Path, crops: Path) -> list[Pair]:
 
     Args:
         path: The table.
-        crops: Folder with a crop per box, named ``{image_id}_{bbox}.jpg`` as in the released code.
+        crops: Folder with a crop per box, named ``{image_id}_{bbox}.jpg`` as in the authors' code.
 
     Raises:
         ValueError: If a column, a phrase or a crop is missing, or a name leads out of the folder.
