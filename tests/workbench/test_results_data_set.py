@@ -44,7 +44,7 @@ def ranked():
         content = score_file(made_run(others[name]) if name in others else run, "rovist_nr")
         content = {"no table": b"PAR1 and no more", "too large": content + bytes(5_000_000)}.get(name, content)
         files[score_path(records[-1])] = run_files(run, ".parquet")[""] if name == "other columns" else content
-    for name, ids in (("abc", "abc"), ("abd", "abd"), ("missing", "abc")):
+    for name, ids in (("abc", "abc"), ("abx", "abx"), ("missing", "abc")):
         run = made_run([0.1, 0.2, 0.3], ids=ids)
         records.append(record_of_run(name, run, "val"))
         if name != "missing":
@@ -163,7 +163,7 @@ def test_rank_groups_are_those_of_the_comparison_of_the_scores(ranks):
         "org--no-table.parquet', which fails with",
         "org--too-large.parquet of more than 5000000 bytes",
         "org--other-columns.parquet must have rows with the columns id and score, got",
-        "No rank groups by RoViST-NR: `ids` must be the same in every system, org/abc has 'c' that org/abd",
+        "No rank groups by RoViST-NR: `ids` must be the same in every system, org/abc has 'c' that org/abx",
     ],
 )
 def test_files_that_are_not_those_of_the_record_are_told(ranks, said):

@@ -21,6 +21,7 @@ from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.kept_files import written
 from vlgauge.workbench.pages import page_of_file
+from vlgauge.workbench.presets import PRESETS, preset_split, preset_titles
 from vlgauge.workbench.runs import Run
 from vlgauge.workbench.scoring import metric_of
 
@@ -32,6 +33,10 @@ N_PREVIEW = 5
 SHORTEST_SEARCH = 2
 _TYPES = [".csv", ".tsv", ".json", ".jsonl", ".parquet", ".txt", TAR]
 _LONGEST_CELL = 200
+_KNOWN = (
+    "Type to search, or type OWNER/NAME. Those in the list are known sets, untried: their columns are those that "
+    "lmms-eval reads, nothing was fetched"
+)
 _MOST_SESSIONS = 1000  # whose searches are remembered
 _DIGITS = 4  # the files have all
 _KEPT_SECONDS = 3600.0
@@ -67,9 +72,10 @@ class _Tab:
         with gr.Column() as self.of_hub:
             with gr.Row():
                 self.repository = gr.Dropdown(
-                    [],
+                    list(PRESETS),
+                    value=None,
                     label="Data set",
-                    info="Type to search, or type OWNER/NAME",
+                    info=_KNOWN,
                     allow_custom_value=True,
                     min_width=280,
                 )
@@ -171,7 +177,7 @@ class _Tab:
         # The list shows those that match what is typed now. It never gets shorter: in gradio 6.31 that is an error of
         # the page, and a late answer to fewer letters would take away what was found.
         with self._lock:
-            before = self._found.pop(request.session_hash or "", [])
+            before = self._found.pop(request.session_hash or "", list(PRESETS))
             known = list(dict.fromkeys([*before, *found]))
             self._found[request.session_hash or ""] = known
             while len(self._found) > _MOST_SESSIONS:
@@ -267,7 +273,7 @@ def _splits_of(data_set: Pinned | None, config: str | None) -> Any:
     if data_set is None or not config:
         return gr.Dropdown(choices=[], value=None)
     names = splits(data_set, config)
-    return gr.Dropdown(choices=names, value=names[0])
+    return gr.Dropdown(choices=names, value=preset_split(data_set.id, names))
 
 
 @in_one_sentence
@@ -281,7 +287,7 @@ def guessed(metric: str, config: str | None, source: Source | None) -> list[Any]
     if source is None:
         return [*(gr.skip() for _ in NAMES), gr.skip()]
     columns = metric_of(metric, config=config or "").columns
-    likely = guessed_titles(columns, source.kinds)
+    likely = guessed_titles(columns, source.kinds) | preset_titles(source.origin.id, columns, source.kinds)
     titles = list(source.kinds)
     found = []
     for name in NAMES:
