@@ -6,6 +6,7 @@ import os
 import socket
 import struct
 import threading
+import urllib.error
 import urllib.request
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 import vlgauge
-from vlgauge.workbench import inputs, kept_files, scoring
+from vlgauge.workbench import inputs, kept_files, scoring, sent_files
 
 
 def bomb(width, height):
@@ -99,25 +100,98 @@ def uploaded(address, picture):
     return json.loads(urllib.request.urlopen(asked).read())[0]
 
 
-def test_a_forged_upload_opens_no_file_and_asks_no_address(served, tmp_path):
+FILE = {"_type": "gradio.FileData"}
+
+
+def files_of_form(address, file, caption=None):
+    """What the server says to the form with this file as its picture."""
+    data = ["clip_s", None, "embedded", "A dog.", "", "", [{"image": file, "caption": caption}], None]
+    return joined(address, number_of(address, "scored"), data)
+
+
+def refusal(call, *given):
+    """Status and sentence of a refusal."""
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        call(*given)
+    return refused.value.code, json.loads(refused.value.read())["detail"]
+
+
+def test_a_forged_upload_opens_no_file_and_asks_no_address(served, tmp_path, capfd, monkeypatch):
     picture = (inputs.EXAMPLES / "scene.png").read_bytes()
     (tmp_path / "secret.png").write_bytes(picture)
-
-    def answer(path):
-        sent = [{"image": {"path": path, "meta": {"_type": "gradio.FileData"}}, "caption": None}]
-        data = ["clip_s", None, "embedded", "A dog.", "", "", sent, None]
-        return joined(served, number_of(served, "scored"), data)
-
-    assert answer(uploaded(served, picture))["success"]
+    path = uploaded(served, picture)
+    own = {"path": path, "meta": FILE, "url": f"{served}gradio_api/file={path}"}
+    assert files_of_form(served, own)["success"]
+    # As if this machine was the network's, where Gradio would fetch what is named.
+    monkeypatch.setattr("gradio.processing_utils.PUBLIC_HOSTNAME_WHITELIST", ["127.0.0.1", "localhost"])
+    capfd.readouterr()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.2)
-        address = f"http://127.0.0.1:{listener.getsockname()[1]}/x.png"
-        for path in (str(tmp_path / "secret.png"), "file:///etc/hostname", address):
-            refused = answer(path)
-            assert not refused["success"]
-            assert "vlgauge-page" not in json.dumps(refused)
+        inside = f"http://127.0.0.1:{listener.getsockname()[1]}/x.png"
+        elsewhere = inside.replace("127.0.0.1", "vlgauge.invalid")
+        for file, why in (
+            ({"path": str(tmp_path / "secret.png")}, "another path"),
+            ({"path": f"{path}/../../../../etc/hostname"}, "another path"),
+            ({"path": f"{path}.gone"}, "another path"),
+            ({"path": "file:///etc/hostname"}, "an address"),
+            ({"path": inside}, "an address"),
+            ({"path": path, "url": elsewhere}, "the address of another server"),
+            ({"path": path, "url": "http://[x"}, "a path or an address that can be none"),
+            ({"path": "\0"}, "a path or an address that can be none"),
+            ({}, "a file object whose path is wrong"),
+            ({"path": 3}, "a file object whose path is wrong"),
+            ({"path": path, "size": "large"}, "a file object whose size is wrong"),
+        ):
+            assert refusal(files_of_form, served, {**file, "meta": FILE}) == (
+                400,
+                f"a file must be one that was uploaded here, got {why}",
+            )
+        # Without the mark that it is a file, and where no file is.
+        for file, why in (
+            ({"path": str(tmp_path / "secret.png")}, "another path"),
+            ({"path": inside}, "an address"),
+            ({"url": inside}, "a file object whose path is wrong"),
+            ("x.png", "something else for Picture"),
+            (3, "something else for Picture"),
+        ):
+            assert (
+                refusal(files_of_form, served, file)[1]
+                .removeprefix("a file must be one that was uploaded here, got ")
+                .startswith(why)
+            )
+        call = {"metric": "clip_s", "predictions": {"path": inside, "meta": FILE}}
+        asked = urllib.request.Request(
+            f"{served}gradio_api/call/v2/score", json.dumps(call).encode(), {"Content-Type": "application/json"}
+        )
+        assert refusal(urllib.request.urlopen, asked) == (
+            400,
+            "a file must be one that was uploaded here, got an address",
+        )
+        asked.data = b'{"data": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+        assert refusal(urllib.request.urlopen, asked)[1].endswith("a value with too many levels")
         with pytest.raises(TimeoutError):
             listener.accept()
+    assert capfd.readouterr().err == ""
+
+
+def test_behind_a_proxy_its_name_is_the_servers(page_for_files):
+    asked, path = page_for_files
+    file = {"path": path, "meta": FILE, "url": f"https://me-space.hf.space/gradio_api/file={path}"}
+    body = json.dumps({"data": [file], "fn_index": -1}).encode()
+    for headers, why in (
+        ([(b"host", b"127.0.0.1:7860"), (b"x-forwarded-host", b"me-space.hf.space")], ""),
+        ([(b"host", b"Me-Space.hf.space")], ""),
+        ([(b"host", b"127.0.0.1:7860")], "the address of another server"),
+    ):
+        assert asked._fault(body, "/gradio_api/queue/join", sent_files._own_hosts({"headers": headers})) == why
+
+
+@pytest.fixture
+def page_for_files(built, tmp_path, monkeypatch):
+    """The middleware, and the path of an upload."""
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
+    (tmp_path / "a.png").write_bytes(b"x")
+    return sent_files.RefuseForgedFiles(None, built()), str(tmp_path / "a.png")
 
 
 def test_only_scores_can_be_called_and_models_take_turns(built):

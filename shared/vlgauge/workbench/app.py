@@ -20,6 +20,7 @@ from vlgauge.workbench.hosting import hosting_of
 from vlgauge.workbench.inputs import EXAMPLES
 from vlgauge.workbench.profiles import PROFILES, profile_note
 from vlgauge.workbench.scoring import first_config, metric_of, score
+from vlgauge.workbench.sent_files import RefuseForgedFiles
 
 LOOPBACK = "127.0.0.1"
 
@@ -102,10 +103,11 @@ def launch(page: gr.Blocks, *, port: int | None = None, **options: Any) -> Any:
     theme = gr.themes.Default(primary_hue="slate", neutral_hue="slate", font=["system-ui", "sans-serif"]).set(**LEGIBLE)
     common: dict[str, Any] = {"css": CSS, "theme": theme, "ssr_mode": False, "run_history": False}
     common |= {"allowed_paths": [str(EXAMPLES)], "max_file_size": "200mb"}
+    before = [Middleware(RefuseForgedFiles, page=page)]
     if options.get("server_name") == LOOPBACK:
         # A page from elsewhere whose name was bound to this machine after it had been opened is not served.
-        hosts = Middleware(TrustedHostMiddleware, allowed_hosts=[LOOPBACK, "localhost"])
-        common["app_kwargs"] = {"middleware": [hosts]}
+        before.insert(0, Middleware(TrustedHostMiddleware, allowed_hosts=[LOOPBACK, "localhost"]))
+    common["app_kwargs"] = {"middleware": before}
     return page.launch(server_port=port, share=False, **common | options)
 
 
