@@ -26,7 +26,7 @@ def test_every_bundled_example_is_scored_and_explained(name, config):
     for number in range(len(inputs.examples_for(scoring.metric_of(name, config=config)))):
         page = one.scored(name, config, "embedded", *form_of(name, config, number))
         assert page.startswith('<iframe class="vlgauge-page"')
-        assert "profile:embedded" in page
+        assert f"{name}|v:" in page
         assert "How to read it" in page
 
 
