@@ -2,14 +2,17 @@
 
 import json
 import sys
+import warnings
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
+import vlgauge
 from vlgauge.cli import main
 from vlgauge.encoders.clip import toy
+from vlgauge.pool import pool
 from vlgauge.weights.files import WeightsNotFound
 
 
@@ -111,15 +114,8 @@ def test_a_part_of_the_figures_comes_out_again(state):
 
 
 # -- what it says of itself -------------------------------------------------------------------------------------------
-FIRST_LOOKS = """
-import warnings
-
-import numpy as np
-
-import vlgauge
-from vlgauge.encoders.clip import toy
-
 def told(module, columns, config=None, **settings):
+    """How often a call says that it looks with the toy."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         vlgauge.load(module, config, profile="embedded", keep_in_memory=True, **settings).compute(**columns)
@@ -127,31 +123,31 @@ def told(module, columns, config=None, **settings):
     assert {one.category for one in found} <= {UserWarning}
     return len(found)
 
-picture = np.full((64, 64, 3), 200, np.uint8)
-captioned = {"images": [picture], "predictions": ["a red square"]}
-filmed = {"videos": [[picture]], "predictions": ["a red square"]}
-story = {"images": [[picture, picture]], "predictions": [["A red square.", "A blue circle."]]}
-sets = {"predictions": [["a dog", "a cat"]], "references": [["a dog", "a bird"]]}
-looks = [
-    ("clip_s", captioned, None, {}),
-    ("pac_s", captioned, None, {}),
-    ("clip_s", filmed, "video", {}),
-    ("groovist", story | {"noun_phrases": [["a red square"]]}, None, {"regions": "whole"}),
-    ("rovist_vg", story, None, {"regions": "whole"}),
+
+PICTURE = np.full((64, 64, 3), 200, np.uint8)
+CAPTIONED = {"images": [PICTURE], "predictions": ["a red square"]}
+FILMED = {"videos": [[PICTURE]], "predictions": ["a red square"]}
+STORY = {"images": [[PICTURE, PICTURE]], "predictions": [["A red square.", "A blue circle."]]}
+SETS = {"predictions": [["a dog", "a cat"]], "references": [["a dog", "a bird"]]}
+LOOKS = [
+    ("clip_s", CAPTIONED, None, {}),
+    ("pac_s", CAPTIONED, None, {}),
+    ("clip_s", FILMED, "video", {}),
+    ("groovist", STORY | {"noun_phrases": [["a red square"]]}, None, {"regions": "whole"}),
+    ("rovist_vg", STORY, None, {"regions": "whole"}),
 ]
-print(told("mmd_bert", sets, encoder="clip:vlgauge-toy-clip"))
-print([told(name, columns, config, **settings) for name, columns, config, settings in looks * 2])
-for name, columns, config, settings in looks:
-    toy._TOLD.clear()
-    print(name, [told(name, columns, config, **settings) for _ in range(2)])
-"""
 
 
-def test_its_first_look_at_a_picture_warns_once_per_process(run_python, tmp_path):
+def test_its_first_look_at_a_picture_warns_once_per_process(monkeypatch):
     """Whichever metric looks first, be the features known or not; reading texts is no look."""
-    lines = run_python(FIRST_LOOKS, cwd=tmp_path).splitlines()
-    assert lines[:2] == ["0", str([1] + [0] * 9)]
-    assert lines[2:] == [f"{name} [1, 0]" for name in ("clip_s", "pac_s", "clip_s", "groovist", "rovist_vg")]
+    # As a process begins: nothing was told, and no features are known.
+    monkeypatch.setattr(toy, "_TOLD", set())
+    pool.unload()
+    assert told("mmd_bert", SETS, encoder="clip:vlgauge-toy-clip") == 0
+    assert [told(name, columns, config, **settings) for name, columns, config, settings in LOOKS * 2] == [1] + [0] * 9
+    for name, columns, config, settings in LOOKS:
+        toy._TOLD.clear()
+        assert [told(name, columns, config, **settings) for _ in range(2)] == [1, 0], name
 
 
 @pytest.mark.filterwarnings("always::UserWarning")
