@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,7 +24,7 @@ import numpy.typing as npt
 from vlgauge.files import TooMuch, unpacked_lines
 from vlgauge.settings import shown, warn
 from vlgauge.text.coco_tokens import Tokenizer, checked_tokenizer, coco_tokens
-from vlgauge.text.ngrams import Ints, lengths_of, sorted_distinct, vocabulary_and_ngrams
+from vlgauge.text.ngrams import Ints, by_example, first_of_run, lengths_of, vocabulary_and_ngrams
 from vlgauge.writing import write
 
 Floats = npt.NDArray[np.float64]
@@ -373,34 +373,31 @@ def cider_d_scores(
         scores: shape ``(n_references,)``, in [0, 10].
         of: shape ``(n_references,)``, ascending, the example of each reference.
     """
-    n_examples = len(candidates)
-    of = np.repeat(np.arange(n_examples), lengths_of(references))
-    # Candidates first, then all references: a text from n_examples on is a reference.
-    texts = [*candidates, *chain.from_iterable(references)]
-    similarity = np.zeros(len(of))
+    texts, example, is_candidate = by_example(candidates, references)
+    candidate = np.flatnonzero(is_candidate)[example]
+    similarity = np.zeros(len(texts))
     tokens, orders = vocabulary_and_ngrams(texts)
     spelled: list[Ngram] = [()]
     for grams in orders:
-        n_ngrams = len(grams.keys)
-        is_reference = grams.captions >= n_examples
-        reference = grams.captions[is_reference] - n_examples
-        # One key per example and n-gram; those of candidates ascend.
-        ours = grams.captions[~is_reference] * n_ngrams + grams.ngrams[~is_reference]
-        theirs = of[reference] * n_ngrams + grams.ngrams[is_reference]
+        # Along the last axis: one entry per n-gram and text, the texts ascending within an n-gram.
+        ours = is_candidate[grams.captions]
+        is_new = first_of_run(grams.ngrams) | first_of_run(example[grams.captions])
         if df is None:
-            documents = np.bincount(sorted_distinct(theirs.copy()) % max(1, n_ngrams), minlength=n_ngrams)
-            idf = math.log(max(1, n_examples)) - np.log(np.maximum(1, documents))
+            # The first reference of an example that has the n-gram comes first in the example, or after the candidate.
+            is_document = ~ours & (is_new | np.roll(ours, 1))
+            documents = np.bincount(grams.ngrams, is_document, len(grams.keys))
+            idf = math.log(max(1, len(candidates))) - np.log(np.maximum(1, documents))
         else:
             prefixes, last = np.divmod(grams.keys, max(1, len(tokens)))
             spelled = [(*spelled[prefix], tokens[token]) for prefix, token in zip(prefixes, last, strict=True)]
             idf = df.weights(spelled)
-        weights = grams.counts * idf[grams.ngrams]
-        norms = np.sqrt(np.bincount(grams.captions, weights**2, len(texts)))
-        row = np.searchsorted(ours, theirs)
-        common = np.append(ours, -1)[row] == theirs
-        h, r = weights[~is_reference][row[common]], weights[is_reference][common]
-        products = np.bincount(reference[common], np.minimum(h, r) * r, len(of))
-        both = norms[of] * norms[n_examples:]
-        similarity += np.divide(products, both, out=np.zeros(len(of)), where=both > 0.0)
+        r = grams.counts * idf[grams.ngrams]
+        # The candidate's weight of the same n-gram.
+        h = (r * ours)[np.maximum.accumulate(np.arange(len(r)) * is_new)]
+        products = np.bincount(grams.captions, np.minimum(h, r) * r, len(texts))
+        norms = np.sqrt(np.bincount(grams.captions, r**2, len(texts)))
+        both = norms[candidate] * norms
+        similarity += np.divide(products, both, out=np.zeros(len(texts)), where=both > 0.0)
     lengths = lengths_of(texts)
-    return penalized_mean(similarity, lengths[of], lengths[n_examples:]), of
+    scores = penalized_mean(similarity, lengths[candidate], lengths)
+    return scores[~is_candidate], example[~is_candidate]

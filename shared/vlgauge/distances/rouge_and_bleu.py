@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from vlgauge.distances.cider import ORDERS, ngram_counts
-from vlgauge.text.ngrams import Ints, lengths_of, vocabulary_and_ngrams
+from vlgauge.text.ngrams import Ints, by_example, first_of_run, lengths_of, vocabulary_and_ngrams
 
 Floats = npt.NDArray[np.float64]
 
@@ -140,27 +140,21 @@ def bleu_counts(candidates: Sequence[Sequence[str]], references: Sequence[Sequen
         references: Tokens of the references of each example, at least one each.
     """
     n_examples = len(candidates)
-    of = np.repeat(np.arange(n_examples), lengths_of(references))
-    # Candidates first, then all references: a text from n_examples on is a reference.
-    texts = [*candidates, *chain.from_iterable(references)]
-    lengths = lengths_of(texts).astype(np.float64)
+    texts, example, is_candidate = by_example(candidates, references)
     matches = np.zeros((n_examples, len(ORDERS)))
     for order, grams in enumerate(vocabulary_and_ngrams(texts)[1]):
-        is_reference = grams.captions >= n_examples
-        # One key per example and n-gram; the largest count in any one reference of the example comes first.
-        theirs = of[grams.captions[is_reference] - n_examples] * len(grams.keys) + grams.ngrams[is_reference]
-        most = grams.counts[is_reference]
-        by_count = np.lexsort((-most, theirs))
-        theirs, most = theirs[by_count], most[by_count]
-        ours = grams.captions[~is_reference] * len(grams.keys) + grams.ngrams[~is_reference]
-        row = np.searchsorted(theirs, ours)
-        clipped = np.where(np.append(theirs, -1)[row] == ours, np.append(most, 0)[row], 0)
-        clipped = np.minimum(clipped, grams.counts[~is_reference])
-        matches[:, order] = np.bincount(grams.captions[~is_reference], clipped, n_examples)
-    guesses = np.maximum(lengths[:n_examples, None] - np.arange(len(ORDERS)), 0.0)
-    by_gap = np.lexsort((lengths[n_examples:], np.abs(lengths[n_examples:] - lengths[of]), of))
-    closest = lengths[n_examples:][by_gap][np.searchsorted(of, np.arange(n_examples))]
-    return BleuCounts(matches, guesses, lengths[:n_examples], closest)
+        ours = is_candidate[grams.captions]
+        # One entry per n-gram and example, in which the candidate comes before the references.
+        first = np.flatnonzero(first_of_run(grams.ngrams) | first_of_run(example[grams.captions]))
+        most = np.maximum.reduceat(grams.counts * ~ours, first)  # in any one reference
+        clipped = np.minimum(grams.counts[first] * ours[first], most)
+        matches[:, order] = np.bincount(example[grams.captions[first]], clipped, n_examples)
+    every_length = lengths_of(texts).astype(np.float64)
+    lengths, theirs, of = every_length[is_candidate], every_length[~is_candidate], example[~is_candidate]
+    guesses = np.maximum(lengths[:, None] - np.arange(len(ORDERS)), 0.0)
+    by_gap = np.lexsort((theirs, np.abs(theirs - lengths[of]), of))
+    closest = theirs[by_gap][np.searchsorted(of, np.arange(n_examples))]
+    return BleuCounts(matches, guesses, lengths, closest)
 
 
 def coco_bleu(counts: BleuCounts) -> Floats:

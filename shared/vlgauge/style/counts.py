@@ -15,7 +15,7 @@ import numpy.typing as npt
 from vlgauge.settings import shown
 from vlgauge.style.tokenizers import Tokens, tokenized
 from vlgauge.style.weights import Bools, OrderCounts, rows_among, rows_among_sorted
-from vlgauge.text.ngrams import Ints, vocabulary_and_ngrams
+from vlgauge.text.ngrams import Ints, sorted_with_places, vocabulary_and_ngrams
 
 _KEY_BYTES = 8
 
@@ -149,7 +149,8 @@ class StyleCounts:
                 wanted = np.where((prefix >= 0) & (token >= 0), prefix * len(self.tokens) + token, -1)
                 ids = rows_among(counts.keys, wanted)
             sizes = np.bincount(sets.captions, minlength=len(captions))
-            found.append(CaptionNgrams(sets.captions, ids[sets.ngrams], sizes))
+            owners, places = sorted_with_places(sets.captions, len(captions))
+            found.append(CaptionNgrams(owners, ids[sets.ngrams[places]], sizes))
         return found
 
     def copies(self, captions: Sequence[Sequence[str]], styles: Ints) -> Ints:
