@@ -1,7 +1,6 @@
 """CIDEr-D: does a caption share with its references the n-grams that few other captions have?"""
 
 import hashlib
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,10 +54,11 @@ Examples:
 _DIGESTS = 2**256
 
 
-def sum_of_digests(references: Sequence[Sequence[Sequence[str]]]) -> int:
-    """Sum of the SHA-256 of the tokens of the references of each example, which has no order, modulo 2^256."""
-    digests = (hashlib.sha256(json.dumps(own).encode()).digest() for own in references)
-    return sum(int.from_bytes(digest) for digest in digests) % _DIGESTS
+def sum_of_digests(references: Sequence[Sequence[str]]) -> int:
+    """Sum of the SHA-256 of the references of each example, which has no order, modulo 2^256."""
+    # UTF-8 has no byte 255: it parts the references, whatever they hold.
+    digests = (hashlib.sha256(b"\xff".join(map(str.encode, own))).digest() for own in references if own)
+    return sum(map(int.from_bytes, digests)) % _DIGESTS
 
 
 def named_by(total: int) -> str:
@@ -88,8 +88,7 @@ class Cider(base.CaptionMetric):
         if self.df != "references":
             return None
         counts = cider.document_counts(columns["references"], tokenizer=self.tokenizer or coco_tokens.coco_tokens)
-        _, theirs, _ = self.tokenized(columns["predictions"], columns["references"])
-        return counts | {"digests": {"sum": sum_of_digests(theirs)}}
+        return counts | {"digests": {"sum": sum_of_digests(columns["references"])}}
 
     def take_counts(self, counts: Counts) -> None:
         """Take the document frequencies of the corpus."""
@@ -105,7 +104,7 @@ class Cider(base.CaptionMetric):
             name, table = self._counted
         elif self.df == "references":
             cider.warn_of_few_documents(len(rows))
-            name = named_by(sum_of_digests(theirs))
+            name = named_by(sum_of_digests(references))
         else:
             name, table = cider.given_df(self.df)
         parts, of = cider.cider_d_scores(candidates, theirs, table)

@@ -107,7 +107,7 @@ def checked_tokenizer(tokenizer: Tokenizer) -> Callable[[str], tuple[str, ...]]:
         found = tokenizer(caption)
         try:
             # A generator would be empty after the look at what it gives; joining is the fastest look.
-            right = isinstance(found, list | tuple) and "".join(found) is not None
+            right = isinstance(found, (list, tuple)) and "".join(found) is not None
         except TypeError:
             right = False
         if not right:

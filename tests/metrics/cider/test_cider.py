@@ -122,3 +122,8 @@ def test_the_digest_of_the_references_has_no_order():
     assert len(found) == 1
     others = scores("cider", candidates, [*references[:4], [*references[4], "another one"]])
     assert others["cider_signature"] not in found
+
+
+def test_the_digest_of_the_references_knows_where_each_ends():
+    found = {scores("cider", ["a"], [own])["cider_signature"] for own in (["a b"], ["a", "b"], ["ab"], ["a", "b", ""])}
+    assert len(found) == 4
