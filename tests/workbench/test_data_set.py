@@ -37,6 +37,13 @@ def pictures(hub):
     return runs.opened("org/pictures", None, "test", None, "", OWN_MACHINE)
 
 
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """Files that runs keep."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return lambda: [path for path in tmp_path.glob("vlgauge-rows-*/*")]
+
+
 def run_over(source, titles, *, metric=CLIP, first=0, rows=None, hosting=OWN_MACHINE):
     run = runs.begun(source, metric, titles, first, rows, hosting)
     return run, list(run.read())
@@ -105,6 +112,19 @@ def test_a_stopped_run_keeps_what_was_read_and_goes_on(pictures):
     assert data_set._rested(run)[2].visible is False
 
 
+def test_pictures_wait_in_files_while_a_run_can_be_gone_on_with(pictures, temporary):
+    run = runs.begun(pictures, CLIP, PICTURES, 0, 3, OWN_MACHINE)
+    run.stop_row = 2
+    list(run.read())
+    assert sorted(run.reader.columns["images"]) == sorted(map(str, temporary()))
+    run.stop_row = 3
+    kept(run)
+    assert len(temporary()) == 2
+    list(run.read())
+    kept(run)
+    assert temporary() == []
+
+
 def test_a_run_that_another_metric_took_away_ends_quietly():
     assert list(data_set._read(None)) == []
     assert data_set._scored(None, "") == [gr.skip()] * 3
@@ -135,13 +155,6 @@ def test_a_way_to_the_hub_that_breaks_keeps_what_was_read(pictures, monkeypatch)
 
 
 # -- Clips
-@pytest.fixture
-def temporary(tmp_path, monkeypatch):
-    """Where the clips of runs are kept."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return lambda: [path for path in tmp_path.glob("vlgauge-rows-*/*")]
-
-
 def clips_of(hub, n):
     clip = (inputs.EXAMPLES / "clip.mp4").read_bytes()
     cells = [{"bytes": clip, "path": "scene.mp4"}] * (n - 1) + [{"bytes": b"no clip", "path": "damaged.mp4"}]

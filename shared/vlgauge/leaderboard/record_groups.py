@@ -51,7 +51,6 @@ def record_groups(records: Sequence[Record], runs: Mapping[Key, Run], faults: Ma
         if len(own) < 2:
             continue
         said = notes.setdefault(column, [])
-        said += [f"No group for {_name(record)}: {faults[record.key]}." for record in own if record.key in faults]
         there = [record for record in own if record.key in runs]
         if len(there) < 2:
             why = f"the scores of each example are there for {len(there)} of {len(own)} systems"
@@ -60,7 +59,9 @@ def record_groups(records: Sequence[Record], runs: Mapping[Key, Run], faults: Ma
         else:
             why = _compared(there, runs, groups, said, len(own))
         if why:
-            said.append(f"No rank groups by {own[0].title}: {why}.")
+            said.append(f"No rank groups by {own[0].title}: {why.rstrip('.')}.")
+        wrong = [record for record in own if record.key in faults]
+        said += [f"No group for {_name(record)}: {faults[record.key].rstrip('.')}." for record in wrong]
     return RecordGroups(groups, notes)
 
 

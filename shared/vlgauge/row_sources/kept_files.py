@@ -1,4 +1,4 @@
-"""Clips of rows as files while a run lasts, since they are decoded from files."""
+"""Clips and pictures of rows as files while a run lasts: clips are decoded from files, and memory is dear."""
 
 from __future__ import annotations
 

@@ -44,13 +44,15 @@ def counted_reasons(left_out: Sequence[LeftOut]) -> list[tuple[str, int]]:
 class RowReader:
     """Rows of a source as columns of metrics; goes on where it stood.
 
-    Clips that do not lie in files of this machine are kept in some until `clear`, or as long as this object.
+    Clips that do not lie in files of this machine, and pictures where that is wanted, are kept in files until `clear`,
+    or as long as this object.
 
     Attributes:
         source: Where they come from.
         wanted: Columns of the metrics.
         titles: Titles in the source by name of the column, several for references side by side; ``"id"`` names rows.
         limits: What a row may hold.
+        in_files: Whether pictures wait in files rather than in memory.
         next_row: Number of the row that is read next.
         is_done: Whether the source has no more.
         ids: What the rows that can be scored are called: by the column ``"id"``, or by their number.
@@ -62,6 +64,7 @@ class RowReader:
     wanted: Sequence[Column]
     titles: Titles
     limits: RowLimits = field(default_factory=RowLimits)
+    in_files: bool = False
     next_row: int = 0
     is_done: bool = False
     ids: list[Any] = field(default_factory=list)
@@ -89,7 +92,7 @@ class RowReader:
             self.columns.setdefault(column.name, [] if self.titles.get(column.name) else None)
 
     def clear(self) -> None:
-        """Remove what was kept of clips; the columns name files that are gone then."""
+        """Remove what was kept in files; the columns name some that are gone then."""
         self._kept.clear()
 
     def read(self, n_rows: int) -> int:
@@ -116,15 +119,17 @@ class RowReader:
 
     def _take(self, row: Mapping[str, Any]) -> None:
         name: Any = self.next_row
-        before, clips = self._n_bytes, _Clips(self._kept)
+        before, files = self._n_bytes, _RowFiles(self._kept)
         try:
             if titles := self.titles.get("id"):
                 name = row[titles[0]]
-            given = {column: self._given(column, row, clips) for column in self.columns}
+            given = {column: self._given(column, row, files) for column in self.columns}
             cells = {one.name: checked_cell(one, given[one.name], one.name, self.limits) for one in self.wanted}
+            if self.in_files:
+                cells = {column: _filed(cell, files) for column, cell in cells.items()}
         except Exception as error:
             self._n_bytes = before
-            told = clips.forgotten(str(error))
+            told = files.forgotten(str(error))
             if isinstance(error, (RunTooLarge, NetworkError)) or not isinstance(
                 error, (ValueError, TypeError, OSError)
             ):
@@ -136,7 +141,7 @@ class RowReader:
             if (kept := self.columns[column]) is not None:
                 kept.append(cell)
 
-    def _given(self, column: str, row: Mapping[str, Any], clips: _Clips) -> Any:
+    def _given(self, column: str, row: Mapping[str, Any], files: _RowFiles) -> Any:
         """What a row has for a column; the pictures of it as bytes, a clip as a file.
 
         Raises:
@@ -152,7 +157,7 @@ class RowReader:
         cell = side_by_side(found) if len(found) > 1 else None if is_missing(found[0]) else found[0]
         if column not in PICTURED:
             return cell
-        return self._clip(cell, column, clips) if column == "videos" else self._picture(cell, column)
+        return self._clip(cell, column, files) if column == "videos" else self._picture(cell, column)
 
     def _picture(self, cell: Any, place: str) -> Any:
         """The bytes of a picture, or of a list of them."""
@@ -160,7 +165,7 @@ class RowReader:
             return [self._picture(one, place) for one in cell]
         return self._content(cell, place, self.limits.picture_bytes)
 
-    def _clip(self, cell: Any, place: str, clips: _Clips) -> Any:
+    def _clip(self, cell: Any, place: str, files: _RowFiles) -> Any:
         """A clip as the path of a file, with what else the cell tells of it; one that is frames as pictures."""
         if isinstance(cell, list):
             return self._picture(cell, place)
@@ -168,7 +173,7 @@ class RowReader:
         if isinstance(others.get("frames"), list):
             return {**others, "frames": self._picture(others["frames"], place)}
         content = self._content(cell, place, self.limits.clip_bytes)
-        path = clips.add(content) if isinstance(content, bytes) else content
+        path = files.add(content) if isinstance(content, bytes) else content
         return {**others, "path": path} if others else path
 
     def _content(self, cell: Any, place: str, most_bytes: int) -> bytes | str | None:
@@ -194,7 +199,7 @@ class RowReader:
         return content
 
 
-class _Clips:
+class _RowFiles:
     """The files of one row."""
 
     def __init__(self, kept: KeptFiles) -> None:
@@ -213,6 +218,15 @@ class _Clips:
             Path(path).unlink(missing_ok=True)
             message = message.replace(repr(path), f"{size:,} bytes")
         return message
+
+
+def _filed(cell: Any, files: _RowFiles) -> Any:
+    """A cell whose bytes are in files."""
+    if isinstance(cell, list):
+        return [_filed(one, files) for one in cell]
+    if isinstance(cell, dict):
+        return {key: _filed(value, files) for key, value in cell.items()}
+    return files.add(cell) if isinstance(cell, bytes) else cell
 
 
 def checked_cell(column: Column, cell: Any, place: str, limits: RowLimits) -> Any:

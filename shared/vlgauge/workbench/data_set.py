@@ -33,10 +33,7 @@ N_PREVIEW = 5
 SHORTEST_SEARCH = 2
 _TYPES = [".csv", ".tsv", ".json", ".jsonl", ".parquet", ".txt", TAR]
 _LONGEST_CELL = 200
-_KNOWN = (
-    "Type to search, or type OWNER/NAME. Those in the list are known sets, untried: their columns are those that "
-    "lmms-eval reads, nothing was fetched"
-)
+_KNOWN = "Type to search, or type OWNER/NAME; those listed are known, but untried"
 _MOST_SESSIONS = 1000  # whose searches are remembered
 _DIGITS = 4  # the files have all
 _KEPT_SECONDS = 3600.0

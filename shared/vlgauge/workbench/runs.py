@@ -124,7 +124,7 @@ def begun(
     loaded = metric_of(name, profile, config)
     known = {column.name for column in loaded.columns} | {"id"}
     given = {column: list(own) for column, own in titles.items() if own and column in known}
-    reader = RowReader(source, loaded.columns, given, hosting.limits, next_row=first)
+    reader = RowReader(source, loaded.columns, given, hosting.limits, in_files=True, next_row=first)
     return Run(name, config, profile, reader, None if rows is None else first + rows)
 
 
