@@ -68,8 +68,8 @@ class Meteor(base.CaptionMetric):
         scores: list[float] = []
         details: list[dict[str, Any]] = []
         with base.progress_bar(len(rows), "Scoring captions", self.progress) as advance:
-            for candidate, captions in zip(candidates, theirs, strict=True):
-                parts = meteor.meteor_scores(captions, candidate)
+            found = meteor.meteor_scores(candidates, theirs)
+            for candidate, captions, parts in zip(candidates, theirs, found, strict=True):
                 scores.append(max(parts))
                 details.append({"tokens": candidate, "references": captions, "per_reference": parts})
                 advance(1)

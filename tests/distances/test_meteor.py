@@ -11,7 +11,7 @@ import pytest
 from folders import TESTS
 
 from vlgauge.distances import meteor
-from vlgauge.distances.meteor import meteor_distances, meteor_matrices, meteor_score
+from vlgauge.distances.meteor import meteor_distances, meteor_matrices, meteor_score, meteor_scores
 from vlgauge.text.coco_tokens import coco_normalize
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "meteor.json.gz").read_bytes()))
@@ -150,10 +150,46 @@ def test_equal_captions_are_two_points_with_equal_rows():
 
 def test_distinct_pairs_are_computed_once(monkeypatch):
     computed = []
-    counts = meteor._counts_both_ways
-    monkeypatch.setattr(meteor, "_counts_both_ways", lambda a, b: computed.append((a, b)) or counts(a, b))
+    score = meteor._score
+    monkeypatch.setattr(meteor, "_score", lambda *counts: computed.append(counts) or score(*counts))
     meteor_distances(["a dog", "a cat", "A dog.", "a dog"])
-    assert len(computed) == 3
+    assert len(computed) == 4
+
+
+def test_scores_of_many_examples_are_those_of_each_pair():
+    captions = [caption.split() for caption in random_captions(11, 60)]
+    hypotheses, references = captions[:12], [captions[12 + 4 * i : 12 + 4 * i + i % 5] for i in range(12)]
+    expected = [
+        [meteor_score(reference, hypothesis) for reference in own]
+        for hypothesis, own in zip(hypotheses, references, strict=True)
+    ]
+    assert list(meteor_scores(hypotheses, references)) == expected
+    assert list(meteor_scores([], [])) == []
+
+
+@pytest.mark.parametrize("most", [1, 7, 100])
+def test_what_is_computed_together_does_not_change_the_numbers(monkeypatch, most):
+    texts = random_captions(12, 30)
+    hypotheses, references = [text.split() for text in texts[:5]], [[text.split() for text in texts[5:]]] * 5
+    examples = [texts[:13], [], texts[13:14], texts[14:]]
+    scores, matrices = list(meteor_scores(hypotheses, references)), list(meteor_matrices(examples))
+    monkeypatch.setattr(meteor, "_TOKENS_AT_ONCE", most)
+    monkeypatch.setattr(meteor, "_PAIRS_AT_ONCE", most)
+    assert list(meteor_scores(hypotheses, references)) == scores
+    assert all(np.array_equal(a, b) for a, b in zip(meteor_matrices(examples), matrices, strict=True))
+
+
+def test_scores_come_before_all_are_computed(monkeypatch):
+    computed = []
+    counts = meteor._counts
+    monkeypatch.setattr(meteor, "_TOKENS_AT_ONCE", 100)
+    monkeypatch.setattr(meteor, "_counts", lambda *captions: computed.append(captions) or counts(*captions))
+    scores = meteor_scores([["a", "dog"]] * 1_000, [[["a", "dog"]]] * 1_000)
+    assert computed == []
+    next(scores)
+    assert len(computed) == 1
+    assert len(list(scores)) == 999
+    assert len(computed) > 10
 
 
 def test_an_example_does_not_depend_on_the_others():
@@ -177,13 +213,20 @@ def test_workers_do_not_change_the_numbers(n_examples):
     assert all(np.array_equal(a, b) for a, b in zip(alone, shared_out, strict=True))
 
 
-@pytest.mark.parametrize(("workers", "most"), [(1, 1), (2, 160)])
+@pytest.mark.parametrize(("workers", "most"), [(1, 32), (2, 160)])
 def test_examples_are_taken_when_they_are_needed(workers, most):
     taken = []
     matrices = meteor_matrices((taken.append(i) or ["a", "b"] for i in range(1_000)), workers=workers)
     assert taken == []
     next(matrices)
     assert 0 < len(taken) <= most
+
+
+def test_large_examples_are_taken_one_by_one():
+    taken = []
+    captions = [f"w{i}" for i in range(100)]
+    next(meteor_matrices(taken.append(i) or captions for i in range(10)))
+    assert len(taken) == 1
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1.0, True, "2", None])
@@ -216,11 +259,33 @@ def test_10_000_words():
     assert (distances[:2, :2] < 0.7).all()
 
 
+def test_20_000_equal_words_matched_by_stem_or_synonym():
+    # In one chunk, also where every token has 20,000 candidates.
+    for reference, hypothesis in (("dogs", "dog"), ("car", "auto")):
+        score = meteor_score([reference] * 20_000, [hypothesis] * 20_000)
+        assert score == pytest.approx(1 - 0.5 / 20_000**3, rel=1e-14)
+
+
 @pytest.mark.parametrize("name", ["reference_tokens", "hypothesis_tokens"])
 def test_string_in_place_of_tokens(name):
     tokens = {"reference_tokens": ["a"], "hypothesis_tokens": ["a"], name: "a dog"}
     with pytest.raises(TypeError, match=f"^`{name}` must be a list of tokens, got the string 'a dog'$"):
         meteor_score(**tokens)
+
+
+@pytest.mark.parametrize("text", ["a dog", ""])
+def test_string_in_place_of_tokens_of_many_examples(text):
+    message = "must be a list of tokens, got the string"
+    with pytest.raises(TypeError, match=f"^a row of `hypotheses` {message} {text!r}$"):
+        list(meteor_scores([["a"], text], [[["a"]], [["a"]]]))
+    with pytest.raises(TypeError, match=f"^a reference of `references` {message} {text!r}$"):
+        list(meteor_scores([["a"]], [[["a"], text]]))
+
+
+def test_as_many_hypotheses_as_lists_of_references():
+    message = "^`references` must have one list of references per hypothesis, got 1 for 2 hypotheses$"
+    with pytest.raises(ValueError, match=message):
+        list(meteor_scores([["a"]] * 2, [[["a"]]]))
 
 
 def test_string_in_place_of_captions_or_out_of_a_tokenizer():
@@ -255,7 +320,7 @@ def test_shared_captions_of_1_000_images():
     coco = shared("coco_fakecap.json.gz")
     images = zip(coco["tokenized_candidates"], coco["tokenized_references"], strict=True)
     for (candidate, references), expected in zip(images, coco["per_image"]["meteor_nltk_pairs"], strict=True):
-        scores = [meteor_score(reference.split(" "), candidate.split(" ")) for reference in references]
+        (scores,) = meteor_scores([candidate.split(" ")], [[reference.split(" ") for reference in references]])
         assert scores == pytest.approx(expected, abs=TOLERANCE)
     for captions in coco["references"][:100]:
         assert np.array_equal(meteor_distances(captions), meteor_distances(list(map(coco_normalize, captions))))

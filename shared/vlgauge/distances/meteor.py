@@ -7,12 +7,12 @@ judgments") in the variant of NLTK's `single_meteor_score`, to which it is equal
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import combinations_with_replacement, islice, pairwise
+from itertools import chain, groupby, islice, pairwise
 from multiprocessing import get_context
+from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -22,24 +22,24 @@ from vlgauge.distances.wordnet import synonyms
 from vlgauge.remembered import remembered_for_words
 from vlgauge.settings import whole_number
 from vlgauge.text.coco_tokens import coco_tokens
+from vlgauge.text.ngrams import Ints, lengths_of
 from vlgauge.text.porter import porter_stem
 
 __all__ = ["meteor_distances", "meteor_matrices", "meteor_score", "meteor_scores", "synonyms"]
 
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 Tokens: TypeAlias = tuple[str, ...]
 Tokenizer: TypeAlias = Callable[[str], Iterable[str]]
-Key: TypeAlias = str | tuple[str, int]
-Counts: TypeAlias = tuple[int, int]
 
 ALPHA, BETA, GAMMA = 0.9, 3.0, 0.5
 # What the numbers depend on, for signatures.
 VARIANT = "meteor-2007+wn3.0"
 
-# Captions kept ready for the next pair, some 10 kB each.
-_CACHED_CAPTIONS = 1024
-_LONGEST_KEPT = 2000  # letters, and one for each token
-_EXAMPLES_PER_TASK = 32
+# What is computed together: enough to be fast, and little enough for the memory and for a bar to move.
+_TOKENS_AT_ONCE = 2**16
+_PAIRS_AT_ONCE = 2**13
+_EXAMPLES_AT_ONCE = 32
 
 _stem = remembered_for_words(porter_stem)
 
@@ -57,24 +57,40 @@ def meteor_score(reference_tokens: Iterable[str], hypothesis_tokens: Iterable[st
     Raises:
         TypeError: If a string is given in place of tokens.
     """
-    return meteor_scores([reference_tokens], hypothesis_tokens)[0]
+    captions = [_tokens(hypothesis_tokens, "`hypothesis_tokens`"), _tokens(reference_tokens, "`reference_tokens`")]
+    return float(_scores(_numbered(captions), np.array([1]), np.array([0]))[0])
 
 
-def meteor_scores(references: Iterable[Iterable[str]], hypothesis_tokens: Iterable[str]) -> list[float]:
-    """METEOR of a hypothesis against each of several references, see `meteor_score`.
+def meteor_scores(
+    hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]
+) -> Iterator[list[float]]:
+    """METEOR of one hypothesis per example against each of its references, see `meteor_score`.
 
     Args:
-        references: Tokens of each reference.
-        hypothesis_tokens: Tokens of the hypothesis.
+        hypotheses: Tokens of the hypothesis of each example.
+        references: Tokens of the references of each example.
+
+    Returns:
+        Iterator over one list of scores per example, of which several are computed at a time.
+
+    Raises:
+        TypeError: If a string is given in place of tokens.
+        ValueError: If there are not as many examples of both.
     """
-    hypothesis = _prepared(_lower(hypothesis_tokens, "`hypothesis_tokens`"))
-    scores = []
-    for tokens in references:
-        reference = _prepared(_lower(tokens, "`reference_tokens`"))
-        equal = reference.positions.keys() & hypothesis.positions.keys()
-        counts = _counts(reference, hypothesis, equal)
-        scores.append(_score(*counts, len(reference.tokens), len(hypothesis.tokens)))
-    return scores
+    if len(hypotheses) != len(references):
+        got = f"{len(references)} for {len(hypotheses)} hypotheses"
+        raise ValueError(f"`references` must have one list of references per hypothesis, got {got}")
+    pairs = zip(hypotheses, references, strict=True)
+    n_tokens = [len(hypothesis) + sum(map(len, captions)) for hypothesis, captions in pairs]
+    for part in _parts(np.array(n_tokens, np.int64), _TOKENS_AT_ONCE):
+        own, theirs = hypotheses[part], references[part]
+        n_references = lengths_of(theirs)
+        # All hypotheses and then all references.
+        of = np.repeat(np.arange(len(own)), n_references)
+        captions = [_tokens(tokens, "a row of `hypotheses`") for tokens in own]
+        captions += [_tokens(tokens, "a reference of `references`") for tokens in chain.from_iterable(theirs)]
+        scores = iter(_scores(_numbered(captions), len(own) + np.arange(len(of)), of).tolist())
+        yield from (list(islice(scores, n)) for n in n_references.tolist())
 
 
 def meteor_distances(texts: Sequence[str], *, tokenizer: Tokenizer = coco_tokens) -> Floats:
@@ -91,7 +107,7 @@ def meteor_distances(texts: Sequence[str], *, tokenizer: Tokenizer = coco_tokens
     Raises:
         TypeError: If one string is given in place of several, or a tokenizer returns one.
     """
-    return _distances(tokenized(texts, tokenizer))
+    return _distances([tokenized(texts, tokenizer)])[0]
 
 
 def meteor_matrices(
@@ -115,7 +131,8 @@ def meteor_matrices(
     workers = whole_number("workers", workers, 1)
     # Tokenized here: a tokenizer may be a function that cannot be sent to another process.
     captions = (tokenized(texts, tokenizer) for texts in examples)
-    return map(_distances, captions) if workers == 1 else _distances_by_workers(captions, workers)
+    tasks = _tasks(captions)
+    return chain.from_iterable(map(_distances, tasks) if workers == 1 else _by_workers(tasks, workers))
 
 
 def tokenized(texts: Sequence[str], tokenizer: Tokenizer) -> list[Tokens]:
@@ -126,79 +143,88 @@ def tokenized(texts: Sequence[str], tokenizer: Tokenizer) -> list[Tokens]:
     """
     if isinstance(texts, str):
         raise TypeError(f"`texts` must be a list of captions, got the string {texts!r}")
-    tokens = {text: _lower(tokenizer(text), "what `tokenizer` returns") for text in dict.fromkeys(texts)}
+    tokens = {
+        text: tuple(map(str.lower, _tokens(tokenizer(text), "what `tokenizer` returns")))
+        for text in dict.fromkeys(texts)
+    }
     return [tokens[text] for text in texts]
 
 
 def computed_once(captions: Sequence[Tokens], compute: Callable[[list[Tokens]], Floats]) -> Floats:
     """A matrix of captions, shape ``(N, N)``, of which `compute` makes the part of the distinct ones."""
+    distinct, order = _distinct(captions)
+    return compute(distinct)[np.ix_(order, order)]
+
+
+def _distinct(captions: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:
+    """The distinct captions, and the place of each caption among them."""
     rows = {tokens: row for row, tokens in enumerate(dict.fromkeys(captions))}
-    order = [rows[tokens] for tokens in captions]
-    return compute(list(rows))[np.ix_(order, order)]
+    return list(rows), [rows[tokens] for tokens in captions]
+
+
+def _tokens(tokens: Iterable[str], name: str) -> list[str]:
+    if isinstance(tokens, str):
+        raise TypeError(f"{name} must be a list of tokens, got the string {tokens!r}")
+    return list(tokens)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Captions
 # ---------------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False, slots=True)
-class _Caption:
-    """What is needed of a caption for many pairs.
-
-    Equal tokens are matched from the right, the last with the last. So with a number behind each but the last of equal
-    tokens, two captions match exactly the keys that both have.
+class _Captions:
+    """C captions of T tokens in all, of V words and S stems, as whole numbers.
 
     Attributes:
-        tokens: the tokens.
-        positions: position of each key of the tokens.
-        neighbours: keys that stand side by side.
-        stems: Porter stems of the tokens.
-        stem_keys: keys of the stems.
-        stem_set: the stems without order.
-        synonyms: synonyms of all stems but each stem itself.
+        lengths: shape ``(C,)``, tokens of each caption.
+        starts: shape ``(C,)``, where those of a caption begin.
+        words: shape ``(T,)``, caption by caption, the words of each in ascending order.
+        positions: shape ``(T,)``, the position of each in its caption, ascending among equal words.
+        stems: shape ``(V,)``, the Porter stem of each word.
+        akin: shape ``(V,)``, whether another word has the same stem.
+        synonyms: shape ``(n,)``, stem by stem, its synonyms among the stems, without itself.
+        n_synonyms: shape ``(S,)``, how many each stem has.
+        is_synonym: shape ``(S,)``, whether a stem is among those of another.
     """
 
-    tokens: Tokens
-    positions: dict[Key, int]
-    neighbours: frozenset[tuple[Key, Key]]
-    stems: Tokens
-    stem_keys: frozenset[Key]
-    stem_set: frozenset[str]
-    synonyms: frozenset[str]
+    lengths: Ints
+    starts: Ints
+    words: Ints
+    positions: Ints
+    stems: Ints
+    akin: Flags
+    synonyms: Ints
+    n_synonyms: Ints
+    is_synonym: Flags
 
 
-def _prepared(tokens: Tokens) -> _Caption:
-    """What is needed of a caption; kept for the next pair, unless a thousand so long would fill the memory."""
-    size = len(tokens) + sum(map(len, tokens))
-    return _prepared_and_kept(tokens) if size <= _LONGEST_KEPT else _prepare(tokens)
-
-
-def _prepare(tokens: Tokens) -> _Caption:
-    stems = tuple(map(_stem, tokens))
-    keys = _keys(tokens)
-    return _Caption(
-        tokens=tokens,
-        positions={key: position for position, key in enumerate(keys)},
-        neighbours=frozenset(pairwise(keys)),
+def _numbered(captions: Sequence[Sequence[str]]) -> _Captions:
+    """The captions as numbers; those of words and stems hold for these captions alone."""
+    lengths = lengths_of(captions)
+    starts = np.cumsum(lengths) - lengths
+    number: dict[str, int] = {}
+    spelled = dict.fromkeys(chain.from_iterable(captions), 0)
+    for token in spelled:
+        spelled[token] = number.setdefault(str.lower(token), len(number))
+    words = np.fromiter(map(spelled.__getitem__, chain.from_iterable(captions)), np.int64, int(lengths.sum()))
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    # Stable: equal words stay in the order of their positions.
+    order = np.argsort(owners * len(number) + words, kind="stable")
+    of_stem: dict[str, int] = {}
+    stems = np.array([of_stem.setdefault(_stem(word), len(of_stem)) for word in number], np.int64)
+    related = [[of_stem[name] for name in _other_synonyms(stem) & of_stem.keys()] for stem in of_stem]
+    flat = np.array(list(chain.from_iterable(related)), np.int64)
+    return _Captions(
+        lengths=lengths,
+        starts=starts,
+        words=words[order],
+        positions=order - starts[owners],
         stems=stems,
-        stem_keys=frozenset(_keys(stems)),
-        stem_set=frozenset(stems),
-        synonyms=frozenset().union(*map(_other_synonyms, stems)),
+        akin=np.bincount(stems)[stems] > 1,
+        synonyms=flat,
+        n_synonyms=lengths_of(related),
+        is_synonym=np.bincount(flat, minlength=len(of_stem)) > 0,
     )
-
-
-_prepared_and_kept = lru_cache(maxsize=_CACHED_CAPTIONS)(_prepare)
-
-
-def _keys(tokens: Tokens) -> list[Key]:
-    """The tokens, with a number where an equal one follows."""
-    if len(set(tokens)) == len(tokens):
-        return list(tokens)
-    keys: list[Key] = []
-    seen: dict[str, int] = {}
-    for token in reversed(tokens):
-        number = seen[token] = seen.get(token, -1) + 1
-        keys.append((token, number) if number else token)
-    return keys[::-1]
 
 
 @remembered_for_words
@@ -206,15 +232,32 @@ def _other_synonyms(stem: str) -> frozenset[str]:
     return synonyms(stem) - {stem}
 
 
-def _lower(tokens: Iterable[str], name: str) -> Tokens:
-    if isinstance(tokens, str):
-        raise TypeError(f"{name} must be a list of tokens, got the string {tokens!r}")
-    return tuple(map(str.lower, tokens))
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Pairs
 # ---------------------------------------------------------------------------------------------------------------------
+def _scores(captions: _Captions, references: Ints, hypotheses: Ints) -> Floats:
+    """METEOR of P pairs, shape ``(P,)``.
+
+    Args:
+        captions: The captions.
+        references: shape ``(P,)``, the number of the reference of each pair.
+        hypotheses: shape ``(P,)``, that of the hypothesis.
+    """
+    scores = np.empty(len(references))
+    lengths = captions.lengths[references], captions.lengths[hypotheses]
+    for part in _parts(lengths[0] + lengths[1], _TOKENS_AT_ONCE):
+        columns = *_counts(captions, references[part], hypotheses[part]), lengths[0][part], lengths[1][part]
+        scores[part] = list(map(_score, *(column.tolist() for column in columns)))
+    return scores
+
+
+def _parts(sizes: Ints, most: int) -> Iterator[slice]:
+    """All rows in parts of at most some size, or one row more."""
+    number = np.cumsum(sizes) // most
+    bounds = [0, *(np.flatnonzero(number[1:] != number[:-1]) + 1).tolist(), len(sizes)]
+    return (slice(start, stop) for start, stop in pairwise(bounds) if start < stop)
+
+
 def _score(matches: int, chunks: int, reference_length: int, hypothesis_length: int) -> float:
     """The weighted harmonic mean of precision and recall, less the penalty for chunks."""
     if not matches:
@@ -224,84 +267,164 @@ def _score(matches: int, chunks: int, reference_length: int, hypothesis_length: 
     return mean * (1 - GAMMA * (chunks / matches) ** BETA)
 
 
-def _counts_both_ways(a: _Caption, b: _Caption) -> tuple[Counts, Counts]:
-    """Matches and chunks with a as reference, and with b as reference."""
-    equal = a.positions.keys() & b.positions.keys()
-    return _counts(a, b, equal), _counts(b, a, equal)
+@dataclass(frozen=True, eq=False, slots=True)
+class _Side:
+    """Free tokens of one side of several pairs.
 
-
-def _counts(reference: _Caption, hypothesis: _Caption, equal: Set[Key]) -> Counts:
-    """Matches and chunks of one way."""
-    more_stems = len(equal) < len(reference.stem_keys & hypothesis.stem_keys)
-    if more_stems or not reference.stem_set.isdisjoint(hypothesis.synonyms):
-        return _counts_of_stages(reference, hypothesis, equal)
-    # Without further matches every neighbour kept saves one chunk.
-    return len(equal), len(equal) - len(reference.neighbours & hypothesis.neighbours)
-
-
-def _counts_of_stages(reference: _Caption, hypothesis: _Caption, equal: Set[Key]) -> Counts:
-    """Matches and chunks of one way, with equal stems and then synonyms matched after equal tokens.
-
-    Both stages walk the free hypothesis tokens from the last to the first, and each takes the rightmost free reference
-    token that matches. As in NLTK, stems are what synonyms are looked up for and among.
+    Attributes:
+        pairs: shape ``(n,)``, ascending, the pair of each token.
+        words: shape ``(n,)``, its word.
+        slots: shape ``(n,)``, its place among the tokens of all pairs in a row, with a gap after each pair.
     """
-    partners = {hypothesis.positions[key]: reference.positions[key] for key in equal}
-    taken = set(partners.values())
-    free: dict[str, list[int]] = {}
-    for position, stem in enumerate(reference.stems):
-        if position not in taken:
-            free.setdefault(stem, []).append(position)
-    for matching in (_itself, _other_synonyms):
-        for position in range(len(hypothesis.stems) - 1, -1, -1):
-            if position not in partners and (found := free.keys() & matching(hypothesis.stems[position])):
-                stem = max(found, key=lambda stem: free[stem][-1])
-                partners[position] = free[stem].pop()
-                if not free[stem]:
-                    del free[stem]
-    return len(partners), _chunks(partners)
+
+    pairs: Ints
+    words: Ints
+    slots: Ints
+
+    def without(self, rows: Ints) -> _Side:
+        """What is left without some tokens."""
+        free = np.ones(len(self.words), np.bool_)
+        free[rows] = False
+        return _Side(self.pairs[free], self.words[free], self.slots[free])
 
 
-def _itself(stem: str) -> frozenset[str]:
-    return frozenset((stem,))
+def _side(captions: _Captions, chosen: Ints) -> tuple[_Side, Ints]:
+    """The tokens of one caption per pair, ordered as in `_Captions`, and the first slot of each pair."""
+    lengths = captions.lengths[chosen]
+    starts = np.cumsum(lengths) - lengths
+    first_slots = starts + np.arange(len(chosen))
+    pairs = np.repeat(np.arange(len(chosen)), lengths)
+    rows = np.arange(len(pairs)) + (captions.starts[chosen] - starts)[pairs]
+    return _Side(pairs, captions.words[rows], captions.positions[rows] + first_slots[pairs]), first_slots
 
 
-def _chunks(partners: dict[int, int]) -> int:
-    """Number of runs of matches that stand side by side in both captions."""
-    return sum(partners.get(here - 1) != there - 1 for here, there in partners.items())
+def _counts(captions: _Captions, references: Ints, hypotheses: Ints) -> tuple[Ints, Ints]:
+    """Matches and chunks of pairs, each of shape ``(P,)``; equal tokens are matched, then stems, then synonyms."""
+    n_pairs, n_words = len(references), len(captions.stems)
+    theirs, _ = _side(captions, references)
+    ours, first_slots = _side(captions, hypotheses)
+    # By slot of a hypothesis the slot of the reference; -2 stands beside no other.
+    partners = np.full(len(ours.slots) + n_pairs, -2)
+
+    here, there = _last_with_last(ours.pairs * n_words + ours.words, theirs.pairs * n_words + theirs.words)
+    partners[ours.slots[here]] = theirs.slots[there]
+    ours, theirs = ours.without(here), theirs.without(there)
+
+    # Of equal words only one side has some left, so a stem of one word matches nothing more.
+    some, our_keys = _by_stem(ours, captions, n_pairs, captions.akin)
+    others, their_keys = _by_stem(theirs, captions, n_pairs, captions.akin)
+    here, there = _last_with_last(our_keys, their_keys)
+    partners[ours.slots[some[here]]] = theirs.slots[others[there]]
+    _match_synonyms(partners, ours.without(some[here]), theirs.without(others[there]), captions, n_pairs)
+
+    matches = np.add.reduceat(partners >= 0, first_slots, dtype=np.int64)
+    beside = np.zeros(len(partners), np.bool_)
+    np.equal(partners[1:], partners[:-1] + 1, out=beside[1:])
+    # Every match that goes on where the one before it was saves a chunk.
+    return matches, matches - np.add.reduceat(beside, first_slots, dtype=np.int64)
+
+
+def _last_with_last(ours: Ints, theirs: Ints) -> tuple[Ints, Ints]:
+    """Rows of equal keys, both ascending: of equal ones the last is matched with the last, and so on."""
+    if not len(theirs):
+        return theirs, theirs
+    rows = np.arange(len(ours))
+    partners = theirs.searchsorted(ours, "right") - (ours.searchsorted(ours, "right") - rows)
+    found = (partners >= 0) & (theirs.take(partners, mode="clip") == ours)
+    return rows[found], partners[found]
+
+
+def _by_stem(side: _Side, captions: _Captions, n_pairs: int, wanted: Flags) -> tuple[Ints, Ints]:
+    """Rows of tokens with a wanted word by stem, pair and position, and one ascending key per stem and pair."""
+    rows = np.flatnonzero(wanted[side.words])
+    stems = captions.stems[side.words[rows]]
+    order = np.lexsort((side.slots[rows], stems))
+    rows, stems = rows[order], stems[order]
+    return rows, stems * n_pairs + side.pairs[rows]
+
+
+def _match_synonyms(partners: Ints, ours: _Side, theirs: _Side, captions: _Captions, n_pairs: int) -> None:
+    """Match free tokens as synonyms, in place.
+
+    The tokens of a hypothesis are walked from the last to the first, and each takes the rightmost of the reference that
+    matches. As in NLTK, stems are what synonyms are looked up for and among.
+    """
+    rows, keys = _by_stem(theirs, captions, n_pairs, captions.is_synonym[captions.stems])
+    here = np.flatnonzero(captions.n_synonyms[captions.stems[ours.words]])
+    here = here[np.argsort(-ours.slots[here])]
+    # Every free token with every synonym: does the reference of its pair have that free?
+    stems = captions.stems[ours.words[here]]
+    n_synonyms = captions.n_synonyms[stems]
+    first = (np.cumsum(captions.n_synonyms) - captions.n_synonyms)[stems] - (np.cumsum(n_synonyms) - n_synonyms)
+    each = np.repeat(np.arange(len(here)), n_synonyms)
+    wanted = captions.synonyms[np.arange(len(each)) + first[each]] * n_pairs + ours.pairs[here][each]
+    ends = np.searchsorted(keys, wanted, "right")
+    found = np.append(keys, -1)[ends - 1] == wanted
+    starts = np.searchsorted(keys, wanted[found])
+    slots = theirs.slots[rows].tolist()
+    # By the end of a run of equal keys, where those end that are left.
+    left: dict[int, int] = {}
+    candidates = zip(ours.slots[here][each[found]].tolist(), starts.tolist(), ends[found].tolist(), strict=True)
+    for slot, ranges in groupby(candidates, itemgetter(0)):
+        free = [(slots[left.get(end, end) - 1], end) for _, start, end in ranges if left.get(end, end) > start]
+        if free:
+            partners[slot], end = max(free)
+            left[end] = left.get(end, end) - 1
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Examples
 # ---------------------------------------------------------------------------------------------------------------------
-def _distances(captions: Sequence[Tokens]) -> Floats:
-    """Directed distances of N tokenized captions, shape ``(N, N)``."""
-    return 1 - computed_once(captions, _scores)
+def _tasks(examples: Iterable[list[Tokens]]) -> Iterator[list[list[Tokens]]]:
+    """The examples in parts that are computed together, each taken when it is needed."""
+    task: list[list[Tokens]] = []
+    n_pairs = 0
+    for captions in examples:
+        task.append(captions)
+        n_pairs += len(captions) ** 2
+        if len(task) == _EXAMPLES_AT_ONCE or n_pairs >= _PAIRS_AT_ONCE:
+            yield task
+            task, n_pairs = [], 0
+    if task:
+        yield task
 
 
-def _scores(captions: list[Tokens]) -> Floats:
-    """METEOR of every ordered pair, shape ``(N, N)``, the reference first."""
-    prepared = [_prepared(tokens) for tokens in captions]
-    lengths = [len(tokens) for tokens in captions]
-    scores = np.empty((len(captions), len(captions)))
-    for a, b in combinations_with_replacement(range(len(captions)), 2):
-        forth, back = _counts_both_ways(prepared[a], prepared[b])
-        scores[a, b] = _score(*forth, lengths[a], lengths[b])
-        scores[b, a] = _score(*back, lengths[b], lengths[a])
+def _distances(examples: Sequence[list[Tokens]]) -> list[Floats]:
+    """Directed distances within some examples, each of shape ``(N, N)``."""
+    distinct, orders = zip(*map(_distinct, examples), strict=True)
+    sizes = lengths_of(distinct)
+    scores = _scores_within(_numbered(list(chain.from_iterable(distinct))), sizes)
+    parts = np.split(np.subtract(1, scores, out=scores), np.cumsum(sizes**2)[:-1])
+    return [
+        part.reshape(size, size)[np.ix_(order, order)]
+        for part, size, order in zip(parts, sizes.tolist(), orders, strict=True)
+    ]
+
+
+def _scores_within(captions: _Captions, sizes: Ints) -> Floats:
+    """METEOR of every ordered pair of captions of an example, the reference first, one example behind the other.
+
+    Args:
+        captions: Captions of all examples.
+        sizes: How many captions each example has.
+    """
+    ends, firsts = np.cumsum(sizes**2), np.cumsum(sizes) - sizes
+    scores = np.empty(int(np.sum(sizes**2)))
+    for start in range(0, len(scores), _PAIRS_AT_ONCE):
+        pairs = np.arange(start, min(start + _PAIRS_AT_ONCE, len(scores)))
+        example = np.searchsorted(ends, pairs, "right")
+        reference, hypothesis = np.divmod(pairs - (ends - sizes**2)[example], sizes[example])
+        scores[pairs] = _scores(captions, firsts[example] + reference, firsts[example] + hypothesis)
     return scores
 
 
-def _distances_of_several(examples: list[list[Tokens]]) -> list[Floats]:
-    return [_distances(captions) for captions in examples]
-
-
-def _distances_by_workers(examples: Iterator[list[Tokens]], workers: int) -> Iterator[Floats]:
+def _by_workers(tasks: Iterator[list[list[Tokens]]], workers: int) -> Iterator[list[Floats]]:
     """Distances by several processes; only a few tasks wait at any time."""
-    tasks = iter(lambda: list(islice(examples, _EXAMPLES_PER_TASK)), [])
     waiting: deque[Future[list[Floats]]] = deque()
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         for task in tasks:
-            waiting.append(pool.submit(_distances_of_several, task))
+            waiting.append(pool.submit(_distances, task))
             if len(waiting) > 2 * workers:
-                yield from waiting.popleft().result()
+                yield waiting.popleft().result()
         while waiting:
-            yield from waiting.popleft().result()
+            yield waiting.popleft().result()
