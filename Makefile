@@ -6,7 +6,8 @@
 PYTHON ?=
 PYTEST_ARGS ?=
 # Every worker imports PyTorch anew, which a few tests are not worth; each holds about 1.5 GB. There is one more than
-# processors (`tests/conftest.py`), or WORKERS. The tests of a file stay together, so that what they share is made once.
+# processors (`tests/conftest.py`), or WORKERS. The tests of a file stay together, so that what they share is made once;
+# files start in the order in which they are collected, long ones first.
 WORKERS ?= $(if $(PYTEST_ARGS),0,auto)
 
 .DEFAULT_GOAL := help
@@ -22,7 +23,7 @@ demo: .venv/.installed-demo  ## score example captions and stories, write a repo
 	.venv/bin/python scripts/run_demo.py
 
 test: .venv/.installed-test  ## run the tests, in parallel unless PYTEST_ARGS are given
-	.venv/bin/python -m pytest -n $(WORKERS) --dist loadfile --maxprocesses 8 $(PYTEST_ARGS)
+	.venv/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --maxprocesses 8 $(PYTEST_ARGS)
 
 matrix: .venv/.installed-test  ## run the tests as on other processors, about a dozen times
 	.venv/bin/python scripts/run_matrix.py

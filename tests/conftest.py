@@ -30,6 +30,8 @@ for _name in ("HF_DATASETS_CACHE", "HF_HUB_CACHE", "HF_METRICS_CACHE", "HF_MODUL
     os.environ.pop(_name, None)
 
 TESTS = Path(__file__).resolve().parent
+# Of 20 seconds and more, most of which some of them wait.
+LONG = {"test_ray.py", "test_picker.py", "test_demo.py", "test_lean_imports.py", "test_browser.py", "test_hub.py"}
 
 # An audit hook sees every socket, also one made by code that took the class before a test began, and cannot be removed.
 REFUSE_SOCKETS = """
@@ -55,6 +57,12 @@ def pytest_xdist_auto_num_workers():
     """One worker more than there are processors: now and then one waits for a browser, a server or another process."""
     processors = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     return len(processors) + 1
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Long files first, so that no worker is left with one when the others are done."""
+    items.sort(key=lambda item: item.path.name not in LONG)
 
 
 def pytest_collection_finish():
