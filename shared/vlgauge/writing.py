@@ -9,8 +9,9 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import combinations
 from os import PathLike
 from pathlib import Path
 
@@ -60,7 +61,7 @@ def checked_target(
             f"{name} must be a file in an existing folder, got a link that leads back to itself: {shown!r}"
         )
     for source in sources:
-        if target == Path(os.path.realpath(source)) or _is_same(target, source):
+        if _is_same(target, source):
             raise Unwritable(f"{name} must be another file than {source_name}, got {shown!r} for both")
     if not target.parent.is_dir() or target.is_dir() or not target.name:
         raise Unwritable(f"{name} must be a file in an existing folder, got {shown!r}")
@@ -71,10 +72,24 @@ def checked_target(
     return target
 
 
-def _is_same(target: Path, source: str | PathLike[str]) -> bool:
-    """Whether both are one file, as hard links are."""
+def refuse_shared(targets: Sequence[tuple[str, str]]) -> None:
+    """Refuse two targets that are one file, of which the second would take the place of the first.
+
+    Args:
+        targets: How messages call each, and its path.
+
+    Raises:
+        Unwritable: If two are one, also by a link.
+    """
+    for (first, path), (name, other) in combinations(targets, 2):
+        if first != name and _is_same(path, other):
+            raise Unwritable(f"{name} must be another file than that of {first}, got {other!r} for both")
+
+
+def _is_same(one: str | PathLike[str], other: str | PathLike[str]) -> bool:
+    """Whether both are one file, there or not, as hard links are."""
     try:
-        return os.path.samefile(target, source)
+        return os.path.realpath(one) == os.path.realpath(other) or os.path.samefile(one, other)
     except (OSError, ValueError):
         return False
 

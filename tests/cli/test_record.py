@@ -66,6 +66,25 @@ def test_what_cannot_be_recorded_is_refused_before_the_work(stories, capsys, wor
     assert not (stories / "results.jsonl").exists()
 
 
+@pytest.mark.parametrize("one", ["results.jsonl", "link.jsonl", "hard.jsonl"])
+def test_records_are_not_replaced_by_the_output_of_the_same_command(stories, capsys, monkeypatch, one):
+    assert score(*WORDS) == 0
+    before = (stories / "results.jsonl").read_bytes()
+    (stories / "link.jsonl").symlink_to("results.jsonl")
+    (stories / "hard.jsonl").hardlink_to(stories / "results.jsonl")
+    capsys.readouterr()
+    monkeypatch.setattr("vlgauge.cli.score.read_rows", None)
+    assert score(*WORDS, "--output", one) == 2
+    assert f"--output must be another file than that of --record, got '{one}' for both" in capsys.readouterr().err
+    assert (stories / "results.jsonl").read_bytes() == before
+
+
+def test_the_second_file_of_a_table_is_a_target_too(stories, capsys):
+    (stories / "page.html").symlink_to("out.csv.json")
+    assert score("--output", "out.csv", "--report", "page.html") == 2
+    assert "--output must be another file than that of --report, got 'out.csv.json' for both" in capsys.readouterr().err
+
+
 def test_a_file_that_is_wrong_fails_the_check(stories, capsys):
     (stories / "bad.jsonl").write_text("{}\n", encoding="utf-8")
     assert main(["record", "check", "bad.jsonl"]) == 2

@@ -14,7 +14,8 @@ from typing import Any, NoReturn
 import vlgauge
 from vlgauge.files import Limits, limits
 from vlgauge.progress import lines_in_logs, progress_chosen
-from vlgauge.results import printable
+from vlgauge.results import SIDECAR, printable
+from vlgauge.writing import refuse_shared
 
 # What bad input raises; anything else is a fault of ours and keeps its traceback.
 USER_ERRORS = (
@@ -53,6 +54,9 @@ COMMANDS = {
     "cache": ("cache", "tell or clear what the feature cache holds"),
     "info": ("info", "print versions, devices and caches"),
 }
+
+# Options that name a file to write, whatever the command.
+_WRITTEN = ("theta", "record", "report", "plot", "write_rows", "output")
 
 # A cell or a name may be of any length; the longest message of our own lists the six sources that rovist lacks.
 _LONGEST_LINE = 4000
@@ -136,6 +140,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             lines_in_logs(not (unseen or getattr(options, "quiet", False))),
             limits(**{name: getattr(options, name, None) for name in vars(Limits())}),
         ):
+            refuse_shared(_targets(options))
             code: int = options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -148,6 +153,13 @@ def _run(arguments: Sequence[str] | None) -> int:
         sys.stderr.write(f"vlgauge {options.command}: error: {one_line(error)}\n")
         return 2
     return code
+
+
+def _targets(options: argparse.Namespace) -> list[tuple[str, str]]:
+    """The files that a command is to write, with their options; beside a table of scores stands a second one."""
+    given = [(f"--{name.replace('_', '-')}", getattr(options, name, None)) for name in _WRITTEN]
+    targets = [(name, str(path)) for name, path in given if path is not None]
+    return targets + [(name, path + SIDECAR) for name, path in targets if name == "--output"]
 
 
 @contextmanager

@@ -27,7 +27,6 @@ from vlgauge.studies.groovist import (
 from vlgauge.studies.random_pairing import noun_pairs, sentence_pairs
 from vlgauge.studies.rating_agreement import agreement
 from vlgauge.text.story_idf import IdfTable, fit_idf, idf_table
-from vlgauge.writing import checked_target
 
 NAME = "groovist"
 # Metrics that random pairs are scored by, and how the others are where it is not the metric itself.
@@ -185,8 +184,6 @@ def run_ablations(options: argparse.Namespace) -> int:
 def run_fit_theta(options: argparse.Namespace) -> int:
     """Theta of a data set, with the settings of the metric."""
     check_target(options.theta, [options.file], "--theta")
-    if options.output:
-        checked_target(options.output, "--output", [options.theta], "that of --theta")
     data, _ = _read(options)
     given = {"images": data.images, "regions": data.regions, "noun_phrases": data.noun_phrases}
     fitted = loader(options)().fit_theta(predictions=data.stories, **given, path=options.theta)
