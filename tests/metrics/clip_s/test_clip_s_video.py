@@ -81,8 +81,6 @@ def assert_parts_close(details, wanted, prefix=""):
         growth = 2 * (p**2 + r**2) / (p + r) ** 2 if p else 1
         expected = math.nan if fine is None else fine
         assert note[f"{prefix}fine"] == pytest.approx(expected, abs=1e-5 * growth, nan_ok=True)
-            math.nan if fine is None else fine, abs=1e-5 * growth, nan_ok=True
-        )
 
 
 @pytest.mark.parametrize("run", RUNS)
