@@ -216,6 +216,46 @@ def test_encoding_is_that_of_arrays_only(tmp_path):
         read_pickle(written(tmp_path, data))
 
 
+def kept(number):
+    return b"q" + bytes([number]) + b"0"
+
+
+TEXT = b"X" + (2000).to_bytes(4, "little") + b"a" * 2000 + kept(2)
+ENCODED = b"c_codecs\nencode\n" + kept(0) + TEXT + b"X\x06\0\0\0latin1" + kept(1)
+BUFFER = b"cnumpy._core.numeric\n_frombuffer\n" + kept(0)
+BUFFER += b"\x96" + (2000).to_bytes(8, "little") + b"a" * 2000 + kept(1) + b"M\xd0\x07\x85" + kept(3)
+BUFFER += b"cnumpy\ndtype\nX\x02\0\0\0u1\x85R" + kept(2) + b"X\x01\0\0\0C" + kept(4)
+OBJECTS = b"cnumpy._core.multiarray\n_reconstruct\n" + kept(0) + b"cnumpy\nndarray\nK\0\x85X\x01\0\0\0b\x87" + kept(1)
+OBJECTS += b"cnumpy\ndtype\nX\x02\0\0\0O8\x85R" + kept(2)
+# 1 list of 20 lists of 100 numbers
+OBJECTS += b"](" + b"K\x01" * 100 + b"e" + kept(4) + b"](" + b"h\x04" * 20 + b"e" + kept(5) + b"]h\x05a" + kept(6)
+
+
+@pytest.mark.parametrize(
+    ("first", "often"),
+    [
+        (ENCODED, b"h\0h\x02h\x01\x86R"),
+        (BUFFER, b"h\0(h\x01h\x02h\x03h\x04tR"),
+        (OBJECTS, b"h\0h\x01R(K\x01K\x01\x85h\x02\x89h\x06tb"),
+    ],
+    ids=["encoded texts", "arrays of one buffer", "arrays of one list"],
+)
+def test_copies_are_counted_for_the_whole_file(tmp_path, first, often):
+    read = [read_pickle(written(tmp_path, b"\x80\x05" + first + b"](" + often * n + b"e.")) for n in (1, 9)]
+    assert [len(found) for found in read] == [1, 9]
+    with pytest.raises(ValueError, match="fails with: objects that are used too often within each other"):
+        read_pickle(written(tmp_path, b"\x80\x05" + first + b"](" + often * 300 + b"e."))
+
+
+def test_a_reason_without_words_is_named(tmp_path, monkeypatch):
+    def full(_):
+        raise MemoryError
+
+    monkeypatch.setattr("vlgauge.weights.pickles.check_pickle", full)
+    with pytest.raises(ValueError, match=r"got a file that fails with: MemoryError$"):
+        read_pickle(written(tmp_path, pickle.dumps([1])))
+
+
 def test_a_pickle_that_is_too_large(tmp_path):
     with limits(max_bytes=1000), pytest.raises(ValueError, match="must have at most 1,000 bytes, got more"):
         read_pickle(written(tmp_path, pickle.dumps("x" * 1100)))

@@ -19,8 +19,10 @@ from vlgauge.files import MAX_DEPTH, read_bytes
 _ELEMENTS = re.compile(r"\??|b1|[iu][1248]|f[248]|[US]\d{1,6}|O8?")
 
 
-class _Steps:
+class Steps:
     """Steps that are left: each byte of a pickle makes an object at most, but objects can be used more than once.
+
+    One of them counts for a whole file: an object that is made, or a byte or an item that is copied, is a step.
 
     Args:
         size: Bytes of the pickle.
@@ -48,12 +50,12 @@ def read_pickle(path: Path) -> Any:
         OSError: If it cannot be read.
     """
     data = read_bytes(path, f"`{path}`")
-    file = io.BytesIO(data)
-    reader = _Reader(file)
+    file, steps = io.BytesIO(data), Steps(len(data))
+    reader = _Reader(file, steps)
     try:
         check_pickle(file)
         file.seek(0)
-        return _plain(reader.load(), _Steps(len(data)))
+        return _plain(reader.load(), steps)
     except Exception as error:
         # The unpickler trusts its input: a cut or made-up file raises nearly anything.
         if reader.refused:
@@ -61,7 +63,9 @@ def read_pickle(path: Path) -> Any:
                 f"`{path}` must hold nothing but lists, dictionaries, texts, numbers and numpy arrays, got a pickle "
                 f"that asks for {reader.refused}; nothing in it was executed"
             ) from None
-        raise ValueError(f"`{path}` must be a whole pickle, got a file that fails with: {error}") from None
+        # That of a MemoryError is empty.
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ValueError(f"`{path}` must be a whole pickle, got a file that fails with: {why}") from None
 
 
 def check_pickle(file: IO[bytes]) -> None:
@@ -78,7 +82,7 @@ def check_pickle(file: IO[bytes]) -> None:
         ValueError: If it is cut short or no pickle.
     """
     start = file.tell()
-    steps = _Steps(file.seek(0, io.SEEK_END) - start)
+    steps = Steps(file.seek(0, io.SEEK_END) - start)
     file.seek(start)
     # Depth and number of parts of the tuples on the stack and of those remembered; None is a mark.
     stack: list[tuple[int, int] | None] = []
@@ -128,12 +132,12 @@ def _taken(stack: list[tuple[int, int] | None], code: Any) -> list[tuple[int, in
 class _Elements:
     """The type of the elements of an array, as it is written: a code such as "f8", and an order of bytes."""
 
-    __slots__ = ("code", "order")
+    __slots__ = ("code", "order", "steps")
 
-    def __init__(self, code: Any) -> None:
+    def __init__(self, code: Any, steps: Steps) -> None:
         if not isinstance(code, str) or not _ELEMENTS.fullmatch(code):
             raise pickle.UnpicklingError(f"an array of elements {code!r}")
-        self.code, self.order = code, "="
+        self.code, self.order, self.steps = code, "=", steps
 
     def __setstate__(self, state: Any) -> None:
         if state[1] in ("<", ">"):
@@ -144,15 +148,16 @@ class _Elements:
         wanted = list if self.code.startswith("O") else (bytes, bytearray)
         if not isinstance(data, wanted):
             raise pickle.UnpicklingError(f"an array made of {type(data).__name__}")
+        self.steps.take(len(data))
         if wanted is not list:
             found = np.frombuffer(bytes(data), dtype=np.dtype(self.order + self.code))
             # numpy would make texts of numbers that are no characters.
             if self.code.startswith("U") and found.size and found.view(f"{self.order}u4").max() > sys.maxunicode:
                 raise pickle.UnpicklingError("an array of texts with numbers that are no characters")
             return found.reshape(shape, order="F" if by_columns else "C")
-        objects, steps = np.empty(len(data), dtype=object), _Steps(len(data))
+        objects = np.empty(len(data), dtype=object)
         for row, value in enumerate(data):
-            objects[row] = _plain(value, steps)
+            objects[row] = _plain(value, self.steps)
         return objects.reshape(shape)
 
 
@@ -176,9 +181,9 @@ class _Reader(pickle.Unpickler):
     stand-ins are bound methods, whose attributes a pickle cannot set.
     """
 
-    def __init__(self, file: io.BytesIO) -> None:
+    def __init__(self, file: io.BytesIO, steps: Steps) -> None:
         super().__init__(file)
-        self.refused = ""
+        self.refused, self._steps = "", steps
 
     def find_class(self, module: str, name: str) -> Any:
         """The stand-in for that function or class."""
@@ -204,7 +209,7 @@ class _Reader(pickle.Unpickler):
         raise pickle.UnpicklingError(self.refused)
 
     def _elements(self, code: Any, *_: Any) -> _Elements:
-        return _Elements(code)
+        return _Elements(code, self._steps)
 
     def _array(self, *_: Any) -> _Array:
         return _Array()
@@ -219,6 +224,7 @@ class _Reader(pickle.Unpickler):
         """How the old protocols write the bytes of an array."""
         if encoding != "latin1":
             raise pickle.UnpicklingError(f"encoding {encoding!r}")
+        self._steps.take(len(text))
         return text.encode("latin1")
 
     def _no_bytes(self) -> bytes:
@@ -226,7 +232,7 @@ class _Reader(pickle.Unpickler):
         return b""
 
 
-def _plain(value: Any, steps: _Steps, depth: int = 0) -> Any:
+def _plain(value: Any, steps: Steps, depth: int = 0) -> Any:
     """The value, with arrays in the place of those that were being read.
 
     Raises:
