@@ -93,6 +93,41 @@ def test_big_endian_files(tmp_path):
     )
 
 
+def variable(kind, name, shape, data, data_type=9):
+    """A variable of a big-endian file."""
+    sizes = b"".join(size.to_bytes(4, "big") for size in shape)
+    body = big_endian(6, kind.to_bytes(4, "big") + bytes(4)) + big_endian(5, sizes) + big_endian(1, name)
+    return big_endian(14, body + big_endian(data_type, data))
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ([variable(6, b"x", [2**31 - 1] * 33, b"")], "fails with: an array of 33 dimensions"),
+        ([variable(6, b"x" * 1001, [0, 0], b"")], "fails with: a name of 1,001 letters"),
+        ([variable(4, b"x", [10_000, 2], b"a" * 20_000, 16)], "at most 100,000 bytes when it is unpacked"),
+        ([variable(4, b"x", [2, 50_100], b"a" * 100_200, 16)], "at most 100,200 bytes when it is unpacked"),
+        ([variable(6, b"x", [1, 1], bytes(4000), 2)], "fails with: 4000 numbers in the place of 1"),
+        ([variable(6, b"%d" % i, [0, 0], b"") for i in range(5000)], "at most 100,000 bytes when it is unpacked"),
+    ],
+)
+def test_what_takes_more_than_its_bytes_is_refused_before_it_is_made(tmp_path, monkeypatch, variables, message):
+    path = tmp_path / "x.mat"
+    monkeypatch.setattr("vlgauge.files._UNPACKED_PER_BYTE", 0)
+    path.write_bytes(b"MATLAB 5.0".ljust(124) + b"\x01\x00MI" + b"".join(variables))
+    with limits(max_unpacked=100_200 if "100,200" in message else 100_000), pytest.raises(ValueError, match=message):
+        read_matlab(path, ["x"])
+
+
+def test_a_message_has_some_of_very_many_names(tmp_path):
+    path = tmp_path / "x.mat"
+    many = b"".join(variable(6, b"v%d" % i, [0, 0], b"") for i in range(2000))
+    path.write_bytes(b"MATLAB 5.0".ljust(124) + b"\x01\x00MI" + many)
+    with pytest.raises(ValueError, match=r"must have the variable 'x', got v0, v1, v10, ") as caught:
+        read_matlab(path, ["x"])
+    assert len(str(caught.value)) < 500
+
+
 def test_texts_numbers_and_members():
     assert text_of([[" two  words "]], "x") == "two words"
     assert text_of([], "x") == ""
@@ -177,10 +212,10 @@ def changed(data, old, new):
         (lambda data: changed(data, b"\x10\0\3\0cat", b"\x11\1\3\0cat"), "fails with: a text of type 273"),
         (lambda data: changed(data, b"\x09\0\0\0\x08\0\0\0", b"\x08\0\0\0\x08\0\0\0"), "fails with: numbers of type 8"),
         (lambda data: changed(data, b"\x09\0\0\0\x08\0\0\0", b"\x07\0\0\0\x08\0\0\0"), "2 numbers in the place of 1"),
-        # the shape of the text, 1 x 3, then 2**30 x 3
+        # the shape of the text, 1 x 3, then 2**20 x 3
         (
-            lambda data: changed(data, b"\x01\0\0\0\x03\0\0\0", b"\0\0\0\x40\x03\0\0\0"),
-            "3 characters in the place of 3221225472",
+            lambda data: changed(data, b"\x01\0\0\0\x03\0\0\0", b"\0\0\x10\0\x03\0\0\0"),
+            "3 characters in the place of 3145728",
         ),
     ],
 )

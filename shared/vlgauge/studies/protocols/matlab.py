@@ -14,12 +14,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vlgauge.files import first_repeated, read_bytes, refuse, unpacked_limit
+from vlgauge.files import read_bytes, refuse, unpacked_limit
 
 # What a number, a text or a cell takes in memory, at least.
 _BYTES_PER_VALUE = 32
 
 _HEADER_BYTES, _MAX_DEPTH = 128, 16
+# MATLAB writes few dimensions, and names of up to 63 letters.
+_MAX_DIMENSIONS, _MAX_NAME = 32, 1000
 _MATRIX, _COMPRESSED = 14, 15
 _CELL, _STRUCTURE, _TEXT, _NUMBERS = 1, 2, 4, range(6, 16)
 _NUMBER_TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
@@ -51,14 +53,15 @@ def read_matlab(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
         raise ValueError(f"`{path}` must be a MATLAB file of version 5 to 7, got something else")
     order: Order = "little" if data[126:128] == b"IM" else "big"
     found: dict[str, list[Any]] = {}
-    there: list[str] = []
+    there: set[str] = set()
     room = _Room(unpacked_limit(len(data)))
     try:
         for body in _variables(memoryview(data)[_HEADER_BYTES:], order, room):
             matrix = _Matrix(body, order, room)
-            there.append(matrix.name)
-            if first_repeated(there):
+            room.take(_BYTES_PER_VALUE)
+            if matrix.name in there:
                 raise ValueError(f"the variable {matrix.name!r} twice")
+            there.add(matrix.name)
             if matrix.name in names:
                 value = matrix.value()
                 found[matrix.name] = value if isinstance(value, list) else [value]
@@ -68,7 +71,9 @@ def read_matlab(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
         raise ValueError(f"`{path}` must be a MATLAB file, got one that fails with: {error}") from None
     for name in names:
         if name not in found:
-            raise ValueError(f"`{path}` must have the variable {name!r}, got {', '.join(there) or 'none'}")
+            raise ValueError(
+                f"`{path}` must have the variable {name!r}, got {', '.join(sorted(there))[:200] or 'none'}"
+            )
     return found
 
 
@@ -143,10 +148,15 @@ class _Matrix:
         flags = int.from_bytes(self.parts.take()[1][:4], order)
         self.kind = flags & 0xFF
         shape = self.parts.take()[1]
+        if len(shape) > 4 * _MAX_DIMENSIONS:
+            raise ValueError(f"an array of {len(shape) // 4:,} dimensions")
         self.shape = [int.from_bytes(shape[i : i + 4], order) for i in range(0, len(shape), 4)]
         if len(self.shape) < 2:
             raise ValueError("an array without a shape")
-        self.name = bytes(self.parts.take()[1]).decode("latin1")
+        name = self.parts.take()[1]
+        if len(name) > _MAX_NAME:
+            raise ValueError(f"a name of {len(name):,} letters")
+        self.name = bytes(name).decode("latin1")
 
     def value(self) -> Any:
         """A text, or a list of numbers, of cells, or of structures."""
@@ -182,22 +192,25 @@ class _Matrix:
             raise ValueError(f"a text of type {kind}")
         if codec == "utf-16":
             codec += "-le" if self.order == "little" else "-be"
-        text = bytes(body).decode(codec)
-        if n == 0 or self.shape[0] == 1:
+        n_rows = 1 if n == 0 else self.shape[0]
+        self.room.take(len(body) + _BYTES_PER_VALUE * n_rows)
+        text = str(body, codec)
+        if n_rows == 1:
             return text
         if len(text) != n:
             raise ValueError(f"{len(text)} characters in the place of {n}")
-        return [text[row :: self.shape[0]] for row in range(self.shape[0])]
+        return [text[row::n_rows] for row in range(n_rows)]
 
     def _numbers(self, n: int) -> list[float]:
         kind, body = self.parts.take()
         if kind not in _NUMBER_TYPES:
             raise ValueError(f"numbers of type {kind}")
-        self.room.take(_BYTES_PER_VALUE * n)
         sign = "<" if self.order == "little" else ">"
-        values: list[float] = np.frombuffer(body, dtype=sign + _NUMBER_TYPES[kind]).astype(np.float64).tolist()
-        if len(values) != n:
-            raise ValueError(f"{len(values)} numbers in the place of {n}")
+        stored = np.frombuffer(body, dtype=sign + _NUMBER_TYPES[kind])
+        if len(stored) != n:
+            raise ValueError(f"{len(stored)} numbers in the place of {n}")
+        self.room.take(_BYTES_PER_VALUE * n)
+        values: list[float] = stored.astype(np.float64).tolist()
         return values
 
 
