@@ -2,6 +2,7 @@
 
 import argparse
 import pickle
+import re
 import zipfile
 
 import pytest
@@ -60,6 +61,91 @@ def test_settings_of_a_training_run_are_refused_with_a_hint(tmp_path):
     assert read_torch_object(path, allowed=[argparse.Namespace])["opt"].lr == 1e-4
     with pytest.raises(ValueError, match=r"asks for argparse\.Namespace"):
         read_torch_object(path)  # what was allowed once stays forbidden
+
+
+def wrapped(pickled, path, zipped=True):
+    """A file as torch.save writes it, with that pickle in the place of the tensors."""
+    if zipped:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("archive/data.pkl", pickled)
+            archive.writestr("archive/version", "3\n")
+            archive.writestr("archive/byteorder", "little")
+        return path
+    machine = {"protocol_version": 1001, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}
+    parts = [pickle.dumps(part, 2) for part in (0x1950A86A20F9469CFC6C, 1001, machine)]
+    path.write_bytes(b"".join([*parts, pickled, pickle.dumps([], 2)]))
+    return path
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (b"cbuiltins\nbytearray\nK\x09\x85R", "bytearray"),
+        (b"c__builtin__\nbytearray\nK\x09\x85R", "__builtin__.bytearray"),
+        (b"ctorch\nTensor\nK\x09\x85R", "torch.Tensor"),
+        (b"ctorch\nFloatTensor\nK\x09\x85R", "torch.FloatTensor"),
+        (b"c_codecs\nencode\nX\x01\0\0\0aX\x06\0\0\0latin1\x86R", "_codecs.encode"),
+        (b"cbuiltins\nset\n]\x85R", "set"),
+        (b"ccollections\nCounter\n}\x85R", "collections.Counter"),
+    ],
+)
+def test_what_makes_much_of_few_bytes_is_refused_by_name(tmp_path, call, name, zipped):
+    path = wrapped(b"\x80\x02}X\x01\0\0\0w" + call + b"s.", tmp_path / "x.pt", zipped)
+    with pytest.raises(ValueError, match=rf"got a pickle that asks for {re.escape(name)} in .*; nothing in it was"):
+        read_torch_object(path)
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        b"ccollections\nOrderedDict\nh\0\x85R",
+        b"ccollections\nOrderedDict\n)\x81h\0b",
+        b"ctorch\nSize\nh\0\x85\x81",
+        b"cargparse\nNamespace\n)\x81h\0b",
+    ],
+)
+def test_copies_of_what_stands_once_are_counted(tmp_path, copy):
+    pairs = b"".join(b"M" + i.to_bytes(2, "little") + b"K\x01" for i in range(1500))
+    shared = b"}q\0(" + pairs + b"u" if copy.endswith(b"b") else b"]q\0(" + pairs + b"e"
+    path = wrapped(b"\x80\x02(" + shared + copy * 300 + b"t.", tmp_path / "x.pt")
+    with pytest.raises(ValueError, match="fails with: UnpicklingError: objects that are used too often"):
+        read_torch_object(path, allowed=[argparse.Namespace])
+
+
+def test_what_torch_writes_with_tensors_is_read(tmp_path):
+    kinds = [torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.int8, torch.bool, torch.complex64]
+    content = {str(kind): torch.ones(2, 3).to(kind) for kind in kinds}
+    content |= {"parameter": torch.nn.Parameter(torch.ones(2)), "facts": [torch.Size([1, 2]), torch.float32, None, 1.5]}
+    content["model"] = torch.nn.BatchNorm1d(3).state_dict()
+    content["device"] = torch.device("cpu")
+    for write in (WRITERS["torch"], WRITERS["old torch"]):
+        path = tmp_path / "x.pt"
+        write(content, path)
+        found = read_torch_object(path)
+        assert all(torch.equal(found[str(kind)], content[str(kind)]) for kind in kinds)
+        assert found["facts"] == content["facts"]
+        assert list(found["model"]) == list(content["model"])
+
+
+def test_pickles_are_found_by_any_case_of_their_names(tmp_path):
+    path = tmp_path / "x.pt"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.PKL", b"\x80\x02cbuiltins\nbytearray\nK\x09\x85R.")
+        archive.writestr("archive/version", "3\n")
+    with pytest.raises(ValueError, match="asks for bytearray"):
+        read_torch_object(path)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("archive/data.pkl", pickle.dumps({"w": 1}, 2))
+    with pytest.raises(ValueError, match=r"fails with: ValueError: two members 'archive/data.pkl'"):
+        read_torch_object(path)
+
+
+def test_an_archive_behind_another_file_is_refused(tmp_path):
+    path = saved({"w": torch.ones(1)}, tmp_path / "x.pt")
+    path.write_bytes(b"\0" * 8 + path.read_bytes())
+    with pytest.raises(ValueError, match="fails with: ValueError: an archive that begins at byte 8"):
+        read_torch_object(path)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import pickle
 import re
 import warnings
 import zipfile
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from vlgauge.files import first_repeated, open_file
 from vlgauge.weights import known_tensors
 from vlgauge.weights.files import sha256_of
-from vlgauge.weights.pickles import check_pickle
+from vlgauge.weights.torch_pickles import RefusedName, check_torch_pickle
 
 if TYPE_CHECKING:
     import torch
@@ -73,20 +72,19 @@ def read_torch_object(path: str | PathLike[str], *, allowed: Sequence[type] = ()
 
     file = checked_file(path)
     try:
-        _check_torch_file(file)
+        _check_torch_file(file, allowed)
         with torch.serialization.safe_globals(list(allowed)), warnings.catch_warnings():
             # Of a plain pickle torch says first that it may not understand it; what it then refuses is told below.
             warnings.filterwarnings("ignore", message="Detected pickle protocol")
             return torch.load(file, map_location="cpu", weights_only=True)
+    except RefusedName as error:
+        raise ValueError(
+            f"`checkpoint` must hold nothing but tensors, got a pickle that asks for {str(error)[:200]} in "
+            f"{str(file)!r}; nothing in it was executed; {_ADVICE}"
+        ) from None
     except Exception as error:
         # The reader trusts the inside of the file: a cut or made-up one raises nearly anything.
-        names = re.findall(r"GLOBAL (\S+)", str(error)) if isinstance(error, pickle.UnpicklingError) else []
-        if not names:
-            raise ValueError(_broken(file, error)) from error
-        raise ValueError(
-            f"`checkpoint` must hold nothing but tensors, got a pickle that asks for {names[0]} in {str(file)!r}; "
-            f"nothing in it was executed; {_ADVICE}"
-        ) from None
+        raise ValueError(_broken(file, error)) from error
 
 
 def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
@@ -183,10 +181,11 @@ def _read_safetensors(file: Path) -> dict[str, torch.Tensor]:
         raise ValueError(_broken(file, error)) from error
 
 
-def _check_torch_file(file: Path) -> None:
+def _check_torch_file(file: Path, allowed: Sequence[type]) -> None:
     """Refuse a file that would fill the memory before torch opens it.
 
     Raises:
+        RefusedName: If a pickle asks for anything but tensors and what is allowed.
         ValueError: If members of the archive are packed or share bytes, or a pickle asks for too much.
         OSError: If it cannot be read.
     """
@@ -195,24 +194,29 @@ def _check_torch_file(file: Path) -> None:
             stream.seek(0)
             # A number that marks the file, the version, facts of the machine, the tensors, the names of their numbers.
             for _ in range(_OLD_PICKLES):
-                check_pickle(stream)
+                check_torch_pickle(stream, allowed)
             return
         with zipfile.ZipFile(stream) as archive:
             _check_members(archive, file)
             for info in archive.infolist():
-                if info.filename.endswith(".pkl"):
-                    check_pickle(io.BytesIO(archive.read(info)))
+                # Torch finds members by their names in any case.
+                if info.filename.lower().endswith(".pkl"):
+                    check_torch_pickle(io.BytesIO(archive.read(info)), allowed)
 
 
 def _check_members(archive: zipfile.ZipFile, file: Path) -> None:
     """Every member has its own bytes and its own name, as torch.save writes them: as many as the file has."""
+    members = sorted(archive.infolist(), key=lambda info: info.header_offset)
+    # Of two archives in one file torch reads the one, and Python the other.
+    if members and members[0].header_offset:
+        raise ValueError(f"an archive that begins at byte {members[0].header_offset:,}")
     end = 0
-    for info in sorted(archive.infolist(), key=lambda info: info.header_offset):
+    for info in members:
         own = info.compress_type == zipfile.ZIP_STORED and info.file_size == info.compress_size
         if not own or info.header_offset < end:
             raise ValueError(f"the member {info.filename!r}, which is packed or shares bytes with another")
         end = info.header_offset + _MEMBER_HEADER + info.compress_size
-    if (repeated := first_repeated(archive.namelist())) is not None:
+    if (repeated := first_repeated([name.lower() for name in archive.namelist()])) is not None:
         raise ValueError(f"two members {repeated!r}")
 
 
