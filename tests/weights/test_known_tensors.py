@@ -21,6 +21,8 @@ from vlgauge.encoders.grounding.vit import build_vit
 from vlgauge.encoders.pairs.loading import pair_scorer
 from vlgauge.encoders.sentences.model import sentence_encoder
 from vlgauge.pool import pool
+from vlgauge.training.rovist_c.models import base_model
+from vlgauge.training.rovist_vg.model import pretrained_vit
 from vlgauge.weights import known_tensors
 
 EXTRA = "stranger.weight"
@@ -328,6 +330,75 @@ def test_detectors(monkeypatch, name):
     found = refusals(few, lambda tensors: load({**rest, **tensors}))
     assert (accepted(found), unnamed(found)) == ([], [])
     load({key: value for key, value in state.items() if not key.endswith("num_batches_tracked")})
+
+
+# -- NaN and infinity -------------------------------------------------------------------------------------------------
+def stained(state, name, value=torch.nan):
+    """The tensors with another number at the end of one of them."""
+    changed = state[name].clone()
+    changed.view(-1)[-1] = value
+    return {**state, name: changed}
+
+
+def not_finite(setting, name):
+    return pytest.raises(
+        ValueError, match=rf"^`{setting}` must be finite, got NaN or infinity in .*: {re.escape(name)}$"
+    )
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("kind", [torch.float64, torch.float16, torch.bfloat16, torch.float8_e5m2])
+def test_any_floats_are_looked_at_and_nothing_else(kind, value):
+    known_tensors.refuse_not_finite({"empty": torch.ones(0), "counts": torch.ones(2, dtype=torch.int64)}, "x")
+    state = {"a": torch.ones(3, 2).to(kind), "b": torch.tensor(1.0).to(kind)}
+    known_tensors.refuse_not_finite(state, "x")
+    for name in state:
+        with not_finite("checkpoint", name):
+            known_tensors.refuse_not_finite(stained(state, name, value), "x")
+
+
+def test_nan_in_a_clip(tmp_path):
+    name = "visual.transformer.resblocks.0.attn.in_proj_bias"
+    save_file(stained(tiny_state(), name), tmp_path / "x.safetensors")
+    with not_finite("weights", name):
+        read_state(tmp_path / "x.safetensors", TINY)
+
+
+def test_nan_in_a_sentence_encoder(sentence_folder, with_tensors):
+    # Attention of weights that are all NaN gives numbers all the same.
+    name = "encoder.layer.0.attention.self.query.weight"
+    with not_finite("encoder", f"0.model.{name}"):
+        with_tensors(stained(load_file(sentence_folder / "model.safetensors"), name))
+    with not_finite("encoder", "2.linear.bias"):
+        with_tensors(stained(load_file(sentence_folder / "2_Dense" / "model.safetensors"), "linear.bias"), "2_Dense")
+
+
+def test_nan_in_a_pair_classifier(tmp_path):
+    folder, name = written(tmp_path / "model", authors_model()), "albert.embeddings.word_embeddings.weight"
+    save_file(stained(load_file(folder / "model.safetensors"), name), folder / "model.safetensors", {"format": "pt"})
+    with not_finite("model", name):
+        pair_scorer(str(folder), device="cpu")
+    with not_finite("--base", name):
+        base_model(str(folder))
+    content = torch.load(CHECKPOINT, weights_only=False)
+    state = stained(dict(content["model"]), name.replace("albert.", "albert_model."))
+    torch.save({**content, "model": state}, tmp_path / "model.pth.tar")
+    with not_finite("model", name):
+        pair_scorer(str(tmp_path / "model.pth.tar"), str(TINY_PAIR), device="cpu")
+
+
+def test_nan_in_a_vision_transformer(tmp_path):
+    path = write_authors(tmp_path / "model.pth.tar")
+    content = torch.load(path, weights_only=True)
+    name = next(name for name in content["model"] if "layer.0" in name and "query" in name)
+    torch.save({**content, "model": stained(content["model"], name)}, path)
+    with not_finite("checkpoint", name):
+        grounding_model(path, device="cpu")
+    state = tiny_vit().state_dict()
+    name = next(name for name in state if "bias" in name)
+    save_file(stained(state, name), tmp_path / "vit.safetensors")
+    with not_finite("checkpoint", name):
+        pretrained_vit(str(tmp_path / "vit.safetensors"))
 
 
 # -- the list of exceptions -------------------------------------------------------------------------------------------

@@ -77,9 +77,31 @@ def refuse_other_tensors(
     found = "; ".join(f"{what}: {_some(names)}" for what, names in complaints.items() if names)
     if found:
         raise ValueError(f"`checkpoint` must have the tensors of {architecture}, got others in {source!r}: {found}")
-    broken = sorted(name for name, tensor in tensors.items() if not bool(tensor.isfinite().all()))
+    refuse_not_finite(tensors, source)
+
+
+def refuse_not_finite(tensors: Mapping[str, torch.Tensor], source: str, setting: str = "checkpoint") -> None:
+    """Check that no tensor of floats has NaN or infinity, also where a score would be a number all the same.
+
+    Args:
+        tensors: By their names.
+        source: File or folder, for messages.
+        setting: What it was given as, for messages.
+
+    Raises:
+        ValueError: If one has; lists the names.
+    """
+    broken = sorted(name for name, tensor in tensors.items() if tensor.is_floating_point() and not _is_finite(tensor))
     if broken:
-        raise ValueError(f"`checkpoint` must be finite, got NaN or infinity in {source!r}: {_some(broken)}")
+        raise ValueError(f"`{setting}` must be finite, got NaN or infinity in {source!r}: {_some(broken)}")
+
+
+def _is_finite(tensor: torch.Tensor) -> bool:
+    if not tensor.numel():
+        return True
+    # Both are NaN if one number is; takes a sixth of the time of `isfinite`, which floats of one byte need.
+    bounds = tensor.aminmax() if tensor.element_size() > 1 else [tensor]
+    return all(bool(bound.isfinite().all()) for bound in bounds)
 
 
 def _is_plain(name: str, tensor: torch.Tensor) -> bool:

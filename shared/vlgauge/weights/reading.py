@@ -43,7 +43,8 @@ def read_tensors(path: str | PathLike[str], *, archives: Collection[str] = ()) -
         archives: SHA-256 of the TorchScript archives that may be opened, since that can run what is in them.
 
     Raises:
-        ValueError: If the file is anything else: code in a pickle, an unknown archive, a web page, cut short.
+        ValueError: If the file is anything else: code in a pickle, an unknown archive, a web page, cut short; or if a
+            tensor has NaN or infinity.
         FileNotFoundError: If there is no such file.
     """
     file = checked_file(path)
@@ -91,7 +92,7 @@ def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
     """The state dict that a file holds, bare or under ``"state_dict"``.
 
     Raises:
-        ValueError: If there is none.
+        ValueError: If there is none, or a tensor of it is not whole or not finite.
     """
     import torch
 
@@ -109,6 +110,7 @@ def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
             kind = type(value).__name__
             raise ValueError(f"`checkpoint` must hold tensors, got {kind} under {name!r} in {str(source)!r}")
     check_stored(kept, source)
+    known_tensors.refuse_not_finite(kept, str(source))
     return kept
 
 
@@ -176,9 +178,11 @@ def _read_safetensors(file: Path) -> dict[str, torch.Tensor]:
     from safetensors.torch import load_file
 
     try:
-        return load_file(file)
+        tensors = load_file(file)
     except SafetensorError as error:
         raise ValueError(_broken(file, error)) from error
+    known_tensors.refuse_not_finite(tensors, str(file))
+    return tensors
 
 
 def _check_torch_file(file: Path, allowed: Sequence[type]) -> None:

@@ -172,7 +172,7 @@ def load_pair_model(found: PairModel) -> tuple[Any, Any]:
 
     Raises:
         ImportError: If a package is missing.
-        ValueError: If the files do not make up a classifier with one or two logits.
+        ValueError: If the files do not make up a classifier with one or two logits, or have NaN in a tensor.
     """
     try:
         import torch
@@ -193,6 +193,7 @@ def load_pair_model(found: PairModel) -> tuple[Any, Any]:
         except Exception as error:
             # A file that is cut short, of another shape, or missing: the library raises nearly anything.
             raise _refused(found, " ".join(str(error).split())[:200]) from error
+    known_tensors.refuse_not_finite(classifier.state_dict(), found.name, "model")
     if classifier.config.num_labels not in (1, 2):
         raise ValueError(f"`model` must have one or two logits, got {classifier.config.num_labels} in {found.name!r}")
     if tokenizer.pad_token_id is None:

@@ -22,7 +22,7 @@ def load_sentence_model(folder: Path, pooling: str, device: str) -> Any:
 
     Raises:
         ImportError: If a package is missing.
-        ValueError: If the folder does not make up a model that turns a text into one vector.
+        ValueError: If the folder does not make up a model that turns a text into one vector, or has NaN in a tensor.
     """
     try:
         import torch
@@ -43,6 +43,7 @@ def load_sentence_model(folder: Path, pooling: str, device: str) -> Any:
                 f"`encoder` must be a model that loads, got {str(folder)!r}, which fails with: {why}"
             ) from error
         check_tensors(model, folder)
+        known_tensors.refuse_not_finite(model.state_dict(), str(folder), "encoder")
     if pooling == "cls":
         tokens: Any = model[0]
         width = tokens.get_embedding_dimension()

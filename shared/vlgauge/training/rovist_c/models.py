@@ -9,6 +9,7 @@ from typing import Any
 from vlgauge.progress import quiet_transformers
 from vlgauge.training.rovist_c.pairs import LABELS
 from vlgauge.weights.files import hub_folder
+from vlgauge.weights.known_tensors import refuse_not_finite
 
 BASE = "albert/albert-large-v1"
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -34,7 +35,7 @@ def base_model(name: str) -> tuple[Any, Any, str]:
 
     Raises:
         WeightsNotFound: If the files cannot be had.
-        ValueError: If anything but the head is missing in them.
+        ValueError: If anything but the head is missing in them, or a tensor has NaN or infinity.
     """
     import transformers
 
@@ -58,6 +59,7 @@ def base_model(name: str) -> tuple[Any, Any, str]:
     lacking = [key for key in report["missing_keys"] if not key.startswith(("classifier", "score", "pre_classifier"))]
     if lacking:
         raise ValueError(f"`--base` must have all weights but those of the head, got none for {sorted(lacking)[0]}")
+    refuse_not_finite(model.state_dict(), name, "--base")
     return tokenizer, model, loaded
 
 
