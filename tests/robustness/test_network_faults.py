@@ -1,10 +1,10 @@
 """Whatever a server does: the right words, in the end, and nothing left of what is not right."""
 
 import ast
+import gzip
 import hashlib
 import itertools
 import json
-import queue
 import socket
 import subprocess
 import sys
@@ -15,13 +15,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from huggingface_hub import HfApi
+from huggingface_hub import HfApi, HfFileSystem
 from local_hub import COMMIT, be_online, own_environment
 
 import vlgauge
 from vlgauge import network
-from vlgauge.network import NetworkError, answers
-from vlgauge.network.answers import Limits
+from vlgauge.network import NetworkError, answers, limits
+from vlgauge.network.limits import Limits
+from vlgauge.row_sources import hub as hub_rows
 from vlgauge.style.table_sources import fetched
 from vlgauge.weights.files import WeightsNotFound, hub_file_at, hub_folder
 
@@ -225,7 +226,7 @@ WORDS = {
     "too short": f"(with the SHA-256 .* instead of {DIGEST[:16]}|cut the connection)",
     "no number": "cut the connection or does not speak HTTP",
     "without end": "gave more than 1000 bytes of",
-    "no gzip": "gave what is no answer",
+    "no gzip": "packs what was asked for as it is",
 }
 
 
@@ -244,7 +245,7 @@ def hub(monkeypatch, tmp_path):
     server.address = f"http://127.0.0.1:{server.server_port}"
     server.cache = tmp_path / "place" / "cache"
     be_online(monkeypatch, server.address, server.cache)
-    monkeypatch.setattr(answers, "LIMITS", Limits(WATCHDOG_SECONDS, WATCHDOG_SECONDS, 2000))
+    monkeypatch.setattr(limits, "LIMITS", Limits(WATCHDOG_SECONDS, WATCHDOG_SECONDS, 2000))
     yield server
     server.over.set()
     server.shutdown()
@@ -267,7 +268,7 @@ def fail(hub, monkeypatch):
     def begin(fault):
         hub.fault = fault
         if fault in IMPATIENT:
-            monkeypatch.setattr(answers, "LIMITS", IMPATIENT[fault])
+            monkeypatch.setattr(limits, "LIMITS", IMPATIENT[fault])
 
     return begin
 
@@ -363,17 +364,12 @@ def test_a_digest_that_is_known_counts_more_than_the_announced_one(hub, tmp_path
 def received(monkeypatch, parts):
     """What comes of parts for each of which nine seconds were waited."""
     clock = itertools.count(0, 9)
-    monkeypatch.setattr(answers, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    exchange = object.__new__(answers.Exchange)
-    exchange.host, exchange._parts, exchange._limits = "it", queue.Queue(), Limits()
-    exchange._is_left = threading.Event()
-    for part in parts:
-        exchange._parts.put(part)
-    return b"".join(exchange.parts())
+    monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    return b"".join(limits._parts(parts, "it", None))
 
 
 def test_a_slow_file_that_keeps_coming_has_no_limit_on_the_whole(monkeypatch):
-    assert len(received(monkeypatch, [*[b"x" * 10_000] * 300, None])) == 3_000_000
+    assert len(received(monkeypatch, [b"x" * 10_000] * 300)) == 3_000_000
 
 
 def test_a_file_that_comes_too_slowly_is_given_up(monkeypatch):
@@ -519,6 +515,19 @@ def test_a_list_that_is_no_json_or_too_long(hub, monkeypatch):
         network.hub_listing("me/model", COMMIT, ["*"])
 
 
+@pytest.mark.parametrize(("patterns", "known"), [(["model.*"], {}), (["*"], {"model.safetensors": "0" * 64})])
+def test_a_list_that_lacks_what_is_wanted_is_not_kept(hub, tmp_path, patterns, known):
+    hub.rows[0]["path"] = "other.json"
+    with pytest.raises(
+        WeightsNotFound, match=r"and the Hub's list of its files lacks model\.\S+; fetch it on a machine"
+    ):
+        hub_folder("me/model", COMMIT, patterns, "or give a folder", known)
+    assert files_in(tmp_path) == []
+    hub.whole, hub.fault = True, "404"
+    with pytest.raises(WeightsNotFound, match=r"has nothing there \(status 404\)"):
+        hub_folder("me/model", COMMIT, patterns, "or give a folder", known)
+
+
 def test_pages_of_a_list(hub, monkeypatch):
     def page(handler):
         is_second = handler.path.endswith("&cursor=2")
@@ -566,10 +575,8 @@ def test_a_table_that_the_hub_has_no_more_is_told(hub):
 
 # -- What others ask --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("fault", ["silent", "cut at once", "401", "403", "429", "500"])
-def test_requests_of_the_hubs_own_client_get_limits_and_words(hub, monkeypatch, fault):
-    if fault == "silent":
-        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DOWNLOAD_TIMEOUT", 0.5)
-    hub.fault = fault
+def test_requests_of_the_hubs_own_client_get_limits_and_words(hub, fail, fault):
+    fail(fault)
 
     def create():
         with network.hub_requests():
@@ -577,8 +584,101 @@ def test_requests_of_the_hubs_own_client_get_limits_and_words(hub, monkeypatch, 
 
     error = outcome(create)
     assert isinstance(error, NetworkError), repr(error)
-    with pytest.raises(NetworkError, match="fell silent" if fault == "silent" else WORDS[fault]):
+    with pytest.raises(NetworkError, match=WORDS[fault]):
         raise error
+
+
+# What the client asks about a data set, and a part of a file, which it takes into memory.
+CLIENTS_OWN = {
+    "about": lambda hub: HfApi(endpoint=hub.address).dataset_info("me/data"),
+    "part": lambda hub: (
+        HfFileSystem(endpoint=hub.address, skip_instance_cache=True)
+        .open("datasets/me/data/a.csv", block_size=1000)
+        ._fetch_range(0, 10)
+    ),
+}
+BOUNDED = {
+    "head by the byte": WORDS["head by the byte"],
+    "by the byte": WORDS["by the byte"],
+    "stall": WORDS["stall"],
+    "endless": "gave more than 500000 bytes where a short answer was asked for",
+    "endless fault": "gave more than 500000 bytes where a short answer was asked for",
+    "endless on the way": "gave more than 500000 bytes where a short answer was asked for",
+    "packed": "packs what was asked for as it is",
+}
+
+
+def endless(status, **headers):
+    def send(hub):
+        hub.content(b"", status, Content_Length=None, **headers)
+        while not hub.server.over.is_set():
+            hub.wfile.write(b"x" * 50_000)
+
+    return send
+
+
+ENDLESS = {
+    "endless": endless(200),
+    "endless fault": endless(404),
+    "endless on the way": endless(302, Location="/elsewhere"),
+    "packed": status(200, gzip.compress(bytes(10_000_000)), Content_Encoding="gzip"),
+}
+
+
+@pytest.mark.parametrize("question", list(CLIENTS_OWN))
+@pytest.mark.parametrize("fault", list(BOUNDED))
+def test_an_answer_to_the_hubs_own_client_has_an_end(hub, fail, monkeypatch, question, fault):
+    monkeypatch.setattr(sys.modules[__name__], "FAULTS", FAULTS | ENDLESS)
+    fail(fault)
+    if fault in ENDLESS:
+        monkeypatch.setattr(limits, "LIMITS", Limits(WATCHDOG_SECONDS, WATCHDOG_SECONDS, 2000, 500_000))
+    hub.whole = True
+
+    def ask():
+        with network.hub_requests():
+            CLIENTS_OWN[question](hub)
+
+    error = outcome(ask)
+    assert isinstance(error, NetworkError), repr(error)
+    with pytest.raises(NetworkError, match=BOUNDED[fault]):
+        raise error
+    assert "/api/agent-harnesses" not in [path for _, path in hub.asked]
+
+
+def test_a_whole_file_may_be_larger_than_an_answer_in_memory(hub, monkeypatch):
+    monkeypatch.setattr(limits, "LIMITS", Limits(WATCHDOG_SECONDS, WATCHDOG_SECONDS, 2000, 1000))
+    assert fetch_file().read_bytes() == CONTENT
+    with limits.session().stream("GET", f"{hub.address}/x") as response:
+        assert len(response.read()) == len(CONTENT)
+    with pytest.raises(NetworkError, match="gave more than 1000 bytes"):
+        limits.session().get(f"{hub.address}/x")
+    part = {"Range": f"bytes=0-{len(CONTENT) - 1}"}
+    assert limits.session().get(f"{hub.address}/x", headers=part).content == CONTENT
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"<html>",
+        b"[]",
+        b"3",
+        b"{}",
+        b'{"id": 3, "siblings": 4}',
+        b'{"id": "me/data", "siblings": [{}]}',
+        b"[" * 100_000,
+    ],
+    ids=["nothing", "page", "list", "number", "empty", "numbers", "file without a name", "deep"],
+)
+def test_an_answer_of_another_shape_is_one_sentence(hub, monkeypatch, answer):
+    monkeypatch.setitem(FAULTS, "none", status(200, answer))
+    with pytest.raises(NetworkError, match=r"^the Hub's answer about me/data is not what its client can read$"):
+        hub_rows.pinned("me/data")
+    with (
+        pytest.raises(NetworkError, match=r"^the Hub's answer is not what its client can read$"),
+        network.hub_requests(),
+    ):
+        HfApi(endpoint=hub.address).dataset_info("me/data")
 
 
 def test_other_errors_and_the_session_stay_as_they_are(hub):

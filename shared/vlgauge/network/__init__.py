@@ -14,7 +14,8 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
@@ -25,10 +26,7 @@ from vlgauge.network.answers import (
     NOT_THERE,
     SERVER_ERRORS,
     Exchange,
-    NetworkError,
-    answer_seconds,
     exchange,
-    host_of,
     in_words,
     offline,
     read_list,
@@ -36,6 +34,7 @@ from vlgauge.network.answers import (
     status_in_words,
     whole,
 )
+from vlgauge.network.limits import NetworkError, answer_seconds, host_of, session
 from vlgauge.writing import write
 
 __all__ = [
@@ -52,6 +51,7 @@ __all__ = [
     "hub_folder_here",
     "hub_listing",
     "hub_requests",
+    "misread",
     "offline",
     "unreachable",
 ]
@@ -73,14 +73,13 @@ def unreachable() -> str | None:
 def hub_answers(limit: float) -> bool:
     """Whether the Hub says anything within a number of seconds: one request, and nothing is printed."""
     from huggingface_hub import constants
-    from huggingface_hub.utils import get_session
 
     said: list[int] = []
 
     def knock() -> None:
         # Without network nearly anything may be raised: by names, proxies, certificates.
         with suppress(Exception):
-            said.append(get_session().head(constants.ENDPOINT, timeout=limit, follow_redirects=False).status_code)
+            said.append(session().head(constants.ENDPOINT, timeout=limit, follow_redirects=False).status_code)
 
     # In a thread, because looking up the address of a name has no limit of its own.
     thread = threading.Thread(target=knock, daemon=True)
@@ -180,11 +179,19 @@ class ListedFile(NamedTuple):
     sha256: str | None
 
 
-def hub_listing(repository: str, revision: str | None, patterns: Sequence[str]) -> tuple[str, dict[str, ListedFile]]:
+def hub_listing(
+    repository: str, revision: str | None, patterns: Sequence[str], known: Iterable[str] = ()
+) -> tuple[str, dict[str, ListedFile]]:
     """Commit of a model's repository, and its files whose names match a pattern. The list of all is kept in the cache.
 
+    Args:
+        repository: Its id.
+        revision: Commit, branch or tag; None for the newest.
+        patterns: Names, with wildcards.
+        known: Files that are there for sure, if a pattern matches them.
+
     Raises:
-        NetworkError: If they cannot be had, or a name leads out of the repository.
+        NetworkError: If they cannot be had, a name leads out of the repository, or nothing is there or less than known.
     """
     storage = _storage(repository, "model")
     wanted = revision or "main"
@@ -202,7 +209,10 @@ def hub_listing(repository: str, revision: str | None, patterns: Sequence[str]) 
         asked.add(page)
         rows, page = read_list(page)
         entries.update(_entries(rows))
-    chosen = {name for name in entries if any(fnmatch(name, pattern) for pattern in patterns)}
+    chosen = {name for name in entries if _matches(name, patterns)}
+    lacking = [name for name in known if _matches(name, patterns) and name not in chosen]
+    if lacking or not chosen:
+        raise NetworkError(f"the Hub's list of its files lacks {', '.join(lacking or patterns)}")
     listed = {name: _listed(entries[name]) for name in sorted(chosen)}
     for name in listed:
         _refuse_way_out(name)
@@ -224,7 +234,7 @@ def hub_folder(
     Raises:
         NetworkError: If a file cannot be had, or is another one.
     """
-    commit, listed = hub_listing(repository, revision, patterns)
+    commit, listed = hub_listing(repository, revision, patterns, sha256 or ())
     folder = _storage(repository, "model") / "snapshots" / commit
     for name, file in listed.items():
         if not (folder / name).is_file():
@@ -257,20 +267,24 @@ def check_repository(repository: str) -> None:
 
 
 @contextmanager
-def hub_requests() -> Iterator[None]:
-    """Requests that the Hub's client makes by itself get its time-outs, and its errors become words.
+def hub_requests(about: str = "") -> Iterator[None]:
+    """Requests that the Hub's client makes by itself get the limits of `session`, and its errors become words.
+
+    Args:
+        about: What is asked about, for messages.
 
     Raises:
-        NetworkError: If one of them fails.
+        NetworkError: If one of them fails, or its answer is no answer of a Hub.
     """
     from huggingface_hub import constants
-    from huggingface_hub.utils import get_session
 
-    session = get_session()
-    before, session.timeout = session.timeout, constants.HF_HUB_DOWNLOAD_TIMEOUT
+    session()
     try:
         yield
     except Exception as error:
+        if misread(error):
+            named = f" about {about}" if about else ""
+            raise NetworkError(f"the Hub's answer{named} is not what its client can read") from error
         # httpx or httpx2, by the version of the Hub's client
         if not any(kind.__module__.partition(".")[0] in ("httpx", "httpx2") for kind in type(error).__mro__):
             raise
@@ -280,8 +294,14 @@ def hub_requests() -> Iterator[None]:
             raise NetworkError(in_words(error, host)) from error
         code = response.headers.get("X-Error-Code", "")
         raise NetworkError(status_in_words(response.status_code, code, host), response.status_code) from error
-    finally:
-        session.timeout = before
+
+
+def misread(error: Exception) -> bool:
+    """Whether the Hub's client stumbled over an answer, which is no JSON or of another shape than it expects."""
+    if type(error).__module__ not in ("builtins", "json.decoder") or isinstance(error, (OSError, ImportError)):
+        return False
+    frames = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(name.partition(".")[0] == "huggingface_hub" for name in frames)
 
 
 # -- What a server tells, checked -------------------------------------------------------------------------------------
@@ -313,6 +333,10 @@ def _refuse_way_out(name: str) -> None:
     is_plain = name.isprintable() and not set(name) & set("\\:") and not name.startswith("/")
     if not is_plain or not parts or ".." in parts or parts != tuple(name.split("/")):
         raise NetworkError(f"{name[:80]!r} is no path inside a repository")
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in patterns)
 
 
 def _entries(rows: object) -> dict[str, dict[str, Any]]:

@@ -1,24 +1,17 @@
-"""One request: a limit of time on each part of its answer, content that is checked, and faults in words.
-
-The session is that of the Hub's client, which knows proxies and certificates.
-"""
+"""One request: content that is checked, and faults in words."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import queue
-import re
-import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+from vlgauge.network.limits import NetworkError, host_of, session
 from vlgauge.progress import progress_bar
 from vlgauge.writing import replacing
 
@@ -26,8 +19,6 @@ NOT_THERE = 404
 SERVER_ERRORS = 500  # and above: of the Hub, or of a proxy that has no way to it
 _LIST_BYTES = 50_000_000
 _WEB_PAGE = (b"<!doctype html", b"<html")
-# Parts of an answer that may lie in memory before they are written.
-_AHEAD = 64
 _FAULTS = {
     "TooManyRedirects": "sends from one address to the next without end",
     "UnsupportedProtocol": "leads to an address that is neither http nor https",
@@ -53,46 +44,10 @@ _ERROR_CODES = {
 }
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How long is waited; a whole file may take as long as it takes.
-
-    Attributes:
-        answer_seconds: For a connection and the head of an answer, redirects included.
-        window_seconds: In which at least `window_bytes` of the content must come.
-        window_bytes: See above.
-    """
-
-    answer_seconds: float = 10.0
-    window_seconds: float = 30.0
-    window_bytes: int = 30_000
-
-
-LIMITS = Limits()
-
-
-class NetworkError(OSError):
-    """Something cannot be had from the network; the message says why, as the clause of a sentence.
-
-    Attributes:
-        status: What the server answered, if it did.
-    """
-
-    def __init__(self, why: str, status: int | None = None) -> None:
-        super().__init__(why)
-        self.status = status
-
-
 def offline() -> bool:
     """Whether one of the two offline switches is set; read from the environment at each call."""
     switches = (os.environ.get(name, "") for name in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"))
     return any(switch.strip().upper() in ("1", "ON", "YES", "TRUE") for switch in switches)
-
-
-def answer_seconds() -> float:
-    """How long an answer may take to begin: as the variable HF_HUB_ETAG_TIMEOUT of the Hub's client says, or 10 s."""
-    told = os.environ.get("HF_HUB_ETAG_TIMEOUT", "")
-    return float(min(int(told), 3600)) if re.fullmatch("[1-9][0-9]*", told) else LIMITS.answer_seconds
 
 
 class _Head(NamedTuple):
@@ -108,79 +63,18 @@ class _Head(NamedTuple):
 
 
 class Exchange:
-    """A request in a thread of its own, which can be left behind there.
+    """The answer to a request."""
 
-    Names, proxies and the head of an answer that comes byte by byte have no limit of their own in any client.
-    """
-
-    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
-        self.host = host_of(url)
-        self._parts: queue.Queue[_Head | bytes | Exception | None] = queue.Queue(_AHEAD)
-        self._is_left = threading.Event()
-        self._limits = LIMITS
-        threading.Thread(target=self._ask, args=(url, dict(headers), answer_seconds()), daemon=True).start()
-        head = self._next(answer_seconds(), f"gave no answer within {answer_seconds():g} s")
-        assert isinstance(head, _Head)
-        self.head = head
-
-    def _ask(self, url: str, headers: dict[str, str], limit: float) -> None:
-        from huggingface_hub.utils import get_session
-
-        window = self._limits.window_seconds
-        try:
-            # Time-outs to connect, to read, to write, and for a free connection.
-            asked = get_session().stream(
-                "GET", url, headers=headers, timeout=(limit, window, window, limit), follow_redirects=True
-            )
-            with asked as response:
-                hops = [dict(hop.headers) for hop in (*response.history, response)]
-                page = response.links.get("next", {}).get("url")
-                going = self._give(_Head(response.status_code, hops, page))
-                for part in response.iter_bytes() if going else ():
-                    if not self._give(part):
-                        return
-            self._give(None)
-        except Exception as error:  # whatever a server can provoke is told by who waits for it
-            self._give(error)
-
-    def _give(self, part: _Head | bytes | Exception | None) -> bool:
-        """Hand something over; False if nobody waits for it any more."""
-        while not self._is_left.is_set():
-            with suppress(queue.Full):
-                self._parts.put(part, timeout=0.1)
-                return True
-        return False
-
-    def _next(self, seconds: float, fault: str) -> _Head | bytes | None:
-        try:
-            part = self._parts.get(timeout=max(seconds, 0.001))
-        except queue.Empty:
-            self.leave()
-            raise NetworkError(f"{self.host} {fault}") from None
-        if isinstance(part, Exception):
-            raise NetworkError(in_words(part, self.host)) from part
-        return part
+    def __init__(self, response: Any, host: str) -> None:
+        self.host = host
+        hops = [dict(hop.headers) for hop in (*response.history, response)]
+        self.head = _Head(response.status_code, hops, response.links.get("next", {}).get("url"))
+        self._response = response
 
     def parts(self) -> Iterator[bytes]:
-        """The content, as it comes; only the time that is waited for the network counts."""
-        limits = self._limits
-        waited, n_bytes = 0.0, 0
-        fault = f"gave less than {limits.window_bytes} bytes within {limits.window_seconds:g} s"
-        while True:
-            begun = time.monotonic()
-            part = self._next(limits.window_seconds - waited, fault)
-            waited += time.monotonic() - begun
-            if part is None:
-                return
-            assert isinstance(part, bytes)
-            n_bytes += len(part)
-            if n_bytes >= limits.window_bytes:
-                waited, n_bytes = 0.0, 0
-            yield part
-
-    def leave(self) -> None:
-        """Let the thread end by itself."""
-        self._is_left.set()
+        """The content, as it comes."""
+        with _faults_of(self.host):
+            yield from self._response.iter_bytes()
 
     @property
     def n_bytes(self) -> int | None:
@@ -197,23 +91,33 @@ def exchange(url: str, *, hub: bool = False, token: str | bool | None = None) ->
 
     The Hub is told a token: the given one, that of this machine for None, none for False.
     """
-    from huggingface_hub.utils import get_session
-
     if offline():
         raise NetworkError("an offline switch is set")
-    headers = {"Accept-Encoding": "identity", "User-Agent": "vlgauge"} | (_token_header(token) if hub else {})
-    get_session()  # reads certificates the first time, which is no fault of the server
-    answer = Exchange(url, headers)
-    try:
+    headers = {"User-Agent": "vlgauge"} | (_token_header(token) if hub else {})
+    host = host_of(url)
+    own = session()  # reads certificates the first time, which is no fault of the server
+    with ExitStack() as stack:
+        with _faults_of(host):
+            asked = own.stream("GET", url, headers=headers, follow_redirects=True)
+            answer = Exchange(stack.enter_context(asked), host)
         head = answer.head
         if head.status != 200:
-            why = status_in_words(head.status, head.first("x-error-code") or "", answer.host)
+            why = status_in_words(head.status, head.first("x-error-code") or "", host)
             raise NetworkError(why, head.status)
         if head.hops[-1].get("content-type", "").lower().startswith("text/html"):
-            raise NetworkError(_is_web_page(answer.host))
+            raise NetworkError(_is_web_page(host))
         yield answer
-    finally:
-        answer.leave()
+
+
+@contextmanager
+def _faults_of(host: str) -> Iterator[None]:
+    """Whatever a server can provoke becomes words."""
+    try:
+        yield
+    except NetworkError:
+        raise
+    except Exception as error:
+        raise NetworkError(in_words(error, host)) from error
 
 
 def _token_header(given: str | bool | None) -> dict[str, str]:
@@ -296,12 +200,3 @@ def in_words(error: Exception, host: str) -> str:
     words = next((_FAULTS[name] for name in names if name in _FAULTS), "gave what is no answer")
     detail = "".join(letter if letter.isprintable() else " " for letter in str(error))[:120].strip()
     return f"{host} {words} ({detail or names[0]})"
-
-
-def host_of(url: str) -> str:
-    """Name and port of a server, without what may be secret in an address."""
-    try:
-        parts = urlsplit(url)
-        return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
-    except ValueError:
-        return "the address"

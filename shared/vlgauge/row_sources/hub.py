@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import yaml
 from datasets.exceptions import DatasetNotFoundError
 
-from vlgauge.network import NetworkError, hub_requests, unreachable
+from vlgauge.network import NetworkError, hub_requests, misread, unreachable
 from vlgauge.row_sources.source import Kind, Origin, kind_of_cell
 from vlgauge.settings import shown
 
@@ -276,8 +276,9 @@ def in_words(identity: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, NetworkError) as error:
-        if isinstance(error, ValueError) and type(error).__module__.partition(".")[0] not in ("builtins", "vlgauge"):
-            raise ValueError(_unreadable(identity, error)) from error
+        is_own = type(error).__module__.partition(".")[0] in ("builtins", "vlgauge")
+        if isinstance(error, ValueError) and (misread(error) or not is_own):
+            raise _unreadable(identity, error) from error
         raise
     except RevisionNotFoundError as error:
         raise ValueError(
@@ -296,19 +297,21 @@ def in_words(identity: str) -> Iterator[None]:
     except RuntimeError as error:
         if "script" in str(error):
             raise ValueError(f"`dataset` must have data files, got {identity!r}, which is a script") from error
-        raise ValueError(_unreadable(identity, error)) from error
+        raise _unreadable(identity, error) from error
     except Exception as error:
         if any(kind.__module__.partition(".")[0] in ("httpx", "httpx2") for kind in type(error).__mro__):
             with hub_requests():  # which says it in words
                 raise
         if isinstance(error, ConnectionError):
             raise NetworkError(f"the Hub does not answer for {identity!r}") from error
-        raise ValueError(_unreadable(identity, error)) from error
+        raise _unreadable(identity, error) from error
 
 
-def _unreadable(identity: str, error: Exception) -> str:
+def _unreadable(identity: str, error: Exception) -> Exception:
+    if misread(error):
+        return NetworkError(f"the Hub's answer about {identity} is not what its client can read")
     told = " ".join(str(error).split())[:200]
-    return f"`dataset` must be readable, got {identity!r} ({type(error).__name__}: {told})"
+    return ValueError(f"`dataset` must be readable, got {identity!r} ({type(error).__name__}: {told})")
 
 
 def _refuse_unreachable() -> None:
