@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 import re
+import tracemalloc
 from collections import Counter
 from itertools import combinations
 
@@ -12,7 +13,15 @@ import numpy as np
 import pytest
 from folders import TESTS
 
-from vlgauge.distances.rouge_and_bleu import bleu_4, bleu_counts, coco_bleu, common_subsequences, rouge_l
+from vlgauge.distances import rouge_and_bleu
+from vlgauge.distances.rouge_and_bleu import (
+    bleu_4,
+    bleu_counts,
+    coco_bleu,
+    common_subsequences,
+    common_with,
+    rouge_l,
+)
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles" / "coco_fakecap.json.gz"  # beside the checkout, not part of it
@@ -68,6 +77,25 @@ def test_common_subsequences_against_all_subsets(seed):
     texts = random_texts(6, 9, seed)
     expected = [[lcs_by_subsets(a, b) for b in texts] for a in texts]
     assert common_subsequences(texts).tolist() == expected
+
+
+@pytest.mark.parametrize(("short", "kept"), [(0, 1), (0, 3), (4, 9)])
+def test_common_subsequences_of_long_texts_whose_masks_are_not_all_kept(monkeypatch, short, kept):
+    texts = random_texts(8, 40, 7)
+    expected = common_subsequences(texts)
+    monkeypatch.setattr(rouge_and_bleu, "_SHORT", short)
+    monkeypatch.setattr(rouge_and_bleu, "_KEPT_MASKS", kept)
+    assert common_subsequences(texts).tolist() == expected.tolist()
+
+
+def test_common_subsequence_of_a_long_text_takes_memory_by_its_length():
+    words = [str(number) for number in range(2**13)]
+    tracemalloc.start()
+    try:
+        assert common_with(words, [words[::-2], words[::2]]) == [1, 2**12]
+        assert tracemalloc.get_traced_memory()[1] < 300 * len(words)
+    finally:
+        tracemalloc.stop()
 
 
 def bleu_by_loops(hypothesis, reference):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,9 @@ Floats = npt.NDArray[np.float64]
 COUNT_COLUMNS = (*(f"matches_{order}" for order in ORDERS), "length", "closest")
 
 BETA = 1.2  # of ROUGE-L: how much more recall counts than precision
+
+# Tokens of a text of which the masks of all words fit into memory, and how many are kept of a longer one.
+_SHORT, _KEPT_MASKS = 2**12, 2**8
 
 
 def rouge_l(texts: Sequence[Sequence[str]]) -> Floats:
@@ -45,23 +50,47 @@ def common_subsequences(texts: Sequence[Sequence[str]]) -> Ints:
 def common_with(text: Sequence[str], others: Sequence[Sequence[str]]) -> list[int]:
     """Lengths of the longest common subsequences of a text and each of the others."""
     everything = (1 << len(text)) - 1
-    positions: dict[str, int] = {}
-    # One bit per token of the text for each word, so only for words that another text has.
-    wanted = set().union(*others)
-    for position, token in enumerate(text):
-        if token not in wanted:
-            continue
-        positions[token] = positions.get(token, 0) | 1 << position
+    mask_of = _mask_of_word(text, set().union(*others))
     lengths = []
     for other in others:
         # Bit k of row falls to 0 where one more token of text[: k + 1] is in common (Hyyro, 2004, "Bit-parallel LCS
         # length computation revisited").
         row = everything
         for token in other:
-            hits = row & positions.get(token, 0)
-            row = ((row + hits) | (row - hits)) & everything
+            if mask := mask_of(token):
+                hits = row & mask
+                row = ((row + hits) | (row - hits)) & everything
         lengths.append(len(text) - row.bit_count())
     return lengths
+
+
+def _mask_of_word(text: Sequence[str], wanted: Container[str]) -> Callable[[str], int | None]:
+    """Which tokens of a text a word is, one bit each; asked for a word that the text does not have, None.
+
+    Masks of all words would take the square of a long text: those of its rare words are made when they are asked for.
+    """
+    places: dict[str, list[int]] = {}
+    for place, token in enumerate(text):
+        if token in wanted:
+            places.setdefault(token, []).append(place)
+    fewest = 0 if len(text) <= _SHORT else len(text) // _KEPT_MASKS
+    kept = {token: _mask(found, len(text)) for token, found in places.items() if len(found) > fewest}
+    if not fewest:
+        return kept.get
+
+    def mask_of(token: str) -> int | None:
+        found = kept.get(token)
+        return _mask(places[token], len(text)) if found is None and token in places else found
+
+    return mask_of
+
+
+def _mask(places: Sequence[int], n_bits: int) -> int:
+    if n_bits <= _SHORT:
+        return reduce(or_, (1 << place for place in places))
+    bits = np.zeros(n_bits, dtype=bool)
+    bits[places] = True
+    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
 
 
 def bleu_4(texts: Sequence[Sequence[str]]) -> Floats:
