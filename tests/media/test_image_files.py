@@ -12,7 +12,8 @@ from image_samples import RGB, encoded, in_mode, pixels
 from PIL import Image, ImageOps
 from PIL.PngImagePlugin import PngInfo
 
-from vlgauge.media.images import FORMATS, MAX_PIXELS, image_cell, open_image
+from vlgauge.media.headers import FORMATS
+from vlgauge.media.images import MAX_PIXELS, image_cell, open_image
 
 ROTATED = Image.Exif()
 ROTATED[0x0112] = 6

@@ -49,7 +49,7 @@ def add_row_options(parser: argparse.ArgumentParser) -> None:
     for option, words in (
         ("picture-bytes", "bytes of the file of a picture (default: 20,000,000)"),
         ("clip-bytes", "bytes of the file of a clip (default: 100,000,000)"),
-        ("pixels", "pixels of a picture (default: 89,478,485)"),
+        ("pixels", "pixels of a picture (default: 52,428,800)"),
         ("characters", "characters of a text (default: 20,000)"),
         ("run-bytes", "bytes of all pictures and clips together (default: 1,073,741,824)"),
     ):

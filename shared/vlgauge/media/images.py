@@ -7,22 +7,26 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL.ImageFile import ImageFile
 
 from vlgauge.files import is_address
+from vlgauge.media import headers
 from vlgauge.media.animations import note_animation
 from vlgauge.settings import listed
 
-# Formats read without help of another program; Pillow would start one for EPS.
-FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
-
-# The number of pixels at which Pillow begins to warn of a decompression bomb.
-MAX_PIXELS = 89_478_485
+# A picture of 50 megapixels takes up to eight bytes per pixel while it is decoded: four, and as many again where it is
+# turned or has an alpha channel. Of formats that take more there may be fewer pixels.
+MAX_PIXELS = 50 * 2**20
+_BYTES_PER_PIXEL = 8
+# Pillow takes eight bytes for each row, beside the four of a pixel.
+MAX_SIDE = 2**20
 
 # How the pixels of each mode travel: PPM is fastest but would drop alpha and palettes, PNG cannot hold CMYK.
 _TRAVEL_FORMAT = {"RGB": "PPM", "L": "PPM", "1": "PPM", "P": "PNG", "LA": "PNG", "RGBA": "PNG", "CMYK": "TIFF"}
@@ -83,7 +87,7 @@ def image_cell(image: Any, place: str) -> dict[str, Any]:
         if image.size == 0:
             raise ValueError(f"`{place}` must have at least one pixel, got an array of shape {image.shape}")
         _refuse_large(image.shape[1], image.shape[0], place)
-        image = Image.fromarray(image)
+        return {"bytes": _array_bytes(image), "path": None}
     if isinstance(image, Image.Image):
         return {"bytes": _pixel_bytes(image, place), "path": None}
     raise TypeError(
@@ -181,6 +185,8 @@ def _mapping_cell(image: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 
 def _refuse_large(width: int, height: int, place: str, max_pixels: int = MAX_PIXELS, where: str = "") -> None:
+    if max(width, height) > MAX_SIDE:
+        raise ValueError(f"`{place}` must have sides of at most {MAX_SIDE:,} pixels, got {width} x {height}{where}")
     if width * height > max_pixels:
         raise ValueError(f"`{place}` must have at most {max_pixels} pixels, got {width} x {height}{where}")
 
@@ -199,6 +205,16 @@ def _stored_mode(image: Image.Image) -> str:
     stored = str(tiles[0].args) if tiles else ""
     deep = ";16" in stored or "65535" in stored
     return f"{image.mode};16" if deep and not image.mode.startswith(_DEEP_MODES) else image.mode
+
+
+def _array_bytes(pixels: npt.NDArray[np.uint8]) -> bytes:
+    """The file that `_pixel_bytes` would make of them, row by row, so that no copy of all stands beside it."""
+    height, width = pixels.shape[:2]
+    buffer = io.BytesIO()
+    buffer.write(b"P%d\n%d %d\n255\n" % (5 if pixels.ndim == 2 else 6, width, height))
+    for row in pixels:
+        buffer.write(np.ascontiguousarray(row).data)
+    return buffer.getvalue()
 
 
 def _pixel_bytes(image: Image.Image, place: str) -> bytes:
@@ -230,29 +246,56 @@ def open_image(
         place: Where the image stands, such as ``"images[3][2]"``, for messages.
         convert: ``"early"`` gives RGB; ``"late"`` keeps the stored mode, for a caller that resizes first (palette
             and alpha images differ).
-        max_pixels: Largest number of pixels, looked up in the header before anything is decoded.
+        max_pixels: Largest number of pixels, looked up in the header before anything is decoded; of WebP half as many,
+            of progressive JPEG two thirds.
 
     Raises:
         ValueError: If the file cannot be read, is too large, or has more than 8 bits per channel.
     """
-    data, path = cell.get("bytes"), cell.get("path")
-    shown = repr(path) if path else f"{len(data or b'')} bytes"
-    with _unreadable_refused(place, shown):
-        image = Image.open(io.BytesIO(data) if data else str(path), formats=FORMATS)
-    with image:
-        width, height = image.size
-        _refuse_large(width, height, place, max_pixels, f" in {shown}")
+    with opened_image(cell, place, max_pixels=max_pixels) as (image, file):
         _refuse_deep(_stored_mode(image), place)
-        with _unreadable_refused(place, shown):
-            animated = getattr(image, "is_animated", False)
-            picture = ImageOps.exif_transpose(image)
-            if convert == "early":
+        with _unreadable_refused(place, _shown(cell)):
+            animated = headers.is_animated(image, file)
+            image.load()
+            headers.check_whole(image, file)
+            # In its place, as a photograph in memory is large: four bytes per pixel, whatever its file has.
+            ImageOps.exif_transpose(image, in_place=True)
+            picture: Image.Image = image
+            if convert == "early" and image.mode != "RGB":
                 # Pillow would warn of its loss; a file is scored without its alpha channel, as everywhere.
-                picture.info.pop("transparency", None)
-                picture = picture.convert("RGB")
+                image.info.pop("transparency", None)
+                picture = image.convert("RGB")
     if animated:
         note_animation(place)
     return picture
+
+
+@contextmanager
+def opened_image(
+    cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PIXELS
+) -> Iterator[tuple[ImageFile, io.BufferedReader]]:
+    """A picture of which only the header has been read, and its file.
+
+    Args:
+        cell: As made by `image_cell`.
+        place: Where the image stands, for messages.
+        max_pixels: Largest number of pixels.
+
+    Raises:
+        ValueError: If the file cannot be read or is too large.
+    """
+    shown = _shown(cell)
+    with ExitStack() as stack:
+        with _unreadable_refused(place, shown):
+            image, file = stack.enter_context(headers.opened(cell.get("bytes"), str(cell.get("path"))))
+            sizes, most = headers.sizes(image), max_pixels * _BYTES_PER_PIXEL // headers.bytes_per_pixel(image)
+        for width, height in sizes:
+            _refuse_large(width, height, place, most, f" in {shown}")
+        yield image, file
+
+
+def _shown(cell: Mapping[str, Any]) -> str:
+    return repr(cell["path"]) if cell.get("path") else f"{len(cell.get('bytes') or b'')} bytes"
 
 
 @contextmanager

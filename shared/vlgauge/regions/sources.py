@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from PIL import Image
 
-from vlgauge.media.images import image_cell, is_single_image, open_image
+from vlgauge.media.images import image_cell, is_single_image, open_image, opened_image
 from vlgauge.media.pictures import Box, CropPicture, ImagePicture, Picture, SharedImage
 from vlgauge.regions.boxes import checked_boxes, checked_scores, grid_boxes, kept, pixel_box
 from vlgauge.settings import listed
@@ -173,8 +172,7 @@ def image_head(cell: Cell, place: str) -> ImageHead:
         ValueError: If the image cannot be read.
     """
     try:
-        data, path = cell.get("bytes"), cell.get("path")
-        with Image.open(io.BytesIO(data) if data else str(path)) as image:
+        with opened_image(cell, place) as (image, _):
             turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
             return ImageHead((image.height, image.width) if turned else image.size, image.mode)
     except Exception:

@@ -1,0 +1,161 @@
+"""Picture files opened within bounds that Pillow does not have, and found whole where it does not look."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import cast
+
+from PIL import Image
+from PIL.ImageFile import ImageFile
+
+from vlgauge.files import open_file
+
+# Formats read without help of another program; Pillow would start one for EPS.
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
+
+# What Pillow may read of a file before its pixels. It puts comments together piece by piece, in time by the square of
+# their number, and reads other headers byte by byte; a photograph has some dozens of pieces.
+MOST_PIECES, MOST_BYTES = 2**14, 2**25
+
+_TILE_WIDTH, _TILE_HEIGHT = 322, 323  # tags of TIFF
+_IMAGE, _EXTENSION = 0x2C, 0x21  # what a block of a GIF begins with
+_SPARE = 2**16
+_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # of a PNG, by its colour type
+# Left, top, and steps to the right and down of the seven passes of an interlaced PNG.
+_PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+_CHUNK = 2**20
+
+
+class _Bounded(io.BufferedReader):
+    """A file of which few pieces are read until the bounds are lifted."""
+
+    left: tuple[int, int] | None = MOST_PIECES, MOST_BYTES
+
+    def read(self, size: int | None = -1) -> bytes:
+        """The next bytes; all that are left, for a negative size, count as nothing.
+
+        Raises:
+            ValueError: If more pieces were read, or more bytes.
+        """
+        if self.left and size is not None and size >= 0:
+            pieces, n_bytes = self.left
+            if pieces < 1 or n_bytes < size:
+                raise ValueError(f"more than {MOST_PIECES:,} pieces or {MOST_BYTES:,} bytes before its pixels")
+            self.left = pieces - 1, n_bytes - size
+        return super().read(size)
+
+
+@contextmanager
+def opened(data: bytes | None, path: str) -> Iterator[tuple[ImageFile, io.BufferedReader]]:
+    """A picture of which the header has been read, and its file.
+
+    Args:
+        data: The file; None for that of the path.
+        path: Its path.
+
+    Raises:
+        ValueError: If what stands before its pixels is too long.
+        Exception: Whatever else Pillow raises.
+    """
+    source = io.BytesIO(data) if data else open_file(path)
+    with _Bounded(cast(io.RawIOBase, source)) as file, Image.open(file, formats=FORMATS) as image:
+        file.left = None
+        if image.tile and image.tile[0].codec_name == "ppm_plain":
+            # Pillow goes through the comments between the numbers in time by their square.
+            raise ValueError("numbers of a PPM as text; save it as PNG")
+        yield image, file
+
+
+def sizes(image: ImageFile) -> list[tuple[int, int]]:
+    """Width and height of the picture, and of the tiles that it is stored in."""
+    tags = getattr(image, "tag_v2", {})
+    tiles = [(tags[_TILE_WIDTH], tags[_TILE_HEIGHT])] if _TILE_WIDTH in tags and _TILE_HEIGHT in tags else []
+    return [image.size, *tiles]
+
+
+def bytes_per_pixel(image: ImageFile) -> int:
+    """What a picture takes at most while it is decoded, for each of its pixels: WebP four copies, all else two."""
+    if image.format == "WEBP":
+        return 16
+    return 12 if "progressive" in image.info else 8  # JPEG: its coefficients, until the last scan is read
+
+
+def is_animated(image: ImageFile, file: io.BufferedReader) -> bool:
+    """Whether a picture that is not yet decoded has several frames.
+
+    Pillow would go through the comments between the frames of a GIF in time by their square.
+    """
+    if image.format != "GIF":
+        return bool(getattr(image, "is_animated", False))
+    width, height = image.size
+    file.seek(image.tile[0].offset)
+    # What packs its pixels is shorter, so of a longer file it does not matter what follows.
+    data = file.read(2 * width * height + _SPARE)
+    try:
+        at = _behind_blocks(data, 0)
+        while data[at] == _EXTENSION:
+            at = _behind_blocks(data, at + 2)
+        return data[at] == _IMAGE
+    except IndexError:
+        return False
+
+
+def _behind_blocks(data: bytes, at: int) -> int:
+    """Where a chain of blocks ends, each of which begins with its length."""
+    while data[at]:
+        at += data[at] + 1
+    return at + 1
+
+
+def check_whole(image: ImageFile, file: io.BufferedReader) -> None:
+    """Refuse a PNG that was decoded and has fewer pixels than it says: Pillow leaves the rest black.
+
+    Raises:
+        ValueError: If pixels are missing.
+    """
+    if image.format != "PNG":
+        return
+    width, height = image.size
+    file.seek(16)
+    *_, depth, colour, _, _, interlaced = struct.unpack(">IIBBBBB", file.read(13))
+    # Rows come one after the other, so that a last one that is not black has those before it.
+    if not interlaced and image.crop((0, height - 1, width, height)).getbbox(alpha_only=False):
+        return
+    expected, found = _packed_bytes(width, height, depth * _CHANNELS[colour], bool(interlaced)), 0
+    for n_bytes in _unpacked(file):
+        found += n_bytes
+        if found >= expected:
+            return
+    raise ValueError(f"{expected - found:,} of {expected:,} bytes of pixels are missing")
+
+
+def _packed_bytes(width: int, height: int, bits: int, interlaced: bool) -> int:
+    """Bytes of the pixels of a PNG before they are packed; each row has one more."""
+    total = 0
+    for left, top, right, down in _PASSES if interlaced else ((0, 0, 1, 1),):
+        columns, rows = -((left - width) // right), -((top - height) // down)
+        total += rows * (1 + (columns * bits + 7) // 8) if columns > 0 and rows > 0 else 0
+    return total
+
+
+def _unpacked(file: io.BufferedReader) -> Iterator[int]:
+    """How many bytes the pixels of a PNG unpack to, in pieces."""
+    unpacker, seen = zlib.decompressobj(), False
+    file.seek(8)
+    while len(head := file.read(8)) == 8:
+        length, kind = struct.unpack(">I4s", head)
+        if kind == b"IDAT":
+            seen = True
+            data = file.read(length)
+            while data:
+                yield len(unpacker.decompress(data, _CHUNK))
+                data = unpacker.unconsumed_tail
+            file.seek(4, io.SEEK_CUR)
+        elif seen:
+            return
+        else:
+            file.seek(length + 4, io.SEEK_CUR)

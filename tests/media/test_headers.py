@@ -1,0 +1,172 @@
+"""What stands before the pixels of a hostile file, and pixels that are not there."""
+
+import io
+import struct
+import warnings
+import zlib
+
+import numpy as np
+import pytest
+from image_samples import RGB, encoded, pixels
+from PIL import Image
+
+from vlgauge.media import headers, images
+from vlgauge.media.images import image_cell, open_image
+
+MANY = headers.MOST_PIECES
+GIF = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff"
+GIF_FRAME = b"\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02\x44\x01\0"
+GIF_COMMENT = b"\x21\xfe" + b"\x01a" * 100_000 + b"\0"
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png(size, packed, depth=8, colour=2, interlaced=0):
+    head = struct.pack(">IIBBBBB", *size, depth, colour, 0, 0, interlaced)
+    halves = packed[: len(packed) // 2], packed[len(packed) // 2 :]
+    pieces = chunk(b"IHDR", head), chunk(b"PLTE", bytes(3)) if colour == 3 else b"", chunk(b"tEXt", b"a\0b")
+    return b"\x89PNG\r\n\x1a\n" + b"".join([*pieces, *(chunk(b"IDAT", half) for half in halves), chunk(b"IEND", b"")])
+
+
+def opened(data, **options):
+    return open_image({"bytes": data, "path": None}, "images[1]", **options)
+
+
+def inserted(data, at, pieces):
+    return data[:at] + pieces + data[at:]
+
+
+# -- before the pixels ------------------------------------------------------------------------------------------------
+HOSTILE = {
+    "gif": GIF + GIF_COMMENT + GIF_FRAME + b";",
+    "ppm": b"P6\n#" + b"9" * MANY + b"\n1 1\n255\n\0\0\0",
+    "jpeg comments": inserted(encoded(RGB, "JPEG"), 2, b"\xff\xfe\0\3a" * MANY),
+    "jpeg exif": inserted(encoded(RGB, "JPEG"), 2, b"\xff\xe1\0\x0aExif\0\0ab" * MANY),
+    "png": inserted(encoded(RGB, "PNG"), 33, chunk(b"tEXt", b"k\0v") * MANY),
+    "tiff": b"II*\0\x08\0\0\0" + struct.pack("<H", 65_000) + struct.pack("<HHII", 30_000, 4, 1, 4) * 65_000 + bytes(4),
+}
+
+
+@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
+def test_headers_of_very_many_pieces_are_refused(data):
+    message = (
+        r"`images\[1\]` must be a readable image, got \d+ bytes \(error: more than 16,384 pieces or 33,554,432 bytes"
+    )
+    with pytest.raises(ValueError, match=message):
+        opened(data)
+
+
+def test_headers_of_very_many_bytes_are_refused(monkeypatch, tmp_path):
+    path = tmp_path / "long.png"
+    path.write_bytes(inserted(encoded(RGB, "PNG"), 33, chunk(b"tEXt", b"k\0" + b"v" * 5_000)))
+    cell = {"bytes": None, "path": str(path)}
+    assert pixels(open_image(cell, "x")) == pixels(RGB)
+    monkeypatch.setattr(headers._Bounded, "left", (100, 5_000))
+    with pytest.raises(ValueError, match=r"`x` must be a readable image, got '.*long.png' \(error: more than"):
+        open_image(cell, "x")
+
+
+def test_ppm_of_text_is_refused():
+    with pytest.raises(ValueError, match=r"\(error: numbers of a PPM as text; save it as PNG\)"):
+        opened(b"P3\n2 2\n255\n" + b"#9\n" * 1_000)
+
+
+# -- frames of a GIF --------------------------------------------------------------------------------------------------
+EXTENSION = b"\x21\xf9\x04\0\0\0\0\0"
+MOVING = {
+    "one": (GIF_FRAME + b";", False),
+    "two": (GIF_FRAME * 2 + b";", True),
+    "extended": (GIF_FRAME + EXTENSION + b"\x21\xfe\x01a\x02bc\0" + GIF_FRAME + b";", True),
+    "nothing behind": (GIF_FRAME + EXTENSION + b";", False),
+    "no end": (GIF_FRAME, False),
+}
+
+
+@pytest.mark.parametrize(("blocks", "moves"), MOVING.values(), ids=MOVING)
+def test_frames_of_a_gif_are_seen_as_pillow_sees_them(blocks, moves):
+    with Image.open(io.BytesIO(GIF + blocks)) as image:
+        assert image.is_animated is moves
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        opened(GIF + blocks)
+    assert [str(warning.message) for warning in caught] == (
+        ["`images[1]` has more than one frame; only the first is scored"] if moves else []
+    )
+
+
+def test_comments_between_the_frames_of_a_gif_are_not_put_together(monkeypatch):
+    monkeypatch.setattr("PIL.GifImagePlugin.GifImageFile.is_animated", property(lambda _: pytest.fail("by Pillow")))
+    with pytest.warns(UserWarning, match="more than one frame"):
+        opened(GIF + GIF_FRAME + GIF_COMMENT[:40_000] + b"\0" + GIF_FRAME + b";")
+
+
+# -- pixels that are missing ------------------------------------------------------------------------------------------
+def rows_by_pass(width, height, interlaced):
+    """Pixels of each row that is stored; the passes of an interlaced picture as the eight by eight of PNG 8.2."""
+    table = ["16462646", "77777777", "56565656", "77777777", "36463646", "77777777", "56565656", "77777777"]
+    rows = {}
+    for y in range(height):
+        for x in range(width):
+            row = (table[y % 8][x % 8], y) if interlaced else y
+            rows[row] = rows.get(row, 0) + 1
+    return list(rows.values())
+
+
+@pytest.mark.parametrize("interlaced", [0, 1])
+@pytest.mark.parametrize(
+    ("depth", "colour", "bits"), [(8, 2, 24), (8, 6, 32), (8, 4, 16), (8, 0, 8), (1, 0, 1), (2, 3, 2)]
+)
+@pytest.mark.parametrize("size", [(5, 7), (1, 9), (17, 1), (3, 2)])
+def test_black_png_is_whole_or_refused(size, depth, colour, bits, interlaced):
+    expected = sum(1 + (columns * bits + 7) // 8 for columns in rows_by_pass(*size, interlaced))
+    whole = opened(png(size, zlib.compress(bytes(expected)), depth, colour, interlaced))
+    assert (whole.size, whole.getextrema()) == (size, ((0, 0),) * 3)
+    with pytest.raises(ValueError, match=rf"images\[1\]. must be a readable image.*(1 of {expected} bytes|truncated)"):
+        opened(png(size, zlib.compress(bytes(expected - 1)), depth, colour, interlaced))
+
+
+@pytest.mark.parametrize("convert", ["early", "late"])
+def test_png_with_black_at_its_end_is_whole_and_cut_at_a_row_refused(convert):
+    raw = (b"\0" + b"\x07" * 15) * 3 + bytes(16) * 4
+    assert pixels(opened(png((5, 7), zlib.compress(raw)), convert=convert))[1] == (5, 7)
+    with pytest.raises(ValueError, match=r"\(error: 64 of 112 bytes of pixels are missing\)"):
+        opened(png((5, 7), zlib.compress(raw[:48])), convert=convert)
+
+
+# -- memory -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("kind", "most"), [("PNG", 35), ("JPEG", 35), ("progressive", 52), ("WEBP", 70)])
+def test_formats_that_take_more_memory_may_have_fewer_pixels(kind, most):
+    data = encoded(RGB, "JPEG", progressive=True) if kind == "progressive" else encoded(RGB, kind)
+    assert opened(data, max_pixels=most + (kind == "progressive")).size == (5, 7)
+    with pytest.raises(ValueError, match="must have at most 34 pixels, got 5 x 7 in"):
+        opened(data, max_pixels=most - 1 if kind != "progressive" else most)
+
+
+def test_tiles_larger_than_their_picture_are_refused():
+    tags = [(256, 4, 1, 4), (257, 4, 1, 4), (258, 3, 1, 8), (259, 3, 1, 8), (262, 3, 1, 1), (277, 3, 1, 1)]
+    tags += [(322, 4, 1, 30_000), (323, 4, 1, 30_000), (324, 4, 1, 200), (325, 4, 1, 100)]
+    data = b"II*\0\x08\0\0\0" + struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", *tag) for tag in tags)
+    with pytest.raises(ValueError, match=r"`images\[1\]` must have at most 52428800 pixels, got 30000 x 30000 in"):
+        opened(data + bytes(300))
+
+
+def test_rows_count_whatever_their_width(monkeypatch):
+    monkeypatch.setattr(images, "MAX_SIDE", 9)
+    assert image_cell(np.zeros((9, 1), np.uint8), "x")
+    with pytest.raises(ValueError, match=r"^`x` must have sides of at most 9 pixels, got 1 x 10$"):
+        image_cell(np.zeros((10, 1), np.uint8), "x")
+
+
+@pytest.mark.parametrize("shape", [(7, 5), (7, 5, 3), (1, 1)])
+def test_an_array_becomes_the_file_that_pillow_would_write(shape):
+    array = np.random.default_rng(0).integers(0, 256, (*shape[:1], 2 * shape[1], *shape[2:]), dtype=np.uint8)[:, ::2]
+    buffer = io.BytesIO()
+    Image.fromarray(array).save(buffer, "PPM")
+    assert image_cell(array, "x")["bytes"] == buffer.getvalue()
+
+
+def test_a_picture_is_decoded_without_a_second_copy(monkeypatch):
+    monkeypatch.setattr(Image.Image, "copy", lambda _: pytest.fail("a copy"))
+    assert pixels(opened(encoded(RGB, "PNG"))) == pixels(RGB)
