@@ -164,3 +164,32 @@ def test_columns_that_are_missing_are_told_all_at_once(tmp_path):
         RowReader(source, COLUMNS, {})
     with pytest.raises(ValueError, match="the rows must have the columns a, b, got __key__, png"):
         RowReader(source, COLUMNS, {"predictions": ["a"], "images": ["b"]})
+
+
+def tar_header(name, kind=tarfile.REGTYPE, size=0):
+    """The block before a member, which says any size of it."""
+    info = tarfile.TarInfo(name)
+    info.type = kind
+    block = bytearray(info.tobuf(tarfile.USTAR_FORMAT))
+    block[124:136] = size.to_bytes(12, "big", signed=True) if size < 0 else b"\x80" + size.to_bytes(11, "big")
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    return bytes(block)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        tar_header("x", tarfile.XHDTYPE) * 2000,
+        (tar_header("x", tarfile.GNUTYPE_LONGNAME, 2) + b"a\0".ljust(512, b"\0")) * 2000,
+        tar_header("x", tarfile.XHDTYPE, 2**80) + bytes(512),
+        tar_header("x", tarfile.GNUTYPE_LONGNAME, 2**80) + bytes(512),
+        tar_header("x", tarfile.XHDTYPE, 18) + b"18 size=-99999999\n".ljust(512, b"\0") + tar_header("b.txt"),
+        tar_header("b.txt", size=2**80) + bytes(512),
+    ],
+)
+def test_headers_that_lie_are_a_damaged_archive(tmp_path, headers):
+    path = tmp_path / "rows.tar"
+    path.write_bytes(tar_header("a.txt") + headers + tar_header("c.txt") + bytes(1024))
+    with pytest.raises(ValueError, match=r"FILE must be a whole tar archive, not packed, got '.*rows\.tar' \(.+\)$"):
+        list(tar_rows(str(path), MOST).rows(["txt"]))

@@ -159,23 +159,33 @@ def tar_rows(path: str, limits: RowLimits) -> GroupedRows:
 def _members(path: str) -> Iterator[Listed]:
     """Files of an archive, as they follow one another."""
     most = current_limits().max_rows
+    with open_file(path, "FILE") as stream:
+        archive = _read_header(path, lambda: tarfile.TarFile(fileobj=stream))
+        for number in range(most + 1):
+            member = _read_header(path, archive.next)
+            if member is None:
+                return
+            if number == most:
+                raise ValueError(f"FILE must have at most {most:,} files, got more; raise the limit with --max-rows")
+            archive.members = []  # it would keep all of them
+            if not member.isdir():
+                is_plain = member.isreg() and not member.issparse()
+                read = partial(_part, path, member.offset_data, member.size) if is_plain else None
+                yield Listed(member.name, member.size, read)
+
+
+def _read_header(path: str, read: Callable[[], Any]) -> Any:
+    """What a function of `tarfile` gives.
+
+    Raises:
+        ValueError: If the archive is damaged.
+    """
     try:
-        with open_file(path, "FILE") as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
-            for number in range(most + 1):
-                member = archive.next()
-                if member is None:
-                    return
-                if number == most:
-                    raise ValueError(
-                        f"FILE must have at most {most:,} files, got more; raise the limit with --max-rows"
-                    )
-                archive.members = []  # type: ignore[attr-defined]  # it would keep all of them
-                if not member.isdir():
-                    is_plain = member.isreg() and not member.issparse()
-                    read = partial(_part, path, member.offset_data, member.size) if is_plain else None
-                    yield Listed(member.name, member.size, read)
-    except tarfile.TarError as error:
-        raise ValueError(f"FILE must be a whole tar archive, not packed, got {path!r} ({error})") from error
+        return read()
+    except Exception as error:
+        # The reader trusts the inside of the file: thousands of headers of one member, sizes beyond the end.
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ValueError(f"FILE must be a whole tar archive, not packed, got {path!r} ({why})") from error
 
 
 def _part(path: str | Path, first: int, n_bytes: int, most_bytes: int) -> bytes:
