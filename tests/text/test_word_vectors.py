@@ -89,6 +89,7 @@ def test_one_file_is_opened_once_also_by_threads(glove):
         ("dog 1 nan\n", "of finite numbers, got others in line 1"),
         ("cat 1 2\ndog 1 1e99\n", "of finite numbers, got others in line 2"),
         ("", "got none in glove.txt"),
+        ("\n\na 1 2\n", "got none in glove.txt"),
         ("4 2\n", "got none in glove.txt"),
     ],
 )

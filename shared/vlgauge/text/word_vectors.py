@@ -66,6 +66,8 @@ def _lines(file: Path, argument: str) -> Iterator[tuple[int, bytes, bytes]]:
             if number == 1 and count == 1 and all(part.isdigit() for part in row.split(b" ")):
                 continue  # the header of word2vec: numbers of words and of values
             width = width or count
+            if not width:
+                break  # millions of blank lines are packed to nothing
             if count != width and not (count > width and _has_spaced_word(row, width)):
                 raise ValueError(
                     f"`{argument}` must name a file of word vectors of one width, got {count} values after {width} "
