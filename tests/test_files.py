@@ -212,6 +212,15 @@ def test_texts_that_share_their_beginning():
         files.parquet_rows(data, "FILE", "x")
 
 
+def test_a_reason_without_words_is_named(monkeypatch):
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(files, "_check_parquet", full)
+    with pytest.raises(ValueError, match=r"must be a Parquet file, got 'x', which fails with: MemoryError$"):
+        files.parquet_rows(written(pa.table({"a": [1]})), "FILE", "x")
+
+
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_text_that_is_stored_once_counts_each_time(nested):
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), pa.array(["a" * 10_000]))

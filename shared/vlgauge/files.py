@@ -422,7 +422,7 @@ def parquet_rows(data: bytes, name: str, shown: object) -> list[dict[str, Any]]:
         raise
     except Exception as error:
         # The reader trusts the inside of the file: a damaged one raises nearly anything.
-        why = " ".join(str(error).split())[:200]
+        why = " ".join(str(error).split())[:200] or type(error).__name__
         raise ValueError(f"{name} must be a Parquet file, got {str(shown)!r}, which fails with: {why}") from None
     return rows
 
