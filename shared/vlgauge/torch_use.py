@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
 
 CLIP_PACKAGES = ("torch", "torchvision", "open_clip", "safetensors")
 DETECTOR_PACKAGES = ("torch", "torchvision")
 PAIR_PACKAGES = ("torch", "transformers", "safetensors")
 SENTENCE_PACKAGES = ("torch", "transformers", "sentence_transformers", "safetensors")
 
-# Whether torch ran in this process, and whether this process was forked from one where it had.
+# What Linux says of a process that was forked and has started no other program since (PF_FORKNOEXEC).
+_FORKED_FLAG = 0x40
+
+
+def _torch_was_here_before() -> bool:
+    """Whether this process may be a fork of one that had torch, where this file itself is imported after the fork."""
+    if "torch" not in sys.modules:
+        return False
+    try:
+        # The flags are the ninth field; the second, the name in brackets, may hold spaces.
+        fields = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        return bool(int(fields[6]) & _FORKED_FLAG)
+    except (OSError, ValueError, IndexError):
+        return False
+
+
+# Whether vlgauge ran torch in this process, and whether this process was forked from one where it had.
 _ran = False
 _forked = False
+# Whether this process was forked from one that had imported torch, where anybody may have run it.
+_forked_with_torch = _torch_was_here_before()
 
 
 def missing_packages(user: str, packages: Sequence[str], extra: str) -> str:
@@ -36,16 +56,28 @@ def check_torch(user: str, packages: Sequence[str], extra: str) -> None:
     """
     if told := missing_packages(user, packages, extra):
         raise ImportError(told)
-    refuse_forked()
+    check_fork()
 
 
-def refuse_forked() -> None:
-    """RuntimeError in a process that was forked after torch had run: its threads are gone, and torch waits for them."""
+def check_fork() -> None:
+    """See to it that torch does not wait for threads that a fork did not copy; before each use of a model.
+
+    Where torch was imported before the fork, by whomever, it gets one thread here, with which it waits for no other,
+    as PyTorch's own data loaders do it.
+
+    Raises:
+        RuntimeError: If vlgauge itself had run torch before the fork.
+    """
     if _forked:
         raise RuntimeError(
             "models cannot run in this process, because it was forked from one in which torch had run and would wait "
             'for ever; start processes with "spawn" (multiprocessing.get_context("spawn")), or score in the first one'
         )
+    if _forked_with_torch:
+        import torch
+
+        if torch.get_num_threads() > 1:
+            torch.set_num_threads(1)
 
 
 def resolved_device(device: str) -> str:
@@ -54,6 +86,7 @@ def resolved_device(device: str) -> str:
     Raises:
         ValueError: If it is no device of this machine.
     """
+    check_fork()
     import torch
 
     # Remembered for processes that will be forked from this one.
@@ -71,8 +104,9 @@ def resolved_device(device: str) -> str:
 
 
 def _after_fork() -> None:
-    global _forked
+    global _forked, _forked_with_torch
     _forked = _forked or _ran
+    _forked_with_torch = _forked_with_torch or "torch" in sys.modules
 
 
 if hasattr(os, "register_at_fork"):

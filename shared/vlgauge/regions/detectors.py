@@ -11,7 +11,7 @@ from PIL import Image
 
 from vlgauge.pool import pool
 from vlgauge.progress import with_size
-from vlgauge.torch_use import refuse_forked, resolved_device
+from vlgauge.torch_use import check_fork, resolved_device
 from vlgauge.weights import known_tensors
 from vlgauge.weights.detectors import DETECTORS, check_torchvision, find_weights, read_state
 from vlgauge.weights.files import sha256_of
@@ -57,7 +57,7 @@ class TorchvisionDetector:
 
         One image at a time: in a batch images are padded to a common size, which would change their boxes.
         """
-        refuse_forked()
+        check_fork()
         import torch
         from torchvision.transforms.functional import convert_image_dtype, pil_to_tensor
 
@@ -86,7 +86,7 @@ def detector(
         WeightsNotFound: If the weights are not on this machine and cannot be fetched.
         ValueError: If they are those of another model.
     """
-    refuse_forked()
+    check_fork()
     check_torchvision(name)
     path = find_weights(name, weights, profile=profile)
     device = resolved_device(device)

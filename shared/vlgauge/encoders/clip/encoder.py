@@ -33,7 +33,7 @@ from vlgauge.encoders.features.memory import LayeredStore, process_memory
 from vlgauge.media.pictures import Picture
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import one_of, whole_number
-from vlgauge.torch_use import refuse_forked
+from vlgauge.torch_use import check_fork
 
 if TYPE_CHECKING:
     import torch
@@ -113,7 +113,7 @@ class ClipEncoder:
         """
         one_of("on_error", on_error, ("raise", "nan"))
         whole_number("batch_size", batch_size, 1)
-        refuse_forked()
+        check_fork()
         head = adapter.attention_pool if adapter is not None and self.row.resnet else None
         stores = {convert: self._image_store(convert, adapter if head else None) for convert in ("early", "late")}
         ids, distinct = distinct_pictures(pictures, on_error)
@@ -164,7 +164,7 @@ class ClipEncoder:
                 f"`tokens` must be False with {self.architecture}, whose text tower gives no token vectors"
             )
         whole_number("batch_size", batch_size, 1)
-        refuse_forked()
+        check_fork()
         ids, truncated = self._tokens([prompt + text for text in texts])
         keys = {row.tobytes(): hashlib.sha256(row.tobytes()).digest() for row in ids}
         store = self._store("text", {"tokens": "clip-77"})

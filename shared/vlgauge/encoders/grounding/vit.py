@@ -24,7 +24,7 @@ from vlgauge.encoders.features.memory import LayeredStore, process_memory
 from vlgauge.media.pictures import Picture
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import whole_number
-from vlgauge.torch_use import refuse_forked
+from vlgauge.torch_use import check_fork
 
 if TYPE_CHECKING:
     import torch
@@ -152,7 +152,7 @@ class VisionEncoder:
             ValueError: If a picture cannot be read.
         """
         whole_number("batch_size", batch_size, 1)
-        refuse_forked()
+        check_fork()
         ids, distinct = distinct_pictures(pictures, "raise")
         stores = {kind: self._store(kind) for kind in ("early", "late")}
         rows = known_rows(distinct, stores)

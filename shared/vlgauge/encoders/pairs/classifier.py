@@ -15,7 +15,7 @@ import numpy.typing as npt
 from vlgauge.encoders.features.memory import MemoryStore
 from vlgauge.encoders.pairs.models import PairModel, load_pair_model
 from vlgauge.progress import Progress, progress_bar
-from vlgauge.torch_use import refuse_forked
+from vlgauge.torch_use import check_fork
 
 Pair = tuple[str, str]
 Floats = npt.NDArray[np.float64]
@@ -125,7 +125,7 @@ class LoadedScorer:
         progress: Progress = None,
     ) -> PairProbabilities:
         """Probabilities of the pairs; see `PairScorer`."""
-        refuse_forked()
+        check_fork()
         index = self.label_index(label)
         distinct = list(dict.fromkeys(pairs))
         inputs, truncated = self._encoded(distinct, cut)

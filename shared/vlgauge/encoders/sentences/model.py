@@ -18,7 +18,7 @@ from vlgauge.files import read_json
 from vlgauge.pool import pool
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.signatures import local_name
-from vlgauge.torch_use import SENTENCE_PACKAGES, check_torch, refuse_forked, resolved_device
+from vlgauge.torch_use import SENTENCE_PACKAGES, check_fork, check_torch, resolved_device
 from vlgauge.weights.files import WeightsNotFound, hub_folder, joint_digest
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -175,7 +175,7 @@ class SentenceEncoder:
             batch_size: Texts per forward pass.
             progress: See `vlgauge.progress`.
         """
-        refuse_forked()
+        check_fork()
         # By digest, because the bound is on the vectors, and a text may be of any length.
         keys = {text: hashlib.sha256(text.encode("utf-8")).digest() for text in dict.fromkeys(texts)}
         stored = self.store.get(keys.values())
