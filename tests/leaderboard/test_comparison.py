@@ -126,6 +126,17 @@ def test_better_is_the_direction_of_the_metric(metric, best):
     assert compared.systems[1].groups == (2,)
 
 
+def test_where_every_row_ties_no_system_is_better():
+    scores = np.linspace(0.3, 0.5, 20)
+    runs = {"a": made_run(scores), "b": made_run(scores + 1e-13)}
+    pair = the_pair(runs)
+    assert (pair.wins, pair.losses, pair.ties, pair.pvalue, pair.better) == (0, 0, 20, 1.0, None)
+    assert (pair.difference, pair.low, pair.high) == (0.0, 0.0, 0.0)
+    compared = only(compare(runs, ["rovist_nr"]))
+    assert [one.groups for one in compared.systems] == [(1,), (1,)]
+    assert rows_that_differ(compared, pair, 20) == []
+
+
 def test_a_baseline_is_second_in_each_pair_and_only_those_are_corrected():
     runs = three_systems()
     every = only(compare(runs, ["rovist_nr"]))
@@ -367,12 +378,17 @@ def test_counts_that_are_not_those_of_the_scores_are_refused(change, message):
         (
             {"a": made_run([1, math.inf]), "b": made_run([1, 2])},
             {},
-            "`rovist_nr_scores of a` must hold finite numbers, or NaN where undefined, got inf in row '1'",
+            "`rovist_nr_scores of a` must hold finite numbers .* or NaN where undefined, got inf in row '1'",
+        ),
+        (
+            {"a": made_run([1, 2]), "b": made_run([1, 0]) | {"rovist_nr_scores": [1e308, -1e308]}},
+            {},
+            "`rovist_nr_scores of b` must hold finite numbers of at most 1e.300 in absolute value, .* got 1e.308",
         ),
         (
             {"a": made_run([1]) | {"rovist_nr_scores": ["x"]}, "b": made_run([1])},
             {},
-            "must hold finite numbers, or NaN where undefined, got 'x' in row '0'",
+            "must hold finite numbers .* or NaN where undefined, got 'x' in row '0'",
         ),
         (
             {"a": made_run([1]) | {"rovist_nr_scores": [1, 2]}, "b": made_run([1])},

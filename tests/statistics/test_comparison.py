@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from vlgauge.statistics import bootstrap_interval, bootstrap_intervals, holm, paired_test, paired_tests
+from vlgauge.statistics import bootstrap_interval, bootstrap_intervals, differences, holm, paired_test, paired_tests
 
 RNG = np.random.default_rng(3)
 SCORES = RNG.normal(0.3, 1.0, size=40)
@@ -121,6 +121,30 @@ def test_constant_scores_of_no_short_binary_form_have_width_zero():
     assert bootstrap_interval([0.1] * 37).low == bootstrap_interval([0.1] * 37).high == 0.1
 
 
+def test_where_all_scores_tie_nothing_is_told_apart():
+    test = paired_test([0.1 + 0.2] * 20, [0.3] * 20)
+    assert (test.pvalue, test.difference) == (1.0, 0.0)
+    scores = np.linspace(0.3, 0.5, 20)
+    assert paired_test(scores + 1e-13, scores).pvalue == 1.0
+    # Of other items the differences count as before.
+    mixed = [*scores[:19], 0.9]
+    assert paired_test(mixed, scores + 1e-13).pvalue == paired_test(mixed, scores).pvalue
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-13, 1e140])
+def test_the_test_does_not_depend_on_the_scale(scale):
+    a, b = RNG.normal(size=(2, 8))
+    assert paired_test(a * scale, b * scale).pvalue == paired_test(a, b).pvalue
+
+
+def test_differences_by_hand():
+    assert differences([1.0, 1.0, 0.0, math.nan], [1.0 + 5e-10, 1.1, 1e-13, 1.0]).tolist() == pytest.approx(
+        [0.0, -0.1, 0.0, math.nan], nan_ok=True
+    )
+    assert differences([2e-13, 1e-14], [1e-13, 1e-14]).tolist() == [1e-13, 0.0]
+    assert differences([0.0, math.nan], [math.nan, math.nan]).tolist() == pytest.approx([math.nan] * 2, nan_ok=True)
+
+
 def test_several_lists_have_the_intervals_and_tests_of_each_alone():
     columns = list(RNG.normal(size=(3, 25)))
     labels = np.arange(25) // 2
@@ -202,11 +226,13 @@ def test_holm_rejects_as_the_stepwise_procedure_does():
         (lambda: paired_test([1.0], [1.0, 2.0]), r"`a` and `b` must be two lists of equal length, got shapes \(1,\)"),
         (
             lambda: bootstrap_interval([1.0, -math.inf]),
-            "`scores` must hold finite numbers, or NaN for undefined items, got -inf at position 1; leave such items",
+            "`scores` must hold finite numbers of at most 1e.300 in .*, got -inf at position 1; leave such items out",
         ),
-        (lambda: paired_test([math.inf, 1.0], [0.0, 1.0]), "`a` must hold finite numbers, .* got inf at position 0"),
-        (lambda: paired_test([1.0, 2.0], [math.inf] * 2), "`b` must hold finite numbers, .* got inf at position 0"),
-        (lambda: paired_test([math.inf], [math.inf]), "`a` must hold finite numbers, .* got inf at position 0"),
+        (lambda: bootstrap_interval([1e308, 1.0]), "`scores` must hold finite numbers of .* got 1e.308 at position 0"),
+        (lambda: paired_test([0.0, -1e308], [0.0, 1e308]), "`a` must hold finite numbers of .* got -1e.308 at pos"),
+        (lambda: paired_test([math.inf, 1.0], [0.0, 1.0]), "`a` must hold finite numbers .* got inf at position 0"),
+        (lambda: paired_test([1.0, 2.0], [math.inf] * 2), "`b` must hold finite numbers .* got inf at position 0"),
+        (lambda: paired_test([math.inf], [math.inf]), "`a` must hold finite numbers .* got inf at position 0"),
         (lambda: paired_test([1.0], [1.0], resamples=0), "`resamples` must be at least 1, got 0"),
     ],
 )

@@ -40,6 +40,12 @@ def test_two_rows_by_hand():
     assert [(one.low, one.high) for one in ends] == [(0.5, 1.0), (0.5, 0.5)]
 
 
+def test_two_values_that_tie_differ_by_nothing():
+    a = np.array([[1.0, 2.0]] * 20)
+    (test,) = summed_tests([a, a * [1.0 + 1e-12, 1.0]], [(0, 1)], ratio)
+    assert (test.difference, test.pvalue) == (0.0, 1.0)
+
+
 # -- as plain loops ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("labels", [None, list("aabccdeef")])
 def test_tests_equal_all_swaps_by_loops(labels):
@@ -150,7 +156,10 @@ def test_groups_are_drawn_whole():
         (lambda c: summed_tests([c[0], c[1][:3]], [(0, 1)], ratio), r"`counts` must have one shape .* \(3, 10\), \(4,"),
         (lambda c: summed_tests([], [], ratio), r"one shape \(items, counts\) for every system, got none"),
         (lambda c: summed_tests([c[0, 0]] * 2, [(0, 1)], ratio), r"for every system, got \(10,\)"),
-        (lambda c: summed_tests(c / 0.0, [(0, 1)], ratio), "`counts` must hold finite numbers, or NaN .* an infinite"),
+        (
+            lambda c: summed_tests(c / 0.0, [(0, 1)], ratio),
+            "`counts` must hold finite numbers of at most 1e.300, or NaN .* got a larger",
+        ),
         (lambda c: summed_tests(c, [(0, 1)], ratio, resamples=0), "`resamples` must be at least 1, got 0"),
         (lambda c: summed_tests(c, [(0, 1)], ratio, groups=[1]), "must have one label per score, got 1 and 4"),
         (lambda c: summed_intervals(c, [(0,)], ratio, resamples=0), "`resamples` must be at least 1, got 0"),

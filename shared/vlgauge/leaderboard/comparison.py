@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from vlgauge.catalog import metric_facts
 from vlgauge.corpus_values import COUNTED, corpus_counts
 from vlgauge.leaderboard.joined_runs import (
@@ -19,10 +21,7 @@ from vlgauge.leaderboard.joined_runs import (
 from vlgauge.leaderboard.runs import Run
 from vlgauge.leaderboard.tested_systems import Drawn, Scores, Tested
 from vlgauge.settings import nearest
-from vlgauge.statistics import Interval, holm
-
-# Scores this close, relative to the larger one, tie: rounding parts what is equal by much less.
-_TIE = 1e-9
+from vlgauge.statistics import Interval, differences, holm
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,14 @@ class Pair:
         first: Name of a system.
         second: Name of another.
         difference: Mean of first - second over the rows that both define, or for BLEU first - second of their added
-            counts.
+            counts. Scores that tie, see `vlgauge.statistics.differences`, differ by 0.
         low: Lower end of its paired bootstrap interval; None with fewer than two rows or groups of rows.
         high: Upper end.
         pvalue: Of the sign-flip test, or for BLEU of the test that swaps rows.
         adjusted_pvalue: The same by Holm's correction for all pairs that were tested.
         wins: Number of rows in which the first system is better, by the scores of the rows.
         losses: Number of rows in which the second is.
-        ties: Number of the others.
+        ties: Number of the others, whose scores tie.
         n: Number of rows that both define.
         undefined: Number of the others.
         better: The better system, None if they are not told apart.
@@ -209,9 +208,8 @@ def rows_that_differ(compared: MetricComparison, pair: Pair, limit: int) -> list
         pair: Two of them.
         limit: Most rows.
     """
-    both = zip(compared.scores[pair.first], compared.scores[pair.second], strict=True)
-    differences = {row: abs(a - b) for row, (a, b) in enumerate(both) if not math.isnan(a - b) and not _ties(a, b)}
-    return sorted(differences, key=lambda row: -differences[row])[:limit]
+    sizes = np.abs(differences(compared.scores[pair.first], compared.scores[pair.second])).tolist()
+    return sorted((row for row, size in enumerate(sizes) if size > 0), key=lambda row: -sizes[row])[:limit]
 
 
 def _pairs(
@@ -236,21 +234,9 @@ def _pairs(
 
 def _outcomes(first: Sequence[float], second: Sequence[float], higher_is_better: bool) -> tuple[int, int, int]:
     """Rows in which the first system is better, the second is, and neither."""
-    wins = losses = ties = 0
-    for a, b in zip(first, second, strict=True):
-        if math.isnan(a - b):
-            continue
-        if _ties(a, b):
-            ties += 1
-        elif (a > b) == higher_is_better:
-            wins += 1
-        else:
-            losses += 1
-    return wins, losses, ties
-
-
-def _ties(a: float, b: float) -> bool:
-    return math.isclose(a, b, rel_tol=_TIE, abs_tol=1e-12)
+    apart = differences(first, second)
+    above, below, ties = (int(np.count_nonzero(found)) for found in (apart > 0, apart < 0, apart == 0))
+    return (above, below, ties) if higher_is_better else (below, above, ties)
 
 
 def _ends(interval: Interval | None) -> tuple[float | None, float | None]:

@@ -12,6 +12,7 @@ from vlgauge.files import STDIN, parse_json, read_bytes, read_json
 from vlgauge.media.tables import FILE, Rows, read_rows
 from vlgauge.results import SIDECAR
 from vlgauge.settings import shown
+from vlgauge.statistics import LARGEST
 
 Run: TypeAlias = Mapping[str, Any]
 """What `vlgauge score --output` writes as JSON: ``ids``, and the results of one or more metrics."""
@@ -91,7 +92,7 @@ def numbers(name: str, cells: Sequence[Any], keys: Sequence[str]) -> list[float]
     """The cells of a column of scores, NaN for what is empty.
 
     Raises:
-        ValueError: If there is not one per row, or one is neither empty nor a finite number.
+        ValueError: If there is not one per row, or one is neither empty nor a finite number of at most 1e300.
     """
     if not isinstance(cells, Sequence) or isinstance(cells, str) or len(cells) != len(keys):
         count = len(cells) if isinstance(cells, Sequence) and not isinstance(cells, str) else shown(cells)
@@ -106,8 +107,11 @@ def _number(name: str, cell: Any, key: str) -> float:
         number = math.inf if isinstance(cell, bool) else float(cell)
     except (TypeError, ValueError, OverflowError):
         number = math.inf
-    if math.isinf(number):
-        raise ValueError(f"`{name}` must hold finite numbers, or NaN where undefined, got {shown(cell)} in row {key!r}")
+    if abs(number) > LARGEST:
+        raise ValueError(
+            f"`{name}` must hold finite numbers of at most {LARGEST} in absolute value, or NaN where undefined, got "
+            f"{shown(cell)} in row {key!r}"
+        )
     return number
 
 

@@ -15,6 +15,7 @@ from vlgauge.statistics import (
     PairedTest,
     Statistic,
     bootstrap_intervals,
+    differences,
     paired_tests,
     summed_intervals,
     summed_tests,
@@ -64,7 +65,7 @@ class Drawn:
         both = [(own[first], own[second]) for own in scores for first, second in self.names]
         tests = paired_tests(both, resamples=self.resamples, seed=self.seed, groups=self.groups)
         columns = [column for own in scores for column in own.values()]
-        columns += [tuple(a - b for a, b in zip(first, second, strict=True)) for first, second in both]
+        columns += [differences(first, second).tolist() for first, second in both]
         ends = bootstrap_intervals(
             columns, level=self.level, resamples=self.resamples, seed=self.seed, groups=self.groups
         )

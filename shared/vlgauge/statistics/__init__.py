@@ -1,10 +1,12 @@
 """Permutation tests, p-values over a corpus, intervals, and the comparison of systems."""
 
 from vlgauge.statistics.comparison import (
+    LARGEST,
     Interval,
     PairedTest,
     bootstrap_interval,
     bootstrap_intervals,
+    differences,
     holm,
     paired_test,
     paired_tests,
@@ -34,6 +36,7 @@ from vlgauge.statistics.resampling import (
 from vlgauge.statistics.summed import Statistic, summed_intervals, summed_tests, summed_value
 
 __all__ = [
+    "LARGEST",
     "PVALUE_MODES",
     "RESAMPLES",
     "SIGNS",
@@ -49,6 +52,7 @@ __all__ = [
     "calibrated_harmonic_pvalue",
     "check_partition_count",
     "check_resampling",
+    "differences",
     "expected_log_pvalues",
     "grouped_intervals",
     "grouped_samples",

@@ -21,6 +21,11 @@ from vlgauge.statistics.drawing import (
 
 Floats = npt.NDArray[np.float64]
 
+# Scores this close, relative to the larger one, tie: rounding parts what is equal by much less.
+_TIE = 1e-9
+_TIE_NEAR_ZERO = 1e-12
+LARGEST = 1e300  # sums of scores up to here stay finite, of a hundred million too
+
 # Share of the units that a list must define to share the samples of the others.
 _SHARED = 0.9
 
@@ -49,7 +54,7 @@ class PairedTest:
     """A two-sided test of whether the mean difference of paired scores is zero.
 
     Attributes:
-        difference: Mean of a - b over the items that both define.
+        difference: Mean of a - b over the items that both define, those that tie counted as 0.
         pvalue: In (0, 1].
         n_items: Number of those items.
         n_dropped: Number of items that one of the two leaves undefined.
@@ -61,6 +66,23 @@ class PairedTest:
     n_items: int
     n_dropped: int
     exact: bool
+
+
+def differences(first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
+    """First - second of each item, exactly 0 where the two tie; NaN where one of them is.
+
+    Two scores tie if they differ by at most 1e-9 of the larger one, or by at most 1e-12 of the largest score of all
+    items, or of 1 if that is smaller: between scores near 0 nothing else tells rounding from a difference.
+
+    Args:
+        first: Scores of the first system, shape ``(n_items,)``.
+        second: Scores of the second, of the same shape.
+    """
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    larger = np.maximum(np.abs(a), np.abs(b))
+    near_zero = _TIE_NEAR_ZERO * min(1.0, np.nanmax(larger, initial=0.0))
+    apart: Floats = np.where(np.abs(a - b) <= np.maximum(_TIE * larger, near_zero), 0.0, a - b)
+    return apart
 
 
 def bootstrap_interval(
@@ -87,8 +109,8 @@ def bootstrap_interval(
         The interval; None with fewer than two items, or groups of items.
 
     Raises:
-        ValueError: If ``level`` or ``resamples`` is out of range, the scores are no single list, one is infinite, or
-            there is not one label per item.
+        ValueError: If ``level`` or ``resamples`` is out of range, the scores are no single list, one is infinite or
+            beyond 1e300, or there is not one label per item.
     """
     values = _finite_or_nan("scores", scores)
     check_labels(len(values), groups)
@@ -183,9 +205,10 @@ def paired_test(
 ) -> PairedTest:
     """Two-sided sign-flip permutation test of the mean difference of two systems on the same items.
 
-    Null hypothesis: the difference of each item is as likely to have the other sign. All 2^n assignments of signs are
-    enumerated if there are no more than ``resamples``; else p = (1 + hits) / (1 + resamples), never 0 (Phipson and
-    Smyth, 2010).
+    Null hypothesis: the difference of each item is as likely to have the other sign. Scores tie if they differ by at
+    most 1e-9 of the larger one (near 0: see `differences`); their difference counts as 0, and p is 1 where all tie.
+    All 2^n assignments of signs are enumerated if there are no more than ``resamples``; else
+    p = (1 + hits) / (1 + resamples), never 0 (Phipson and Smyth, 2010).
 
     Args:
         a: Scores of the first system; items that are NaN in either are left out.
@@ -199,8 +222,8 @@ def paired_test(
         The test; difference and p-value are NaN if no item is defined.
 
     Raises:
-        ValueError: If the systems have different numbers of items or are no single lists, a score is infinite, there
-            is not one label per item, or ``resamples`` is below 1.
+        ValueError: If the systems have different numbers of items or are no single lists, a score is infinite or
+            beyond 1e300, there is not one label per item, or ``resamples`` is below 1.
     """
     first, second = _finite_or_nan("a", a), _finite_or_nan("b", b)
     _check_pair(first, second)
@@ -235,9 +258,9 @@ def paired_tests(
     both = [(_finite_or_nan("a", a), _finite_or_nan("b", b)) for a, b in pairs]
     for first, second in both:
         _check_pair(first, second)
-    differences = _columns([first - second for first, second in both])
+    apart = _columns([differences(first, second) for first, second in both])
     # A unit without an item in a pair adds 0 to every sum of that pair, whatever its sign.
-    sums, counts = unit_sums(differences, groups)
+    sums, counts = unit_sums(apart, groups)
     n_units = np.count_nonzero(counts, axis=0)
     exact = np.array([all_signs_fit(n, resamples) for n in n_units.tolist()], dtype=np.bool_)
     hits, totals = np.ones(len(pairs)), np.ones(len(pairs))
@@ -248,7 +271,7 @@ def paired_tests(
         drawn = _sign_flips(sums[:, ~exact], resamples, np.random.default_rng(seed))
         hits[~exact], totals[~exact] = drawn + 1, resamples + 1
     tests = []
-    for index, column in enumerate(differences.T):
+    for index, column in enumerate(apart.T):
         defined = column[~np.isnan(column)]
         mean, pvalue = (
             (float(defined.mean()), float(hits[index] / totals[index])) if len(defined) else (math.nan, math.nan)
@@ -312,14 +335,14 @@ def _columns(lists: Sequence[Floats]) -> Floats:
 
 
 def _finite_or_nan(name: str, scores: Sequence[float]) -> Floats:
-    """The scores as an array; a mean with an infinite one has no interval and no test."""
+    """The scores as an array; a mean with an infinite one, or one that overflows, has no interval and no test."""
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 1:
         raise ValueError(f"`{name}` must be one list of numbers, got shape {values.shape}; pass one system at a time")
-    infinite = np.flatnonzero(np.isinf(values))
-    if infinite.size:
+    beyond = np.flatnonzero(np.abs(values) > LARGEST)
+    if beyond.size:
         raise ValueError(
-            f"`{name}` must hold finite numbers, or NaN for undefined items, got {values[infinite[0]]} at "
-            f"position {infinite[0]}; leave such items out or make them NaN"
+            f"`{name}` must hold finite numbers of at most {LARGEST} in absolute value, or NaN for undefined items, "
+            f"got {values[beyond[0]]} at position {beyond[0]}; leave such items out or make them NaN"
         )
     return values

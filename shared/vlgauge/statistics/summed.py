@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.statistics.comparison import Interval, PairedTest
+from vlgauge.statistics.comparison import LARGEST, Interval, PairedTest, differences
 from vlgauge.statistics.drawing import (
     all_signs_fit,
     check_labels,
@@ -123,7 +123,8 @@ def summed_tests(
     """Two-sided tests of the difference of a statistic by approximate randomisation (Noreen, 1989; Riezler, 2005).
 
     Null hypothesis: of each item the counts of the two systems might as well be swapped. All 2^n assignments are
-    enumerated if there are no more than ``resamples``; else p = (1 + hits) / (1 + resamples), never 0.
+    enumerated if there are no more than ``resamples``; else p = (1 + hits) / (1 + resamples), never 0. Two values that
+    tie, see `differences`, have the difference 0.
 
     Args:
         counts: As for `summed_intervals`.
@@ -154,20 +155,21 @@ def _swap_test(
         return PairedTest(math.nan, math.nan, 0, n_dropped, True)
     first, second = both[:, rows]
     totals = np.stack([first.sum(axis=0), second.sum(axis=0)])
-    one, two = statistic(totals).tolist()
+    one, two = statistic(totals)
+    difference = float(differences(one, two))
     # Swapping an item moves its difference from one sum to the other: the sums are their mean plus or minus half of
     # the signed sum of differences.
     middle, units = totals.mean(axis=0), unit_sums(first - second, _chosen(groups, rows))[0] / 2
     exact = all_signs_fit(len(units), resamples)
     total, rng = (2 ** len(units), None) if exact else (resamples, np.random.default_rng(seed))
     # The same sums in another place of an array may differ in the last digits of their statistic.
-    bound = abs(one - two) - 1e-12 * (abs(one) + abs(two))
+    bound = abs(difference) - 1e-12 * (abs(one) + abs(two))
     hits = sum(
         int(np.count_nonzero(np.abs(statistic(middle + half) - statistic(middle - half)) >= bound))
         for half in signed_sums(units, total, rng)
     )
     pvalue = hits / total if exact else (hits + 1) / (total + 1)
-    return PairedTest(one - two, pvalue, n_items, n_dropped, exact)
+    return PairedTest(difference, pvalue, n_items, n_dropped, exact)
 
 
 def _stacked(counts: Sequence[Floats], groups: Sequence[object] | None) -> Floats:
@@ -177,8 +179,10 @@ def _stacked(counts: Sequence[Floats], groups: Sequence[object] | None) -> Float
     if len(shapes) != 1 or any(own.ndim != 2 for own in arrays):
         told = ", ".join(map(str, sorted(shapes))) or "none"
         raise ValueError(f"`counts` must have one shape (items, counts) for every system, got {told}")
-    if any(np.isinf(own).any() for own in arrays):
-        raise ValueError("`counts` must hold finite numbers, or NaN for undefined items, got an infinite one")
+    if any((np.abs(own) > LARGEST).any() for own in arrays):
+        raise ValueError(
+            f"`counts` must hold finite numbers of at most {LARGEST}, or NaN for undefined items, got a larger one"
+        )
     check_labels(len(arrays[0]), groups)
     return np.stack(arrays)
 
