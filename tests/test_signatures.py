@@ -129,7 +129,7 @@ def signature(name, settings, monkeypatch):
         for file in [*own, grounding_metric]:
             if hasattr(file, "phrase_source"):
                 patch.setattr(file, "phrase_source", lambda setting, **_: Phrases(setting))
-            for look in ("look_for_phrases", "look_for_regions"):  # stand-ins need nothing
+            for look in ("look_for_phrases", "look_for_regions", "look_for_weights"):  # stand-ins need nothing
                 if hasattr(file, look):
                     patch.setattr(file, look, lambda *_, **__: None)
             if hasattr(file, "chosen_encoder") and "dataset" in settings:  # the published one

@@ -199,7 +199,7 @@ class Groovist(grounding.GroundingMetric):
         """What a call needs that is not given with it; nothing is parsed, loaded or fetched."""
         found = self.begun_preflight(images, words, regions, features)
         backbone = self.backbone if features is None else NO_ENCODER
-        look_for_weights(found, self.concreteness, path=self.concreteness_path, idf=self.idf)
+        look_for_weights(found, self.concreteness, self.lemmatizer, path=self.concreteness_path, idf=self.idf)
         look_for_encoder(found, backbone, weights=self.weights, profile=self.profile)
         self.look_for_regions(found, regions, features)
         look_for_theta(found, self.theta, self.dataset, backbone=backbone, profile=self.profile)

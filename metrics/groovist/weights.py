@@ -10,6 +10,7 @@ from vlgauge.settings import shown
 from vlgauge.text.concreteness import PhraseWeights
 from vlgauge.text.concreteness import concreteness_table
 from vlgauge.text.concreteness import packaged_ratings
+from vlgauge.text.concreteness import wordnet_lemmas
 from vlgauge.text.story_idf import idf_table
 from vlgauge.weights.preflight import Preflight
 
@@ -43,10 +44,12 @@ def checked_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | Non
     return concreteness
 
 
-def look_for_weights(preflight: Preflight, concreteness: str | None, *, path: Any, idf: Any) -> None:
+def look_for_weights(preflight: Preflight, concreteness: str | None, lemmatizer: str, *, path: Any, idf: Any) -> None:
     """Have a preflight look for what `phrase_weigher` needs."""
     if concreteness == "brysbaert" and (path or packaged_ratings()) is None:
         preflight.look(concreteness_table)
+    if concreteness == "brysbaert" and lemmatizer == "wordnet":
+        preflight.look(wordnet_lemmas)
     preflight.look_for_file(path, concreteness_table)
     preflight.look_for_file(idf, idf_table)
 

@@ -152,7 +152,8 @@ class Rovist(base.StoryImageMetric):
         """Tell what the parts lack before one of them begins."""
         found = preflight.Preflight(self.name, "rovist")
         found.join(self.parts["vg"].look_for_sources(images, nouns, regions, features), where_to_set("vg"))
-        found.join(self.parts["c"].look_for_sources(), where_to_set("c"))
+        for name in ("c", "nr"):
+            found.join(self.parts[name].look_for_sources(), where_to_set(name))
         found.end()
 
     def _compute(

@@ -152,6 +152,7 @@ class RovistC(base.StoryMetric):
     def look_for_sources(self) -> preflight.Preflight:
         """What every call needs; nothing is loaded or fetched."""
         found = preflight.Preflight(self.name, "rovist-c")
+        found.look(lambda: language.sentence_splitter(self.sentences))
         loading.look_for_scorer(found, self.model, self.base, profile=self.profile)
         return found
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from vlgauge import base  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import shown  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.text import language  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.weights import preflight  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 
@@ -208,8 +209,15 @@ class RovistNr(base.StoryMetric):
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
 
+    def look_for_sources(self) -> preflight.Preflight:
+        """What every call needs; nothing is scored."""
+        found = preflight.Preflight(self.name, "rovist-nr")
+        found.look(lambda: language.sentence_splitter(self.sentences))
+        return found
+
     def _compute(self, predictions: list[str | list[str]], return_details: bool = False) -> dict[str, Any]:
         """Score the stories."""
+        self.look_for_sources().end()
         split = language.sentence_splitter(self.sentences)
         scored, texts = [], []
         with base.progress_bar(len(predictions), "Scoring stories", self.progress) as advance:

@@ -16,6 +16,7 @@ import pytest
 from folders import ROOT, SCRIPTS
 
 from vlgauge.text.language import punkt_splitter, sentence_splitter, split_sentences, words
+from vlgauge.weights.files import WeightsNotFound
 
 SHARED = ROOT.parent / "shared"
 ORACLES = SHARED / "oracles" / "groovist_rovist" / "shared_only"
@@ -253,14 +254,14 @@ def test_unknown_splitter(wrong: Any) -> None:
 def test_punkt_without_nltk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nltk", None)
     monkeypatch.setitem(sys.modules, "nltk.tokenize.punkt", None)
-    with pytest.raises(ImportError, match=r'^`sentences="punkt"` needs NLTK, .*; run pip install "vlgauge\[punkt\]"$'):
+    with pytest.raises(ImportError, match=r'^`sentences="punkt"` needs NLTK, .*; run: pip install "vlgauge\[punkt\]"$'):
         sentence_splitter("punkt")
 
 
 def test_punkt_without_its_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(pytest.importorskip("nltk.data"), "path", [str(tmp_path)])
-    pattern = r"^`sentences=\"punkt\"` needs NLTK's .* run python -m nltk.downloader punkt_tab or set NLTK_DATA to .*$"
-    with pytest.raises(LookupError, match=pattern) as caught:
+    pattern = r"^`sentences=\"punkt\"` needs .* run: python -m nltk.downloader punkt_tab, or set NLTK_DATA to .*$"
+    with pytest.raises(WeightsNotFound, match=pattern) as caught:
         punkt_splitter()
     # NLTK's banner is not shown above the message either.
     assert caught.value.__suppress_context__
@@ -279,7 +280,7 @@ def test_punkt_whose_data_are_behind_a_link(monkeypatch: pytest.MonkeyPatch, tmp
     pattern = (
         r"^`sentences=\"punkt\"` needs .*, got a link that leads out of .*; set NLTK_DATA to the folder that the .*$"
     )
-    with pytest.raises(LookupError, match=pattern):
+    with pytest.raises(WeightsNotFound, match=pattern):
         punkt_splitter()
 
 

@@ -49,10 +49,8 @@ def test_nltk_tagger_is_the_published_one(monkeypatch, shared_folder):
     try:
         split = punkt_splitter()
         source = NltkNouns(split)
-    except LookupError:
-        pytest.skip("NLTK's sentence splitter is not here")
     except WeightsNotFound:
-        pytest.skip("NLTK's tagger data is not here")
+        pytest.skip("NLTK's data are not here")
     for name, story in stories_tagged_by_nltk():
         found = source.nouns(split(replace_placeholders(story["story"])))
         assert [sorted(each) for each in found] == story["nouns_per_sentence_sorted"], name

@@ -104,6 +104,44 @@ def test_files_that_are_named_and_not_there(tmp_path):
             vlgauge.load(name, **nowhere("checkpoint", "weights")).compute(**CAPTION)
 
 
+def absent(*_):
+    raise LookupError("a banner")
+
+
+def test_data_of_nltk_are_looked_for_with_the_rest(monkeypatch):
+    monkeypatch.setattr(pytest.importorskip("nltk.data"), "path", [])
+    monkeypatch.setattr("nltk.stem.WordNetLemmatizer.lemmatize", absent)  # another test may have opened WordNet
+    split = {"sentences": "punkt"}
+    punkt = '`sentences="punkt"` needs .*; run: python -m nltk.downloader punkt_tab, or .*'
+    wordnet = '`lemmatizer="wordnet"` needs .*; run: python -m nltk.downloader wordnet, or .*'
+    tagger = '`nouns="nltk"` needs .*; run: python -m nltk.downloader averaged_perceptron_tagger_eng, or .*'
+    embedded = {"profile": "embedded", **split}
+    for name, own, told in (
+        ("groovist", {"lemmatizer": "wordnet"}, [punkt, wordnet]),
+        ("rovist_vg", {"nouns": "nltk"}, [punkt, tagger]),
+        ("rovist_c", {"model": "nowhere", "base": "nowhere either"}, [punkt, "`model` must", "`base` must"]),
+        ("rovist_nr", {}, [punkt]),
+    ):
+        metric = vlgauge.load(name, **embedded, **own)
+        data = STORIES if name in ("groovist", "rovist_vg") else {"predictions": STORIES["predictions"]}
+        with pytest.raises(SourcesMissing) as caught:
+            metric.compute(**data)
+        lacking = rf"^{name} lacks {len(told)} of its sources: " * (len(told) > 1)
+        numbered = "; ".join(rf"\({i}\) {each}.*" for i, each in enumerate(told, start=1))
+        assert caught.match(lacking + (numbered if lacking else told[0]))
+    rovist = vlgauge.load("rovist", profile="embedded", nr=split, vg=split)
+    with pytest.raises(SourcesMissing, match=rf"lacks 2 .*{punkt}given as vg=.*{punkt}given as nr="):
+        rovist.compute(**STORIES)
+
+
+def test_nltk_itself_is_named_with_the_other_packages(monkeypatch):
+    monkeypatch.setattr(torch_use, "find_spec", lambda module: None if module == "spacy" else module)
+    monkeypatch.setitem(sys.modules, "nltk.tokenize.punkt", None)
+    told = r"^groovist needs spacy, not installed here; run: .*; `sentences=\"punkt\"` needs NLTK, .*\[punkt\]\"$"
+    with pytest.raises(ImportError, match=told):
+        vlgauge.load("groovist", sentences="punkt").compute(**STORIES)
+
+
 def test_a_checkpoint_file_needs_its_base(tmp_path):
     (tmp_path / "model.pth.tar").touch()
     for base, told in (

@@ -68,7 +68,7 @@ class GroundingMetric(StoryImageMetric):
         return {name: value for name, value in fields.items() if name not in self.source_settings}
 
     def begun_preflight(self, images: Any, words: Any, regions: Any, features: Any) -> Preflight:
-        """What a call needs for its words that is not given with it.
+        """What a call needs for its sentences and words that is not given with it.
 
         Raises:
             ValueError: If the call has too much or too little to compare stories with.
@@ -78,6 +78,7 @@ class GroundingMetric(StoryImageMetric):
         if features is None and regions is None and (images is None or images[0] is None):
             raise ValueError(f"`images` is missing: {self.name} needs images, or crops as `regions`, or `features`")
         found = Preflight(self.name, self.name.replace("_", "-"))
+        found.look(lambda: sentence_splitter(self.sentences))
         if words is None:
             look_for_phrases(found, getattr(self, self.words), profile=self.profile, argument=self.words)
         return found

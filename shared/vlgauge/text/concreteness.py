@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from vlgauge.files import csv_rows, read_text
-from vlgauge.weights.files import SourcesMissing
+from vlgauge.weights.files import SourcesMissing, WeightsNotFound
 
 LEMMATIZERS = ("rules", "wordnet")
 UNKNOWN_WEIGHT = 1.0
@@ -227,21 +227,21 @@ def wordnet_lemmas() -> Callable[[str], list[str]]:
 
     Raises:
         ImportError: If NLTK is not installed.
-        LookupError: If its data set wordnet is not found.
+        WeightsNotFound: If its data set wordnet is not found.
     """
     try:
         from nltk.stem import WordNetLemmatizer
     except ImportError as error:
         raise ImportError(
-            '`lemmatizer="wordnet"` needs NLTK, which cannot be imported here; run pip install "vlgauge[punkt]"'
+            '`lemmatizer="wordnet"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"'
         ) from error
     lemmatizer = WordNetLemmatizer()
     try:
         lemmatizer.lemmatize("dogs")
     except LookupError:
         # NLTK's own message is a banner of twenty lines.
-        raise LookupError(
-            '`lemmatizer="wordnet"` needs NLTK\'s data set wordnet, found in no folder that NLTK searches; run '
-            'python -m nltk.downloader wordnet, set NLTK_DATA to the folder that has it, or keep `lemmatizer="rules"`'
+        raise WeightsNotFound(
+            '`lemmatizer="wordnet"` needs NLTK\'s data set wordnet, found in no folder that NLTK searches; run: '
+            'python -m nltk.downloader wordnet, or set NLTK_DATA to the folder that has it, or keep lemmatizer="rules"'
         ) from None
     return lambda word: [lemmatizer.lemmatize(word)]

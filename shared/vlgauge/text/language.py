@@ -14,6 +14,7 @@ from vlgauge.text.treebank import (
     part_final_period,
     part_fused_words,
 )
+from vlgauge.weights.files import WeightsNotFound
 
 SENTENCE_SPLITTERS = ("rules", "punkt")
 PLACEHOLDERS = ("released", "all", None)
@@ -176,25 +177,25 @@ def punkt_splitter() -> Callable[[str], list[str]]:
 
     Raises:
         ImportError: If NLTK is not installed.
-        LookupError: If its data set punkt_tab is not found.
+        WeightsNotFound: If its data set punkt_tab is not found.
     """
     try:
         from nltk.tokenize.punkt import PunktTokenizer
     except ImportError as error:
         raise ImportError(
-            '`sentences="punkt"` needs NLTK, which cannot be imported here; run pip install "vlgauge[punkt]"'
+            '`sentences="punkt"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"'
         ) from error
     try:
         tokenizer = PunktTokenizer("english")
     except LookupError:
         # NLTK's own message is a banner of twenty lines.
-        raise LookupError(
+        raise WeightsNotFound(
             '`sentences="punkt"` needs NLTK\'s data set punkt_tab, found in no folder that NLTK searches; '
-            "run python -m nltk.downloader punkt_tab or set NLTK_DATA to the folder that has it"
+            "run: python -m nltk.downloader punkt_tab, or set NLTK_DATA to the folder that has it"
         ) from None
     except PermissionError as error:
         # NLTK opens nothing outside of the folders that it searches, so it follows no link that leads out of them.
-        raise LookupError(
+        raise WeightsNotFound(
             '`sentences="punkt"` needs NLTK\'s data set punkt_tab where NLTK may open it, got a link that leads '
             f"out of the folders that it searches ({error}); set NLTK_DATA to the folder that the link leads to"
         ) from None

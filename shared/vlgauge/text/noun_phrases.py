@@ -88,7 +88,9 @@ def look_for_phrases(
 ) -> None:
     """Have a preflight look for what `phrase_source` needs, without importing spaCy."""
     name = _named(setting, profile)
-    if isinstance(name, str) and name != NLTK:
+    if name == NLTK:
+        preflight.look(NltkNouns)
+    elif isinstance(name, str):
         preflight.need(["spacy"])
         preflight.look(lambda: _look_for_pipeline(name, argument))
 

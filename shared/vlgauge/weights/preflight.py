@@ -22,6 +22,7 @@ class Preflight:
     def __init__(self, metric: str, extra: str) -> None:
         self.sources: list[str] = []
         self._packages: list[str] = []
+        self._unusable: list[str] = []
         self._metric, self._extra = metric, extra
 
     def need(self, packages: Sequence[str]) -> None:
@@ -29,9 +30,11 @@ class Preflight:
         self._packages += packages
 
     def look(self, check: Callable[[], object]) -> None:
-        """Run a check that looks for a source, reads no weights and fetches nothing, and keep what it says of it."""
+        """Run a check that looks for a source or a package and fetches nothing, and keep what it says is missing."""
         try:
             check()
+        except ImportError as error:
+            self._unusable.append(str(error))
         except FileNotFoundError as error:
             self.sources.append(str(error))
 
@@ -43,6 +46,7 @@ class Preflight:
     def join(self, part: Preflight, hint: str) -> None:
         """Take what a part of this metric lacks, each source with a hint."""
         self._packages += part._packages
+        self._unusable += part._unusable
         self.sources += [f"{source}; {hint}" for source in part.sources]
 
     def end(self) -> None:
@@ -52,8 +56,9 @@ class Preflight:
             ImportError: If packages are not installed.
             SourcesMissing: If sources are not given or not there.
         """
-        if told := missing_packages(self._metric, self._packages, self._extra):
-            raise ImportError(told)
+        told = [missing_packages(self._metric, self._packages, self._extra), *dict.fromkeys(self._unusable)]
+        if lacking := "; ".join(filter(None, told)):
+            raise ImportError(lacking)
         if len(self.sources) == 1:
             raise SourcesMissing(self.sources[0])
         if self.sources:

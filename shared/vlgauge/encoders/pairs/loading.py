@@ -10,7 +10,7 @@ import numpy as np
 
 from vlgauge.encoders.clip.toy import tell_of_stories
 from vlgauge.encoders.pairs.classifier import LoadedScorer, Pair, PairProbabilities, PairTooLong
-from vlgauge.encoders.pairs.models import EMBEDDED, find_pair_model, look_for_pair_model
+from vlgauge.encoders.pairs.models import EMBEDDED, find_pair_model, look_for_base, look_for_model
 from vlgauge.pool import pool
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.signatures import named
@@ -93,7 +93,8 @@ def look_for_scorer(preflight: Preflight, model: Any, base: Any, *, profile: str
     if not callable(model):
         model, base = (value if value is None else os.fspath(value) for value in (model, base))
         preflight.need(PAIR_PACKAGES)
-        preflight.look(lambda: look_for_pair_model(model, base, profile))
+        preflight.look(lambda: look_for_model(model, profile))
+        preflight.look(lambda: look_for_base(model, base, profile))
 
 
 class GivenScorer:

@@ -89,8 +89,8 @@ def find_pair_model(model: str | None, base: str | None = None, profile: str = "
     return replace(_described(repository, folder, None), identity=f"{repository}@{revision[:8]}")
 
 
-def look_for_pair_model(model: str | None, base: str | None, profile: str) -> None:
-    """Check that `find_pair_model` can find its files, without fetching or reading them.
+def look_for_model(model: str | None, profile: str) -> None:
+    """Check that `find_pair_model` can find the classifier, without fetching or reading it.
 
     Raises:
         WeightsNotFound: If it cannot.
@@ -100,10 +100,20 @@ def look_for_pair_model(model: str | None, base: str | None, profile: str) -> No
             raise WeightsNotFound(_no_model())
     elif not Path(model).is_file():
         _here("model", model, profile, (*SETTINGS_FILES, "*.safetensors"), hub_folder_here)
-    elif base is None:
-        raise SourcesMissing(_no_base())
-    else:
+
+
+def look_for_base(model: str | None, base: str | None, profile: str) -> None:
+    """The same of configuration and tokenizer of a checkpoint file, also of one that is not there.
+
+    Raises:
+        WeightsNotFound: If they cannot be found.
+    """
+    if model is None or Path(model).is_dir() or _PINNED.fullmatch(model):
+        return
+    if base is not None:
         _here("base", base, profile, SETTINGS_FILES, hub_folder_here)
+    elif Path(model).is_file():
+        raise SourcesMissing(_no_base())
 
 
 def _no_model() -> str:
