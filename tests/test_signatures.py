@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import json
+import re
 import string
 import sys
 from functools import partial
@@ -57,12 +58,34 @@ def test_other_text_is_refused(text, part):
 
 def test_functions_have_their_names_only():
     assert named(functools.partial(print, 1)) == "custom(functools.partial)"
-    # Two of them in one place are the same to a signature.
-    assert (
-        named(lambda: 1)
-        == named(lambda: 2)
-        == f"custom({__name__}.test_functions_have_their_names_only.<locals>.<lambda>)"
-    )
+    assert named(test_local_name) == f"custom({__name__}.test_local_name)"
+
+
+def test_lambdas_and_local_functions_are_told_apart_by_their_code():
+    def local(word):
+        return sorted({"one", "two", word})
+
+    functions = [
+        *(lambda a, b: len(a), lambda a, b: len(b), lambda a: 1, lambda a: 1.0, lambda a: True, lambda a: str(a)),
+        *(lambda a: repr(a), lambda a: [b for b in a], lambda a: [b for b in a if b], lambda a: "x\ud800", local),
+    ]
+    names = [named(one) for one in functions]
+    assert len(set(names)) == len(names)
+    place = f"custom({__name__}.test_lambdas_and_local_functions_are_told_apart_by_their_code.<locals>."
+    assert all(re.fullmatch(rf"{re.escape(place)}(<lambda>|local)@[0-9a-f]{{8}}\)", name) for name in names)
+
+
+def test_the_name_of_a_lambda_is_that_of_its_code_wherever_it_stands(run_python, tmp_path):
+    source = "lambda a: a in {'x', 'y', 'z'} or [b for b in a if b > 1.5]"
+    here, there = {}, {}
+    exec(compile(f"f = {source}", "one.py", "exec"), {"__name__": "__main__"}, here)
+    exec(compile(f"\n\n\nf = {source}", "two.py", "exec"), {"__name__": "__mp_main__"}, there)
+    for _ in range(100):  # Python rewrites code that often runs
+        here["f"]((2, 3))
+    assert named(here["f"]) == named(there["f"])
+    assert named(here["f"]).startswith("custom(__main__.<lambda>@")
+    code = f"from vlgauge.signatures import named\nprint(named({source}))"
+    assert run_python(code, cwd=tmp_path, PYTHONHASHSEED="11").strip() == named(here["f"])
 
 
 def test_local_name():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
+from types import CodeType
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -48,7 +50,8 @@ def made_by_toy(text: str) -> bool:
 def named(value: Any) -> Any:
     """A setting as the signature shows it: a function or an object by its name, a whole number without its ".0".
 
-    Two functions without a name of their own (lambdas) in one place cannot be told apart.
+    The name of a lambda or of a function inside of another, which others may share, ends in a digest of its code. What
+    a closure or a default argument holds is not in it.
     """
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float):
@@ -56,8 +59,29 @@ def named(value: Any) -> Any:
     if value is None or isinstance(value, (str, int, tuple)):
         return value
     kind = value if hasattr(value, "__qualname__") else type(value)
-    # Methods of builtin types, such as str.split, name no module.
-    return f"custom({getattr(kind, '__module__', None) or 'builtins'}.{kind.__qualname__})"
+    # Methods of builtin types, such as str.split, name no module; a spawned process has the main one by another name.
+    module = (getattr(kind, "__module__", None) or "builtins").replace("__mp_main__", "__main__")
+    code = getattr(kind, "__code__", None)
+    digest = f"@{_code_digest(code)[:8]}" if "<" in kind.__qualname__ and isinstance(code, CodeType) else ""
+    return f"custom({module}.{kind.__qualname__}{digest})"
+
+
+def _code_digest(code: CodeType) -> str:
+    """SHA-256 of what compiled code does, in hexadecimal digits, wherever it stands."""
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    told = f"{code.co_code.hex()} {names} {code.co_argcount} {code.co_flags} {_constant(code.co_consts)}"
+    return hashlib.sha256(told.encode(errors="surrogatepass")).hexdigest()
+
+
+def _constant(value: Any) -> str:
+    """A constant of compiled code as a text that is the same in every process."""
+    if isinstance(value, CodeType):
+        return _code_digest(value)
+    if isinstance(value, tuple):
+        return f"({','.join(map(_constant, value))})"
+    if isinstance(value, frozenset):  # whose order depends on the hash seed
+        return f"{{{','.join(sorted(map(_constant, value)))}}}"
+    return repr(value)
 
 
 def local_name(sha256: str) -> str:

@@ -57,7 +57,7 @@ def test_result_keys_and_signature():
     [
         ({"concreteness": None}, {"concreteness": "none"}),
         ({"analysis": ["temporal_misalignment"]}, {"analysis": "temporal_misalignment", "matching": "each"}),
-        ({"regions": lambda image: ([[0, 0, 5, 5]], None)}, {"regions": f"custom({__name__}.<lambda>)"}),
+        ({"regions": lambda image: ([[0, 0, 5, 5]], None)}, {"regions": f"custom({__name__}.<lambda>@"}),
         ({"concreteness": "idf", "idf": [STORY]}, {"concreteness": "idf@"}),
     ],
 )

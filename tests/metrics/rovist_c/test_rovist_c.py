@@ -64,10 +64,11 @@ def test_worked_example():
         "identical": [False, True, False],
         "truncated": [False] * 3,
     }
-    assert result["rovist_c_signature"] == (
-        f"rovist_c|v:{vlgauge.__version__}|profile:paper|enc:custom({__name__}.test_worked_example.<locals>.<lambda>)|"
-        "context:pair|identical:zero|sentences:rules"
+    start = (
+        f"rovist_c|v:{vlgauge.__version__}|profile:paper|enc:custom({__name__}.test_worked_example.<locals>.<lambda>@"
     )
+    assert result["rovist_c_signature"].startswith(start)
+    assert result["rovist_c_signature"].endswith("|context:pair|identical:zero|sentences:rules")
 
 
 def test_definition_on_random_stories():
