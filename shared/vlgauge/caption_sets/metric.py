@@ -26,6 +26,7 @@ from vlgauge.caption_sets.details import null_histogram, principal_plane
 from vlgauge.caption_sets.vectors import (
     CaptionVectors,
     KnownVectors,
+    check_lengths,
     encoded_captions,
     given_captions,
     groups_of_equal_sizes,
@@ -342,6 +343,7 @@ class CaptionVectorMetric(CaptionSetMetric):
         self.check_sizes(predictions, references)
         unread = {"dtype": None, "pooling": None}
         vectors = self.caption_vectors(predictions, references, embeddings)
+        check_lengths(vectors, "encoder" if embeddings is None else "embeddings")
 
         def example_bytes(captions: int, ways: int) -> int:
             # Float64: vectors, a few matrices of pairs, and the null distribution with its comparison.

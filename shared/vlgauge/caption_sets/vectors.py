@@ -15,6 +15,8 @@ from vlgauge.progress import Progress
 
 CaptionSets = Sequence[Sequence[str]]
 
+LONGEST = 1e140  # numbers of which squares and their sums stay finite
+
 
 @dataclass(frozen=True)
 class CaptionVectors:
@@ -101,6 +103,20 @@ def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings
         )
     sides = [_checked_side(*side) for side in ((0, embeddings[0], predictions), (1, embeddings[1], references))]
     return _joined(*sides)
+
+
+def check_lengths(vectors: CaptionVectors, setting: str) -> None:
+    """Refuse vectors so long that the square of a distance is no float; others with NaN or inf are for the caller.
+
+    Raises:
+        ValueError: If a finite number is beyond 1e140.
+    """
+    largest = float(np.max(np.abs(vectors.table), where=np.isfinite(vectors.table), initial=0.0))
+    if largest > LONGEST:
+        raise ValueError(
+            f"`{setting}` must give vectors of numbers of at most {LONGEST} in absolute value, got {largest:.3g}; "
+            "scale them all by one factor"
+        )
 
 
 def groups_of_equal_sizes(

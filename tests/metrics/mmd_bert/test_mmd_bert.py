@@ -124,6 +124,19 @@ def test_a_vector_that_is_not_finite_makes_its_example_undefined(mmd_bert, bad):
     assert result["mmd_bert_scores"][1] == alone["mmd_bert"]
 
 
+@pytest.mark.parametrize("name", ["mmd_bert", "frechet_bert"])
+def test_vectors_too_long_to_square_are_refused(name):
+    metric = vlgauge.load(name, keep_in_memory=True)
+    rows = {"predictions": [["a", "far"]], "references": [["c", "d"]]}
+    told = r"^`embeddings` must give vectors of numbers of at most 1e\+140 in absolute value, got 1e\+200; scale them"
+    with pytest.raises(ValueError, match=told):
+        metric.compute(**rows, embeddings=VECTORS | {"far": [-1e200, math.nan]})
+    encoder = vlgauge.load(name, keep_in_memory=True, encoder=lambda texts: np.full((len(texts), 2), 1e200))
+    with pytest.raises(ValueError, match=r"^`encoder` must give vectors"):
+        encoder.compute(**rows)
+    assert math.isfinite(metric.compute(**rows, embeddings=VECTORS | {"far": [-1e140, 0.0]})[name])
+
+
 def test_strings_are_embedded_once_each():
     seen = []
 
