@@ -51,7 +51,7 @@ EXTRAS = {
     **{name: (name, name.replace("_", "-")) for name in ("clip_s", "pac_s", "rovist_c", "rovist_vg", "rovist")},
     "groovist": ("groovist", "groovist"),
     "mmd_bert": ("a sentence encoder", "mmd-bert"),
-    "frechet_bert": ("a sentence encoder", "mmd-bert"),
+    "frechet_bert": ("a sentence encoder", "frechet-bert"),
 }
 
 

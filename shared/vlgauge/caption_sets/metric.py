@@ -381,7 +381,9 @@ class CaptionVectorMetric(CaptionSetMetric):
         )
 
     def _text_encoder(self) -> TextEncoder:
-        return text_encoder(self.encoder, profile=self.profile, pooling=self.pooling, device=self.device)
+        # trm needs no extra but where it reads vectors, with those of mmd_bert.
+        extra = {"extra": self.needs[0]} if self.needs else {}
+        return text_encoder(self.encoder, profile=self.profile, pooling=self.pooling, device=self.device, **extra)
 
     @contextmanager
     def among(

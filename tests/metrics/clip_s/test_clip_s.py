@@ -281,8 +281,8 @@ def test_spelled_tokens_are_counted_once(clip_s, load):
         with pytest.warns(UserWarning, match="strip them") as caught:
             result = metric.compute(**rows, return_details=True)
         assert [str(warning.message) for warning in caught] == [
-            "5 of 8 captions and references have <|startoftext|> or <|endoftext|> in them, an end of text behind which "
-            "CLIP sees nothing; strip them"
+            "5 of 8 captions and references have <|startoftext|> or <|endoftext|> in them, which CLIP reads as tokens "
+            "of its own, and no text behind the second, or as odd words; strip them"
         ]
         assert [note["special"] for note in result["clip_s_details"]] == [True, True, False, False]
 

@@ -20,7 +20,10 @@ START, END = 49406, 49407
 SPELLINGS = {"<|startoftext|>": START, "<|endoftext|>": END}
 
 # Of texts with one, in warnings. A sign before it keeps it from standing by itself.
-SPELLED = "have <|startoftext|> or <|endoftext|> in them, an end of text behind which CLIP sees nothing; strip them"
+SPELLED = (
+    "have <|startoftext|> or <|endoftext|> in them, which CLIP reads as tokens of its own, and no text behind the "
+    "second, or as odd words; strip them"
+)
 
 # Ids beside which a row may stand in a batch: at most a quarter more, and never fewer than two more.
 _SLACK = 4

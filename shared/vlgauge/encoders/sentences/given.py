@@ -100,7 +100,7 @@ def pools(encoder: Any) -> bool:
     return isinstance(encoder, str) and not encoder.startswith(("bow:", "vectors:", "clip:"))
 
 
-def text_encoder(encoder: Any, *, profile: str, pooling: str, device: str) -> TextEncoder:
+def text_encoder(encoder: Any, *, profile: str, pooling: str, device: str, extra: str = "mmd-bert") -> TextEncoder:
     """The encoder that a setting stands for; names and folders of sentence encoders go through the pool.
 
     ``"bow:PATH"`` counts the words of a list, ``"vectors:PATH"`` takes means of word vectors, ``"clip:BACKBONE"`` takes
@@ -114,4 +114,4 @@ def text_encoder(encoder: Any, *, profile: str, pooling: str, device: str) -> Te
         return WordVectors(encoder.removeprefix("vectors:"))
     if encoder.startswith("clip:"):
         return ClipTexts(encoder.removeprefix("clip:"), profile=profile, device=device)
-    return sentence_encoder(encoder, profile=profile, pooling=pooling, device=device)
+    return sentence_encoder(encoder, profile=profile, pooling=pooling, device=device, extra=extra)

@@ -126,7 +126,12 @@ def _described(folder: Path, identity: str | None = None) -> SentenceModel:
 
 
 def sentence_encoder(
-    name: str = MINILM, *, profile: str = "paper", pooling: str = "model", device: str = "auto"
+    name: str = MINILM,
+    *,
+    profile: str = "paper",
+    pooling: str = "model",
+    device: str = "auto",
+    extra: str = "mmd-bert",
 ) -> SentenceEncoder:
     """The encoder of that name from the pool.
 
@@ -136,12 +141,13 @@ def sentence_encoder(
         pooling: ``"model"``: as the model was published (MiniLM: mean over the tokens, unit norm). ``"cls"``: vector
             of the first token, unit norm.
         device: ``"auto"``, or a device of torch.
+        extra: The extra of this package that a message names.
 
     Raises:
         ImportError: If a package is missing.
         RuntimeError: If this process was forked after torch had run; see `vlgauge.torch_use`.
     """
-    check_torch("a sentence encoder", SENTENCE_PACKAGES, "mmd-bert")
+    check_torch("a sentence encoder", SENTENCE_PACKAGES, extra)
     model = find_sentence_model(name, profile)
     device = resolved_device(device)
     key = ("sentence", model.identity, model.digest, pooling, device)
