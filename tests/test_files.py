@@ -1,5 +1,6 @@
 """The one reader: what it lets in, where it stops, and what it says."""
 
+import errno
 import gzip
 import io
 import json
@@ -37,6 +38,22 @@ def test_only_regular_files_are_opened(tmp_path, monkeypatch, make, kind):
     make("it")
     with pytest.raises(ValueError, match=f"^FILE must be a regular file, got {kind}: 'it'; save it as a file first$"):
         files.read_bytes("it", "FILE")
+
+
+def test_a_file_that_opens_but_cannot_be_read_is_named(tmp_path, monkeypatch):
+    class Unreadable(io.BytesIO):
+        def fileno(self):
+            return own.fileno()
+
+        def read(self, size=-1):
+            raise OSError(errno.EIO, "Input/output error")
+
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"{}")
+    with path.open("rb") as own:
+        monkeypatch.setattr(files, "open_file", lambda *arguments: Unreadable())
+        with pytest.raises(OSError, match=r"Input/output error: '.*rows\.jsonl'"):
+            files.read_bytes(path)
 
 
 def test_a_device_is_not_opened():

@@ -221,8 +221,10 @@ class RovistNr(base.StoryMetric):
         split = language.sentence_splitter(self.sentences)
         scored, texts = [], []
         with base.progress_bar(len(predictions), "Scoring stories", self.progress) as advance:
-            for story in predictions:
+            for i, story in enumerate(predictions):
                 sentences = language.story_sentences(story, split)
+                for k, sentence in enumerate(sentences):
+                    base.valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # as every other metric wants it
                 tokens = [language.words(sentence, split) for sentence in sentences]
                 scored.append(
                     non_redundancy(tokens, n=self.n, mode=self.mode, lowercase=self.lowercase, details=return_details)

@@ -161,7 +161,10 @@ def read_bytes(path: FilePath, name: str = "`path`") -> bytes:
         before = os.fstat(file.fileno())
         if before.st_size > limit:
             refuse(name, limit, "bytes", "max_bytes", path)
-        data = file.read(before.st_size + 1)
+        try:
+            data = file.read(before.st_size + 1)
+        except OSError as error:  # which names no file, unlike that of opening it
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
         after = os.fstat(file.fileno())
     if len(data) != before.st_size or after.st_mtime_ns != before.st_mtime_ns:
         raise ValueError(f"{name} must stay as it is while it is read, got {os.fspath(path)!r} changed")

@@ -1,4 +1,5 @@
 import csv
+import errno
 import json
 import os
 import re
@@ -11,7 +12,7 @@ import pytest
 from folders import EXAMPLES
 
 import vlgauge
-from vlgauge.cli import COMMANDS, main
+from vlgauge.cli import COMMANDS, main, one_line
 from vlgauge.cli.scoring import setting
 from vlgauge.media.tables import read_rows
 from vlgauge.statistics import bootstrap_interval
@@ -409,3 +410,8 @@ def test_an_interval_of_the_metric_is_shown_as_it_is(capsys):
     assert main(words) == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("trm_excess "))
     assert re.split("  +", row)[2:4] == [f"{low:.4f}", f"{high:.4f}"]
+
+
+def test_a_standard_output_that_is_full_is_told():
+    full = OSError(errno.ENOSPC, "No space left on device")
+    assert one_line(full) == "the disk is full, or whatever else standard output leads to"

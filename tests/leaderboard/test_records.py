@@ -84,6 +84,7 @@ def test_no_record_of_several_writers_is_lost(tmp_path):
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda one: append_records(path, [one]), own))
     assert {one.model.id for one in read_records(path)} == {one.model.id for one in own}
+    assert list(tmp_path.iterdir()) == [path]  # the lock has gone
 
 
 def changed(**values):

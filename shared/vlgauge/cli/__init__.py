@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 import warnings
@@ -185,5 +186,7 @@ def one_line(error: Exception) -> str:
     """The message of an error in one line; of a file that cannot be opened, its name and the reason."""
     if isinstance(error, OSError) and error.strerror and error.filename:
         return printable(f"{error.filename}: {error.strerror}")
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+        return "the disk is full, or whatever else standard output leads to"
     text = printable(str(error))
     return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -122,6 +124,19 @@ def _records(text: str, path: str | Path) -> list[Record]:
     return records
 
 
+@contextmanager
+def _locked(target: Path) -> Iterator[None]:
+    """Keep other processes from adding meanwhile, by a file beside the target, which goes afterwards."""
+    lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=_LOCK_SECONDS)
+    with lock:
+        try:
+            yield
+        finally:
+            # While it is held: who waits for it sees that the file has no name any more, and makes a new one.
+            with suppress(OSError):
+                os.unlink(lock.lock_file)
+
+
 def append_records(path: str | Path, records: Iterable[Record]) -> list[Record]:
     """Add records to a file, which is made if it is not there; several processes may add to one.
 
@@ -137,7 +152,7 @@ def append_records(path: str | Path, records: Iterable[Record]) -> list[Record]:
             data set.
     """
     target = Path(path)
-    with FileLock(target.with_name(f".{target.name}.lock"), timeout=_LOCK_SECONDS):
+    with _locked(target):
         before = decoded(read_bytes(target, FILE), FILE, path) if target.exists() else ""
         known = {record.key: record for record in _records(before, path)}
         added = []
