@@ -2,6 +2,11 @@
 
 import sys
 
-from vlgauge.cli import main
+try:
+    from vlgauge.cli import main
 
-sys.exit(main())
+    code = main()
+except KeyboardInterrupt:  # while the command itself is imported
+    sys.stderr.write("vlgauge: interrupted\n")
+    code = 130
+sys.exit(code)

@@ -3,6 +3,7 @@ import errno
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 
@@ -415,3 +416,14 @@ def test_an_interval_of_the_metric_is_shown_as_it_is(capsys):
 def test_a_standard_output_that_is_full_is_told():
     full = OSError(errno.ENOSPC, "No space left on device")
     assert one_line(full) == "the disk is full, or whatever else standard output leads to"
+
+
+def test_an_interrupt_while_the_command_is_imported_is_told(monkeypatch, capsys):
+    class Interrupting:
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "vlgauge.cli", Interrupting())
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("vlgauge", run_name="__main__")
+    assert (ended.value.code, capsys.readouterr().err) == (130, "vlgauge: interrupted\n")

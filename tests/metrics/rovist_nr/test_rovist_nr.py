@@ -139,7 +139,10 @@ def test_odd_characters_are_scored(rovist_nr):
     ("predictions", "message"),
     [
         ([], "`predictions` must have at least one row"),
-        (["We ran.", "It sat. It \ud800 ran."], r"`predictions\[1\], sentence 1` must be valid Unicode, got the lone surrogate"),
+        (
+            ["We ran.", "It sat. It \ud800 ran."],
+            r"`predictions\[1\], sentence 1` must be valid Unicode, got the lone surrogate",
+        ),
         (["a", None], r"`predictions\[1\]` must be a story, that is a string or a list of sentences, got NoneType"),
         (["a", 3.0], r"`predictions\[1\]` must be a story.*got float"),
         ([["a"], ["b", None]], r"`predictions\[1\]\[1\]` must be a sentence \(str\), got NoneType"),
