@@ -76,7 +76,7 @@ def test_lambdas_and_local_functions_are_told_apart_by_their_code():
 
 
 def test_the_name_of_a_lambda_is_that_of_its_code_wherever_it_stands(run_python, tmp_path):
-    source = "lambda a: a in {'x', 'y', 'z'} or [b for b in a if b > 1.5]"
+    source = "lambda a: a in {'s', 't', 'u', 'v', 'w', 'x', 'y', 'z'} or [b for b in a if b > 1.5]"
     here, there = {}, {}
     exec(compile(f"f = {source}", "one.py", "exec"), {"__name__": "__main__"}, here)
     exec(compile(f"\n\n\nf = {source}", "two.py", "exec"), {"__name__": "__mp_main__"}, there)
