@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import re
 import socket
 import sys
 
@@ -126,6 +127,22 @@ def test_the_number_of_rows_is_bounded(tmp_path, capsys, ending):
     assert main(["score", "rovist_nr", str(path), "--max-rows", "2"]) == 2
     assert "FILE must have at most 2 rows, got more in" in capsys.readouterr().err
     assert main(["score", "rovist_nr", str(path), "--max-rows", "3"]) == 0
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "tsv", "txt"])
+def test_the_length_of_a_row_is_bounded(tmp_path, capsys, ending):
+    path, cells = tmp_path / f"rows.{ending}", ["A dog.", "A\ncat."]
+    quoted = ["predictions", '"A dog."', '"A\ncat."']
+    lines = cells if ending == "txt" else quoted if "sv" in ending else [json.dumps({"predictions": c}) for c in cells]
+    path.write_text("\n".join(lines))
+    most = {"jsonl": 26, "csv": 12, "tsv": 12, "txt": 6}[ending]
+    with files.limits(max_row=most):
+        assert len(read_rows(str(path))) == (3 if ending == "txt" else 2)
+    assert main(["score", "rovist_nr", str(path), "--max-row", str(most - 1)]) == 2
+    assert re.search(
+        rf"FILE must have at most {most - 1} characters in a row, got more in '.*, line \d'; raise .* --max-row",
+        capsys.readouterr().err,
+    )
 
 
 # -- text and JSON ----------------------------------------------------------------------------------------------------

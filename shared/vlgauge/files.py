@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import json
 import mmap
 import os
@@ -48,6 +47,7 @@ _CHUNK = 2**20
 _PAGE_UNPACKED, _PAGE_PACKED, _PAGE_KINDS = 2, 3, (5, 7, 8)
 _THRIFT_TRUTH, _THRIFT_INTEGERS, _THRIFT_TEXT, _THRIFT_STRUCTURE = (1, 2), (4, 5, 6), 8, 12
 _ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+://|data:)", re.IGNORECASE)
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _BATCH = 4096
 
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
@@ -61,11 +61,13 @@ class Limits:
         max_bytes: Bytes of a file.
         max_unpacked: Bytes that a packed file may unpack to; a large one may sixteen times its own.
         max_rows: Rows of a table.
+        max_row: Characters of a row of a table; in memory they may become fifty times as many bytes.
     """
 
     max_bytes: int = 2**30
     max_unpacked: int = 2**28
     max_rows: int = 10**6
+    max_row: int = 2**23
 
 
 _LIMITS: ContextVar[Limits] = ContextVar("limits")
@@ -78,7 +80,11 @@ class TooMuch(ValueError):
 
 @contextmanager
 def limits(
-    *, max_bytes: int | None = None, max_unpacked: int | None = None, max_rows: int | None = None
+    *,
+    max_bytes: int | None = None,
+    max_unpacked: int | None = None,
+    max_rows: int | None = None,
+    max_row: int | None = None,
 ) -> Iterator[None]:
     """Read more, or less, than usual inside the block.
 
@@ -86,11 +92,12 @@ def limits(
         max_bytes: Bytes of a file; None for what holds outside the block, as below.
         max_unpacked: Bytes that a packed file may unpack to.
         max_rows: Rows of a table.
+        max_row: Characters of a row of a table.
 
     Raises:
         ValueError: If one is less than 1.
     """
-    given = {"max_bytes": max_bytes, "max_unpacked": max_unpacked, "max_rows": max_rows}
+    given = {"max_bytes": max_bytes, "max_unpacked": max_unpacked, "max_rows": max_rows, "max_row": max_row}
     chosen = {name: value for name, value in given.items() if value is not None}
     for name, value in chosen.items():
         if value < 1:
@@ -359,6 +366,17 @@ def limited(rows: Iterable[Item], name: str, shown: object) -> Iterator[Item]:
         yield row
 
 
+def check_row(n_characters: int, name: str, shown: object, line: int) -> None:
+    """Refuse a row that is too long.
+
+    Raises:
+        ValueError: If it is.
+    """
+    limit = current_limits().max_row
+    if n_characters > limit:
+        refuse(name, limit, "characters in a row", "max_row", f"{shown}, line {line}")
+
+
 def csv_rows(
     text: str, name: str, shown: object, *, delimiter: str = ",", strict: bool = False, skipinitialspace: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
@@ -373,19 +391,29 @@ def csv_rows(
         skipinitialspace: Whether blanks before a cell do not count.
 
     Raises:
-        ValueError: If it is broken, or has too many rows.
+        ValueError: If it is broken, has too many rows or too long a row.
     """
+    length = 0
+
+    def pieces() -> Iterator[str]:
+        # A cell in quotes may have several lines.
+        nonlocal length
+        for number, line in enumerate(_LINE.finditer(text), 1):
+            length += line.end() - line.start()
+            check_row(length, name, shown, number)
+            yield line[0]
+
     # A story may be longer than the default limit of 131,072 characters.
     csv.field_size_limit(2**31 - 1)
-    lines = csv.reader(
-        io.StringIO(text, newline=""), delimiter=delimiter, strict=strict, skipinitialspace=skipinitialspace
-    )
+    lines = csv.reader(pieces(), delimiter=delimiter, strict=strict, skipinitialspace=skipinitialspace)
     try:
         # One row is that of the titles.
         titles = next(lines, None)
         if titles is not None:
+            length = 0
             yield lines.line_num, titles
         for row in limited(lines, name, shown):
+            length = 0
             yield lines.line_num, row
     except csv.Error as error:
         raise ValueError(f"{name} must be CSV, got {error} in line {lines.line_num} of {str(shown)!r}") from None

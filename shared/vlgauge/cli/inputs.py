@@ -18,6 +18,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         ("max_bytes", "bytes of a file"),
         ("max_unpacked", "bytes that a packed file may unpack to"),
         ("max_rows", "rows of a table"),
+        ("max_row", "characters of a row"),
     ):
         words = f"most {what} (default: {getattr(usual, option):,})".replace("%", "%%")
         parser.add_argument(f"--{option.replace('_', '-')}", type=int, metavar="N", help=words)

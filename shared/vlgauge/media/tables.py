@@ -13,6 +13,7 @@ from typing import Any
 
 from vlgauge.files import (
     STDIN,
+    check_row,
     csv_rows,
     decoded,
     first_repeated,
@@ -135,6 +136,7 @@ def _read_jsonl(data: bytes, path: str) -> Rows:
 
 
 def _record(line: str, number: int, path: str) -> dict[str, Any]:
+    check_row(len(line), FILE, path, number)
     record = parse_json(line, FILE, path, number)
     if not isinstance(record, dict):
         kind = type(record).__name__
@@ -184,6 +186,8 @@ def _read_txt(data: bytes, path: str) -> Rows:
     lines = decoded(data, FILE, path).split("\n")
     if lines[-1] == "":
         lines.pop()
+    for number, line in enumerate(lines, 1):
+        check_row(len(line), FILE, path, number)
     return [{"predictions": line.removesuffix("\r")} for line in limited(lines, FILE, path)]
 
 
