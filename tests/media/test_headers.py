@@ -120,11 +120,14 @@ def rows_by_pass(width, height, interlaced):
 )
 @pytest.mark.parametrize("size", [(5, 7), (1, 9), (17, 1), (3, 2)])
 def test_black_png_is_whole_or_refused(size, depth, colour, bits, interlaced):
-    expected = sum(1 + (columns * bits + 7) // 8 for columns in rows_by_pass(*size, interlaced))
-    whole = opened(png(size, zlib.compress(bytes(expected)), depth, colour, interlaced))
+    rows = [1 + (columns * bits + 7) // 8 for columns in rows_by_pass(*size, interlaced)]
+    assert headers._packed_bytes(*size, bits, bool(interlaced)) == sum(rows)
+    whole = opened(png(size, zlib.compress(bytes(sum(rows))), depth, colour, interlaced))
     assert (whole.size, whole.getextrema()) == (size, ((0, 0),) * 3)
-    with pytest.raises(ValueError, match=rf"images\[1\]. must be a readable image.*(1 of {expected} bytes|truncated)"):
-        opened(png(size, zlib.compress(bytes(expected - 1)), depth, colour, interlaced))
+    for missing in {1, rows[-1]}:
+        data = png(size, zlib.compress(bytes(sum(rows) - missing)), depth, colour, interlaced)
+        with pytest.raises(ValueError, match=rf"images\[1\].*({missing} of {sum(rows)} bytes of pixels|truncated)"):
+            opened(data)
 
 
 @pytest.mark.parametrize("convert", ["early", "late"])
