@@ -14,9 +14,9 @@ from typing import IO, Any
 
 from vlgauge.weights.pickles import Steps, check_pickle
 
-# What torch.save writes for tensors, parameters, sizes, devices, and the kinds of numbers.
+# What torch.save writes for tensors, parameters, sizes, devices, the kinds of numbers, and schedules of learning rates.
 _KNOWN = re.compile(
-    r"collections OrderedDict|torch\._utils (_rebuild_tensor(_v2)?|_rebuild_parameter(_with_state)?)"
+    r"collections (OrderedDict|Counter)|torch\._utils (_rebuild_tensor(_v2)?|_rebuild_parameter(_with_state)?)"
     r"|torch (Size|device|\w+Storage|bool|u?int\d+|b?float\d+\w*|complex\d+)|torch\.storage (Typed|Untyped)Storage"
 )
 
