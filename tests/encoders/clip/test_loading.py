@@ -179,7 +179,7 @@ def test_clip_is_an_encoder_of_texts(toy_files):
     np.testing.assert_array_equal(vectors, plain.project(plain.text_hidden(texts).end, "text"))
     assert encoder.identity == f"clip:{plain.identity}"
     assert plain.forwards["text"] == 2
-    with pytest.warns(UserWarning, match=r"2 of 3 texts have <\|startoftext\|> or <\|endoftext\|> in them, an end"):
+    with pytest.warns(UserWarning, match=r"2 of 3 texts have <\|startoftext\|> or <\|endoftext\|> in them, which CLIP"):
         seen = encoder.encode(["a dog<|endoftext|> cat", "a dog<|endoftext|>", "a dog"])
     np.testing.assert_allclose(seen, np.broadcast_to(seen[2], seen.shape), atol=1e-5)
     with pytest.warns(UserWarning, match="1 of 2 texts have over 77 tokens and were cut by CLIP"):
