@@ -285,6 +285,15 @@ def test_scores_of_an_upload_are_those_of_compute():
         data_set._scored(run, "me/teller")
 
 
+def test_the_answer_stands_above_its_files_and_is_brought_up(built):
+    page = built()
+    of = [one.elem_id or getattr(one, "label", None) for one in page.blocks.values()]
+    order = [of.index(name) for name in ("score-data-set", "scores-of-data-set", "Scores, report and record")]
+    assert order == sorted(order)
+    moved = next(one for one in page.fns.values() if one.js and "scores-of-data-set" in one.js)
+    assert moved.trigger_only_on_success
+
+
 def test_columns_are_guessed_and_the_first_rows_shown():
     source = UploadedRows(str(EXAMPLES / "styled_captions.csv"))
     *columns, preview = data_set.guessed("onlystyle", "demo", source)

@@ -37,6 +37,8 @@ _KNOWN = "Type to search, or type OWNER/NAME; those listed are known, but untrie
 _MOST_SESSIONS = 1000  # whose searches are remembered
 _DIGITS = 4  # the files have all
 _KEPT_SECONDS = 3600.0
+# A form is as high as a screen: the answer below it is brought up.
+_TO_SCORES = "() => document.getElementById('scores-of-data-set').scrollIntoView()"
 
 
 def add_tab(chosen: Chosen, hosting: Hosting) -> list[Any]:
@@ -105,8 +107,8 @@ class _Tab:
             self.stop = gr.Button("Stop", interactive=False)
             self.again = gr.Button("Go on", visible=False)
         self.status = gr.Textbox(label="Rows read", interactive=False, container=True, lines=1, max_lines=4)
+        self.page = gr.HTML(label="Scores", elem_id="scores-of-data-set")
         self.files = gr.File(label="Scores, report and record", file_count="multiple", interactive=False, visible=False)
-        self.page = gr.HTML(label="Scores")
         self.scores = gr.Dataframe(
             label="Every row",
             elem_classes="every-row",
@@ -160,6 +162,7 @@ class _Tab:
             outputs = [self.page, self.scores, self.files]
             scored = read.then(_scored, [self.run, self.model], outputs, **MODEL, **PRIVATE)
             scored.then(_rested, self.run, buttons, **PRIVATE)
+            scored.success(None, js=_TO_SCORES, **PRIVATE)
         self.stop.click(_stopped, self.run, self.stop, queue=False, show_progress="hidden", **PRIVATE)
 
     # -- What is opened
