@@ -103,3 +103,17 @@ def test_an_empty_form_is_told_in_a_sentence(served, chromium):
         page.wait_for_function("document.body.innerText.includes('Story that repeats itself')")
         page.get_by_role("button", name="Score", exact=True).click()
         page.get_by_text("must be given, got nothing").first.wait_for()
+
+
+def test_no_result_stays_beside_another_profile_or_a_refusal(served, chromium):
+    with visited(chromium, f"{served}?metric=rouge_l", 1280, "light") as page:
+        score, result = page.get_by_role("button", name="Score", exact=True), page.locator("iframe.vlgauge-page")
+        page.get_by_text("One word wrong").click()
+        page.wait_for_function("[...document.querySelectorAll('textarea')].some(one => one.value.includes('star'))")
+        for emptied in (page.get_by_text("Paper: the published").click, page.get_by_label("Caption").clear):
+            score.click()
+            result.wait_for()
+            emptied()
+            if not page.get_by_label("Caption").input_value():
+                score.click()
+            result.wait_for(state="detached")

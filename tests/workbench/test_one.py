@@ -17,7 +17,7 @@ FORMS = [(name, config) for name in metric_names() for config in scoring.metric_
 
 
 def form_of(name, config, number=0):
-    *texts, images, videos = one.filled(name, config, number)
+    *texts, images, videos, _ = one.filled(name, config, number)
     return [*texts, [(path, None) for path in images], videos]
 
 

@@ -48,8 +48,11 @@ def add_tab(chosen: Chosen) -> list[Any]:
         with gr.Column(min_width=280, scale=2):
             shown = gr.HTML(label="Result")
     fields = [predictions, references, styles, images, videos]
-    examples.click(filled, [chosen.metric, chosen.config, examples], fields, api_visibility="private")
-    button.click(scored, [*chosen.inputs, *fields], shown, api_visibility="private", **MODEL)
+    # An old result beside a new example, profile or refusal would be read as the answer to it.
+    chosen.profile.input(_emptied, None, shown, show_progress="hidden", api_visibility="private")
+    examples.click(filled, [chosen.metric, chosen.config, examples], [*fields, shown], api_visibility="private")
+    answered = button.click(scored, [*chosen.inputs, *fields], shown, api_visibility="private", **MODEL)
+    answered.failure(_emptied, None, shown, show_progress="hidden", api_visibility="private")
     return [examples, *fields, shown]
 
 
@@ -73,11 +76,15 @@ def updates(loaded: Metric) -> list[Any]:
     return [*changed, ""]
 
 
+def _emptied() -> str:
+    return ""
+
+
 def filled(metric: str, config: str | None, number: int) -> list[Any]:
-    """The fields with a bundled example."""
+    """The fields with a bundled example, and no result."""
     example = examples_for(metric_of(metric, config=config or ""))[number]
     texts = [text_of(example.get(name)) for name in TEXTS]
-    return [*texts, example["images"], example.get("videos")]
+    return [*texts, example["images"], example.get("videos"), ""]
 
 
 @in_one_sentence
