@@ -52,6 +52,24 @@ def test_facts_are_read_from_the_class(toys):
     assert catalog.metric_facts("story_toy") == expected
 
 
+@pytest.mark.parametrize(
+    ("score_range", "kind", "words", "ends"),
+    [
+        ("[0, 4/3]; separate [0, 8/3]", "", "0 to 4/3", (0.0, 4 / 3)),
+        ("(-inf, 1]; jaccard [0, 1]", "", "1 or less", (None, 1.0)),
+        ("[0, inf)", "", "0 or more", (0.0, None)),
+        ("(-inf, inf)", "", "any number", (None, 9.0)),
+        ("images [0, 2.5]; videos about [-1, 1]", "images", "0 to 2.5", (0.0, 2.5)),
+        ("images [0, 2.5]; videos about [-1, 1]", "videos", "about -1 to 1", (-1.0, 1.0)),
+        ("[-1/S, (S-1)/S] with S styles", "", "-1/S to (S-1)/S with S styles", (None, 9.0)),
+    ],
+)
+def test_a_range_is_said_in_words_and_its_ends_are_numbers(score_range, kind, words, ends):
+    facts = MetricFacts("toy", "?", score_range, True, bounds=(None, 9.0))
+    assert facts.range_of(kind) == words
+    assert facts.ends_of(kind) == pytest.approx(ends)
+
+
 def test_facts_are_read_without_running_the_script(monkeypatch, tmp_path):
     facts = 'measures = "m"; score_range = "r"; higher_is_better = False; needs = ("embedded", "punkt")'
     (tmp_path / "bad").mkdir()

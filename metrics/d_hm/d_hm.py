@@ -86,7 +86,7 @@ class DHm(base.ComponentMetric):
     """Distance of a model's stories from human ones; needs the scores of three other metrics, no model."""
 
     measures = "How far are a model's stories from human ones in grounding, coherence and repetition?"
-    score_range = "0 to infinity"
+    score_range = "[0, inf)"
     bounds = (0.0, None)
     higher_is_better = False
 

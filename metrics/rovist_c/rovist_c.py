@@ -104,7 +104,7 @@ class RovistC(base.StoryMetric):
     """Coherence of a story by a classifier of sentence pairs."""
 
     measures = "Does each sentence of a story follow from the one before?"
-    score_range = "0 to 1"
+    score_range = "[0, 1]"
     bounds = (0.0, 1.0)
     higher_is_better = True
     needs = ("rovist-c",)

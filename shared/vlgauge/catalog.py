@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
@@ -39,10 +41,36 @@ class MetricFacts:
         """Direction in a word."""
         return "higher" if self.higher_is_better else "lower"
 
+    def range_of(self, kind: str = "") -> str:
+        """Range of a score in plain words, with the default settings.
+
+        Args:
+            kind: What is scored, where the range differs by that, such as "videos".
+        """
+        ranges = self.score_range.split("; ")
+        own = next((one.removeprefix(f"{kind} ") for one in ranges if kind and one.startswith(f"{kind} ")), ranges[0])
+        return re.sub(r"[\[(](.+), (.+)[\])]", lambda found: _in_words(*found.groups()), own)
+
+    def ends_of(self, kind: str = "") -> tuple[float | None, float | None]:
+        """The two ends of `range_of`; None for one that is not a number."""
+        own = self.range_of(kind)
+        if found := re.search(r"(-?[\d./]+) (?:to (-?[\d./]+)|or (more|less))$", own):
+            low, high, open_end = found.groups()
+            ends = [None if end is None else float(Fraction(end)) for end in (low, high)]
+            return (None, ends[0]) if open_end == "less" else (ends[0], ends[1])
+        return self.bounds
+
     @property
     def missing(self) -> list[str]:
         """Extras that are not installed."""
         return [extra for extra in self.needs if not extra_is_present(extra)]
+
+
+def _in_words(low: str, high: str) -> str:
+    """An interval, such as "0 or more"; infinite ends are "-inf" and "inf"."""
+    if low == "-inf":
+        return "any number" if high == "inf" else f"{high} or less"
+    return f"{low} or more" if high == "inf" else f"{low} to {high}"
 
 
 def metrics_root() -> Path:

@@ -1,13 +1,15 @@
 """Where the score of one example lies among those of the bundled ones."""
 
 import html
+import math
+import re
 from types import SimpleNamespace
 
 import pytest
 
 from vlgauge.catalog import metric_names
 from vlgauge.workbench import one, scoring
-from vlgauge.workbench.bundled_scores import bundled_scores, place_of
+from vlgauge.workbench.bundled_scores import bundled_scores, place_of, show_among
 
 HIGHER = (("a", 3.0), ("b", 2.0), ("c", 1.0))
 LOWER = HIGHER[::-1]
@@ -51,6 +53,37 @@ def test_bundled_scores_are_those_of_the_form_and_the_best_is_first(name):
 def test_the_page_says_it():
     page = html.unescape(html.unescape(one.scored("rovist_nr", "", "embedded", "I ran. I ran.", "", "", None, None)))
     assert "Worse than all 2 bundled examples, the worst of them “Story that repeats itself” (0.93)." in page
+
+
+@pytest.mark.parametrize(
+    ("score", "ends", "higher", "axis"),
+    [
+        (0.6, (0.0, 4 / 3), True, (0.0, 4 / 3)),
+        (1.6, (0.0, 4 / 3), True, (0.0, 1.6)),  # by settings with a larger range
+        (0.4, (0.0, None), False, (0.0, 1.3)),
+        (2.0, (None, None), True, (-0.6, 2.6)),
+        (-3.0, (None, 1.0), True, (-4.0, 1.0)),
+        (math.nan, (None, 1.0), True, (-0.3, 1.0)),
+    ],
+)
+def test_the_axis_is_the_range_and_goes_on_where_that_has_no_end(score, ends, higher, axis):
+    facts = SimpleNamespace(higher_is_better=higher, ends_of=lambda kind: ends)
+    one = SimpleNamespace(scores=[score], on_axis=(0.0,), facts=facts, kind="", reference_value=lambda row: math.nan)
+    show_among(one, (("a", 1.0), ("b", 0.5)))
+    assert (one.axis.low, one.axis.high) == pytest.approx(axis)
+    assert one.axis.higher_is_better == higher
+    assert one.others == [1.0, 0.5]
+
+
+@pytest.mark.parametrize(("name", "config"), [("trm", ""), ("d_hm", ""), ("clip_s", "image"), ("clip_s", "video")])
+def test_no_example_of_ours_is_the_best_or_the_worst_there_could_be(name, config):
+    *texts, images, videos, _ = one.filled(name, config, 0)
+    page = html.unescape(
+        html.unescape(one.scored(name, config, "embedded", *texts, [(path, None) for path in images], videos))
+    )
+    (drawn,) = re.findall('<circle class="own" cx="([0-9.]+)%"', page[: page.index("</svg>")])
+    assert 1 < float(drawn) < 99
+    assert 'class="other"' in page
 
 
 def test_published_models_are_asked_for_none(monkeypatch):

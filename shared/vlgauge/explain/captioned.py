@@ -27,6 +27,11 @@ class CaptionedPicture(Explanation):
         """Whether videos were scored."""
         return self.columns.get("videos") is not None
 
+    @property
+    def kind(self) -> str:
+        """Scores of videos have another range."""
+        return "videos" if self.of_videos else "images"
+
     @cached_property
     def _seen(self) -> Any:
         return self.columns.get("videos" if self.of_videos else "images")

@@ -36,6 +36,7 @@ class Explanation(ABC):
         name: Name of the metric.
         reading: How to read its numbers, in three sentences.
         on_axis: Values that every axis of this metric holds.
+        others: Scores of other examples, which are marks on the axis of a score.
         digits: Of a score.
         columns: The columns that were scored.
         predictions: What was scored.
@@ -46,6 +47,7 @@ class Explanation(ABC):
     name: ClassVar[str]
     reading: ClassVar[tuple[str, str, str]]
     on_axis: ClassVar[tuple[float, ...]] = ()
+    others: Sequence[float] = ()
     digits: ClassVar[int] = 2
 
     def __init__(self, columns: Columns, result: Mapping[str, Any]) -> None:
@@ -90,6 +92,11 @@ class Explanation(ABC):
     def reference_value(self, row: int) -> float:
         """A value to compare the score with, which gets a tick; NaN for none."""
         return math.nan
+
+    @property
+    def kind(self) -> str:
+        """What was scored, where the range of the metric differs by that."""
+        return ""
 
     # -- facts of the whole ------------------------------------------------------------------------------------------
     @cached_property
@@ -148,9 +155,11 @@ class Explanation(ABC):
         """
         kind = tone or "own"
         shown = [(self.scores[row], kind), (self.reference_value(row), "neither")]
+        shown += [(other, "other") for other in self.others]
         label = f"{number(self.scores[row], self.digits)} on an axis whose right end is better"
         # Around one value alone an axis would have made-up ends.
-        known = {value for value in (*self.scores, *self.on_axis, self.reference_value(row)) if math.isfinite(value)}
+        values = (*self.scores, *self.on_axis, *self.others, self.reference_value(row))
+        known = {value for value in values if math.isfinite(value)}
         drawn = dots(shown, self.axis, label, 6)
         return fragment("badge", metric=self, row=row, tone=tone, dots=drawn, axis=len(known) != 1)
 

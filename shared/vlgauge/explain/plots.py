@@ -51,13 +51,13 @@ class Axis:
 
 
 Dot = tuple[float, str]
-"""A value and what it is: "good", "bad", "neither", "mean" or "own"."""
+"""A value and what it is: "good", "bad", "neither", "mean", "own" or, smaller, "other"."""
 
-_ORDER = ("neither", "bad", "good", "mean", "own")
+_ORDER = ("other", "neither", "bad", "good", "mean", "own")
 
 
 def dots(values: Sequence[Dot], axis: Axis, label: str, radius: float = 3.5) -> Markup:
-    """Values on an axis: a good one is a disc, a bad one a ring, any other a tick; NaN is left out."""
+    """Values on an axis: a good one is a disc, a bad one a ring, a neutral one a tick; NaN is left out."""
     drawn = [_dot(value, kind, axis, radius) for kind in _ORDER for value, its in values if its == kind]
     line = '<line class="axisline" x1="0" x2="100%" y1="8" y2="8"/>'
     return Markup(f'<svg class="dots" role="img" aria-label="{safe(label)}">{line}{"".join(drawn)}</svg>')
@@ -74,7 +74,7 @@ def _dot(value: float, kind: str, axis: Axis, radius: float) -> str:
     if kind in ("neither", "mean"):
         top = 5 if kind == "neither" else 1
         return f'<line class="{kind}" x1="{x}" x2="{x}" y1="{top}" y2="{16 - top}"/>'
-    return f'<circle class="{kind}" cx="{x}" cy="8" r="{radius:g}"/>'
+    return f'<circle class="{kind}" cx="{x}" cy="8" r="{radius if kind != "other" else radius / 2:g}"/>'
 
 
 def percent(share: float) -> str:

@@ -21,6 +21,7 @@ class RovistNr(Explanation):
     """Stories with their repeated words marked by what they cost."""
 
     name = "rovist_nr"
+    on_axis = (0.0, 1.0)
     reading = (
         "1 means that no word comes again, neither in another sentence nor in the next few words.",
         "A sentence said twice takes far more than an article does, and a loop can push the score below 0.",

@@ -11,6 +11,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from vlgauge.base import Metric
 from vlgauge.catalog import metric_facts, metric_names, metric_title
+from vlgauge.explain.pages import signs
 from vlgauge.settings import one_of
 from vlgauge.workbench import about, compare, data_set, leaderboard, one
 from vlgauge.workbench.chosen import MODEL, Chosen
@@ -126,7 +127,7 @@ def _chosen(name: str, profile: str, request: gr.Request) -> list[Any]:
 def _metric_updates(name: str, config: str | None, profile: str, request: gr.Request) -> list[Any]:
     """What the page becomes for a metric."""
     loaded = metric_of(name, config=config or "")
-    shown = [_config_update(loaded, config), _question(name), profile_note(name, profile)]
+    shown = [_config_update(loaded, config), _question(name, config), profile_note(name, profile)]
     return [*shown, *one.updates(loaded), *data_set.updates(), *compare.updates(), *about.updates(loaded, request)]
 
 
@@ -135,7 +136,7 @@ def _config_update(loaded: Metric, config: str | None) -> Any:
     return gr.Radio(choices=choices, value=config or None, visible=len(choices) > 1)
 
 
-def _question(name: str) -> str:
+def _question(name: str, config: str | None) -> str:
     facts = metric_facts(name)
     better = "higher is better ↑" if facts.higher_is_better else "lower is better ↓"
-    return f"**{facts.measures}** Range {facts.score_range}; {better}."
+    return f"**{facts.measures}** Range: {signs(facts.range_of(f'{config}s'))}; {better}."

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 
 from vlgauge.explain import Explanation
 from vlgauge.explain.pages import number
+from vlgauge.explain.plots import Axis
 from vlgauge.workbench.inputs import examples_for
 from vlgauge.workbench.profiles import needs_no_model
 from vlgauge.workbench.scoring import metric_of, score_example
@@ -31,6 +33,24 @@ def bundled_scores(name: str, profile: str, config: str) -> tuple[tuple[str, flo
         if not math.isnan(score := explained.scores[0]):
             found.append((example["label"], score))
     return tuple(sorted(found, key=lambda one: one[1], reverse=explained.facts.higher_is_better))
+
+
+def show_among(explained: Explanation, examples: tuple[tuple[str, float], ...]) -> None:
+    """Let the axis of one score be the range of the metric, with marks for some examples.
+
+    Where the range has no end, the axis goes on behind what lies on it: alone, each score would be the best or the
+    worst there is.
+    """
+    explained.others = [value for _, value in examples]
+    values = [*explained.scores, *explained.others, *explained.on_axis, explained.reference_value(0)]
+    values = [value for value in values if math.isfinite(value)] or [0.0]
+    spare = (max(values) - min(values)) / 4 or 0.5
+    low, high = explained.facts.ends_of(explained.kind)
+    behind = [min(values) - spare if low is None else low, max(values) + spare if high is None else high]
+    axis = Axis.holding([*values, *behind], explained.facts.higher_is_better)
+    # An end that is known is not rounded.
+    axis = replace(axis, low=low if low == min(*values, *behind) else axis.low)
+    explained.axis = replace(axis, high=high if high == max(*values, *behind) else axis.high)
 
 
 def place_of(explained: Explanation, examples: tuple[tuple[str, float], ...]) -> str:

@@ -10,7 +10,7 @@ import gradio as gr
 from vlgauge.base import Metric
 from vlgauge.base.columns import Text
 from vlgauge.settings import one_of
-from vlgauge.workbench.bundled_scores import bundled_scores, place_of
+from vlgauge.workbench.bundled_scores import bundled_scores, place_of, show_among
 from vlgauge.workbench.chosen import MODEL, Chosen
 from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.inputs import cell_of, examples_for, field_of, text_of
@@ -114,4 +114,6 @@ def scored(
         else:
             cells["videos"] = videos
     found = score_example(metric, profile, config or "", cells, "example")
-    return page_of_one(found, place_of(found.explanation, bundled_scores(metric, profile, config or "")))
+    examples = bundled_scores(metric, profile, config or "")
+    show_among(found.explanation, examples)
+    return page_of_one(found, place_of(found.explanation, examples))
