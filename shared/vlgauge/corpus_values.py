@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.distances.rouge_and_bleu import COUNT_COLUMNS, counts_of_columns, summed_bleu_4
+from vlgauge.distances.rouge_and_bleu import COUNT_COLUMNS, counts_of_columns, summed_bleu_4, without_match
 from vlgauge.remembered import Remembered
 from vlgauge.results import mean_of_defined
 from vlgauge.settings import shown
@@ -31,14 +31,16 @@ class Counted:
         columns: Keys of a result that hold the counts of each example, without the name of the metric.
         counts: From these columns, shape ``(n, n_columns)``, to what is added, shape ``(n, n_counts)``.
         value: From counts or sums of them to a score or the number of the corpus.
+        is_noise: From counts to whether only the constants that keep a score from 0 make it, shape ``(n,)``.
     """
 
     columns: tuple[str, ...]
     counts: Callable[[Floats], Floats]
     value: Statistic
+    is_noise: Callable[[Floats], npt.NDArray[np.bool_]]
 
 
-COUNTED = {"bleu": Counted(COUNT_COLUMNS, counts_of_columns, summed_bleu_4)}
+COUNTED = {"bleu": Counted(COUNT_COLUMNS, counts_of_columns, summed_bleu_4, without_match)}
 """Those metrics; the numbers of all others are means."""
 
 

@@ -278,8 +278,21 @@ def test_bleu_is_that_of_the_corpus(by_bleu):
         values = [by_bleu[name]["bleu"] for name in (pair.first, pair.second)]
         assert pair.difference == pytest.approx(values[0] - values[1], rel=1e-9)
         scores = [by_bleu[name]["bleu_scores"] for name in (pair.first, pair.second)]
-        assert pair.wins == sum(a > b * (1 + 1e-9) for a, b in zip(*scores, strict=True))
+        matches = [by_bleu[name]["bleu_matches_4"] for name in (pair.first, pair.second)]
+        assert pair.wins == sum(a > b * (1 + 1e-9) and m + n > 0 for a, b, m, n in zip(*scores, *matches, strict=True))
     assert [pair.better for pair in compared.pairs] == [None, "good", "as good"]
+
+
+def test_rows_without_a_match_of_four_words_tie():
+    references = ["a dog runs on the grass", "two cats sleep", "a red hat", "a dog ran home today"]
+    said = {"a": ["a dog runs", "two cats sleep", "", "a dog ran home"], "b": ["", "cats", "the dog", "a dog ran"]}
+    runs = {name: bleu_run(own, references) for name, own in said.items()}
+    scores = [runs[name]["bleu_scores"] for name in runs]
+    assert all(one != other for one, other in zip(*scores, strict=True))
+    compared = only(compare(runs, ["bleu"]))
+    (pair,) = compared.pairs
+    assert (pair.wins, pair.losses, pair.ties) == (1, 0, 3)
+    assert rows_that_differ(compared, pair, 4) == [3]
 
 
 def test_swapping_the_systems_mirrors_bleu(by_bleu):

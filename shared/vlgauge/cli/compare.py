@@ -235,7 +235,7 @@ def as_record(comparison: Comparison, limit: int) -> dict[str, Any]:
     record = {"n_rows": len(comparison.ids)} | plain(comparison)
     del record["ids"]
     for compared, told in zip(comparison.metrics, record["metrics"], strict=True):
-        del told["scores"]
+        del told["scores"], told["noise"]
         for pair, shown in zip(compared.pairs, told["pairs"], strict=True) if limit else ():
             shown["rows_that_differ"] = [
                 {"id": comparison.ids[row]} | {name: compared.scores[name][row] for name in (pair.first, pair.second)}

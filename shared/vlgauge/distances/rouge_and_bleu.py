@@ -161,6 +161,12 @@ def summed_bleu_4(counts: Floats) -> Floats:
     return found
 
 
+def without_match(counts: Floats) -> npt.NDArray[np.bool_]:
+    """Whether no four words match in counts as `counts_of_columns` makes them: BLEU-4 would be 0 but for constants."""
+    found: npt.NDArray[np.bool_] = counts[..., len(ORDERS) - 1] == 0
+    return found
+
+
 def bleu_counts(candidates: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]) -> BleuCounts:
     """The counts of BLEU of one candidate per example against all its references together.
 

@@ -6,8 +6,10 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from vlgauge.catalog import metric_facts
 from vlgauge.corpus_values import COUNTED, corpus_counts
@@ -22,6 +24,8 @@ from vlgauge.leaderboard.runs import Run
 from vlgauge.leaderboard.tested_systems import Drawn, Scores, Tested
 from vlgauge.settings import nearest
 from vlgauge.statistics import Interval, differences, holm
+
+Noise: TypeAlias = Mapping[str, Sequence[bool]]
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class Pair:
         high: Upper end.
         pvalue: Of the sign-flip test, or for BLEU of the test that swaps rows.
         adjusted_pvalue: The same by Holm's correction for all pairs that were tested.
-        wins: Number of rows in which the first system is better, by the scores of the rows.
+        wins: Number of rows in which the first system is better, by the scores of the rows, see `row_differences`.
         losses: Number of rows in which the second is.
         ties: Number of the others, whose scores tie.
         n: Number of rows that both define.
@@ -95,6 +99,8 @@ class MetricComparison:
         systems: From the best to the worst.
         pairs: Those that were tested, in the order of the call.
         scores: By name of the system, in the order of the ids.
+        noise: By name of the system, of BLEU alone, whether no four words of a row match: only the constants of the
+            COCO code part such scores from 0 and from each other, so that two of them tie.
     """
 
     metric: str
@@ -104,6 +110,7 @@ class MetricComparison:
     systems: tuple[System, ...]
     pairs: tuple[Pair, ...]
     scores: Scores
+    noise: Noise
 
 
 @dataclass(frozen=True)
@@ -191,11 +198,12 @@ def compare(
     for metric, kind, signature, own, added in zip(metrics, kinds, signatures, scores, counts, strict=True):
         tested = next(of_means) if added is None else drawn.counted(added, COUNTED[metric].value)
         higher = metric_facts(metric).higher_is_better
-        every = _pairs(own, tested, names, higher, 1 - level)
+        noise = {} if added is None else {name: COUNTED[metric].is_noise(own).tolist() for name, own in added.items()}
+        every = _pairs(own, noise, tested, names, higher, 1 - level)
         with_baseline = [pair for pair in names if pair[1] == baseline]
-        pairs = every if baseline is None else _pairs(own, tested, with_baseline, higher, 1 - level)
+        pairs = every if baseline is None else _pairs(own, noise, tested, with_baseline, higher, 1 - level)
         systems = _systems(own, tested, every, higher)
-        compared.append(MetricComparison(metric, kind, higher, signature, systems, pairs, own))
+        compared.append(MetricComparison(metric, kind, higher, signature, systems, pairs, own, noise))
     n_groups = None if labels is None else len(set(labels))
     return Comparison(tuple(keys), baseline, level, resamples, seed, n_groups, tuple(compared))
 
@@ -208,12 +216,29 @@ def rows_that_differ(compared: MetricComparison, pair: Pair, limit: int) -> list
         pair: Two of them.
         limit: Most rows.
     """
-    sizes = np.abs(differences(compared.scores[pair.first], compared.scores[pair.second])).tolist()
+    sizes = np.abs(row_differences(compared.scores, compared.noise, (pair.first, pair.second))).tolist()
     return sorted((row for row, size in enumerate(sizes) if size > 0), key=lambda row: -sizes[row])[:limit]
 
 
+def row_differences(scores: Scores, noise: Noise, pair: tuple[str, str]) -> npt.NDArray[np.float64]:
+    """First - second of each row, shape ``(n_rows,)``: 0 where the scores tie, NaN where one is undefined.
+
+    Args:
+        scores: By name of the system.
+        noise: Rows whose scores are noise, of which two tie.
+        pair: Names of two systems.
+    """
+    apart = differences(*(scores[name] for name in pair))
+    return np.where(np.all([noise[name] for name in pair], axis=0), 0.0, apart) if noise else apart
+
+
 def _pairs(
-    scores: Scores, tested: Tested, names: Sequence[tuple[str, str]], higher_is_better: bool, alpha: float
+    scores: Scores,
+    noise: Noise,
+    tested: Tested,
+    names: Sequence[tuple[str, str]],
+    higher_is_better: bool,
+    alpha: float,
 ) -> tuple[Pair, ...]:
     """The pairs of some names, corrected for their number."""
     pairs = []
@@ -221,7 +246,7 @@ def _pairs(
     for (first, second), pvalue in zip(names, adjusted, strict=True):
         test, interval = tested.pairs[first, second]
         winner = first if (test.difference > 0) == higher_is_better else second
-        outcomes = _outcomes(scores[first], scores[second], higher_is_better)
+        outcomes = _outcomes(row_differences(scores, noise, (first, second)), higher_is_better)
         pairs.append(
             Pair(
                 *(first, second, test.difference, *_ends(interval), test.pvalue, pvalue),
@@ -232,9 +257,8 @@ def _pairs(
     return tuple(pairs)
 
 
-def _outcomes(first: Sequence[float], second: Sequence[float], higher_is_better: bool) -> tuple[int, int, int]:
-    """Rows in which the first system is better, the second is, and neither."""
-    apart = differences(first, second)
+def _outcomes(apart: npt.NDArray[np.float64], higher_is_better: bool) -> tuple[int, int, int]:
+    """Rows in which the first system is better, the second is, and neither, by the differences of the rows."""
     above, below, ties = (int(np.count_nonzero(found)) for found in (apart > 0, apart < 0, apart == 0))
     return (above, below, ties) if higher_is_better else (below, above, ties)
 
