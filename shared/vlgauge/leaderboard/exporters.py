@@ -112,7 +112,8 @@ def model_index(records: Sequence[Record]) -> list[Export]:
                 dataset_revision=on.revision,
                 metric_type=f"{ORGANIZATION}/{record.metric}",
                 metric_value=record.value,
-                metric_name=record.title,
+                # The format has no direction, and readers would take more for better.
+                metric_name=record.title + ("" if record.higher_is_better else " (lower is better)"),
                 metric_args={"signature": record.signature},
                 source_url=source.get("url"),
                 source_name=source.get("name"),
