@@ -70,6 +70,21 @@ def test_a_record_is_added_once_and_never_replaced(tmp_path):
     assert path.read_text("utf-8") == LINE + other.line()
 
 
+def test_another_signature_of_the_same_result_is_told_once(tmp_path):
+    path = tmp_path / "results.jsonl"
+    append_records(path, [record()])
+    run = made_run([0.25, 0.5])
+    run["rovist_nr_signature"] += "|n:3"
+    other = record_of(run, "rovist_nr", MODEL, DATASET, date="2026-11-20")
+    with pytest.warns(UserWarning, match="now has 2 results of org/teller on org/vist by rovist_nr") as told:
+        assert append_records(path, [other]) == [other]
+    (message,) = (str(one.message) for one in told)
+    assert f"{record().signature} and {other.signature};" in message
+    # What is there already is not told again, nor another split.
+    moved = dataclasses.replace(other, dataset=dataclasses.replace(DATASET, split="val"))
+    assert append_records(path, [other, moved]) == [moved]
+
+
 def test_a_last_line_without_an_end_is_ended(tmp_path):
     path = tmp_path / "results.jsonl"
     path.write_text(LINE.rstrip("\n"), encoding="utf-8")

@@ -18,6 +18,7 @@ from vlgauge.corpus_values import corpus_interval, corpus_value
 from vlgauge.files import decoded, parse_json, read_bytes
 from vlgauge.leaderboard.record import Confidence, Dataset, Key, Model, NoRecord, Record, Source, parse_record
 from vlgauge.leaderboard.runs import numbers, row_keys
+from vlgauge.settings import warn
 from vlgauge.signatures import parse_signature
 from vlgauge.writing import write
 
@@ -137,6 +138,22 @@ def _locked(target: Path) -> Iterator[None]:
                 os.unlink(lock.lock_file)
 
 
+def _warn_of_another_signature(record: Record, known: Iterable[Record], path: str | Path) -> None:
+    """Say that a result of the same metric, model and data set was made in another way, which no table may mix."""
+    metric, _, *rest = record.key
+    alike = [
+        one
+        for one in known
+        if one.profile == record.profile and (one.metric, *one.key[2:]) == (metric, *rest) and one is not record
+    ]
+    if alike:
+        warn(
+            f"{str(path)!r} now has {len(alike) + 1} results of {record.model.id} on {record.dataset.id} by "
+            f"{record.metric}, made in different ways: {alike[-1].signature} and {record.signature}; a table has one "
+            "of them, or a column for each with --split-signatures"
+        )
+
+
 def append_records(path: str | Path, records: Iterable[Record]) -> list[Record]:
     """Add records to a file, which is made if it is not there; several processes may add to one.
 
@@ -160,6 +177,7 @@ def append_records(path: str | Path, records: Iterable[Record]) -> list[Record]:
             other = known.setdefault(record.key, record)
             if other is record:
                 added.append(record)
+                _warn_of_another_signature(record, known.values(), path)
             elif unlike := [
                 key for key, value in asdict(record).items() if key != "date" and asdict(other)[key] != value
             ]:
