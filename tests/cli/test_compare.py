@@ -210,7 +210,7 @@ def test_names_of_files_that_are_called_the_same():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["rovist_nr", "plain.jsonl"], "`runs` must have at least two systems, got 1"),
+        (["rovist_nr", "plain.jsonl"], "FILE must come at least twice, one per system, got 'plain.jsonl' only"),
         (
             ["rovist_nr", "plain.jsonl", "plain.jsonl"],
             "--names must be 2 different names, one per FILE, got plain.jsonl",

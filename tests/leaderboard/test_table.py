@@ -87,8 +87,48 @@ def test_what_adds_counts_is_told(metrics, notes):
     assert told[0].startswith(notes[0])
     assert notes[1] in told[1]
     assert pairs_table(table).notes == [
-        "bleu: wins, losses and ties are of the scores of single rows, the rest is of the corpus."
+        "p (Holm) corrects for 1 pair" + (", each metric by itself." if len(metrics) > 1 else "."),
+        "bleu: wins, losses and ties are of the scores of single rows, the rest is of the corpus. A row in which "
+        "neither system matches four words in a row ties.",
     ]
+    compared = table.metrics[-1]
+    caption = differences_table(table, compared, compared.pairs[0], 1, {}).caption
+    assert caption == "Rows in which a and b differ most by sentence bleu ↑"
+
+
+def test_both_tables_tell_how_many_pairs_they_correct_for():
+    # b is told apart from the baseline among two pairs, and not among three.
+    scores = {"base": [0.0] * 10, "a": [1.0] * 10, "b": [2.0] * 8 + [-0.1] * 2}
+    runs = {name: made_run(own) for name, own in scores.items()}
+    compared = compare(runs, ["rovist_nr"], baseline="base", level=0.99)
+    systems, pairs = systems_table(compared), pairs_table(compared)
+    assert [row[2].text for row in systems.rows] == ["1,2", "1", "2"]
+    assert [row[-1].text for row in pairs.rows] == ["a", "b"]
+    assert "(Holm's correction for 3 pairs, 0.01)" in systems.notes[1]
+    assert pairs.notes == [
+        "p (Holm) corrects for 2 pairs, the groups for all 3: a pair may be told apart here and yet share a group."
+    ]
+
+
+def test_a_system_in_several_groups_is_explained():
+    runs = {"a": made_run([1.0] * 6), "b": made_run([0.5] * 6), "c": made_run([2.0, 0.5] * 3)}
+    told = systems_table(compare(runs, ["rovist_nr"], level=0.9))
+    assert [row[2].text for row in told.rows] == ["1,2", "1", "2"]
+    assert "Group 1,2: in each of these groups, and not told apart from the others of each." in told.notes
+
+
+def test_a_pvalue_at_its_floor_is_a_bound():
+    runs = {"a": made_run(range(1, 41)), "b": made_run([0] * 40)}
+    for form, text in (
+        ("text", "≤ 1.0e-04  ≤ 1.0e-04"),
+        ("markdown", "≤ 1.0e-04 | ≤ 1.0e-04"),
+        ("html", ">≤ 1.0e-04<"),
+    ):
+        assert text in render(pairs_table(compare(runs, ["rovist_nr"])), form)
+    assert "$\\le$ 1.0e$-$04 &" in render(pairs_table(compare(runs, ["rovist_nr"])), "latex")
+    # All signs of ten rows: a p-value by counting, not a bound.
+    few = {name: made_run(run["rovist_nr_scores"][:10]) for name, run in runs.items()}
+    assert "≤" not in render(pairs_table(compare(few, ["rovist_nr"], resamples=1024)), "text")
 
 
 def test_groups_that_are_drawn_whole_are_told():

@@ -80,6 +80,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read or compute the scores of every system, compare, print."""
+    if len(options.files) < 2:
+        raise ValueError(f"FILE must come at least twice, one per system, got {options.files[0]!r} only")
     check_target(options.output, options.files)
     check_report(options.report, options.files)
     if options.report and options.rows_that_differ < 1:

@@ -9,7 +9,7 @@ from vlgauge.cli.outputs import write_output
 from vlgauge.explain import Differing, Row, differences, explain, report
 from vlgauge.leaderboard import Comparison, rows_that_differ
 from vlgauge.leaderboard.runs import Run, row_keys
-from vlgauge.leaderboard.table import pairs_table, render, systems_table, title
+from vlgauge.leaderboard.table import pairs_table, render, row_title, systems_table
 
 
 def write_report(
@@ -59,7 +59,7 @@ def write_differences(
                 key = comparison.ids[row]
                 difference = compared.scores[first][row] - compared.scores[second][row]
                 rows.append(Row(key, (places[first][key], places[second][key]), difference))
-            headline = f"{first} and {second} by {title(compared)}"
+            headline = f"{first} and {second} by {row_title(compared)}"
             pairs.append(Differing(headline, (first, second), (explained[first], explained[second]), rows))
     tables = [render(table, "html") for table in (systems_table(comparison), pairs_table(comparison))]
     headline = f"{len(runs)} systems on {len(comparison.ids)} rows, and where they differ most"

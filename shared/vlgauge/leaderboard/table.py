@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vlgauge.leaderboard.comparison import Comparison, MetricComparison, Pair, System, rows_that_differ
@@ -13,6 +13,7 @@ from vlgauge.results import printable
 from vlgauge.settings import one_of
 
 SIGN_FLIPS = "paired sign-flip tests"
+AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
 ARROWS = {True: "\N{UPWARDS ARROW}", False: "\N{DOWNWARDS ARROW}"}
 
 
@@ -77,21 +78,34 @@ def pairs_table(comparison: Comparison) -> Table:
     """The pairs that were tested: differences, p-values, rows won, and which system is better."""
     header = ["metric", "systems", "difference", "p", "p (Holm)", "wins", "losses", "ties", "better"]
     rows = [
-        [Cell(title(compared)), Cell(f"{pair.first} - {pair.second}"), *_pair_cells(pair)]
+        [Cell(title(compared)), Cell(f"{pair.first} - {pair.second}"), *_pair_cells(pair, comparison.resamples)]
         for compared in comparison.metrics
         for pair in compared.pairs
     ]
-    notes = [
-        f"{compared.metric}: wins, losses and ties are of the scores of single rows, the rest is of the corpus."
+    n_pairs = len(comparison.metrics[0].pairs)
+    alone = ", each metric by itself" if len(comparison.metrics) > 1 else ""
+    notes = [f"p (Holm) corrects for {_counted_pairs(n_pairs)}{alone}{_unlike_groups(comparison)}."]
+    notes += [
+        f"{compared.metric}: wins, losses and ties are of the scores of single rows, the rest is of the corpus. A row "
+        "in which neither system matches four words in a row ties."
         for compared in comparison.metrics
         if compared.value == "corpus"
     ]
     return Table(header, rows, notes=notes)
 
 
-def _pair_cells(pair: Pair) -> list[Cell]:
-    numbers = [mean_text(pair.difference, pair.low, pair.high), pvalue_text(pair.pvalue)]
-    numbers += [pvalue_text(pair.adjusted_pvalue), *map(str, (pair.wins, pair.losses, pair.ties))]
+def _unlike_groups(comparison: Comparison) -> str:
+    """That the groups correct for other pairs than the table of pairs, if they do."""
+    n_pairs, every = len(comparison.metrics[0].pairs), _pairs_of(len(comparison.metrics[0].systems))
+    if n_pairs == every:
+        return ""
+    return f", the groups for all {every}: a pair may be told apart here and yet share a group"
+
+
+def _pair_cells(pair: Pair, resamples: int) -> list[Cell]:
+    mark = bound_mark(pair.pvalue, resamples)
+    numbers = [mean_text(pair.difference, pair.low, pair.high), mark + pvalue_text(pair.pvalue)]
+    numbers += [mark + pvalue_text(pair.adjusted_pvalue), *map(str, (pair.wins, pair.losses, pair.ties))]
     return [
         *(Cell(text, right=True) for text in numbers),
         Cell(pair.better or "not told apart", bold=bool(pair.better)),
@@ -123,7 +137,7 @@ def differences_table(
         better = pair.first if (first > second) == compared.higher_is_better else pair.second
         scores = [Cell(mean_text(value), right=True) for value in (first, second, first - second)]
         rows.append([Cell(key), *scores, Cell(better), *(Cell(texts[name][key]) for name in told)])
-    what = f"Rows in which {pair.first} and {pair.second} differ most by {title(compared)}"
+    what = f"Rows in which {pair.first} and {pair.second} differ most by {row_title(compared)}"
     header = ["id", *names, "difference", "better", *(f"text of {name}" for name in told)]
     return Table(header, rows, what if rows else f"{what}: none, they tie in every row")
 
@@ -131,7 +145,16 @@ def differences_table(
 def title(compared: MetricComparison) -> str:
     """Name of a metric, of what is compared, and the arrow that points to the better scores."""
     what = "" if compared.value == "score" else f" {compared.value}"
-    return f"{compared.metric}{what} {ARROWS[compared.higher_is_better]}"
+    return f"{compared.metric}{what} {_arrow(compared)}"
+
+
+def row_title(compared: MetricComparison) -> str:
+    """The same of the scores of single rows, where those are not what is compared."""
+    return title(compared) if compared.value != "corpus" else f"sentence {compared.metric} {_arrow(compared)}"
+
+
+def _arrow(compared: MetricComparison) -> str:
+    return ARROWS[compared.higher_is_better]
 
 
 def mean_text(value: float, low: float | None = None, high: float | None = None, digits: int = 4) -> str:
@@ -145,6 +168,12 @@ def pvalue_text(pvalue: float) -> str:
     return f"{pvalue:.4f}" if not pvalue < 0.001 else f"{pvalue:.1e}"
 
 
+def bound_mark(pvalue: float, resamples: int) -> str:
+    """What stands before a p-value that is as small as random samples can show, and may be smaller."""
+    # Of all assignments, which are at most as many, it is never that small.
+    return f"{AT_MOST} " if pvalue <= 1 / (resamples + 1) else ""
+
+
 def groups_text(system: System) -> str:
     """Numbers of the rank groups of a system."""
     return ",".join(map(str, system.groups))
@@ -155,12 +184,26 @@ def counts_text(n: int, undefined: int) -> str:
     return f"{n} (+{undefined} undefined)" if undefined else str(n)
 
 
+def _pairs_of(n_systems: int) -> int:
+    """Number of their pairs."""
+    return n_systems * (n_systems - 1) // 2
+
+
+def several_groups(systems: Iterable[System]) -> list[str]:
+    """What it means to be in several groups, if a system is."""
+    found = next((groups_text(system) for system in systems if len(system.groups) > 1), "")
+    return [f"Group {found}: in each of these groups, and not told apart from the others of each."] if found else []
+
+
+def _counted_pairs(n_pairs: int) -> str:
+    return f"{n_pairs} {'pairs' if n_pairs > 1 else 'pair'}"
+
+
 def told_apart(n_systems: int, level: float, tests: str = SIGN_FLIPS) -> str:
     """What rank groups mean."""
-    n_pairs = n_systems * (n_systems - 1) // 2
     return (
         f"Systems that share a group are not told apart by {tests} "
-        f"(Holm's correction for {n_pairs} {'pairs' if n_pairs > 1 else 'pair'}, {1 - level:.2g})."
+        f"(Holm's correction for {_counted_pairs(_pairs_of(n_systems))}, {1 - level:.2g})."
     )
 
 
@@ -180,6 +223,7 @@ def _notes(comparison: Comparison) -> list[str]:
     return [
         f"{values} with {percent} bootstrap intervals; {drawn}, {samples}.",
         told_apart(len(comparison.metrics[0].systems), comparison.level, tests),
+        *several_groups(system for compared in comparison.metrics for system in compared.systems),
         *(compared.signature for compared in comparison.metrics),
     ]
 
@@ -261,7 +305,7 @@ _LATEX = {
     **{"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"},
     # In the oldest font encoding, which is the default, these are other signs.
     **{"<": "\\textless{}", ">": "\\textgreater{}", "|": "\\textbar{}"},
-    **{ARROWS[True]: "$\\uparrow$", ARROWS[False]: "$\\downarrow$"},
+    **{ARROWS[True]: "$\\uparrow$", ARROWS[False]: "$\\downarrow$", AT_MOST: "$\\le$"},
 }
 
 
