@@ -261,13 +261,53 @@ def test_the_call_scores_a_data_set(hub):
 
 def test_a_data_set_opens_with_the_token_of_who_signed_in_or_typed_it_alone(hub):
     with loops_of_gradio_left_open(), gr.Blocks():
-        tab = data_set._Tab(Chosen(gr.Dropdown(), gr.Radio(), gr.Radio()), SPACE)
+        tab = data_set._Tab(Chosen(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.State()), SPACE)
     signed_in = gr.OAuthToken(token=TOKEN, scope="", expires_at=0)
     for typed, who in (("", signed_in), (f" {TOKEN} ", None)):
         pinned, config, commit = tab._opened("org/private", typed, who)
         assert (pinned.token, config.value, commit) == (TOKEN, "default", COMMITS[0])
     with pytest.raises(gr.Error, match="which is unknown or private"):
         tab._opened("org/private", "", None)
+
+
+def begin(source, metric="clip_s", config="image", **changed):
+    """`Score` pressed, on a machine of one's own."""
+    with loops_of_gradio_left_open(), gr.Blocks():
+        tab = data_set._Tab(Chosen(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.State()), OWN_MACHINE)
+    form = {"first": 0, "rows": 3, "model": ""} | changed
+    cells = {"predictions": "caption", "images": "image"}
+    titles = [cells.get(name) for name in data_set.NAMES]
+    return tab._begun(None, source, metric, config, "embedded", *form.values(), *titles)[0]
+
+
+@pytest.mark.parametrize("model", ["my model", "captioner", "a/b/c"])
+def test_a_model_that_no_record_can_name_is_refused_before_a_row_is_read(pictures, model):
+    with pytest.raises(gr.Error, match="`Model` must be OWNER/NAME as on the Hub, or empty for no record, got"):
+        begin(pictures, model=model)
+    assert begin(pictures, model=" me/captioner ").reader.next_row == 0
+
+
+def test_the_configuration_of_another_metric_is_none(pictures):
+    assert begin(pictures, "groovist", "image").config == ""
+    assert begin(pictures, "pac_s", "demo").config == "image"
+    with pytest.raises(gr.Error, match="`videos` must be columns"):
+        begin(pictures, "pac_s", "video")
+    assert data_set.guessed("groovist", "image", pictures)[-1].visible
+
+
+def test_a_run_that_failed_can_be_followed_by_another(built):
+    """In gradio 6.31 `then` does not follow what failed."""
+    named = {number: one.fn.__name__ for number, one in built().fns.items() if one.fn is not None}
+    rested = [one for one in built().fns.values() if one.fn is not None and one.fn.__name__ == "_rested"]
+    after = {(named[one.trigger_after], one.trigger_only_on_failure) for one in rested}
+    assert after == {("_scored", False), ("_scored", True), ("_read", True)}
+
+
+def test_nothing_but_its_own_click_sends_what_a_configuration_is_chosen_by(built):
+    """It would refuse that of the metric before."""
+    page = built()
+    (offered,) = [one for one in page.blocks.values() if isinstance(one, gr.Radio) and one.label == "Configuration"]
+    assert [one.targets for one in page.fns.values() if offered in one.inputs] == [[(offered._id, "input")]]
 
 
 # -- Files ------------------------------------------------------------------------------------------------------------
@@ -281,7 +321,7 @@ def test_scores_of_an_upload_are_those_of_compute():
     found = run.scored()
     assert list(found.ids) == [row["id"] for row in rows]
     assert str({key: found.result[key] for key in expected}) == str(expected)
-    with pytest.raises(gr.Error, match="`model` must be empty for a file"):
+    with pytest.raises(gr.Error, match="`Model` must be empty for a file"):
         data_set._scored(run, "me/teller")
 
 

@@ -148,6 +148,11 @@ class Record:
         return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+def is_hub_id(text: str) -> bool:
+    """Whether a text is the id of a model or data set, as a record names them."""
+    return _REPOSITORY.fullmatch(text) is not None
+
+
 # -- What a line may hold ---------------------------------------------------------------------------------------------
 class NoRecord(ValueError):
     """What is no record."""

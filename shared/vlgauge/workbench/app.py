@@ -20,7 +20,7 @@ from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.hosting import hosting_of
 from vlgauge.workbench.inputs import EXAMPLES
 from vlgauge.workbench.profiles import PROFILES, profile_note
-from vlgauge.workbench.scoring import first_config, metric_of, score
+from vlgauge.workbench.scoring import config_of, first_config, metric_of, score
 from vlgauge.workbench.sent_files import RefuseForgedFiles
 
 LOOPBACK = "127.0.0.1"
@@ -67,10 +67,11 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         with gr.Row():
             titles = [(metric_title(name), name) for name in metric_names()]
             names = gr.Dropdown(titles, value=first, label="Metric", min_width=280)
-            config = gr.Radio([], label="Configuration", visible=False, min_width=280)
+            offered = gr.Radio([], label="Configuration", visible=False, min_width=280)
+            config = gr.Textbox(first_config(first), visible=False)
             profile = gr.Radio(list(PROFILES.items()), value="embedded", label="Profile", min_width=280)
         question, note = gr.Markdown(), gr.Markdown()
-        chosen = Chosen(names, config, profile)
+        chosen = Chosen(names, config, profile, gr.State(None))
         with gr.Tab("Try one"):
             fields = one.add_tab(chosen)
         with gr.Tab("Score a data set"):
@@ -81,10 +82,10 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
             leaderboard.add_tab(leaderboard.merged((), results), hosting)
         with gr.Tab("About"):
             fields += about.add_tab()
-        changed = [config, question, note, *fields]
+        changed = [offered, config, chosen.form, question, note, *fields]
         page.load(_opened, [names, profile], [names, *changed], api_visibility="private")
         names.input(_chosen, [names, profile], changed, api_visibility="private")
-        config.input(_metric_updates, [names, config, profile], changed, api_visibility="private")
+        offered.input(_metric_updates, [names, offered, profile], changed, api_visibility="private")
         profile.input(profile_note, [names, profile], note, api_visibility="private")
         gr.api(in_one_sentence(score), api_name="score", **MODEL)
         gr.api(in_one_sentence(score_dataset_of(hosting)), api_name="score_dataset", **MODEL)
@@ -126,8 +127,9 @@ def _chosen(name: str, profile: str, request: gr.Request) -> list[Any]:
 
 def _metric_updates(name: str, config: str | None, profile: str, request: gr.Request) -> list[Any]:
     """What the page becomes for a metric."""
-    loaded = metric_of(name, config=config or "")
-    shown = [_config_update(loaded, config), _question(name, config), profile_note(name, profile)]
+    own = config_of(name, config)
+    loaded = metric_of(name, config=own)
+    shown = [_config_update(loaded, own), own, (name, own), _question(name, own), profile_note(name, profile)]
     return [*shown, *one.updates(loaded), *data_set.updates(), *compare.updates(), *about.updates(loaded, request)]
 
 

@@ -17,13 +17,15 @@ class Chosen:
 
     Attributes:
         metric: Which metric.
-        config: Which configuration of it.
+        config: Which configuration of it; not what can be clicked, which refuses what was chosen for another metric.
         profile: Which profile.
+        form: Metric and configuration that the page has changed to; its `change` is when the page is ready.
     """
 
     metric: gr.Dropdown
-    config: gr.Radio
+    config: gr.Textbox
     profile: gr.Radio
+    form: gr.State
 
     @property
     def inputs(self) -> list[Any]:

@@ -19,7 +19,7 @@ from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.inputs import uploads_by_name
 from vlgauge.workbench.pages import page_of_two
-from vlgauge.workbench.scoring import metric_of
+from vlgauge.workbench.scoring import config_of, metric_of
 from vlgauge.workbench.table import NONE, columns_of, guess
 from vlgauge.workbench.two_runs import Given, compare_two
 
@@ -53,7 +53,7 @@ def add_tab(chosen: Chosen, hosting: Hosting) -> list[Any]:
         choices = [gr.Dropdown([NONE], value=NONE, label=label, min_width=160) for label in labels]
     button = gr.Button("Compare", variant="primary")
     shown = gr.HTML(label="Comparison")
-    for event in (*(one.change for one in files), chosen.metric.change, chosen.config.change):
+    for event in (*(one.change for one in files), chosen.form.change):
         event(guessed, [chosen.metric, chosen.config, *files], choices, api_visibility="private")
     inputs = [*chosen.inputs, *files, pictures, *choices]
 
@@ -73,7 +73,7 @@ def updates() -> list[Any]:
 @in_one_sentence
 def guessed(metric: str, config: str | None, first: Sequence[str] | None, second: Sequence[str] | None) -> list[Any]:
     """The titles of the files as choices, the likeliest chosen; none of a file of scores."""
-    wanted = {column.name for column in metric_of(metric, config=config or "").columns} | {"id"}
+    wanted = {column.name for column in metric_of(metric, config=config_of(metric, config)).columns} | {"id"}
     titles, others = _titles(metric, first), _titles(metric, second)
     own = guess("predictions", titles)
     others = others if second else titles
@@ -135,7 +135,8 @@ def compared(
     """
     if not first:
         raise ValueError("`Run A` must be a file of predictions or scores, got none; upload one")
-    loaded = metric_of(metric, config=config or "")
+    config = config_of(metric, config)
+    loaded = metric_of(metric, config=config)
     uploads = uploads_by_name(pictures or ())
     shared = {name: title for name, title in zip(_SHARED, titles, strict=True) if title and title != NONE}
     content = _content(metric, first)
@@ -150,7 +151,7 @@ def compared(
         raise ValueError(
             f"`Run` must have at most {most_rows} rows to score here, got {scored:,}; score them on your own machine"
         )
-    return page_of_two(compare_two(metric, profile, config or "", runs[0], runs[1]))
+    return page_of_two(compare_two(metric, profile, config, runs[0], runs[1]))
 
 
 def _name(letter: str, files: Sequence[str], column: str) -> str:

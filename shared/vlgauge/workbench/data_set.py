@@ -19,11 +19,11 @@ from vlgauge.workbench import runs
 from vlgauge.workbench.chosen import MODEL, Chosen
 from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.hosting import Hosting
-from vlgauge.workbench.kept_files import written
+from vlgauge.workbench.kept_files import refuse_model, written
 from vlgauge.workbench.pages import page_of_file
 from vlgauge.workbench.presets import PRESETS, preset_split, preset_titles
 from vlgauge.workbench.runs import Run
-from vlgauge.workbench.scoring import metric_of
+from vlgauge.workbench.scoring import config_of, metric_of
 
 HUB: dict[str, Any] = {"concurrency_id": "hub", "concurrency_limit": 4}
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
@@ -148,20 +148,21 @@ class _Tab:
         for upload in (self.table.upload, self.pictures.change):
             upload(**cleared).then(self._uploaded, [self.table, self.pictures], self.source, **PRIVATE).success(**found)
         self.table.clear(**cleared)
-        for changed in (self.chosen.metric.change, self.chosen.config.change):
-            changed(**found)
+        self.chosen.form.change(**found)
         self._connect_run()
 
     def _connect_run(self) -> None:
         buttons = [self.button, self.stop, self.again]
-        inputs = [self.run, self.source, *self.chosen.inputs, self.first, self.rows, *self.columns]
+        inputs = [self.run, self.source, *self.chosen.inputs, self.first, self.rows, self.model, *self.columns]
         begun = self.button.click(self._begun, inputs, [self.run, *buttons], **PRIVATE)
         gone_on = self.again.click(_gone_on, self.run, buttons, **PRIVATE)
         for event in (begun, gone_on):
             read = event.success(_read, self.run, self.status, show_progress="hidden", **HUB, **PRIVATE)
             outputs = [self.page, self.scores, self.files]
             scored = read.then(_scored, [self.run, self.model], outputs, **MODEL, **PRIVATE)
-            scored.then(_rested, self.run, buttons, **PRIVATE)
+            # In gradio 6.31 `then` does not follow what failed.
+            for ended in (scored.then, scored.failure, read.failure):
+                ended(_rested, self.run, buttons, **PRIVATE)
             scored.success(None, js=_TO_SCORES, **PRIVATE)
         self.stop.click(_stopped, self.run, self.stop, queue=False, show_progress="hidden", **PRIVATE)
 
@@ -224,14 +225,16 @@ class _Tab:
             profile: str,
             first: float | None,
             rows: float | None,
+            model: str,
             *titles: Any,
         ) -> list[Any]:
             if before is not None and before.is_busy:
                 raise ValueError("`Score` must wait until the run before it has ended; stop that one first")
             if source is None:
                 raise ValueError("`Data set` must be opened or a file uploaded first, there is none")
+            refuse_model(model.strip(), source.origin)
             named = {name: _titles(cell) for name, cell in zip(NAMES, titles, strict=True)}
-            chosen = (metric, config or "", profile)
+            chosen = (metric, config_of(metric, config), profile)
             n_rows = None if rows is None else int(rows)
             run = runs.begun(source, chosen, named, int(first or 0), n_rows, hosting)
             run.is_busy = True
@@ -286,7 +289,7 @@ def guessed(metric: str, config: str | None, source: Source | None) -> list[Any]
     """The titles of the rows as choices, the likeliest chosen for each column that the metric reads; the first rows."""
     if source is None:
         return [*(gr.skip() for _ in NAMES), gr.skip()]
-    columns = metric_of(metric, config=config or "").columns
+    columns = metric_of(metric, config=config_of(metric, config)).columns
     likely = guessed_titles(columns, source.kinds) | preset_titles(source.origin.id, columns, source.kinds)
     titles = list(source.kinds)
     found = []

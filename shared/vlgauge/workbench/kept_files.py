@@ -12,7 +12,7 @@ from pathlib import Path
 from gradio.utils import get_upload_folder
 
 from vlgauge.leaderboard import record_of
-from vlgauge.leaderboard.record import Dataset, Model
+from vlgauge.leaderboard.record import Dataset, Model, is_hub_id
 from vlgauge.leaderboard.run_files import run_files
 from vlgauge.row_sources import Origin
 from vlgauge.workbench.pages import report_of
@@ -59,14 +59,21 @@ def kept(contents: Mapping[str, str | bytes]) -> list[str]:
     return paths
 
 
-def _record_line(found: Scored, origin: Origin, model: str) -> str:
-    """The line for `results.jsonl`.
+def refuse_model(model: str, origin: Origin) -> None:
+    """Refuse a model that no record can name; one that is empty asks for no record.
 
     Raises:
         ValueError: If the rows are of no data set of the Hub, or the model is none.
     """
-    if origin.split is None:
-        raise ValueError("`model` must be empty for a file, since a record names a data set of the Hub")
+    if model and origin.split is None:
+        raise ValueError("`Model` must be empty for a file, since a record names a data set of the Hub")
+    if model and not is_hub_id(model):
+        raise ValueError(f"`Model` must be OWNER/NAME as on the Hub, or empty for no record, got {model[:60]!r}")
+
+
+def _record_line(found: Scored, origin: Origin, model: str) -> str:
+    """The line for `results.jsonl`."""
+    refuse_model(model, origin)
     title = origin.id.rpartition("/")[2]
     dataset = Dataset(origin.id, title, origin.config or "default", origin.split, origin.revision)
     own = Model(model, model.rpartition("/")[2], None)

@@ -16,7 +16,7 @@ from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.inputs import cell_of, examples_for, field_of, text_of
 from vlgauge.workbench.pages import page_of_one
 from vlgauge.workbench.profiles import PROFILES
-from vlgauge.workbench.scoring import metric_of, score_example
+from vlgauge.workbench.scoring import config_of, metric_of, score_example
 
 TEXTS = ("predictions", "references", "styles")
 COLUMNS = ("predictions", "references", "styles", "images", "videos")
@@ -82,7 +82,7 @@ def _emptied() -> str:
 
 def filled(metric: str, config: str | None, number: int) -> list[Any]:
     """The fields with a bundled example, and no result."""
-    example = examples_for(metric_of(metric, config=config or ""))[number]
+    example = examples_for(metric_of(metric, config=config_of(metric, config)))[number]
     texts = [text_of(example.get(name)) for name in TEXTS]
     return [*texts, example["images"], example.get("videos"), ""]
 
@@ -106,14 +106,15 @@ def scored(
     one_of("profile", profile, tuple(PROFILES.values()))
     given = {"predictions": predictions, "references": references, "styles": styles}
     cells: dict[str, Any] = {}
-    for column in metric_of(metric, config=config or "").columns:
+    config = config_of(metric, config)
+    for column in metric_of(metric, config=config).columns:
         if column.name in given:
             cells[column.name] = cell_of(column, given[column.name] or "")
         elif column.name == "images":
             cells["images"] = [path for path, _ in images or ()] or None
         else:
             cells["videos"] = videos
-    found = score_example(metric, profile, config or "", cells, "example")
-    examples = bundled_scores(metric, profile, config or "")
+    found = score_example(metric, profile, config, cells, "example")
+    examples = bundled_scores(metric, profile, config)
     show_among(found.explanation, examples)
     return page_of_one(found, place_of(found.explanation, examples))

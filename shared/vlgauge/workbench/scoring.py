@@ -65,6 +65,11 @@ def first_config(name: str) -> str:
     return _FIRST_CONFIG.get(name, "")
 
 
+def config_of(name: str, config: str | None) -> str:
+    """What a form has as its configuration; the first one while it still shows that of another metric."""
+    return config if config and config in metric_of(name).configs else first_config(name)
+
+
 @dataclass(frozen=True)
 class Scored:
     """Scores of rows.
