@@ -3,6 +3,7 @@
 import json
 import re
 
+import gradio as gr
 import pytest
 from folders import EXAMPLES
 
@@ -10,7 +11,7 @@ from vlgauge import scenes
 from vlgauge.cli import main
 from vlgauge.encoders.clip import encoder
 from vlgauge.media.tables import read_rows
-from vlgauge.workbench import compare, scoring, two_runs
+from vlgauge.workbench import compare, errors, scoring, two_runs
 
 BOARD = EXAMPLES / "leaderboard"
 NONE = compare.NONE
@@ -201,7 +202,11 @@ def test_titles_are_guessed_from_both_files(tmp_path):
     [
         (None, None, "`Run A` must be a file of predictions or scores, got none"),
         (["greedy.jsonl", "sampler.jsonl"], None, "`Run` must be one file, or a table of scores and the .json beside"),
-        (["greedy.jsonl"], ["short.jsonl"], "`ids` must be the same in every system"),
+        (
+            ["greedy.jsonl"],
+            ["short.jsonl"],
+            "`ids` must be the same in every system, A has .* that B lacks, B has none that",
+        ),
         (["greedy.jsonl"], ["changed.jsonl"], "`references` must be the same in both runs, they differ in row"),
     ],
 )
@@ -234,6 +239,15 @@ def test_signatures_that_differ_are_refused(tmp_path):
         (tmp_path / f"{name}.json").write_text(json.dumps(run | {"rovist_nr_signature": f"rovist_nr|v:0.1.0|n:{n}"}))
     with pytest.raises(ValueError, match="must have been scored in one way by rovist_nr"):
         compared("rovist_nr", [tmp_path / "a.json"], [tmp_path / "b.json"], NONE, NONE)
+
+
+def test_scores_of_another_metric_are_refused_once_and_without_their_folder(tmp_path):
+    path = written(tmp_path / "scores.json", [{"ids": [0], "bleu_scores": [0.1], "bleu_signature": "bleu|v:0.1.0"}])
+    assert [one.visible for one in compare.guessed("rovist_nr", "", [str(path)], None)] == [False] * 7
+    with pytest.raises(gr.Error) as caught, errors.in_words_of({}):
+        compared("rovist_nr", [path], None, NONE, NONE)
+    assert "scores.json" in caught.value.message
+    assert "/" not in caught.value.message
 
 
 def test_each_row_is_checked_once(tmp_path, captions, monkeypatch):

@@ -55,14 +55,16 @@ def test_bundled_examples_are_those_of_the_examples_folder():
 @pytest.mark.parametrize(
     ("name", "form", "message"),
     [
-        ("rovist_nr", ["", "", "", None, None], "`predictions[0]` must be given, got nothing"),
+        ("rovist_nr", ["", "", "", None, None], "`Story` must be given, got nothing"),
         ("rovist_nr", ["x" * 20_001, "", "", None, None], "must have at most 20,000 characters, got 20,001"),
-        ("clip_s", ["A dog.", "", "", None, None], "`images[0]` must be given, got nothing"),
+        ("clip_s", ["", "", "", None, None], "`Caption` and `Picture` must be given, got nothing"),
+        ("groovist", ["A dog.", "", "", None, None], "`Pictures` must be given, got nothing"),
+        ("d_hm", ["", "", "", None, None], "`Model` and `Human` must be given, got nothing"),
         ("clip_s", ["A dog.", "", "", [(__file__, None)], None], "must be a readable image"),
         (
             "d_hm",
             ["1, 2", "1, 2, 3", "", None, None],
-            "`predictions` must be 3 numbers with commas between, got '1, 2'",
+            "`Model` must be 3 numbers with commas between, got '1, 2'",
         ),
         ("nonsense", ["", "", "", None, None], "`metric` must be one of"),
     ],
@@ -72,6 +74,19 @@ def test_what_cannot_be_scored_is_one_sentence(name, form, message):
         one.scored(name, "", "embedded", *form)
     assert message in caught.value.message
     assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(("name", "number"), [("clip_s", 1), ("groovist", 2)])
+def test_folders_of_the_machine_are_not_told(name, number, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
+    broken = tmp_path / "0f3a" / "my photo.png"
+    broken.parent.mkdir()
+    broken.write_bytes(b"no picture")
+    pictures = [(str(path), None) for path in [inputs.EXAMPLES / "scene.png", broken][-number:]]
+    with pytest.raises(gr.Error) as caught:
+        one.scored(name, "", "embedded", "A dog.", "", "", pictures, None)
+    label = "Picture" if number == 1 else "Pictures"
+    assert caught.value.message.startswith(f"`{label}` must be a readable image, got 'my photo.png'")
 
 
 def test_unknown_profile_is_refused():

@@ -15,7 +15,7 @@ from vlgauge.leaderboard import read_run
 from vlgauge.media.tables import Rows, read_rows, take_column
 from vlgauge.results import SIDECAR
 from vlgauge.workbench.chosen import MODEL, Chosen
-from vlgauge.workbench.errors import in_one_sentence
+from vlgauge.workbench.errors import USER_ERRORS, in_one_sentence
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.inputs import uploads_by_name
 from vlgauge.workbench.pages import page_of_two
@@ -90,7 +90,10 @@ def _choice(titles: Sequence[str], value: str, visible: bool) -> Any:
 def _titles(metric: str, files: Sequence[str] | None) -> list[str]:
     if not files:
         return []
-    content = _content(metric, files)
+    try:
+        content = _content(metric, files)
+    except USER_ERRORS:
+        return []  # `Compare` says why, once
     return list(content[0]) if isinstance(content, list) else []
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -70,7 +71,17 @@ def field_of(column: Column) -> Field:
     """How a form asks for a column."""
     field = _FIELDS[type(column)]
     label = _LABELS.get((column.name, type(column)), field.label)
-    return Field(f"{label} (optional)" if column.optional else label, field.info, field.lines)
+    return Field(label if is_needed(column) else f"{label} (optional)", field.info, field.lines)
+
+
+def is_needed(column: Column) -> bool:
+    """Whether a form must be given it; some columns of files are optional since a program may have something else."""
+    return not column.optional or column.name in FILES
+
+
+def short_label(column: Column) -> str:
+    """What a form calls a column, without what it says of how to fill it."""
+    return re.split("[,:]| \\(", field_of(column).label)[0]
 
 
 def cell_of(column: Column, text: str) -> Any:

@@ -74,8 +74,9 @@ def refuse_model(model: str, origin: Origin) -> None:
 def _record_line(found: Scored, origin: Origin, model: str) -> str:
     """The line for `results.jsonl`."""
     refuse_model(model, origin)
+    split = origin.split or ""  # where there is none, any model is refused
     title = origin.id.rpartition("/")[2]
-    dataset = Dataset(origin.id, title, origin.config or "default", origin.split, origin.revision)
+    dataset = Dataset(origin.id, title, origin.config or "default", split, origin.revision)
     own = Model(model, model.rpartition("/")[2], None)
     record = record_of(found.result, found.explanation.name, own, dataset, date=f"{datetime.now(UTC):%Y-%m-%d}")
     return f"{record.line()}\n"

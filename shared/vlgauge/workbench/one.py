@@ -12,8 +12,8 @@ from vlgauge.base.columns import Text
 from vlgauge.settings import one_of
 from vlgauge.workbench.bundled_scores import bundled_scores, place_of, show_among
 from vlgauge.workbench.chosen import MODEL, Chosen
-from vlgauge.workbench.errors import in_one_sentence
-from vlgauge.workbench.inputs import cell_of, examples_for, field_of, text_of
+from vlgauge.workbench.errors import in_one_sentence, in_words_of
+from vlgauge.workbench.inputs import cell_of, examples_for, field_of, is_needed, short_label, text_of
 from vlgauge.workbench.pages import page_of_one
 from vlgauge.workbench.profiles import PROFILES
 from vlgauge.workbench.scoring import config_of, metric_of, score_example
@@ -105,16 +105,20 @@ def scored(
     """
     one_of("profile", profile, tuple(PROFILES.values()))
     given = {"predictions": predictions, "references": references, "styles": styles}
-    cells: dict[str, Any] = {}
     config = config_of(metric, config)
-    for column in metric_of(metric, config=config).columns:
-        if column.name in given:
-            cells[column.name] = cell_of(column, given[column.name] or "")
-        elif column.name == "images":
-            cells["images"] = [path for path, _ in images or ()] or None
-        else:
-            cells["videos"] = videos
-    found = score_example(metric, profile, config, cells, "example")
+    columns = metric_of(metric, config=config).columns
+    with in_words_of({column.name: short_label(column) for column in columns}):
+        cells: dict[str, Any] = {}
+        for column in columns:
+            if column.name in given:
+                cells[column.name] = cell_of(column, given[column.name] or "")
+            elif column.name == "images":
+                cells["images"] = [path for path, _ in images or ()] or None
+            else:
+                cells["videos"] = videos
+        if missing := [column.name for column in columns if is_needed(column) and cells[column.name] is None]:
+            raise ValueError(f"`{'` and `'.join(missing)}` must be given, got nothing")
+        found = score_example(metric, profile, config, cells, "example", tested=True)
     examples = bundled_scores(metric, profile, config)
     show_among(found.explanation, examples)
     return page_of_one(found, place_of(found.explanation, examples))

@@ -19,7 +19,8 @@ from vlgauge.files import DATA
 from vlgauge.media.tables import read_rows
 from vlgauge.results import without_nan
 from vlgauge.row_sources import RowLimits, checked_cell
-from vlgauge.settings import PROFILES, one_of, shown
+from vlgauge.settings import PROFILES, one_of, setting_names, shown
+from vlgauge.workbench.errors import without_folders
 from vlgauge.workbench.inputs import bytes_of, check_size
 from vlgauge.workbench.profiles import refuse_missing
 
@@ -146,15 +147,17 @@ def _reason(metric: Metric, columns: Mapping[str, Sequence[Any] | None], row: in
             continue
         cell = None if cells is None else cells[row]
         if isinstance(cell, Exception):
-            return str(cell)
+            return without_folders(str(cell))
         try:
             checked_cell(column, cell, f"{column.name}[{row}]", RowLimits())
         except (ValueError, TypeError, OSError) as error:
-            return str(error)
+            return without_folders(str(error))
     return ""
 
 
-def score_example(name: str, profile: str, config: str, cells: Mapping[str, Any], title: str) -> Scored:
+def score_example(
+    name: str, profile: str, config: str, cells: Mapping[str, Any], title: str, *, tested: bool = False
+) -> Scored:
     """Score one example.
 
     Args:
@@ -163,18 +166,21 @@ def score_example(name: str, profile: str, config: str, cells: Mapping[str, Any]
         config: Its configuration; empty for the one that a form begins with.
         cells: By name of the column; None for one that is not given.
         title: What the example is called.
+        tested: Whether p is told of sets of captions, which takes seconds for the largest.
 
     Raises:
         ValueError: If something is not what the metric reads, or too large.
     """
     given = {column: cell for column, cell in cells.items() if cell is not None}
-    settings = {"df": _frequencies()} if name == "cider" else {}
+    settings: dict[str, Any] = {"df": _frequencies()} if name == "cider" else {}
+    if tested and "pvalue" in setting_names(type(metric_of(name, profile, config))):
+        settings["pvalue"] = "auto"
     loaded = metric_of(name, profile, config, **settings)
     _refuse_unread(loaded, given)
     for column, cell in given.items():
         check_size(column, cell)
     found = score_rows(loaded, {column: [cell] for column, cell in given.items()}, [title])
-    return replace(found, notes=[*found.notes, FREQUENCIES_NOTE]) if settings else found
+    return replace(found, notes=[*found.notes, FREQUENCIES_NOTE]) if "df" in settings else found
 
 
 @cache

@@ -66,7 +66,7 @@ def compare_two(name: str, profile: str, config: str, first: Given, second: Give
     Raises:
         ValueError: If they do not have the same rows, one way of scoring and the same references, or no row is left.
     """
-    keys, orders = joined_rows({str(i): {"ids": one.ids} for i, one in enumerate((first, second))})
+    keys, orders = joined_rows({name: {"ids": one.ids} for name, one in zip("AB", (first, second), strict=True)})
     both = [_reordered(one, order) for one, order in zip((first, second), orders.values(), strict=True)]
     _check_same(*both)
     loaded = metric_of(name, profile, config)
