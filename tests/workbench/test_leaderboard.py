@@ -49,6 +49,18 @@ def test_filters_leave_what_is_wanted(records):
     assert [value for _, value in choices] == [leaderboard.EVERY, *sorted({one.dataset.id for one in records})]
 
 
+def test_without_records_it_says_how_to_have_some(built):
+    assert "No records yet: upload a results.jsonl" in leaderboard.page_of([])
+    functions = built(results=[RESULTS]).fns.values()
+    fetched = next(one.fn for one in functions if one.name == "fetched")
+    with pytest.raises(gr.Error, match="`Results on the Hub` must be OWNER/NAME of a data set, got nothing"):
+        fetched(" ", "")
+    (after,) = [one for one in functions if one.trigger_only_on_failure and one.name == "emptied"]
+    results, commit, *_, page = after.fn(None)
+    assert (results.records, commit) == ((), "")
+    assert "GROOViST" in page  # of the records that were there
+
+
 def test_only_https_is_linked(tmp_path):
     for url, linked in (("https://example.org/a?b&c", True), ("http://127.0.0.1/x", False)):
         path = written(tmp_path, "one.jsonl", source={"url": url})

@@ -126,10 +126,6 @@ def test_a_larger_file_is_not_read_to_its_end(hub, monkeypatch):
         results_data_set.fetched_results("org/results")
 
 
-def test_no_name_is_no_records(hub):
-    assert leaderboard._fetcher(SPACE)(" ", "") == (results_data_set.Results(), "")
-
-
 # -- Rank groups ------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def ranks(hub):

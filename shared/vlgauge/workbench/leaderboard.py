@@ -12,7 +12,7 @@ from vlgauge.leaderboard import Record, read_records
 from vlgauge.leaderboard.record_groups import RecordGroups
 from vlgauge.leaderboard.record_tables import tables
 from vlgauge.workbench.data_set import HUB, PRIVATE
-from vlgauge.workbench.errors import in_one_sentence
+from vlgauge.workbench.errors import in_one_sentence, in_words_of
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.pages import page_of_tables
 from vlgauge.workbench.results_data_set import Results, fetched_results
@@ -36,20 +36,24 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> None:
         records = merged(given, paths, fetched.records)
         return [*filters(records), page_of(records, fetched.groups)]
 
+    def emptied(paths: Sequence[str] | None) -> list[Any]:
+        return [Results(), "", *opened(paths, Results())]
+
     @in_one_sentence
     def chosen(paths: Sequence[str] | None, fetched: Results, *wanted: Any) -> str:
         return page_of(merged(given, paths, fetched.records), fetched.groups, *wanted)
 
     gr.Markdown(
-        "Records that `vlgauge score --record results.jsonl` keeps: a table per data set, arrows to the better side, "
-        "intervals. Ranks are those of the values. Whether systems are told apart say rank groups, where a data set on "
-        "the Hub has the scores of each example, as `vlgauge export results-repository` lays them; else the tab before "
-        "this one does.",
+        "The records of results that `vlgauge score --record results.jsonl` writes, in a table per data set; what is "
+        "chosen above the tabs does not matter here. Ranks go by the values alone, and values that are close may be "
+        "so by chance. Where a data set on the Hub has the scores of each example too, as `vlgauge export "
+        "results-repository` writes it, models that no test tells apart share a rank group; `Compare two runs` tests "
+        "two files of your own.",
     )
     with gr.Row():
         files = gr.File(label="results.jsonl, one or several", file_count="multiple", file_types=[".jsonl"], height=140)
     with gr.Row():
-        info = "OWNER/NAME of a data set that has a results.jsonl; empty for none"
+        info = "OWNER/NAME of a data set that has a results.jsonl"
         repository = gr.Textbox(label="Results on the Hub", info=info, max_length=200, min_width=280)
         info = "Only for gated and private data sets; sent to the Hub alone, kept nowhere"
         token = gr.Textbox(label="Token for it", info=info, type="password", max_length=200, min_width=280)
@@ -61,19 +65,23 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> None:
         model = gr.Textbox(label="Model contains", max_length=200, min_width=160)
     page = gr.HTML(page_of(given), label="Leaderboard")
     wanted = [dataset, metrics, by, profile, model]
+    filled = [*wanted[:4], page]
     of_hub: dict[str, Any] = {"fn": _fetcher(hosting), "inputs": [repository, token], "outputs": [fetched, commit]}
-    for event in (files.change, read.click(**of_hub, **HUB, **PRIVATE).success):
-        event(opened, [files, fetched], [*wanted[:4], page], **PRIVATE)
+    of_name = read.click(**of_hub, **HUB, **PRIVATE)
+    for event in (files.change, of_name.success):
+        event(opened, [files, fetched], filled, **PRIVATE)
+    # The tables of another data set do not stay below a name that was refused.
+    of_name.failure(emptied, files, [fetched, commit, *filled], **PRIVATE)
     # A pasted text is not yet in what `input` sends.
     for changed in (*(one.input for one in wanted[:4]), model.change):
         changed(chosen, [files, fetched, *wanted], page, trigger_mode="always_last", **PRIVATE)
 
 
 def _fetcher(hosting: Hosting) -> Callable[..., Any]:
-    @in_one_sentence
+    @in_words_of({"dataset": "Results on the Hub"})
     def fetched(name: str, token: str, signed_in: gr.OAuthToken | None = None) -> tuple[Results, str]:
         if not name.strip():
-            return Results(), ""
+            raise ValueError("`Results on the Hub` must be OWNER/NAME of a data set, got nothing")
         own = token.strip() or (signed_in.token if signed_in else None) or hosting.token
         return fetched_results(name.strip(), own)
 
@@ -120,7 +128,7 @@ def page_of(
 ) -> str:
     """The tables of the records that are wanted."""
     if not records:
-        return ""
+        return page_of_tables("", "No records yet: upload a results.jsonl, or read those of a data set on the Hub.")
     wanted = [
         record
         for record in records
@@ -130,6 +138,6 @@ def page_of(
         and model.lower() in f"{record.model.name} {record.model.id}".lower()
     ]
     if not wanted:
-        return page_of_tables("")
+        return page_of_tables("", "No record is left by these choices.")
     ranked = by if any(record.metric == by for record in wanted) else None
     return page_of_tables(tables(wanted, by=ranked, split_signatures=True, form="html", groups=groups))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -61,14 +62,15 @@ def page_of_file(scored: Scored, origin: Origin) -> str:
         n_left_out=len(scored.left_out),
         notes=scored.notes,
         n=len(scored.ids) + len(scored.left_out),
+        n_undefined=sum(map(math.isnan, scored.explanation.scores)),
     )
     page = report_of(scored.explanation)
     return framed(told, "Rows that were scored and left out") + framed(page, f"Scores by {scored.explanation.name}")
 
 
-def page_of_tables(tables: str) -> str:
-    """Tables in HTML, whose texts are escaped."""
-    return framed(_page("tables", tables=Markup(tables), notes=()), "Leaderboard")
+def page_of_tables(tables: str, why_none: str = "") -> str:
+    """Tables in HTML, whose texts are escaped, or why there is none."""
+    return framed(_page("tables", tables=Markup(tables), why_none=why_none, notes=()), "Leaderboard")
 
 
 def page_of_two(two: TwoRuns) -> str:
