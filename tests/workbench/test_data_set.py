@@ -3,6 +3,7 @@
 import json
 import tarfile
 import tempfile
+from types import SimpleNamespace
 
 import gradio as gr
 import pytest
@@ -101,7 +102,8 @@ def test_a_stopped_run_keeps_what_was_read_and_goes_on(pictures):
         "8 rows read, up to row 21, 0 of them left out. Stopped; scored is what was read before row 10."
     )
     assert list(run.scored().ids) == list(range(2, 10))
-    stop, again = data_set._rested(run)[1:]
+    stop, again, status = data_set._rested(run)[1:]
+    assert status.endswith("scored is what was read before row 10.")
     assert (stop.interactive, again.visible, again.value) == (False, True, "Go on from row 10")
     data_set._gone_on(run)
     with pytest.raises(gr.Error, match="must have a run that ended before all rows"):
@@ -129,7 +131,14 @@ def test_a_run_that_another_metric_took_away_ends_quietly():
     assert list(data_set._read(None)) == []
     assert data_set._scored(None, "") == [gr.skip()] * 3
     data_set._stopped(None)
-    assert [one.visible for one in data_set._rested(None)] == [True, True, False]
+    assert [one.visible for one in data_set._rested(None)[:3]] == [True, True, False]
+
+
+def test_once_all_rows_are_read_it_is_scoring_and_cannot_be_stopped(pictures):
+    run = runs.begun(pictures, CLIP, PICTURES, 0, 9, OWN_MACHINE)
+    *_, (told, stop) = data_set._read(run)
+    assert (told, stop.interactive) == ("9 rows read, 0 of them left out. Scoring them…", False)
+    assert data_set._rested(run)[3] == "9 rows read, 0 of them left out."
 
 
 def test_a_way_to_the_hub_that_breaks_keeps_what_was_read(pictures, monkeypatch):
@@ -274,8 +283,8 @@ def begin(source, metric="clip_s", config="image", **changed):
     """`Score` pressed, on a machine of one's own."""
     with loops_of_gradio_left_open(), gr.Blocks():
         tab = data_set._Tab(Chosen(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.State()), OWN_MACHINE)
-    form = {"first": 0, "rows": 3, "model": ""} | changed
-    cells = {"predictions": "caption", "images": "image"}
+    form = {"first": 0, "rows": 3, "model": "", "images": "image"} | changed
+    cells = {"predictions": "caption", "images": form.pop("images")}
     titles = [cells.get(name) for name in data_set.NAMES]
     return tab._begun(None, source, metric, config, "embedded", *form.values(), *titles)[0]
 
@@ -285,6 +294,26 @@ def test_a_model_that_no_record_can_name_is_refused_before_a_row_is_read(picture
     with pytest.raises(gr.Error, match="`Model` must be OWNER/NAME as on the Hub, or empty for no record, got"):
         begin(pictures, model=model)
     assert begin(pictures, model=" me/captioner ").reader.next_row == 0
+
+
+def test_rows_with_clips_ask_for_the_configuration_of_clips(pictures):
+    source = SimpleNamespace(origin=pictures.origin, kinds={"caption": "text", "video": "video"})
+    with pytest.raises(gr.Error, match="`Configuration` must be video for rows that have clips, got image; choose it"):
+        begin(source, images=None)
+
+
+def test_numbers_are_called_as_on_the_page(pictures):
+    with pytest.raises(gr.Error, match="`From row` must be a whole number of at least 0, got -1"):
+        begin(pictures, first=-1)
+
+
+def test_rows_without_a_score_are_not_counted_as_scored(tmp_path):
+    path = tmp_path / "stories.jsonl"
+    stories = ["It ran.", "We ran home. We ran home again.", "It sat.", None]
+    path.write_text("".join(json.dumps({"story": story}) + "\n" for story in stories))
+    run, _ = run_over(UploadedRows(str(path)), {"predictions": ["story"]}, metric=("rovist_nr", "", "embedded"))
+    page = kept(run)[0].replace("&lt;/b&gt;", "")
+    assert "1 of 4 rows were scored, 2 undefined, 1 left out:" in page
 
 
 def test_the_configuration_of_another_metric_is_none(pictures):
@@ -328,7 +357,7 @@ def test_scores_of_an_upload_are_those_of_compute():
 def test_the_answer_stands_above_its_files_and_is_brought_up(built):
     page = built()
     of = [one.elem_id or getattr(one, "label", None) for one in page.blocks.values()]
-    order = [of.index(name) for name in ("score-data-set", "scores-of-data-set", "Scores, report and record")]
+    order = [of.index(name) for name in ("score-data-set", "scores-of-data-set", "Scores and report")]
     assert order == sorted(order)
     moved = next(one for one in page.fns.values() if one.js and "scores-of-data-set" in one.js)
     assert moved.trigger_only_on_success

@@ -43,6 +43,7 @@ CSS = """
 .vlgauge-page { width: 100%; border: 0; display: block; background: transparent; color-scheme: light dark; }
 button[role=tab][aria-selected=true] { color: var(--body-text-color) !important; font-weight: 600; }
 .vlgauge-pictures .grid-wrap { padding-top: 34px !important; }
+.kept-files .filename .stem { white-space: normal !important; overflow-wrap: anywhere; }
 .gradio-container { max-width: 1600px !important; }
 """
 

@@ -17,7 +17,7 @@ from vlgauge.row_sources.hub import Pinned, configurations, pinned, search, spli
 from vlgauge.row_sources.tables import UploadedRows
 from vlgauge.workbench import runs
 from vlgauge.workbench.chosen import MODEL, Chosen
-from vlgauge.workbench.errors import in_one_sentence
+from vlgauge.workbench.errors import in_words_of
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.kept_files import refuse_model, written
 from vlgauge.workbench.pages import page_of_file
@@ -37,6 +37,7 @@ _KNOWN = "Type to search, or type OWNER/NAME; those listed are known, but untrie
 _MOST_SESSIONS = 1000  # whose searches are remembered
 _DIGITS = 4  # the files have all
 _KEPT_SECONDS = 3600.0
+_LABELS = {"dataset": "Data set", "rows": "Rows", "first_row": "From row", "revision": "Commit"}
 # A form is as high as a screen: the answer below it is brought up.
 _TO_SCORES = "() => document.getElementById('scores-of-data-set').scrollIntoView()"
 
@@ -100,7 +101,10 @@ class _Tab:
             label = f"Rows, at most {most} here" if most else "Rows; none for all"
             self.rows = gr.Number(most or 200, label=label, precision=0, minimum=1, min_width=120)
             self.model = gr.Textbox(
-                label="Model, for the record", info="OWNER/NAME, optional", max_length=200, min_width=200
+                label="Model, for the record",
+                info="OWNER/NAME; without it the files hold no record",
+                max_length=200,
+                min_width=200,
             )
         with gr.Row():
             self.button = gr.Button("Score", variant="primary", elem_id="score-data-set")
@@ -108,7 +112,13 @@ class _Tab:
             self.again = gr.Button("Go on", visible=False)
         self.status = gr.Textbox(label="Rows read", interactive=False, container=True, lines=1, max_lines=4)
         self.page = gr.HTML(label="Scores", elem_id="scores-of-data-set")
-        self.files = gr.File(label="Scores, report and record", file_count="multiple", interactive=False, visible=False)
+        self.files = gr.File(
+            label="Scores and report",
+            file_count="multiple",
+            interactive=False,
+            visible=False,
+            elem_classes="kept-files",
+        )
         self.scores = gr.Dataframe(
             label="Every row",
             elem_classes="every-row",
@@ -157,12 +167,12 @@ class _Tab:
         begun = self.button.click(self._begun, inputs, [self.run, *buttons], **PRIVATE)
         gone_on = self.again.click(_gone_on, self.run, buttons, **PRIVATE)
         for event in (begun, gone_on):
-            read = event.success(_read, self.run, self.status, show_progress="hidden", **HUB, **PRIVATE)
+            read = event.success(_read, self.run, [self.status, self.stop], show_progress="hidden", **HUB, **PRIVATE)
             outputs = [self.page, self.scores, self.files]
             scored = read.then(_scored, [self.run, self.model], outputs, **MODEL, **PRIVATE)
             # In gradio 6.31 `then` does not follow what failed.
             for ended in (scored.then, scored.failure, read.failure):
-                ended(_rested, self.run, buttons, **PRIVATE)
+                ended(_rested, self.run, [*buttons, self.status], **PRIVATE)
             scored.success(None, js=_TO_SCORES, **PRIVATE)
         self.stop.click(_stopped, self.run, self.stop, queue=False, show_progress="hidden", **PRIVATE)
 
@@ -175,11 +185,11 @@ class _Tab:
             found = search(words, self.hosting.token)
         except (OSError, ValueError) as error:
             return gr.Dropdown(info=f"Not searched: {error}")
-        # The list shows those that match what is typed now. It never gets shorter: in gradio 6.31 that is an error of
-        # the page, and a late answer to fewer letters would take away what was found.
+        # The list shows what was found first, or what matches the letters that follow. It never gets shorter: in
+        # gradio 6.31 that is an error of the page, and a late answer to fewer letters would take away what was found.
         with self._lock:
             before = self._found.pop(request.session_hash or "", list(PRESETS))
-            known = list(dict.fromkeys([*before, *found]))
+            known = list(dict.fromkeys([*found, *before]))
             self._found[request.session_hash or ""] = known
             while len(self._found) > _MOST_SESSIONS:
                 self._found.pop(next(iter(self._found)))
@@ -189,7 +199,7 @@ class _Tab:
     def _opened(self) -> Callable[..., Any]:
         hosting = self.hosting
 
-        @in_one_sentence
+        @in_words_of(_LABELS)
         def opened(name: str | None, token: str, signed_in: gr.OAuthToken | None = None) -> list[Any]:
             if not name:
                 return [None, gr.Dropdown(choices=[], value=None), ""]
@@ -204,7 +214,7 @@ class _Tab:
     def _uploaded(self) -> Callable[..., Any]:
         limits = self.hosting.limits
 
-        @in_one_sentence
+        @in_words_of(_LABELS)
         def uploaded(table: str | None, pictures: Sequence[str] | None) -> Any:
             if not table:
                 return None
@@ -216,7 +226,7 @@ class _Tab:
     def _begun(self) -> Callable[..., Any]:
         hosting = self.hosting
 
-        @in_one_sentence
+        @in_words_of(_LABELS)
         def begun(
             before: Run | None,
             source: Source | None,
@@ -235,6 +245,8 @@ class _Tab:
             refuse_model(model.strip(), source.origin)
             named = {name: _titles(cell) for name, cell in zip(NAMES, titles, strict=True)}
             chosen = (metric, config_of(metric, config), profile)
+            if chosen[1] == "image" and not named["images"] and "video" in source.kinds.values():
+                raise ValueError("`Configuration` must be video for rows that have clips, got image; choose it above")
             n_rows = None if rows is None else int(rows)
             run = runs.begun(source, chosen, named, int(first or 0), n_rows, hosting)
             run.is_busy = True
@@ -271,7 +283,7 @@ def _kind_chosen(kind: str) -> list[Any]:
     return [gr.Column(visible=kind == OF_HUB), gr.Row(visible=kind == OF_FILE)]
 
 
-@in_one_sentence
+@in_words_of(_LABELS)
 def _splits_of(data_set: Pinned | None, config: str | None) -> Any:
     if data_set is None or not config:
         return gr.Dropdown(choices=[], value=None)
@@ -279,12 +291,12 @@ def _splits_of(data_set: Pinned | None, config: str | None) -> Any:
     return gr.Dropdown(choices=names, value=preset_split(data_set.id, names))
 
 
-@in_one_sentence
+@in_words_of(_LABELS)
 def _rows_of(data_set: Pinned | None, config: str | None, split: str | None) -> Any:
     return runs.HubRows(data_set, config, split) if data_set is not None and split else None
 
 
-@in_one_sentence
+@in_words_of(_LABELS)
 def guessed(metric: str, config: str | None, source: Source | None) -> list[Any]:
     """The titles of the rows as choices, the likeliest chosen for each column that the metric reads; the first rows."""
     if source is None:
@@ -320,7 +332,7 @@ def _shortened(cell: Any) -> str:
 
 
 # -- A run ------------------------------------------------------------------------------------------------------------
-@in_one_sentence
+@in_words_of(_LABELS)
 def _gone_on(run: Run | None) -> list[Any]:
     if run is None or run.is_busy or run.is_done:
         raise ValueError(
@@ -330,9 +342,11 @@ def _gone_on(run: Run | None) -> list[Any]:
     return _buttons(busy=True)
 
 
-def _read(run: Run | None) -> Iterator[str]:
+def _read(run: Run | None) -> Iterator[list[Any]]:
     if run is not None:  # another metric was chosen meanwhile
-        yield from run.read()
+        for told in run.read():
+            yield [told, gr.skip()]
+        yield [f"{run.status} Scoring them…", gr.Button(interactive=False)]
 
 
 def _stopped(run: Run | None) -> Any:
@@ -341,7 +355,7 @@ def _stopped(run: Run | None) -> Any:
     return gr.Button(interactive=False)
 
 
-@in_one_sentence
+@in_words_of(_LABELS)
 def _scored(run: Run | None, model: str) -> list[Any]:
     """The page, the table and the files of what was read; nothing if another metric was chosen meanwhile."""
     if run is None:
@@ -353,7 +367,8 @@ def _scored(run: Run | None, model: str) -> list[Any]:
     finally:
         if run.is_done:  # else it may be gone on with
             run.clear()
-    return [page, _every_row(run, found.explanation.scores), gr.File(value=files, visible=True)]
+    label = "Scores, report and record" if model.strip() else "Scores and report"
+    return [page, _every_row(run, found.explanation.scores), gr.File(value=files, visible=True, label=label)]
 
 
 def _every_row(run: Run, scores: Sequence[float]) -> Any:
@@ -374,4 +389,4 @@ def _every_row(run: Run, scores: Sequence[float]) -> Any:
 def _rested(run: Run | None) -> list[Any]:
     if run is not None:
         run.is_busy = False
-    return _buttons(busy=False, run=run)
+    return [*_buttons(busy=False, run=run), gr.skip() if run is None else run.status]
