@@ -81,7 +81,12 @@ def test_every_metric_has_a_citation_and_says_what_its_profiles_need(name):
     assert paper.startswith("@")
     assert f"'{name}'" in python
     assert "needs no model" in notes or f"vlgauge prefetch {name}" in notes
-    assert shell.startswith("event=$(")
+    # Names of files and columns are the reader's own.
+    has_files = {"images", "videos"} & {column.name for column in scoring.metric_of(name).columns}
+    for code in (python, shell):
+        assert ("stand for your own" in code) == bool(has_files)
+    assert "stand for your own" in dataset
+    assert shell.removeprefix(f"{about._OWN_FILES}\n").startswith("event=$(")
 
 
 def test_missing_models_are_named_and_not_fetched(monkeypatch):

@@ -25,6 +25,8 @@ _PACKAGES = ("evaluate", "datasets", "numpy", "torch", "transformers", "open_cli
 
 _PROFILES = """**Embedded** uses what comes with the package: exact formulas, and small models of our own where a metric
 needs one that was published elsewhere. **Paper** uses the published models, once they are on this machine."""
+_OWN_FILES = "# The names of files stand for your own, in the folder that this runs in."
+_OWN_DATA_SET = "# The data set, its split and the names of its columns stand for your own."
 _LICENCE = """vlgauge: Apache-2.0; the synonyms of `meteor` are derived from WordNet 3.0, under its own licence.
 Published models have licences of their own: see the card of each metric."""
 
@@ -101,9 +103,9 @@ def python_call(call: dict[str, Any], address: str) -> str:
             many = f"[encoded(name) for name in {cell!r}]"
             lines.append(f"    {name}={many if isinstance(cell, list) else f'encoded({cell!r})'},")
     lines = ["answer = client.predict(", *lines, '    api_name="/score",', ")"]
-    return "\n".join(
-        [*imports, "", f"client = Client({address!r})", *lines, 'print(answer["score"], answer["signature"])']
-    )
+    made = [f"client = Client({address!r})", *lines, 'print(answer["score"], answer["signature"])']
+    note = ["", _OWN_FILES] if files else [""]
+    return "\n".join([*imports, *note, *made])
 
 
 def dataset_call(loaded: Metric, address: str) -> str:
@@ -115,7 +117,14 @@ def dataset_call(loaded: Metric, address: str) -> str:
     words: dict[str, Any] = {"metric": loaded.name, "dataset": "OWNER/NAME", "split": "test"}
     words |= {name: titles[name] for name in names} | ({"config": config} if config else {}) | {"rows": 100}
     lines = [f"    {name}={word!r}," for name, word in words.items()]
-    made = [f"client = Client({address!r})", "answer = client.predict(", *lines, '    api_name="/score_dataset",', ")"]
+    made = [
+        _OWN_DATA_SET,
+        f"client = Client({address!r})",
+        "answer = client.predict(",
+        *lines,
+        '    api_name="/score_dataset",',
+        ")",
+    ]
     return "\n".join(["from gradio_client import Client", "", *made, 'print(answer["mean"], answer["dataset"])'])
 
 
@@ -127,7 +136,9 @@ def shell_call(call: dict[str, Any], address: str) -> str:
     """The call by curl: the first step gives the number of the event, the second one its answer."""
     words = {name: cell for name, cell in call.items() if name not in FILES}
     body = shlex.quote(json.dumps(words, ensure_ascii=False, indent=1))
+    note = []
     if files := [name for name in FILES if name in call]:
+        note = [_OWN_FILES]
         # What stands in double quotes is a command; base64 has no letter that JSON or a shell would read.
         parts = [f'"{name}": {_encoded_files(call[name])}' for name in files]
         body = f"{body[:-3]},\n {', '.join(parts)}\n}}'"
@@ -135,6 +146,7 @@ def shell_call(call: dict[str, Any], address: str) -> str:
     # A pipe, since a picture is longer than a word of a command may be.
     return "\n".join(
         [
+            *note,
             f"event=$(printf %s {body} |",
             f"  curl -s {where} -H 'Content-Type: application/json' -d @- | cut -d '\"' -f 4)",
             f"curl -sN {where}/$event",
