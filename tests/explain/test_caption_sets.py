@@ -31,7 +31,12 @@ def found(p, *, n=5, m=5, exact=True, ways=252):
         (1 / 56, {"n": 3, "ways": 56}, "Only 1 of 56 ways", "scores at least as high: the two sides differ."),
         (0.15, {"ways": 100}, "15 of 100 ways", "one set this small cannot tell."),
         (0.8, {"exact": False}, "80.0% of the ways that were tried", "nothing tells the two sides apart."),
-        (math.nan, {}, "No test was run; load the metric with `pvalue`", "how surprising the score is."),
+        (
+            math.nan,
+            {},
+            "No test was run: from Python or `vlgauge score`, `pvalue` tells",
+            "how surprising the score is.",
+        ),
     ],
 )
 def test_meaning_of_p(p, sizes, start, end):

@@ -91,7 +91,7 @@ class CaptionSets(Explanation):
         """What p says, in words."""
         p = self.pvalue(row)
         if math.isnan(p):
-            return "No test was run; load the metric with `pvalue` to know how surprising the score is."
+            return "No test was run: from Python or `vlgauge score`, `pvalue` tells how surprising the score is."
         ways, verb, mirror = f"{p:.1%} of the ways that were tried", "score", ""
         if self.details[row].get("exact"):
             n = self.details[row]["n_partitions"]

@@ -54,7 +54,8 @@ class RovistNr(Explanation):
         """Too few sentences, or none with a word."""
         n = len(self.details[row]["sentences"])
         if n < 2:
-            return f"the story has {n or 'no'} sentence, so there is no pair of sentences to compare"
+            told = f"the story has {n or 'no'} sentence, so there is no pair of sentences to compare"
+            return f"{told} (in running text . ? or ! and a blank end one)"
         return "no sentence has a word to compare"
 
     def values(self, row: int) -> dict[str, Any]:

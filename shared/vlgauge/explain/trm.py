@@ -29,8 +29,8 @@ class Trm(CaptionSets):
         "Take two captions of one side and one of the other: is the thick line between the two the shortest, the "
         "middle or the longest side of the triangle?",
         "If the model writes as people do, each happens a third of the time; Q adds up how far the thirds are missed.",
-        "Read p first, the share of all ways to split these captions that are at least as uneven: few captions miss "
-        "the thirds by chance, so fair sets do not reach 0.",
+        "Few captions miss the thirds by chance, so fair sets do not reach 0: where there is a p, read it first, the "
+        "share of all ways to split these captions that are at least as uneven.",
     )
     on_axis = (0.0,)
     statistic = "Q"

@@ -288,11 +288,11 @@ def in_words(identity: str) -> Iterator[None]:
         if isinstance(error, GatedRepoError) or "is a gated dataset" in str(error):
             raise ValueError(
                 f"`dataset` must be open to you, got {identity!r}, which is gated; accept its terms on its page and "
-                "sign in as who did so"
+                "open it with the token of who did so"
             ) from error
         raise ValueError(
             f"`dataset` must be on the Hub and open to you, got {identity!r}, which is unknown or private; if it is "
-            "private, sign in"
+            "private, open it with a token that may read it"
         ) from error
     except RuntimeError as error:
         if "script" in str(error):
