@@ -11,9 +11,9 @@ import yaml
 from folders import GOLDEN
 from huggingface_hub import EvalResult, ModelCardData, parse_eval_result_entries
 from huggingface_hub.repocard_data import model_index_to_eval_results
-from made_runs import made_run
+from made_runs import bleu_run, made_run, three_systems
 
-from vlgauge.leaderboard import read_records
+from vlgauge.leaderboard import Dataset, Model, read_records, record_of
 from vlgauge.leaderboard.exporters import (
     dataset_card,
     eval_results,
@@ -251,6 +251,37 @@ def test_a_results_repository_holds_records_tables_and_scores(records, tmp_path)
     assert exports["README.md"].content == golden("results-repository.md")
     matter = yaml.safe_load(exports["README.md"].content.split("---\n")[1])
     assert matter["configs"] == [{"config_name": "groovist", "data_files": "data/groovist/*/*.parquet"}]
+
+
+@pytest.mark.parametrize(
+    ("metric", "tests"), [("rovist_nr", "paired sign-flip tests"), ("bleu", "tests that swap rows")]
+)
+def test_a_results_repository_has_the_rank_groups_of_its_scores(metric, tests):
+    if metric == "bleu":
+        words = [f"a dog number {row} runs on the grass" for row in range(8)]
+        said = {"high": words, "low": ["a dog"] * 8, "low too": [*["a dog"] * 7, "a cat"]}
+        runs = {name: bleu_run(own, words) for name, own in said.items()}
+    else:
+        runs = three_systems(rows=12, middle=0.5, scale=0.1)
+    on = Dataset("org/vist", "VIST", "default", "test")
+    records = [
+        record_of(run, metric, Model(f"org/{name[-3:]}", name), on, date="2026-11-22") for name, run in runs.items()
+    ]
+    given = dict(zip((record.model.id for record in records), runs.values(), strict=True))
+    readme = results_repository(records, "org/results", given)[1].content
+    rows = [line.split(" | ") for line in readme.splitlines() if line.startswith("| ")][2:]
+    assert [(row[1], row[3]) for row in rows] == [("high", "1"), *((row[1], "2") for row in rows[1:])]
+    assert f"Systems that share a group are not told apart by {tests} (Holm" in readme
+    assert "bold: the best value; #: the order by" in readme
+    assert "not tested" not in readme
+    # Scores that are not those of the record make no group.
+    records[0] = dataclasses.replace(records[0], value=0.25)
+    readme = results_repository(records, "org/results", given)[1].content
+    assert "No group for org/igh: its scores give" in readme
+    assert (
+        f"{tests} (Holm's correction for 1 pair, 0.05) of the 2 systems whose scores of each example are there."
+        in readme
+    )
 
 
 def test_scores_of_no_record_are_refused(records):

@@ -6,11 +6,15 @@ The formats of the Hub have no direction and rank from high to low. Where lower 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from vlgauge.corpus_values import corpus_value
+from vlgauge.leaderboard.joined_runs import MEAN_TOLERANCE
 from vlgauge.leaderboard.record import Record
+from vlgauge.leaderboard.record_groups import record_groups
 from vlgauge.leaderboard.record_tables import tables
 from vlgauge.leaderboard.runs import Run
 from vlgauge.leaderboard.score_files import file_name, score_file, score_path
@@ -172,14 +176,14 @@ def results_repository(
         records: The records.
         repository: Id of the data set.
         runs: Scores by the id of the model, as `vlgauge score --output` writes them; those of a record are added to it
-            where their signature is the same.
+            where their signature is the same, and the tables have the rank groups that they give.
         by: Metric by which the tables are sorted.
 
     Raises:
         ValueError: If the scores of a model belong to no record, or two records would have the same file.
     """
     files: dict[str, Export] = {}
-    used = set()
+    used, found, faults = set(), {}, {}
     for record in records:
         run = (runs or {}).get(record.model.id)
         if run is None or run.get(f"{record.metric}_signature") != record.signature:
@@ -187,6 +191,11 @@ def results_repository(
         used.add(record.model.id)
         path = score_path(record)
         _put_once(files, path, Export("dataset", repository, path, score_file(run, record.metric)), record)
+        value = corpus_value(record.metric, run)
+        if math.isclose(value, record.value, rel_tol=MEAN_TOLERANCE, abs_tol=MEAN_TOLERANCE):
+            found[record.key] = run
+        else:
+            faults[record.key] = f"its scores give {value:.6g}, the record has {record.value:.6g}"
     if idle := [model for model in runs or {} if model not in used]:
         raise ValueError(f"`runs` must have scores of the records, got those of {idle[0]} with the signature of none")
     lines = "".join(record.line() for record in records)
@@ -197,7 +206,8 @@ def results_repository(
     matter = "".join(
         ["---\npretty_name: Results\ntags:\n- leaderboard\n", *(["configs:\n", *configs] if configs else [])]
     )
-    readme = f"{matter}---\n\n# Results\n\n{tables(records, by=by, split_signatures=True)}\n"
+    groups = record_groups(records, found, faults) if runs else None
+    readme = f"{matter}---\n\n# Results\n\n{tables(records, by=by, split_signatures=True, groups=groups)}\n"
     return [
         Export("dataset", repository, "results.jsonl", lines),
         Export("dataset", repository, "README.md", readme),

@@ -10,7 +10,7 @@ from typing import Any
 from vlgauge.leaderboard.comparison import compare
 from vlgauge.leaderboard.record import Key, Record
 from vlgauge.leaderboard.runs import Run
-from vlgauge.leaderboard.table import groups_text, several_groups, told_apart
+from vlgauge.leaderboard.table import SIGN_FLIPS, SWAPS, groups_text, several_groups, told_apart
 
 MOST_SYSTEMS = 30  # of a column, that is 435 pairs
 
@@ -80,7 +80,9 @@ def _compared(
     (compared,) = found.metrics
     groups |= {names[system.name].key: groups_text(system) for system in compared.systems}
     rest = "" if len(records) == n_all else f" of the {len(records)} systems whose scores of each example are there"
-    said.append(f"{records[0].title}: {told_apart(len(records), found.level)[:-1]}{rest}.")
+    tests = SWAPS if compared.value == "corpus" else SIGN_FLIPS
+    of = " by the excess over the null" if compared.value == "excess" else ""
+    said.append(f"{records[0].title}{of}: {told_apart(len(records), found.level, tests)[:-1]}{rest}.")
     said += several_groups(compared.systems)
     said += dict.fromkeys(str(one.message) for one in told if issubclass(one.category, UserWarning))
     return ""

@@ -103,7 +103,9 @@ def records_table(
     told = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     intervals = sorted({f"{100 * record.ci.level:g} %" for record in records if record.ci})
     what = f"{_kind(records)} with {' or '.join(intervals)} intervals, " if intervals else f"{_kind(records)}, "
-    return Table([*header, "n"], lines, caption, [f"{what}{told}.", *of_groups, *notes])
+    tested = "" if any(grouped) else "; differences are not tested"
+    bold = f"the best value; #: the order by {sorting[0].title}{tested}" if len(rows) > 1 else ""
+    return Table([*header, "n"], lines, caption, [f"{what}{told}.", *of_groups, *notes], bold)
 
 
 def _kind(records: Sequence[Record]) -> str:

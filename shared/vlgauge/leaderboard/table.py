@@ -13,6 +13,7 @@ from vlgauge.results import printable
 from vlgauge.settings import one_of
 
 SIGN_FLIPS = "paired sign-flip tests"
+SWAPS = "tests that swap rows"
 AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
 ARROWS = {True: "\N{UPWARDS ARROW}", False: "\N{DOWNWARDS ARROW}"}
 
@@ -215,10 +216,10 @@ def _notes(comparison: Comparison) -> list[str]:
     added = [compared.metric for compared in comparison.metrics if compared.value == "corpus"]
     values, tests = "Means", SIGN_FLIPS
     if len(added) == len(comparison.metrics):
-        values, tests = "Values of the corpus", "tests that swap rows"
+        values, tests = "Values of the corpus", SWAPS
     elif added:
         names = ", ".join(added)
-        values, tests = f"Means, for {names} the value of the corpus,", f"{tests}, for {names} tests that swap rows"
+        values, tests = f"Means, for {names} the value of the corpus,", f"{tests}, for {names} {SWAPS}"
     samples = f"{comparison.resamples} samples, seed {comparison.seed}"
     return [
         f"{values} with {percent} bootstrap intervals; {drawn}, {samples}.",
