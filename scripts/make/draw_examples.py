@@ -106,13 +106,13 @@ def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def write_clip(path: Path, frames: Sequence[Image.Image]) -> None:
-    """Write frames as a video that any player shows."""
+    """Write frames as a video that any player and browser shows."""
     import av
 
     with av.open(str(path), "w", options={"fflags": "+bitexact"}) as container:
-        stream: Any = container.add_stream("mpeg4", rate=FRAMES_PER_SECOND)
+        stream: Any = container.add_stream("libx264", rate=FRAMES_PER_SECOND)
         stream.width, stream.height = frames[0].size
-        stream.pix_fmt, stream.bit_rate = "yuv420p", 2_000_000
+        stream.pix_fmt, stream.options = "yuv420p", {"crf": "16", "threads": "1"}
         for image in frames:
             for packet in stream.encode(av.VideoFrame.from_image(image)):
                 container.mux(packet)

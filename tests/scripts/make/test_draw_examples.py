@@ -2,6 +2,7 @@
 
 import json
 
+import av
 import numpy as np
 import pytest
 from folders import EXAMPLES
@@ -41,6 +42,12 @@ def test_clips(drawn):
         assert len(new) == len(bundled) >= 8
         # Encoders of other versions may round otherwise.
         assert max(abs(a - b).mean() for a, b in zip(new, bundled, strict=True)) < 2
+
+
+def test_browsers_can_play_the_clips(drawn):
+    for path in (drawn / "clips").iterdir():
+        with av.open(str(path)) as clip:
+            assert clip.streams.video[0].codec_context.name == "h264"
 
 
 def test_every_picture_has_a_right_caption_and_wrong_ones():
