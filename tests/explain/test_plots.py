@@ -46,6 +46,22 @@ def test_a_histogram_counts_every_score_once_and_marks_the_mean():
     assert "mean" not in histogram([math.nan], Axis(0, 1, False), math.nan, "x")
 
 
+@pytest.mark.parametrize(
+    ("score", "higher", "ends"),
+    [
+        (0.5, True, ("0", "1")),
+        (1.0, True, ("0", "1")),
+        (-2.4, True, ("0 and less", "1")),
+        (3.0, True, ("0", "1 and more")),
+        (3.0, False, ("1 and more", "0")),
+        (math.nan, False, ("1", "0")),
+    ],
+)
+def test_a_histogram_says_where_a_column_holds_what_is_beyond_the_axis(score, higher, ends):
+    drawn = histogram([score], Axis(0, 1, higher), math.nan, "x")
+    assert tuple(re.findall(r'y="128"[^>]*>([^<]+)<', drawn)) == ends
+
+
 def test_the_name_of_the_mean_stands_above_every_count():
     drawn = histogram([0.5] * 9 + [0.6], Axis(0, 1, True), 0.5, "x")
     heights = [float(y) for y in re.findall(r'y="([\d.]+)" text-anchor="middle"', drawn)]

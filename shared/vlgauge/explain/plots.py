@@ -100,6 +100,17 @@ def chart(width: int, height: int, label: str, parts: Iterable[str]) -> Markup:
     return Markup(f'<svg class="plot" {size} role="img" aria-label="{safe(label)}">{"".join(parts)}</svg>')
 
 
+def _ends_with_what_is_beyond(scores: Sequence[float], axis: Axis) -> tuple[str, str]:
+    """The values at both ends, which say so where their column holds more than lies on the axis."""
+    words = ("and less", "and more") if axis.higher_is_better else ("and more", "and less")
+    shares = [axis.at(score) for score in scores if not math.isnan(score)] or [0.5]
+    beyond = (min(shares) < -0.001, max(shares) > 1.001)
+    worse, better = (
+        f"{end} {word}" if is_beyond else end for end, word, is_beyond in zip(axis.ends, words, beyond, strict=True)
+    )
+    return worse, better
+
+
 def histogram(scores: Sequence[float], axis: Axis, mean: float, label: str) -> Markup:
     """How many scores lie where, with a line at their mean; what is beyond the axis stands in its last column."""
     counts = [0] * N_BINS
@@ -114,7 +125,7 @@ def histogram(scores: Sequence[float], axis: Axis, mean: float, label: str) -> M
             x, top = 100 * column / N_BINS, 112 - height
             bars.append(f'<rect class="bar" x="{x:g}%" y="{top:.1f}" width="4.7%" height="{height:.1f}"/>')
             parts.append(f'<text class="k" x="{x + 2.35:g}%" y="{top - 5:.1f}" text-anchor="middle">{count}</text>')
-    worse, better = axis.ends
+    worse, better = _ends_with_what_is_beyond(scores, axis)
     parts.append('<line class="ax" x1="0" x2="100%" y1="112" y2="112"/>')
     parts.append(f'<text x="0" y="128">{worse}</text><text x="100%" y="128" text-anchor="end">{better}</text>')
     parts.append('<text x="100%" y="144" text-anchor="end">better →</text>')
