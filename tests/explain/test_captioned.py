@@ -55,3 +55,14 @@ def test_frames_of_a_clip_carry_the_words_that_saw_them_best():
         assert frame["picture"] is not None
     assert found.reason(0).startswith("rank ")
     assert "captions of its video; fine 0." in found.reason(0)
+
+
+def test_range_legend_and_reading_are_those_of_what_was_scored():
+    pages = {name: explain(name, *scored(name)).html() for name in ("clip_s", "pac_s")}  # pictures, videos
+    for of_videos, page in zip((False, True), pages.values(), strict=True):
+        assert ("range: about \N{MINUS SIGN}1 to 1" in page) == of_videos
+        assert ("range: 0 to 2.5" in page) != of_videos
+        assert ("A frame has below it" in page) == of_videos
+        assert ("the caption with the whole video" in page) == of_videos
+        assert ("others of the same picture" in page) != of_videos
+        assert ("never below 0" in page) != of_videos

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from .explanation import Explanation
 from .marks import NIL, Mark, Piece, pieces, word_spans
@@ -21,6 +21,7 @@ class CaptionedPicture(Explanation):
     """Captions beside their pictures or videos."""
 
     on_axis = (0.0,)
+    reading_of_videos: ClassVar[str]
 
     @cached_property
     def of_videos(self) -> bool:
@@ -31,6 +32,13 @@ class CaptionedPicture(Explanation):
     def kind(self) -> str:
         """Scores of videos have another range."""
         return "videos" if self.of_videos else "images"
+
+    @property
+    def how_to_read(self) -> Sequence[str]:
+        """Scores of videos are made otherwise."""
+        if not self.of_videos:
+            return self.reading
+        return (self.reading_of_videos, *(line.replace("picture", "video") for line in self.reading[1:]))
 
     @cached_property
     def _seen(self) -> Any:

@@ -14,3 +14,7 @@ class ClipS(CaptionedPicture):
         "Compare captions of one picture; sizes differ from picture to picture and from model to model.",
         "It judges fit, not wording, and CLIP often misses who does what to whom.",
     )
+    reading_of_videos = (
+        "The mean of two cosines in CLIP: each word with the frame that saw it best, and "
+        "the caption with the whole video."
+    )

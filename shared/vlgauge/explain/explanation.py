@@ -98,6 +98,11 @@ class Explanation(ABC):
         """What was scored, where the range of the metric differs by that."""
         return ""
 
+    @property
+    def how_to_read(self) -> Sequence[str]:
+        """How to read the numbers of what was scored."""
+        return self.reading
+
     # -- facts of the whole ------------------------------------------------------------------------------------------
     @cached_property
     def facts(self) -> Any:

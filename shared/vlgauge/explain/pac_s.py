@@ -14,3 +14,7 @@ class PacS(CaptionedPicture):
         "Compare captions of one picture; sizes differ from picture to picture and from model to model.",
         "It judges fit, not wording: the right words in a salad can score high.",
     )
+    reading_of_videos = (
+        "The mean of two cosines in CLIP trained further: each word with the frame that saw it best, and "
+        "the caption with the whole video."
+    )

@@ -98,7 +98,7 @@ def page_of_two(two: TwoRuns) -> str:
         rows=[
             _row(two, compared, pair, row, explained) for row in rows_that_differ(compared, pair, N_ROWS_THAT_DIFFER)
         ],
-        key=f"{compared.metric}_key.html.jinja" if known else "",
+        known=known,
         notes=two.notes,
     )
     return framed(page, "Comparison of two runs")
