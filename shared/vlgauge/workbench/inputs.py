@@ -55,7 +55,7 @@ _FIELDS: dict[type[Column], Field] = {
     Text: Field("Caption"),
     Components: Field(f"Scores: {', '.join(COMPONENTS)}", "Three numbers with commas between", 1),
     OneImage: Field("Picture"),
-    Images: Field("Pictures, in the order of the story"),
+    Images: Field("Pictures, in order"),
     Videos: Field("Clip"),
 }
 _LABELS = {

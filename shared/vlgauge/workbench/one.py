@@ -40,6 +40,7 @@ def add_tab(chosen: Chosen) -> list[Any]:
                 type="filepath",
                 columns=3,
                 height=260,
+                object_fit="contain",
                 interactive=True,
                 elem_classes="vlgauge-pictures",
             )
