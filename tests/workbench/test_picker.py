@@ -148,7 +148,7 @@ def test_what_cannot_be_opened_is_told_and_a_token_opens_it(address, chromium):
         page.get_by_text("must be opened or a file uploaded first").first.wait_for()
         page.get_by_label("Your token").fill(TOKEN)
         opened(page, "org/gated")
-        page.get_by_label("Rows, at most 200 here").fill("10000")
+        page.get_by_label("Number of rows, at most 200 here").fill("10000")
         score(page)
         page.get_by_text("must be at most 200 here, got 10,000").first.wait_for()
         # After a run that failed there can be another.

@@ -35,6 +35,7 @@ LEGIBLE = {
     "block_title_text_color": "*neutral_700",
     "checkbox_border_color": "*neutral_500",
     "checkbox_border_color_dark": "*neutral_400",
+    "link_text_color_dark": "*secondary_300",
     "input_placeholder_color": "*neutral_500",
     "input_placeholder_color_dark": "*neutral_400",
 }
@@ -42,8 +43,23 @@ LEGIBLE = {
 CSS = """
 .vlgauge-page { width: 100%; border: 0; display: block; background: transparent; color-scheme: light dark; }
 button[role=tab][aria-selected=true] { color: var(--body-text-color) !important; font-weight: 600; }
-.vlgauge-pictures .grid-wrap { padding-top: 34px !important; }
 .kept-files .filename .stem { white-space: normal !important; overflow-wrap: anywhere; }
+/* Every picture whole, as many rows as there are; its label beside the buttons. */
+.vlgauge-pictures:has(.grid-wrap) { height: auto !important; }
+.vlgauge-pictures .grid-wrap { height: auto !important; max-height: 480px; padding: 38px 8px 8px !important; }
+.vlgauge-pictures .grid-container {
+  padding: 0 !important; grid-template: none !important; grid-template-columns: repeat(3, minmax(0, 1fr)) !important;
+  grid-auto-rows: auto !important;
+}
+.vlgauge-pictures .grid-container:has(> :only-child) { grid-template-columns: minmax(0, 240px) !important; }
+/* The tag of an upload lies where its icon would be. */
+.vlgauge-files .icon-wrap { display: none; }
+.vlgauge-files .upload-container { padding-top: 24px; }
+.vlgauge-told :is(input, textarea) {
+  border: 0 !important; background: transparent !important; padding: 0 !important; box-shadow: none !important;
+}
+.every-row th span, .rows th span { white-space: nowrap; overflow-wrap: normal; word-break: normal; }
+label:has(> input[type=radio]:focus-visible) { outline: 2px solid var(--link-text-color); outline-offset: 2px; }
 .gradio-container { max-width: 1600px !important; }
 """
 

@@ -39,15 +39,17 @@ def add_tab(chosen: Chosen, hosting: Hosting) -> list[Any]:
         What changes with the metric, in the order of `updates`.
     """
     gr.Markdown(
-        "Two files of predictions, two columns of one file, or two files of scores that were kept. Rows are joined by "
-        "id. The JSON beside a table of scores goes with it."
+        "Two files of predictions, two columns of one file, or two files of scores that were kept: CSV, TSV, JSON, "
+        "JSON lines or Parquet. Rows are joined by id. The JSON beside a table of scores goes with it."
     )
     with gr.Row():
         files = [
-            gr.File(label=label, file_count="multiple", file_types=_TYPES, height=140)
+            gr.File(label=label, file_count="multiple", file_types=_TYPES, height=140, elem_classes="vlgauge-files")
             for label in ("Run A", "Run B; none for another column of A")
         ]
-        pictures = gr.File(label="Pictures and clips that they name", file_count="multiple", height=140)
+        pictures = gr.File(
+            label="Pictures and clips that they name", file_count="multiple", height=140, elem_classes="vlgauge-files"
+        )
     with gr.Row():
         labels = ("A: predictions", "B: predictions", *(f"Column: {name}" for name in _SHARED))
         choices = [gr.Dropdown([NONE], value=NONE, label=label, min_width=160) for label in labels]

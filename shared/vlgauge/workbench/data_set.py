@@ -79,17 +79,29 @@ class _Tab:
                     allow_custom_value=True,
                     min_width=280,
                 )
-                self.config = gr.Dropdown([], label="Configuration of it", min_width=160)
+                self.config = gr.Dropdown([], label="Subset", min_width=160)
                 self.split = gr.Dropdown([], label="Split", min_width=160)
-                self.commit = gr.Textbox("", label="Commit", interactive=False, min_width=160)
+                self.commit = gr.Textbox(
+                    "", label="Commit", interactive=False, min_width=160, elem_classes="vlgauge-told"
+                )
             with gr.Row():
                 words = "Only for gated and private data sets; sent to the Hub alone, kept nowhere"
                 self.token = gr.Textbox(label="Your token", info=words, type="password", max_length=200, min_width=280)
                 if os.environ.get("OAUTH_CLIENT_ID"):
                     gr.LoginButton(min_width=160)
         with gr.Row(visible=False) as self.of_file:
-            self.table = gr.File(label="Table, lines of text, or a WebDataset archive", file_types=_TYPES, height=140)
-            self.pictures = gr.File(label="Pictures and clips that it names", file_count="multiple", height=140)
+            self.table = gr.File(
+                label="Rows (csv, tsv, json(l), parquet, txt, tar)",
+                file_types=_TYPES,
+                height=140,
+                elem_classes="vlgauge-files",
+            )
+            self.pictures = gr.File(
+                label="Pictures and clips that it names",
+                file_count="multiple",
+                height=140,
+                elem_classes="vlgauge-files",
+            )
         with gr.Row():
             self.columns = [_column(name, visible=False) for name in NAMES]
         self.preview = gr.Dataframe(
@@ -98,7 +110,7 @@ class _Tab:
         with gr.Row():
             most = hosting.most_rows
             self.first = gr.Number(0, label="From row", precision=0, minimum=0, min_width=120)
-            label = f"Rows, at most {most} here" if most else "Rows; none for all"
+            label = f"Number of rows, at most {most} here" if most else "Number of rows (empty: all)"
             self.rows = gr.Number(most or 200, label=label, precision=0, minimum=1, min_width=120)
             self.model = gr.Textbox(
                 label="Model, for the record",
@@ -110,7 +122,9 @@ class _Tab:
             self.button = gr.Button("Score", variant="primary", elem_id="score-data-set")
             self.stop = gr.Button("Stop", interactive=False)
             self.again = gr.Button("Go on", visible=False)
-        self.status = gr.Textbox(label="Rows read", interactive=False, container=True, lines=1, max_lines=4)
+        self.status = gr.Textbox(
+            elem_classes="vlgauge-told", label="Rows read", interactive=False, container=True, lines=1, max_lines=4
+        )
         self.page = gr.HTML(label="Scores", elem_id="scores-of-data-set")
         self.files = gr.File(
             label="Scores and report",

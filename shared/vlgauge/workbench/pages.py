@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from vlgauge.catalog import metric_title
 from vlgauge.explain import Explanation
 from vlgauge.explain.pages import fragment, number
 from vlgauge.explain.plots import Axis, dots
@@ -45,8 +46,9 @@ def framed(page: str, title: str) -> str:
 
 def page_of_one(scored: Scored, place: str = "") -> str:
     """The explained score of one example, and where it lies among others."""
-    page = _page("one", metric=scored.explanation, notes=scored.notes, place=place)
-    return framed(page, f"Score by {scored.explanation.name}")
+    title = metric_title(scored.explanation.name)
+    page = _page("one", metric=scored.explanation, title=title, notes=scored.notes, place=place)
+    return framed(page, f"Score by {title}")
 
 
 def page_of_file(scored: Scored, origin: Origin) -> str:
