@@ -22,6 +22,7 @@ from vlgauge.workbench import data_set, inputs, runs
 from vlgauge.workbench.chosen import Chosen
 from vlgauge.workbench.data_set_call import score_dataset_of
 from vlgauge.workbench.hosting import OWN_MACHINE, SPACE, Hosting, hosting_of
+from vlgauge.workbench.presets import PRESETS
 
 CLIP = ("clip_s", "image", "embedded")
 PICTURES = {"predictions": ["caption"], "images": ["image"], "references": ["refs"]}
@@ -275,8 +276,20 @@ def test_a_data_set_opens_with_the_token_of_who_signed_in_or_typed_it_alone(hub)
     for typed, who in (("", signed_in), (f" {TOKEN} ", None)):
         pinned, config, commit = tab._opened("org/private", typed, who)
         assert (pinned.token, config.value, commit) == (TOKEN, "default", COMMITS[0])
-    with pytest.raises(gr.Error, match="which is unknown or private"):
-        tab._opened("org/private", "", None)
+    for name, told in (
+        ("private", "which is unknown or private; if it is private, open it with a token that may read it"),
+        ("gated", "which is gated; accept its terms on its page and open it with the token of who did so"),
+    ):
+        with pytest.raises(gr.Error, match=f"`Data set` must be .*{told}"):
+            tab._opened(f"org/{name}", "", None)
+
+
+def test_what_a_search_finds_stands_before_what_was_listed(hub):
+    with loops_of_gradio_left_open(), gr.Blocks():
+        tab = data_set._Tab(Chosen(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.State()), SPACE)
+    typed, visitor = SimpleNamespace(input_value="pict"), SimpleNamespace(session_hash="one")
+    choices = [value for _, value in tab._searched(typed, visitor).choices]
+    assert choices == ["org/pictures", *PRESETS]
 
 
 def begin(source, metric="clip_s", config="image", **changed):

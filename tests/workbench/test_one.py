@@ -89,6 +89,18 @@ def test_folders_of_the_machine_are_not_told(name, number, tmp_path, monkeypatch
     assert caught.value.message.startswith(f"`{label}` must be a readable image, got 'my photo.png'")
 
 
+def test_a_set_of_captions_comes_with_its_p():
+    sets = ["A dog ran.\nA dog sat.\nDogs ran home.", "A cat slept.\nTwo birds sang.\nWe ate."]
+    page = one.scored("trm", "", "embedded", *sets, "", None, None)
+    assert "to split these captions in two" in page
+    assert "No test was run" not in page
+
+
+def test_one_story_without_blanks_is_told_where_sentences_end():
+    page = one.scored("rovist_nr", "", "embedded", "狗在跑。猫在睡。", "", "", None, None)
+    assert "the story has 1 sentence, so there is no pair of sentences to compare (in running text . ? or !" in page
+
+
 def test_unknown_profile_is_refused():
     with pytest.raises(gr.Error, match="`profile` must be one of 'embedded', 'paper', got 'mine'"):
         one.scored("rovist_nr", "", "mine", "A dog.", "", "", None, None)

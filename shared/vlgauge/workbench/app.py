@@ -43,7 +43,9 @@ LEGIBLE = {
 CSS = """
 .vlgauge-page { width: 100%; border: 0; display: block; background: transparent; color-scheme: light dark; }
 button[role=tab][aria-selected=true] { color: var(--body-text-color) !important; font-weight: 600; }
+.kept-files .filename { flex-wrap: wrap; }
 .kept-files .filename .stem { white-space: normal !important; overflow-wrap: anywhere; }
+.kept-files .download { min-width: 6rem !important; }
 /* Every picture whole, as many rows as there are; its label beside the buttons. */
 .vlgauge-pictures:has(.grid-wrap) { height: auto !important; }
 .vlgauge-pictures .grid-wrap { height: auto !important; max-height: 480px; padding: 38px 8px 8px !important; }
