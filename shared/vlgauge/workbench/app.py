@@ -60,6 +60,14 @@ button[role=tab][aria-selected=true] { color: var(--body-text-color) !important;
 .vlgauge-told :is(input, textarea) {
   border: 0 !important; background: transparent !important; padding: 0 !important; box-shadow: none !important;
 }
+/* A long text is wrapped, so that the next column is seen; widths are measured at a row of its own. */
+.every-row .sizing-body .cell-wrap { max-width: max(120px, calc(var(--df-max-col-width) - 200px)); }
+.every-row .sizing-body tr:has(td:nth-child(4)) .cell-wrap {
+  max-width: max(120px, calc(var(--df-max-col-width) / 2 - 100px));
+}
+.rows .sizing-body tr:has(td:nth-child(2)) .cell-wrap { max-width: max(120px, calc(var(--df-max-col-width) * .6)); }
+/* The words of a choice end before its arrow. */
+.secondary-wrap input { padding-right: 26px !important; text-overflow: ellipsis; }
 .every-row th span, .rows th span { white-space: nowrap; overflow-wrap: normal; word-break: normal; }
 label:has(> input[type=radio]:focus-visible) { outline: 2px solid var(--link-text-color); outline-offset: 2px; }
 .gradio-container { max-width: 1600px !important; }
