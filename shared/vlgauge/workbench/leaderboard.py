@@ -51,13 +51,19 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> None:
         "two files of your own.",
     )
     with gr.Row():
-        files = gr.File(label="results.jsonl, one or several", file_count="multiple", file_types=[".jsonl"], height=140)
+        files = gr.File(
+            elem_classes="vlgauge-files",
+            label="results.jsonl, one or several",
+            file_count="multiple",
+            file_types=[".jsonl"],
+            height=140,
+        )
     with gr.Row():
         info = "OWNER/NAME of a data set that has a results.jsonl"
         repository = gr.Textbox(label="Results on the Hub", info=info, max_length=200, min_width=280)
         info = "Only for gated and private data sets; sent to the Hub alone, kept nowhere"
         token = gr.Textbox(label="Token for it", info=info, type="password", max_length=200, min_width=280)
-        commit = gr.Textbox("", label="Commit", interactive=False, min_width=160)
+        commit = gr.Textbox("", label="Commit", elem_classes="vlgauge-told", interactive=False, min_width=160)
         read = gr.Button("Read", elem_id="read-results", min_width=120)
     fetched = gr.State(Results(), time_to_live=_KEPT_SECONDS)
     with gr.Row():
