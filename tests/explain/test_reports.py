@@ -54,8 +54,8 @@ def test_the_page_of_a_metric(name):
     assert "better</strong>" not in page
     assert ("Higher is better" in page) == found.facts.higher_is_better
     assert page.count('<details class="row"') == len(found.scores)
-    assert all(sentence in Elements(page).text for sentence in found.reading)
-    assert len(found.reading) == 3
+    assert all(sentence in Elements(page).text for sentence in found.how_to_read)
+    assert len(found.how_to_read) == 3
     assert page == explain(name, *scored(name)).html()
 
 
