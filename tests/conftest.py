@@ -52,13 +52,6 @@ sys.addaudithook(refuse_sockets)
 _GUARD: dict = {}
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers():
-    """One worker more than there are processors: now and then one waits for a browser, a server or another process."""
-    processors = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    return len(processors) + 1
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Long files first, so that no worker is left with one when the others are done."""
