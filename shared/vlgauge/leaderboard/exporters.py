@@ -6,13 +6,12 @@ The formats of the Hub have no direction and rank from high to low. Where lower 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from vlgauge.corpus_values import corpus_value
-from vlgauge.leaderboard.joined_runs import MEAN_TOLERANCE
+from vlgauge.leaderboard.joined_runs import is_same_mean
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.record_groups import record_groups
 from vlgauge.leaderboard.record_tables import tables
@@ -192,7 +191,7 @@ def results_repository(
         path = score_path(record)
         _put_once(files, path, Export("dataset", repository, path, score_file(run, record.metric)), record)
         value = corpus_value(record.metric, run)
-        if math.isclose(value, record.value, rel_tol=MEAN_TOLERANCE, abs_tol=MEAN_TOLERANCE):
+        if is_same_mean(value, record.value):
             found[record.key] = run
         else:
             faults[record.key] = f"its scores give {value:.6g}, the record has {record.value:.6g}"

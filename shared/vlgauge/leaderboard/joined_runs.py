@@ -12,7 +12,7 @@ from vlgauge.results import mean_of_defined
 from vlgauge.settings import shown, warn
 from vlgauge.signatures import parse_signature
 
-MEAN_TOLERANCE = 1e-9  # a mean may have been added up in another order
+_MEAN_TOLERANCE = 1e-9  # a mean may have been added up in another order
 
 
 def joined_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]]]:
@@ -143,10 +143,15 @@ def scores_in_order(
     if (
         metric_facts(metric).is_mean
         and isinstance(mean, (int, float))
-        and not math.isclose(found := mean_of_defined(own), mean, rel_tol=MEAN_TOLERANCE, abs_tol=MEAN_TOLERANCE)
+        and not is_same_mean(found := mean_of_defined(own), mean)
     ):
         raise ValueError(
             f"`{key} of {name}` must be the scores that {mean:.6g} is the mean of, got {found:.6g} as theirs; the file "
             f"was altered, score again"
         )
     return tuple(own[row] for row in order)
+
+
+def is_same_mean(one: float, other: float) -> bool:
+    """Whether two numbers are the mean of the same scores."""
+    return math.isclose(one, other, rel_tol=_MEAN_TOLERANCE, abs_tol=_MEAN_TOLERANCE)

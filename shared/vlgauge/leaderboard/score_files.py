@@ -9,7 +9,7 @@ from typing import Any
 
 from vlgauge.corpus_values import COUNTED
 from vlgauge.files import limits, parquet_rows
-from vlgauge.leaderboard.joined_runs import MEAN_TOLERANCE
+from vlgauge.leaderboard.joined_runs import is_same_mean
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.runs import Run, numbers, row_keys
 from vlgauge.results import mean_of_defined
@@ -74,6 +74,6 @@ def run_of_file(content: bytes, record: Record) -> dict[str, Any]:
             f"{path} must have {record.n} scores and {record.undefined} undefined ones, got {told[0]} and {told[1]}"
         )
     mean = mean_of_defined(scores)
-    if not math.isclose(mean, record.value, rel_tol=MEAN_TOLERANCE, abs_tol=MEAN_TOLERANCE):
+    if not is_same_mean(mean, record.value):
         raise ValueError(f"{path} must have scores with the mean of the record, {record.value:.6g}, got {mean:.6g}")
     return {"ids": ids, f"{metric}_scores": scores, f"{metric}_signature": record.signature}
