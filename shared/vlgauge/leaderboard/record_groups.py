@@ -28,10 +28,15 @@ class RecordGroups:
     notes: Mapping[tuple[Any, ...], Sequence[str]] = field(default_factory=dict)
 
 
+def table_of(record: Record) -> tuple[Any, ...]:
+    """What the records of one table have in common."""
+    on = record.dataset
+    return record.profile, on.id, on.config, on.split, on.revision
+
+
 def column_of(record: Record) -> tuple[Any, ...]:
     """What the records of one column of a table have in common."""
-    on = record.dataset
-    return record.profile, on.id, on.config, on.split, on.revision, record.metric, record.signature
+    return *table_of(record), record.metric, record.signature
 
 
 def record_groups(records: Sequence[Record], runs: Mapping[Key, Run], faults: Mapping[Key, str]) -> RecordGroups:

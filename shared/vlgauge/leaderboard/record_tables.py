@@ -7,7 +7,7 @@ from typing import Any
 
 from vlgauge.corpus_values import COUNTED
 from vlgauge.leaderboard.record import Record
-from vlgauge.leaderboard.record_groups import RecordGroups, column_of
+from vlgauge.leaderboard.record_groups import RecordGroups, column_of, table_of
 from vlgauge.leaderboard.table import ARROWS, Cell, Table, mean_text, render
 
 
@@ -35,8 +35,7 @@ def tables(
         raise ValueError(f"`by` must be a metric of the records, got {by!r}")
     parted: dict[tuple[Any, ...], list[Record]] = {}
     for record in sorted(records, key=lambda record: record.profile == "embedded"):
-        on = record.dataset
-        parted.setdefault((record.profile, on.id, on.config, on.split, on.revision), []).append(record)
+        parted.setdefault(table_of(record), []).append(record)
     return "\n\n".join(
         render(records_table(own, by=by, split_signatures=split_signatures, groups=groups), form)
         for own in parted.values()
