@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
+_INTERVAL = re.compile(r"[\[(](.+), (.+)[\])]")
+_EVERYTHING = ("-inf", "inf")
 
 
 @dataclass(frozen=True)
@@ -47,18 +49,22 @@ class MetricFacts:
         Args:
             kind: What is scored, where the range differs by that, such as "videos".
         """
-        ranges = self.score_range.split("; ")
-        own = next((one.removeprefix(f"{kind} ") for one in ranges if kind and one.startswith(f"{kind} ")), ranges[0])
-        return re.sub(r"[\[(](.+), (.+)[\])]", lambda found: _in_words(*found.groups()), own)
+        return _INTERVAL.sub(lambda found: _in_words(*found.groups()), self._range_of(kind))
 
     def ends_of(self, kind: str = "") -> tuple[float | None, float | None]:
         """The two ends of `range_of`; None for one that is not a number."""
-        own = self.range_of(kind)
-        if found := re.search(r"(-?[\d./]+) (?:to (-?[\d./]+)|or (more|less))$", own):
-            low, high, open_end = found.groups()
-            ends = [None if end is None else float(Fraction(end)) for end in (low, high)]
-            return (None, ends[0]) if open_end == "less" else (ends[0], ends[1])
-        return self.bounds
+        found = _INTERVAL.search(self._range_of(kind))
+        if found is None or found.groups() == _EVERYTHING:
+            return self.bounds
+        try:
+            low, high = (None if end in _EVERYTHING else float(Fraction(end)) for end in found.groups())
+        except ValueError:  # it depends on a setting
+            return self.bounds
+        return low, high
+
+    def _range_of(self, kind: str) -> str:
+        ranges = self.score_range.split("; ")
+        return next((one.removeprefix(f"{kind} ") for one in ranges if kind and one.startswith(f"{kind} ")), ranges[0])
 
     @property
     def missing(self) -> list[str]:
