@@ -55,14 +55,11 @@ def show_among(explained: Explanation, examples: tuple[tuple[str, float], ...]) 
 
 def place_of(explained: Explanation, examples: tuple[tuple[str, float], ...]) -> str:
     """Where the score of one example lies among some, as a sentence; empty if there are none, or it is undefined."""
-    score = explained.scores[0]
+    sign = 1 if explained.facts.higher_is_better else -1
+    score = sign * explained.scores[0]
     if math.isnan(score) or not examples:
         return ""
-    if not explained.facts.higher_is_better:
-        score, signs = -score, -1
-    else:
-        signs = 1
-    told = [(f"“{label}” ({number(value, explained.digits)})", signs * value) for label, value in examples]
+    told = [(f"“{label}” ({number(value, explained.digits)})", sign * value) for label, value in examples]
     for text, value in told:
         if math.isclose(value, score, rel_tol=1e-6, abs_tol=1e-9):
             return f"The same score as the bundled example {text}."
