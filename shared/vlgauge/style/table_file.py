@@ -34,7 +34,7 @@ _METADATA = b"vlgauge.style_table"
 
 # What a file may fill in memory: a table of 187,000 captions has 7 bytes per byte of its file. A few kilobytes can be
 # made to unpack to more than any machine holds, and a count of captions costs memory by its size.
-_FREE_BYTES, _BYTES_PER_BYTE = 2**28, 128
+_FREE_BYTES, _BYTES_PER_BYTE = 2**26, 128
 _FREE_CAPTIONS, _CAPTIONS_PER_BYTE = 2**24, 64
 _BYTES_PER_VALUE = 8  # a style or count in a list, with what the reader keeps beside it
 # Each n-gram could be as long as all that is stored of its group of rows, so groups are small, and read by parts.
