@@ -5,9 +5,9 @@
 
 PYTHON ?=
 PYTEST_ARGS ?=
-# Every worker imports PyTorch anew, which a few tests are not worth; each holds about 1.5 GB. There is one more than
-# processors (`tests/conftest.py`), or WORKERS. The tests of a file stay together, so that what they share is made once;
-# files start in the order in which they are collected, long ones first.
+# Every worker imports PyTorch anew, which a few tests are not worth; each holds about 1.5 GB. There are as many as
+# processors, or WORKERS. The tests of a file stay together, so that what they share is made once; files start in the
+# order in which they are collected, long ones first.
 WORKERS ?= $(if $(PYTEST_ARGS),0,auto)
 
 .DEFAULT_GOAL := help
