@@ -282,9 +282,8 @@ def hub_requests(about: str = "") -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if misread(error):
-            named = f" about {about}" if about else ""
-            raise NetworkError(f"the Hub's answer{named} is not what its client can read") from error
+        if (unreadable := misread(error, about)) is not None:
+            raise unreadable from error
         # httpx or httpx2, by the version of the Hub's client
         if not any(kind.__module__.partition(".")[0] in ("httpx", "httpx2") for kind in type(error).__mro__):
             raise
@@ -296,12 +295,20 @@ def hub_requests(about: str = "") -> Iterator[None]:
         raise NetworkError(status_in_words(response.status_code, code, host), response.status_code) from error
 
 
-def misread(error: Exception) -> bool:
-    """Whether the Hub's client stumbled over an answer, which is no JSON or of another shape than it expects."""
+def misread(error: Exception, about: str = "") -> NetworkError | None:
+    """What to raise where the Hub's client stumbled over an answer, no JSON or of an unexpected shape; else None.
+
+    Args:
+        error: What came out of the client.
+        about: What was asked about, for the message.
+    """
     if type(error).__module__ not in ("builtins", "json.decoder") or isinstance(error, (OSError, ImportError)):
-        return False
+        return None
     frames = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
-    return any(name.partition(".")[0] == "huggingface_hub" for name in frames)
+    if all(name.partition(".")[0] != "huggingface_hub" for name in frames):
+        return None
+    named = f" about {about}" if about else ""
+    return NetworkError(f"the Hub's answer{named} is not what its client can read")
 
 
 # -- What a server tells, checked -------------------------------------------------------------------------------------

@@ -308,10 +308,9 @@ def in_words(identity: str) -> Iterator[None]:
 
 
 def _unreadable(identity: str, error: Exception) -> Exception:
-    if misread(error):
-        return NetworkError(f"the Hub's answer about {identity} is not what its client can read")
     told = " ".join(str(error).split())[:200]
-    return ValueError(f"`dataset` must be readable, got {identity!r} ({type(error).__name__}: {told})")
+    unreadable = ValueError(f"`dataset` must be readable, got {identity!r} ({type(error).__name__}: {told})")
+    return misread(error, identity) or unreadable
 
 
 def _refuse_unreachable() -> None:
