@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+import re
 import tarfile
+from dataclasses import fields
 
 import pytest
 from folders import EXAMPLES
@@ -14,6 +16,7 @@ import vlgauge
 from vlgauge.cli import main
 from vlgauge.leaderboard.records import read_records
 from vlgauge.network import NetworkError
+from vlgauge.row_sources import RowLimits
 from vlgauge.row_sources.hub import HubRows
 
 CLIP = ["--config", "image", "--profile", "embedded"]
@@ -127,6 +130,17 @@ def test_numbers_of_rows_are_checked_at_once(option, minimum, capsys):
     assert f"{option}: must be a whole number of at least {minimum}, got '{minimum - 1}'" in capsys.readouterr().err
 
 
+def test_help_tells_every_limit_of_a_row_with_its_default(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")
+    monkeypatch.setattr(RowLimits.__dataclass_fields__["characters"], "default", 12_345)
+    with pytest.raises(SystemExit):
+        main(["score", "--help"])
+    told = re.findall(r"--max-([a-z]+(?:-[a-z]+)?) N\s+most .*\(default: ([0-9,]+)\)", capsys.readouterr().out)
+    limits = [(limit.name.replace("_", "-"), f"{limit.default:,}") for limit in fields(RowLimits)]
+    assert ("characters", "12,345") in limits
+    assert [pair for pair in told if pair in limits] == limits
+
+
 def test_a_folder_and_an_archive_score_as_the_data_set(hub, tmp_path, capsys):
     folder = tmp_path / "rows"
     folder.mkdir()
@@ -210,5 +224,7 @@ def test_one_caption_a_line_and_rows_chosen_of_a_table(tmp_path, capsys):
     assert "--skip must be less than the number of rows, 4, got 4" in capsys.readouterr().err
     assert main(["score", "bleu", str(table), "--references", "first", "--revision", "main"]) == 2
     assert "--revision must come with a data set of the Hub" in capsys.readouterr().err
-    assert main(["score", "bleu", str(table), "--references", "first", "--max-characters", "3"]) == 2
-    assert "--max-characters must come with hub:, a .tar or a folder" in capsys.readouterr().err
+    for limit in fields(RowLimits):
+        option = f"--max-{limit.name.replace('_', '-')}"
+        assert main(["score", "bleu", str(table), "--references", "first", option, "3"]) == 2
+        assert f"{option} must come with hub:, a .tar or a folder" in capsys.readouterr().err

@@ -13,7 +13,8 @@ from PIL import Image, ImageOps
 from PIL.PngImagePlugin import PngInfo
 
 from vlgauge.media.headers import FORMATS
-from vlgauge.media.images import MAX_PIXELS, image_cell, open_image
+from vlgauge.media.images import image_cell, open_image
+from vlgauge.media.limits import MAX_PIXELS
 
 ROTATED = Image.Exif()
 ROTATED[0x0112] = 6

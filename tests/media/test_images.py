@@ -8,7 +8,8 @@ import pytest
 from image_samples import RGB, RGBA, RNG, encoded, in_mode, pixels
 from PIL import Image
 
-from vlgauge.media.images import MAX_PIXELS, image_cell, is_single_image, open_image
+from vlgauge.media.images import image_cell, is_single_image, open_image
+from vlgauge.media.limits import MAX_PIXELS
 
 
 # -- from an input to its cell ----------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ def source_of(file: str, options: argparse.Namespace) -> Source:
 
 def row_limits(options: argparse.Namespace) -> RowLimits:
     """The limits of the options."""
-    given = {name: getattr(options, f"max_{name}") for name in vars(RowLimits())}
+    given = {limit.name: getattr(options, f"max_{limit.name}") for limit in fields(RowLimits)}
     return RowLimits(**{name: value for name, value in given.items() if value is not None})
 
 

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import argparse
 import math
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
 from vlgauge.files import Limits
+from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import Rows, take_column
+
+# What each of `RowLimits` bounds, in words.
+_LIMITED = {
+    "picture_bytes": "bytes of the file of a picture",
+    "clip_bytes": "bytes of the file of a clip",
+    "pixels": "pixels of a picture",
+    "characters": "characters of a text",
+    "run_bytes": "bytes of all pictures and clips together",
+}
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
@@ -47,14 +58,10 @@ def add_row_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--revision", metavar="COMMIT", help="commit, branch or tag of hub: (default: the newest commit)"
     )
-    for option, words in (
-        ("picture-bytes", "bytes of the file of a picture (default: 20,000,000)"),
-        ("clip-bytes", "bytes of the file of a clip (default: 100,000,000)"),
-        ("pixels", "pixels of a picture (default: 52,428,800)"),
-        ("characters", "characters of a text (default: 20,000)"),
-        ("run-bytes", "bytes of all pictures and clips together (default: 1,073,741,824)"),
-    ):
-        group.add_argument(f"--max-{option}", type=partial(at_least, 1), metavar="N", help=f"most {words}")
+    for limit in fields(RowLimits):
+        words = f"most {_LIMITED[limit.name]} (default: {limit.default:,})"
+        option = f"--max-{limit.name.replace('_', '-')}"
+        group.add_argument(option, type=partial(at_least, 1), metavar="N", help=words)
 
 
 def ratings_of(rows: Rows, title: str, option: str = "--ratings") -> list[float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from vlgauge.corpus_values import corpus_interval
 from vlgauge.files import first_repeated
 from vlgauge.leaderboard.run_files import columns_of
 from vlgauge.leaderboard.runs import row_keys, set_sizes
+from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import Rows, located, read_rows, take_column
 from vlgauge.results import DIGITS, INTERVAL, to_cell, to_json, to_table
 from vlgauge.settings import shown, warn
@@ -168,9 +170,9 @@ def table_columns(
     """
     if options.revision is not None:
         raise ValueError(f"--revision must come with a data set of the Hub, got the file {file!r}")
-    for name in ("picture_bytes", "clip_bytes", "pixels", "characters", "run_bytes"):
-        if getattr(options, f"max_{name}") is not None:
-            given = f"--max-{name.replace('_', '-')}"
+    for limit in fields(RowLimits):
+        if getattr(options, f"max_{limit.name}") is not None:
+            given = f"--max-{limit.name.replace('_', '-')}"
             raise ValueError(f"{given} must come with hub:, a .tar or a folder, whose rows it leaves out, got {file!r}")
     ids = row_ids(rows, options.id)
     stop = None if options.limit is None else options.skip + options.limit

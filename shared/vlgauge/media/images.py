@@ -19,11 +19,10 @@ from PIL.ImageFile import ImageFile
 from vlgauge.files import is_address
 from vlgauge.media import headers
 from vlgauge.media.animations import note_animation
+from vlgauge.media.limits import MAX_PIXELS
 from vlgauge.settings import listed
 
-# A picture of 50 megapixels takes up to eight bytes per pixel while it is decoded: four, and as many again where it is
-# turned or has an alpha channel. Of formats that take more there may be fewer pixels.
-MAX_PIXELS = 50 * 2**20
+# While a picture is decoded, see `MAX_PIXELS`; of formats that take more there may be fewer pixels.
 _BYTES_PER_PIXEL = 8
 # Pillow takes eight bytes for each row, beside the four of a pixel.
 MAX_SIDE = 2**20

@@ -1,10 +1,12 @@
-"""How much of a row is taken."""
+"""How much of a row is taken: known to a command line before anything that reads rows is imported."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vlgauge.media.images import MAX_PIXELS
+# A picture of 50 megapixels takes up to eight bytes per pixel while it is decoded: four, and as many again where it is
+# turned or has an alpha channel.
+MAX_PIXELS = 50 * 2**20
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from vlgauge.media.images import MAX_PIXELS, open_image
+from vlgauge.media.images import open_image
+from vlgauge.media.limits import MAX_PIXELS
 from vlgauge.weights.files import sha256_of
 
 # What resizes pictures for every encoder, for signatures: other libraries give other pixels.

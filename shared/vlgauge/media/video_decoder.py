@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from vlgauge.media.images import MAX_PIXELS
+from vlgauge.media.limits import MAX_PIXELS
 from vlgauge.remembered import Remembered
 from vlgauge.weights.files import sha256_of
 

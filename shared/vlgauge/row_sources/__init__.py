@@ -6,8 +6,8 @@ no address asked for.
 
 from __future__ import annotations
 
+from vlgauge.media.limits import RowLimits
 from vlgauge.row_sources.guessing import KINDS, guessed_titles
-from vlgauge.row_sources.limits import RowLimits
 from vlgauge.row_sources.reading import LeftOut, RowReader, checked_cell, counted_reasons
 from vlgauge.row_sources.source import Origin, Source
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.files import current_limits, open_file, parse_json
+from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import read_rows
-from vlgauge.row_sources.limits import RowLimits
 from vlgauge.row_sources.source import CLIPS, Kind, Origin, is_clip, kind_of_cell
 
 KEY = "__key__"

@@ -12,10 +12,10 @@ from vlgauge.base.columns import Column, Images
 from vlgauge.base.video_columns import Videos
 from vlgauge.media.frames import check_video
 from vlgauge.media.images import open_image
+from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import PICTURED, is_missing, side_by_side
 from vlgauge.network import NetworkError
 from vlgauge.row_sources.kept_files import KeptFiles, RunTooLarge
-from vlgauge.row_sources.limits import RowLimits
 from vlgauge.row_sources.source import Source
 
 Titles = Mapping[str, Sequence[str]]
