@@ -18,7 +18,7 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 import vlgauge
-from vlgauge.workbench import inputs, kept_files, scoring, sent_files
+from vlgauge.workbench import downloads, inputs, scoring, sent_files
 
 
 def bomb(width, height):
@@ -210,7 +210,7 @@ def test_files_of_visitors_are_deleted_when_they_are_old(built, monkeypatch, tmp
     page = built()
     file = next(one for one in page.blocks.values() if isinstance(one, gr.File) and not one.interactive)
     # As an answer with files goes out.
-    path = file.move_resource_to_block_cache(*kept_files.kept({"scores.json": "{}"}))
+    path = file.move_resource_to_block_cache(*downloads.kept({"scores.json": "{}"}))
     assert [str(one) for one in tmp_path.rglob("*") if one.is_file()] == [path]
     delete_files_created_by_app(page, 3600)
     assert os.path.exists(path)

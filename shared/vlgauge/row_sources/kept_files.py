@@ -1,4 +1,4 @@
-"""Clips and pictures of rows as files while a run lasts: clips are decoded from files, and memory is dear."""
+"""Clips and pictures of rows in files while a run lasts: clips are decoded from files, and memory is dear."""
 
 from __future__ import annotations
 

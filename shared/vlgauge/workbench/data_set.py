@@ -17,9 +17,9 @@ from vlgauge.row_sources.hub import Pinned, configurations, pinned, search, spli
 from vlgauge.row_sources.tables import UploadedRows
 from vlgauge.workbench import runs
 from vlgauge.workbench.chosen import MODEL, Chosen
+from vlgauge.workbench.downloads import refuse_model, written
 from vlgauge.workbench.errors import in_words_of
 from vlgauge.workbench.hosting import Hosting
-from vlgauge.workbench.kept_files import refuse_model, written
 from vlgauge.workbench.pages import page_of_file
 from vlgauge.workbench.presets import PRESETS, preset_split, preset_titles
 from vlgauge.workbench.runs import Run

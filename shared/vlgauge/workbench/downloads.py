@@ -1,4 +1,4 @@
-"""The files of a run that a visitor can keep."""
+"""The files of a run that a visitor can download."""
 
 from __future__ import annotations
 
