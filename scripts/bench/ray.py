@@ -26,7 +26,7 @@ from PIL import Image
 
 from vlgauge.encoders.features.memory import process_memory
 from vlgauge.integrations.batches import COUNTS, RowScorer
-from vlgauge.integrations.score_files import ScoreFiles
+from vlgauge.integrations.scored_batches import ScoredBatches
 
 SIZE = (500, 375)  # of a picture of COCO, about
 N_WORDS = 2_000
@@ -90,7 +90,7 @@ def measured(name: str, file: Path, folder: Path, *, together: bool) -> Stages:
         counted = [stages.run("counting", scorer.count_rows, batch) for batch in batches]
         tables = [{COUNTS: one[COUNTS].to_pylist()} for one in counted]
         scorer = stages.run("counting", scorer.with_counts, tables)
-    kept = ScoreFiles(folder, {"together": together, "metric": name})
+    kept = ScoredBatches(folder, {"together": together, "metric": name})
     for batch in batches:
         if name == "clip_s":
             stages.run("decoding", decode, batch["images"].to_pylist())

@@ -117,7 +117,7 @@ def test_a_failed_run_and_a_killed_worker_cost_no_row_that_was_done(stories, tmp
     with pytest.raises(ValueError, match=r"^the row of the id 's33': this story is cursed"):
         score_files(scorer, files, tmp_path / "kept", **how)
     seen(tmp_path)
-    kept = of_ray.ScoreFiles(tmp_path / "kept", json.loads((tmp_path / "kept" / "run.json").read_text()))
+    kept = of_ray.ScoredBatches(tmp_path / "kept", json.loads((tmp_path / "kept" / "run.json").read_text()))
     done = {name.removeprefix("s") for name in kept.ids("id")}
     for name in ("fail", "killed"):
         (tmp_path / name).unlink()

@@ -3,27 +3,27 @@
 import pyarrow as pa
 import pytest
 
-from vlgauge.integrations.score_files import ScoreFiles
+from vlgauge.integrations.scored_batches import ScoredBatches
 
 RUN = {"metric": "bleu", "settings": {"n": 4}}
 
 
 def test_what_was_added_is_there_again_for_the_same_run(tmp_path):
-    files = ScoreFiles(tmp_path / "deep" / "kept", RUN)
+    files = ScoredBatches(tmp_path / "deep" / "kept", RUN)
     files.add([1, 2], pa.table({"id": [1, 2], "x": [0.5, 1.5]}))
     files.add([3], pa.table({"id": [3], "x": [2.5]}))
-    again = ScoreFiles(tmp_path / "deep" / "kept", dict(RUN))
+    again = ScoredBatches(tmp_path / "deep" / "kept", dict(RUN))
     assert again.ids("id") == {1, 2, 3}
     assert sorted(cell for table in again.batches() for cell in table["x"].to_pylist()) == [0.5, 1.5, 2.5]
 
 
 def test_the_folder_is_the_same_from_everywhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert ScoreFiles("kept", RUN).folder == tmp_path / "kept"
+    assert ScoredBatches("kept", RUN).folder == tmp_path / "kept"
 
 
 def test_a_batch_that_is_scored_twice_is_there_once(tmp_path):
-    files = ScoreFiles(tmp_path, RUN)
+    files = ScoredBatches(tmp_path, RUN)
     for order in ([1, 2], [2, 1]):
         files.add(order, pa.table({"id": order}))
     files.add(["1", "2"], pa.table({"id": ["1", "2"]}))
@@ -32,28 +32,28 @@ def test_a_batch_that_is_scored_twice_is_there_once(tmp_path):
 
 
 def test_another_run_is_refused_by_what_differs(tmp_path):
-    ScoreFiles(tmp_path, RUN)
+    ScoredBatches(tmp_path, RUN)
     with pytest.raises(
         ValueError, match=r"of the same run, got another one in .*, which differs in profile, settings;"
     ):
-        ScoreFiles(tmp_path, RUN | {"settings": {"n": 3}, "profile": "paper"})
+        ScoredBatches(tmp_path, RUN | {"settings": {"n": 3}, "profile": "paper"})
 
 
 def test_a_folder_of_other_files_is_refused(tmp_path):
     (tmp_path / "mine.txt").write_text("x")
     with pytest.raises(ValueError, match=r"must be the folder of a run, or empty, got .* with other files"):
-        ScoreFiles(tmp_path, RUN)
+        ScoredBatches(tmp_path, RUN)
 
 
 @pytest.mark.parametrize("content", ["[]", "{"])
 def test_a_damaged_run_is_refused(tmp_path, content):
     (tmp_path / "run.json").write_text(content)
     with pytest.raises(ValueError, match=r"--checkpoint must .*run\.json|--checkpoint must be of the same run"):
-        ScoreFiles(tmp_path, RUN)
+        ScoredBatches(tmp_path, RUN)
 
 
 def test_a_damaged_file_is_named(tmp_path):
-    files = ScoreFiles(tmp_path, RUN)
+    files = ScoredBatches(tmp_path, RUN)
     files.add([1], pa.table({"id": [1]}))
     (path,) = tmp_path.glob("*.parquet")
     path.write_bytes(path.read_bytes()[:-9])

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vlgauge.integrations.batches import COUNTS, RowScorer, checked_id, sorted_ids
-from vlgauge.integrations.score_files import ScoreFiles
+from vlgauge.integrations.scored_batches import ScoredBatches
 from vlgauge.media.tables import PICTURED, READERS, located, read_rows, take_column
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import finite_number, shown, whole_number
@@ -65,7 +65,7 @@ def score_files(
         scorer: The metric.
         files: Parquet files, or text files of one format as `vlgauge score` reads them, of one folder if their
             pictures have relative paths. All machines must see them, and the folder.
-        folder: Where the scored batches are kept; see `ScoreFiles`.
+        folder: Where the scored batches are kept; see `ScoredBatches`.
         workers: Number of processes that score; the counting pass of metrics that need one has as many.
         cpus: Processors of a worker; less than one where the cluster has fewer than workers.
         gpus: Graphics processors of a worker, such as 0.25 for four workers on one.
@@ -93,7 +93,7 @@ def score_files(
         if scorer.needs_counts:
             counted = rows.mapped(pool, _Counter, scorer=scorer)
             scorer = scorer.with_counts({COUNTS: [answer]} for answer in counted)
-        kept = ScoreFiles(folder, {**scorer.described(), "vlgauge": __version__, "files": _sizes(paths)})
+        kept = ScoredBatches(folder, {**scorer.described(), "vlgauge": __version__, "files": _sizes(paths)})
         n_done = len(kept.ids(scorer.id))
         with progress_bar(len(names), "Scoring rows", progress) as advance:
             advance(n_done)
@@ -353,7 +353,7 @@ class _Counter(_Worker):
 class _Scorer(_Worker):
     """Scores batches and writes them, without the rows that are done."""
 
-    def __init__(self, scorer: RowScorer, kept: ScoreFiles) -> None:
+    def __init__(self, scorer: RowScorer, kept: ScoredBatches) -> None:
         self._scorer, self._kept = scorer, kept
         # Looked up here, because a worker that takes the place of a dead one must know what that one has written.
         self._done = kept.ids(scorer.id)

@@ -18,7 +18,7 @@ from vlgauge.writing import write
 _RUN = "run.json"
 
 
-class ScoreFiles:
+class ScoredBatches:
     """A folder with the scored batches of one run.
 
     A file is there when it is complete, and its name is made of its ids: a batch that is scored twice, because a worker
