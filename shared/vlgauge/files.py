@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import mmap
 import os
 import re
 import stat
@@ -21,10 +20,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from typing import IO, Any, NoReturn, TypeAlias, TypeVar
 
 FilePath: TypeAlias = str | PathLike[str]
 Item = TypeVar("Item")
@@ -38,17 +34,11 @@ STDIN = "-"
 # What a packed file may unpack to however small it is, and per byte of it: text is packed to a tenth, a bomb to a
 # thousandth.
 _UNPACKED_PER_BYTE = 16
-# What a number or a text takes at least in memory, so that few bytes of a Parquet file do not become very many.
-_BYTES_PER_VALUE = 32
 # Larger numbers are no floats.
 _MAX_DIGITS = 308
 _CHUNK = 2**20
-# Of the header of a Parquet page: its sizes, and the kinds of pages, whose first field is the number of values.
-_PAGE_UNPACKED, _PAGE_PACKED, _PAGE_KINDS = 2, 3, (5, 7, 8)
-_THRIFT_TRUTH, _THRIFT_INTEGERS, _THRIFT_TEXT, _THRIFT_STRUCTURE = (1, 2), (4, 5, 6), 8, 12
 _ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+://|data:)", re.IGNORECASE)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
-_BATCH = 4096
 
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
@@ -417,156 +407,3 @@ def csv_rows(
             yield lines.line_num, row
     except csv.Error as error:
         raise ValueError(f"{name} must be CSV, got {error} in line {lines.line_num} of {str(shown)!r}") from None
-
-
-def parquet_rows(data: bytes, name: str, shown: object) -> list[dict[str, Any]]:
-    """The rows of a Parquet file.
-
-    Raises:
-        ValueError: If it is none, is damaged, or has too many rows, values or bytes when it is unpacked.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rows: list[dict[str, Any]] = []
-    try:
-        metadata = pq.read_metadata(pa.BufferReader(data))
-        texts = _check_parquet(metadata, data, name, shown)
-        # Texts that are stored once and used often are read as such, where the library can.
-        once, plain = (pq.ParquetFile(pa.BufferReader(data), read_dictionary=columns) for columns in (texts, None))
-        if (repeated := first_repeated(plain.schema_arrow.names)) is not None:
-            raise ValueError(f"the column {repeated!r} twice")
-        left = limit = unpacked_limit(len(data))
-        for group in range(metadata.num_row_groups):
-            before = left, len(rows)
-            try:
-                left = _read_group(once, group, _BATCH, rows, left)
-            except (pa.ArrowNotImplementedError, OSError):
-                left = before[0]
-                del rows[before[1] :]
-                # Each row could be as long as all that is stored.
-                largest = max(page_sizes(data, chunk)[0] for chunk in _chunks(metadata, group))
-                left = _read_group(plain, group, max(1, min(_BATCH, limit // max(1, largest))), rows, left)
-            if left < 0:
-                refuse(name, limit, "bytes when it is unpacked", "max_unpacked", shown)
-    except TooMuch:
-        raise
-    except Exception as error:
-        # The reader trusts the inside of the file: a damaged one raises nearly anything.
-        why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise ValueError(f"{name} must be a Parquet file, got {str(shown)!r}, which fails with: {why}") from None
-    return rows
-
-
-def _read_group(file: Any, group: int, batch_size: int, rows: list[dict[str, Any]], left: int) -> int:
-    """Add the rows of a group as long as bytes are left; how many are left then."""
-    for batch in file.iter_batches(batch_size, row_groups=[group], use_threads=False):
-        left -= sum(map(_plain_bytes, batch.columns))
-        if left < 0:
-            break
-        rows += batch.to_pylist()
-    return left
-
-
-def _check_parquet(metadata: Any, data: bytes, name: str, shown: object) -> list[str]:
-    """Refuse a file that holds too much before it is unpacked; the columns of texts otherwise."""
-    known = current_limits()
-    if metadata.num_rows > known.max_rows:
-        refuse(name, known.max_rows, "rows", "max_rows", shown)
-    chunks = [chunk for group in range(metadata.num_row_groups) for chunk in _chunks(metadata, group)]
-    limit = unpacked_limit(len(data))
-    sizes = [page_sizes(data, chunk) for chunk in chunks]
-    if max(sum(n_bytes for n_bytes, _ in sizes), _BYTES_PER_VALUE * sum(n_values for _, n_values in sizes)) > limit:
-        refuse(name, limit, "bytes when it is unpacked", "max_unpacked", shown)
-    columns = [metadata.schema.column(i) for i in range(metadata.num_columns)]
-    texts = [column for column in columns if column.physical_type == "BYTE_ARRAY"]
-    return [column.path for column in texts if column.logical_type.type in ("STRING", "NONE")]
-
-
-def _chunks(metadata: Any, group: int) -> list[Any]:
-    return [metadata.row_group(group).column(column) for column in range(metadata.num_columns)]
-
-
-def page_sizes(data: bytes | mmap.mmap, chunk: Any) -> tuple[int, int]:
-    """Bytes that the pages of a column chunk unpack to, and how many values they have.
-
-    The reader of Parquet allocates what the header of a page says; what the end of the file says need not be true.
-
-    Args:
-        data: The file.
-        chunk: What the end of the file says of the chunk, by pyarrow.
-
-    Raises:
-        OSError: If its pages cannot be followed.
-    """
-    if not chunk.num_values:
-        return 0, 0  # the reader looks for no page then
-    at = chunk.data_page_offset
-    if chunk.has_dictionary_page and chunk.dictionary_page_offset:
-        at = min(at, chunk.dictionary_page_offset)
-    end, n_bytes, n_values = at + chunk.total_compressed_size, 0, 0
-    try:
-        while at < end:
-            header, at = _thrift_fields(data, at)
-            unpacked, packed = header[_PAGE_UNPACKED], header[_PAGE_PACKED]
-            values = sum(header[kind][1] for kind in _PAGE_KINDS if kind in header)
-            if min(unpacked, packed, values) < 0:
-                raise ValueError
-            n_bytes, n_values, at = n_bytes + unpacked, n_values + values, at + packed
-    except (LookupError, TypeError, ValueError):
-        raise OSError(f"a page of the column {chunk.path_in_schema!r} cannot be found") from None
-    return n_bytes, n_values
-
-
-def _thrift_fields(data: bytes | mmap.mmap, at: int, depth: int = 0) -> tuple[dict[int, Any], int]:
-    """The fields of a structure in Thrift's compact protocol by their number, and where it ends; texts are skipped."""
-    fields: dict[int, Any] = {}
-    number = 0
-    while head := data[at]:
-        at, step, kind = at + 1, head >> 4, head & 15
-        if step:
-            number += step
-        else:
-            number, at = _thrift_integer(data, at)
-        value: Any = None
-        if kind in _THRIFT_INTEGERS:
-            value, at = _thrift_integer(data, at)
-        elif kind == _THRIFT_TEXT:
-            size, at = _varint(data, at)
-            at += size
-        elif kind == _THRIFT_STRUCTURE and depth < 4:
-            value, at = _thrift_fields(data, at, depth + 1)
-        elif kind not in _THRIFT_TRUTH:
-            raise ValueError(kind)
-        fields[number] = value
-    return fields, at + 1
-
-
-def _thrift_integer(data: bytes | mmap.mmap, at: int) -> tuple[int, int]:
-    value, at = _varint(data, at)
-    return value >> 1 ^ -(value & 1), at
-
-
-def _varint(data: bytes | mmap.mmap, at: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        byte = data[at + shift // 7]
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, at + shift // 7 + 1
-    raise ValueError("no integer")
-
-
-def _plain_bytes(column: pa.Array) -> int:
-    """Bytes of a column when every text that is stored once and used often is written out."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if isinstance(column, pa.DictionaryArray):
-        lengths = pc.binary_length(column.dictionary)
-        return int(column.indices.nbytes) + int(pc.sum(pc.cast(lengths, pa.int64()).take(column.indices)).as_py() or 0)
-    if isinstance(column, pa.StructArray):
-        return sum(map(_plain_bytes, column.flatten()))
-    if isinstance(column, (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray)):
-        return 8 * len(column) + _plain_bytes(column.flatten())
-    return int(column.nbytes)

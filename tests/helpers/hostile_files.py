@@ -104,6 +104,21 @@ def long_list(path, size):
     pq.write_table(pa.table({"predictions": lists}), path, compression="zstd")
 
 
+def long_beginning(path, size, rows):
+    """A Parquet file with one text of that many characters, of which every row but the first leaves all out."""
+    texts = pa.chunked_array([["a" * size] * 10] * (rows // 10))
+    encoding = {"use_dictionary": False, "column_encoding": {"predictions": "DELTA_BYTE_ARRAY"}}
+    pq.write_table(pa.table({"predictions": texts}), path, compression="zstd", store_schema=False, **encoding)
+
+
+def deep_objects(path, depth, rows):
+    """A Parquet file of rows of nothing but objects within each other."""
+    column = pa.nulls(rows, pa.int32())
+    for _ in range(depth):
+        column = pa.StructArray.from_arrays([column], ["a"])
+    pq.write_table(pa.table({"predictions": column}), path, compression="zstd")
+
+
 def style_table(path, metadata, texts, list_length=1):
     """A Parquet file with the metadata and columns of a style table, all lists of one length."""
     size = len(texts) * list_length

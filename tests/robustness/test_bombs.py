@@ -117,10 +117,14 @@ def test_pickles(tmp_path):
 # -- tables -----------------------------------------------------------------------------------------------------------
 @measured
 def test_tables(tmp_path):
-    paths = {name: tmp_path / f"{name}.parquet" for name in ("rows", "texts", "list", "understated")}
+    paths = {
+        name: tmp_path / f"{name}.parquet" for name in ("rows", "texts", "list", "understated", "start", "objects")
+    }
     made.many_rows(paths["rows"], 3 * 10**6)
     made.long_text_often(paths["texts"], 10**6, 10**4)
     made.long_list(paths["list"], 10**8)
+    made.long_beginning(paths["start"], 10**6, 500)
+    made.deep_objects(paths["objects"], 20, 2 * 10**5)
     paths["understated"].write_bytes(paths["list"].read_bytes())
     made.understate(paths["understated"])
     assert max(path.stat().st_size for path in paths.values()) < 2**20
@@ -133,6 +137,8 @@ def test_tables(tmp_path):
         "texts": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",
         "list": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",
         "understated": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",
+        "start": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",
+        "objects": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",
         "keys": "nothing",
         "deep": "FILE must have lists and objects at most 64 deep within each other",
     }

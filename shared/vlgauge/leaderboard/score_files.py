@@ -8,10 +8,11 @@ import re
 from typing import Any
 
 from vlgauge.corpus_values import COUNTED
-from vlgauge.files import limits, parquet_rows
+from vlgauge.files import limits
 from vlgauge.leaderboard.joined_runs import is_same_mean
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.runs import Run, numbers, row_keys
+from vlgauge.parquet import parquet_rows
 from vlgauge.results import mean_of_defined
 from vlgauge.settings import shown
 

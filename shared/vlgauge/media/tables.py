@@ -19,10 +19,10 @@ from vlgauge.files import (
     first_repeated,
     is_address,
     limited,
-    parquet_rows,
     parse_json,
     read_bytes,
 )
+from vlgauge.parquet import parquet_rows
 
 Rows = list[dict[str, Any]]
 

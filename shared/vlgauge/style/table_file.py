@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from vlgauge.files import page_sizes
+from vlgauge.parquet import stored
 from vlgauge.style.counts import KnownCaptions, StyleCounts, Table
 from vlgauge.style.tokenizers import TOKENIZERS
 from vlgauge.style.weights import OrderCounts, rows_among_sorted
@@ -37,7 +37,7 @@ _METADATA = b"vlgauge.style_table"
 _FREE_BYTES, _BYTES_PER_BYTE = 2**26, 128
 _FREE_CAPTIONS, _CAPTIONS_PER_BYTE = 2**24, 64
 _BYTES_PER_VALUE = 8  # a style or count in a list, with what the reader keeps beside it
-# Each n-gram could be as long as all that is stored of its group of rows, so groups are small, and read by parts.
+# Groups are small, so that none fills the memory.
 _ROWS_PER_GROUP = 2**14
 _NGRAM_COLUMN = 1
 _KEY_DIGITS = 16
@@ -141,12 +141,14 @@ def _unpacked(file: pq.ParquetFile, path: str | PathLike[str], n_captions: int, 
     left = _FREE_BYTES + _BYTES_PER_BYTE * size
     groups = range(file.metadata.num_row_groups)
     with open(path, "rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        sizes = [[page_sizes(data, file.metadata.row_group(group).column(i)) for i in range(4)] for group in groups]
-    needed = sum(max(n_bytes, _BYTES_PER_VALUE * n_values) for columns in sizes for n_bytes, n_values in columns)
+        sizes = [[stored(data, file.metadata, group, i, left) for i in range(4)] for group in groups]
+    needed = sum(max(one.n_bytes, _BYTES_PER_VALUE * one.n_values) for columns in sizes for one in columns)
     if needed <= left and n_captions <= _FREE_CAPTIONS + _CAPTIONS_PER_BYTE * size:
         for group in groups:
-            rows = max(1, min(_ROWS_PER_GROUP, left // (8 * max(1, sizes[group][_NGRAM_COLUMN][0]))))
-            for batch in file.iter_batches(rows, row_groups=[group], use_threads=False):
+            ngrams = sizes[group][_NGRAM_COLUMN]
+            # Each could be as long as all that is stored once.
+            rows = left // (8 * max(1, ngrams.n_bytes)) if ngrams.has_dictionary else _ROWS_PER_GROUP
+            for batch in file.iter_batches(max(1, min(_ROWS_PER_GROUP, rows)), row_groups=[group], use_threads=False):
                 left -= batch.nbytes
                 if left < 0:
                     break
