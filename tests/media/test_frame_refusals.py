@@ -133,7 +133,9 @@ def test_pictures_may_begin_late(name, folder):
 
 @pytest.mark.parametrize(("packets", "is_short"), [(31, False), (60, True)])
 def test_packets_without_a_picture(packets, is_short, mp4, monkeypatch, recwarn):
-    monkeypatch.setattr(video_decoder.VideoSource, "extent", lambda self: video_decoder.Extent(packets, True, 3.0))
+    monkeypatch.setattr(
+        video_decoder.VideoSource, "extent", lambda self: video_decoder.Extent(packets, True, 3.0, 64 * 48)
+    )
     assert levels(video_frames(mp4.read_bytes() + b"\0" * packets, n_frames=3)) == [0, 14, 29]
     assert [str(warning.message) for warning in recwarn] == [
         "1 of 1 videos ended before they should; frames are spread over what could be decoded"
@@ -224,9 +226,44 @@ def test_streams_without_times_frames_or_bounds(folder, monkeypatch):
         ValueError, match=r"`videos\[0\]` must have a duration for a segment, got a file without time stamps"
     ):
         video_frames(raw, start=1)
-    monkeypatch.setattr(video_decoder, "MAX_PIXELS", 1_000)
-    with pytest.raises(ValueError, match=r"`videos\[0\]` must have frames of at most 1000 pixels, got 64 x 48"):
+    monkeypatch.setattr(video_decoder, "MAX_FRAME_PIXELS", 1_000)
+    message = r"`videos\[0\]` must have frames of at most 1,000 pixels, got 64 x 48 in '.*raw.h264'; scale it first"
+    with pytest.raises(ValueError, match=message):
         video_frames(raw, n_frames=3)
+
+
+def test_a_clip_has_a_limit_of_frames_and_of_pixels(folder, monkeypatch):
+    path = write_video(folder / "bounded.mp4")  # 30 frames of 64 x 48
+    monkeypatch.setattr(video_decoder, "MAX_CLIP_PIXELS", 64 * 48 * 20)
+    # Up to the last frame that is looked at.
+    assert levels(video_frames(path, n_frames=2, end=2.0)) == [0, 19]
+    message = (
+        r"`videos\[0\]` must have at most 61,440 pixels in all frames up to the last that is looked at, got 92,160 in"
+    )
+    with pytest.raises(ValueError, match=message + " '.*bounded.mp4'; cut it or scale it first"):
+        video_frames(path)
+    monkeypatch.setattr(video_decoder, "MAX_FRAMES", 29)
+    with pytest.raises(ValueError, match=r"`videos\[0\]` must have at most 29 frames, got more in '.*bounded.mp4'"):
+        video_frames(path, n_frames=3, end=1.0)
+
+
+def test_pixels_are_counted_when_they_are_decoded(folder, monkeypatch):
+    """Frames may grow behind those that the size of a file is known from."""
+    source = video_decoder.VideoSource(str(write_video(folder / "counted.mp4")), "videos[0]")
+    monkeypatch.setattr(video_decoder, "MAX_CLIP_PIXELS", 64 * 48 * 20)
+    frames = source.frames()
+    assert [next(frames)[0] for _ in range(20)] == list(range(20))
+    with pytest.raises(ValueError, match=r"must have at most 61,440 pixels in all frames .* got 64,512 in"):
+        next(frames)
+
+
+def test_a_length_that_is_no_number_is_not_believed(folder):
+    data = write_video(folder / "lengthy.mkv").read_bytes()
+    at = data.index(b"00:00:03.")
+    for length in (b"00:00:inf", b"00:00:nan"):
+        path = folder / "odd.mkv"
+        path.write_bytes(data[:at] + length.ljust(18, b" ") + data[at + 18 :])
+        assert levels(video_frames(path, n_frames=2)) == [0, 29]
 
 
 def test_a_file_that_changes_is_refused(folder):

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from PIL import Image
 
+from vlgauge.media.limits import MAX_FRAME_PIXELS
 from vlgauge.media.pictures import ImagePicture, Picture
 from vlgauge.media.video_decoder import COMPLETE, ChosenFrames, Extent, VideoSource
 from vlgauge.progress import Progress, progress_bar
@@ -201,11 +202,15 @@ def _planned(source: VideoSource, n_frames: int | Literal["all"], start: float |
         return 0, 0, not extent.is_complete
     first, stop = _segment(extent, start, end, source.place)
     indices = sampled(first, stop, n_frames)
+    source.check_pixels((indices[-1] + 1) * extent.pixels)
     decoded, failed = ChosenFrames(source, sorted(set(indices))).decode_all()
     if decoded > indices[-1]:
         return first, stop, not extent.is_complete
     if decoded <= first:
-        raise ValueError(f"`{source.place}` must have frames from {first} on that decode, got {decoded} frames")
+        raise ValueError(
+            f"`{source.place}` must have frames from {first} on that decode, of at most {MAX_FRAME_PIXELS:,} pixels, "
+            f"got {decoded} frames"
+        )
     # Some files hold packets without a picture; only what is far too short is worth a warning.
     return first, decoded, failed or decoded < COMPLETE * extent.n_frames
 

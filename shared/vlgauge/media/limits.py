@@ -8,6 +8,12 @@ from dataclasses import dataclass
 # turned or has an alpha channel.
 MAX_PIXELS = 50 * 2**20
 
+# Of a clip: the pixels of a frame, of which a decoder may keep seventeen; frames; and the pixels of all frames up to
+# the last that is looked at, which take some minutes: 8 hours of 640 x 480, 74 minutes of 1920 x 1080 at 30 a second.
+MAX_FRAME_PIXELS = 9 * 2**20
+MAX_FRAMES = 2**20
+MAX_CLIP_PIXELS = 2**38
+
 
 @dataclass(frozen=True)
 class RowLimits:

@@ -7,6 +7,7 @@ frame that had to give way is decoded again; fetched in ascending order, that co
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from vlgauge.media.limits import MAX_PIXELS
+from vlgauge.files import open_file
+from vlgauge.media.limits import MAX_CLIP_PIXELS, MAX_FRAME_PIXELS, MAX_FRAMES
+from vlgauge.media.mp4_index import check_index
 from vlgauge.remembered import Remembered
 from vlgauge.weights.files import sha256_of
 
@@ -45,11 +48,13 @@ class Extent:
         n_frames: Whole packets of the picture stream, one per frame.
         is_complete: Whether all are whole, and that is about as many as the file promises.
         seconds: Duration; None if the file has no time stamps.
+        pixels: Of each frame.
     """
 
     n_frames: int
     is_complete: bool
     seconds: float | None
+    pixels: int
 
 
 class VideoSource:
@@ -77,26 +82,32 @@ class VideoSource:
         """Number of frames and duration, found by reading the packets; nothing is decoded.
 
         Raises:
-            ValueError: If the file is no video that can be read.
+            ValueError: If the file is no video that can be read, or has too many frames.
         """
-        ends: list[float] = []
+        end: float | None = None
         count = cut = 0
         with self._opened() as (container, stream):
-            for packet in container.demux(stream):
+            for number, packet in enumerate(container.demux(stream)):
+                if number > MAX_FRAMES:
+                    raise ValueError(
+                        f"`{self.place}` must have at most {MAX_FRAMES:,} frames, got more in {self._path!r}"
+                    )
                 cut += packet.is_corrupt
                 if packet.size and not packet.is_discard and not packet.is_corrupt:
                     count += 1
                     if packet.pts is not None:
-                        ends.append(float((packet.pts + (packet.duration or 0)) * packet.time_base))
+                        shown = float((packet.pts + (packet.duration or 0)) * packet.time_base)
+                        end = shown if end is None else max(end, shown)
             start = float((stream.start_time or 0) * stream.time_base)
             stated, stated_frames = _stated_seconds(container, stream, start), stream.frames
-        reached = max(ends) - start if ends else None
+            pixels = stream.width * stream.height
+        reached = None if end is None else end - start
         whole = count >= COMPLETE * stated_frames
         if stated is not None and (reached is not None or not count):
             # The stated number of frames counts those that a file was trimmed of, too.
             whole = (reached or 0) >= COMPLETE * stated
         whole = whole and not cut
-        return Extent(count, whole, stated if whole and stated else reached)
+        return Extent(count, whole, stated if whole and stated else reached, pixels)
 
     def frames(self) -> Iterator[tuple[int, Any]]:
         """Index and decoded frame, one after the other.
@@ -109,24 +120,51 @@ class VideoSource:
         with self._opened() as (container, stream):
             # Of half a packet some decoders make the frame before once more, others noise.
             packets = (packet for packet in container.demux(stream) if not packet.is_corrupt)
-            yield from enumerate(frame for packet in packets for frame in packet.decode())
+            n_pixels = 0
+            for index, frame in enumerate(frame for packet in packets for frame in packet.decode()):
+                n_pixels += frame.width * frame.height  # which may grow on the way
+                self.check_pixels(n_pixels)
+                yield index, frame
+
+    def check_pixels(self, n_pixels: int) -> None:
+        """Refuse to decode so many.
+
+        Raises:
+            ValueError: If they are too many.
+        """
+        if n_pixels > MAX_CLIP_PIXELS:
+            raise ValueError(
+                f"`{self.place}` must have at most {MAX_CLIP_PIXELS:,} pixels in all frames up to the last that is "
+                f"looked at, got {n_pixels:,} in {self._path!r}; cut it or scale it first"
+            )
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[Any, Any]]:
         """Container and picture stream; cover pictures of music files do not count as one."""
         av = _av()
-        options = {"format_whitelist": CONTAINERS, "protocol_whitelist": "file"}
+        most = str(MAX_FRAME_PIXELS)
+        options = {"format_whitelist": CONTAINERS, "protocol_whitelist": "file", "max_pixels": most}
+        self._check_index()
         with self.readable(), av.open(self._path, options=options) as container:
             cover = av.stream.Disposition.attached_pic
             streams = [stream for stream in container.streams.video if not stream.disposition & cover]
             if not streams:
                 raise ValueError(f"`{self.place}` must be a video with pictures, got {self._path!r}, which has none")
             width, height = streams[0].width, streams[0].height
-            if width * height > MAX_PIXELS:
+            if width * height > MAX_FRAME_PIXELS:
                 raise ValueError(
-                    f"`{self.place}` must have frames of at most {MAX_PIXELS} pixels, got {width} x {height}"
+                    f"`{self.place}` must have frames of at most {MAX_FRAME_PIXELS:,} pixels, got {width} x {height} "
+                    f"in {self._path!r}; scale it first"
                 )
+            streams[0].codec_context.options = {"max_pixels": most}
             yield container, streams[0]
+
+    def _check_index(self) -> None:
+        with self.readable(), open_file(self._path) as file:
+            try:
+                check_index(file)
+            except ValueError as error:
+                raise ValueError(f"`{self.place}` must be a readable video, got {self._path!r} with {error}") from None
 
     @contextmanager
     def readable(self) -> Iterator[None]:
@@ -237,7 +275,8 @@ def _stated_seconds(container: Any, stream: Any, start: float) -> float | None:
     parts = stream.metadata.get("DURATION", "").split(":")
     if len(parts) == 3:
         try:
-            return 3600 * int(parts[0]) + 60 * int(parts[1]) + float(parts[2]) - start
+            seconds = 3600 * float(parts[0]) + 60 * float(parts[1]) + float(parts[2]) - start
+            return seconds if math.isfinite(seconds) else None
         except ValueError:
             pass
     # The longest stream decides over this one, so it says nothing where there is sound as well.
