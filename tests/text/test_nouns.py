@@ -4,8 +4,10 @@ import json
 from collections import Counter
 
 import folders
+import numpy as np
 import pytest
 
+import vlgauge
 from vlgauge.encoders import WeightsNotFound
 from vlgauge.text.language import punkt_splitter, replace_placeholders
 from vlgauge.text.noun_phrases import NltkNouns, nouns_among, phrase_source
@@ -54,6 +56,31 @@ def test_nltk_tagger_is_the_published_one(monkeypatch, shared_folder):
     for name, story in stories_tagged_by_nltk():
         found = source.nouns(split(replace_placeholders(story["story"])))
         assert [sorted(each) for each in found] == story["nouns_per_sentence_sorted"], name
+
+
+def test_what_a_call_looks_for_in_the_data_of_nltk_is_loaded_once(monkeypatch, tmp_path):
+    nltk = pytest.importorskip("nltk")
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    loaded = []
+
+    class Loaded:
+        def __init__(self, *given, **how):
+            loaded.append({**how} or given)
+
+        def tokenize(self, text):
+            return text.split("|")
+
+        def tag(self, tokens):
+            return [(token, "NN") for token in tokens]
+
+    monkeypatch.setattr("nltk.tokenize.punkt.PunktTokenizer", Loaded)
+    monkeypatch.setattr("nltk.tag.perceptron.PerceptronTagger", Loaded)
+    metric = vlgauge.load("rovist_vg", sentences="punkt", nouns="nltk", idf=None)
+    features = [{"text": {"dog": [1.0, 0.0], "cat": [0.0, 1.0]}, "images": [[[0.8, 0.6]]]}] * 2
+    for _ in range(2):
+        result = metric.compute(predictions=["dog|cat", "cat"], features=features)
+        assert np.isfinite(result["rovist_vg_scores"]).all()
+    assert loaded == [("english",), {"lang": "eng"}]
 
 
 def test_nltk_data_is_missing(monkeypatch, tmp_path):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from vlgauge.pool import pool
 from vlgauge.settings import shown
 from vlgauge.text.treebank import (
     part_clitics,
@@ -170,7 +171,7 @@ def _ends_sentence(before: str, stops: str, following: str) -> bool:
 
 
 def punkt_splitter() -> Callable[[str], list[str]]:
-    """NLTK's trained English sentence splitter, Punkt; reads its data from disk and downloads nothing.
+    """NLTK's trained English sentence splitter, Punkt; reads its data from disk, once, and downloads nothing.
 
     Returns:
         The function that splits a text into sentences.
@@ -180,13 +181,14 @@ def punkt_splitter() -> Callable[[str], list[str]]:
         WeightsNotFound: If its data set punkt_tab is not found.
     """
     try:
+        from nltk import data
         from nltk.tokenize.punkt import PunktTokenizer
     except ImportError as error:
         raise ImportError(
             '`sentences="punkt"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"'
         ) from error
     try:
-        tokenizer = PunktTokenizer("english")
+        tokenizer = pool.get(("punkt", *data.path), lambda: PunktTokenizer("english"))
     except LookupError:
         # NLTK's own message is a banner of twenty lines.
         raise WeightsNotFound(
@@ -199,7 +201,8 @@ def punkt_splitter() -> Callable[[str], list[str]]:
             '`sentences="punkt"` needs NLTK\'s data set punkt_tab where NLTK may open it, got a link that leads '
             f"out of the folders that it searches ({error}); set NLTK_DATA to the folder that the link leads to"
         ) from None
-    return tokenizer.tokenize
+    split: Callable[[str], list[str]] = tokenizer.tokenize
+    return split
 
 
 def words(sentence: str, split: Callable[[str], list[str]] = split_sentences) -> list[str]:

@@ -269,21 +269,20 @@ class NltkNouns:
 
     def __init__(self, split: Callable[[str], list[str]] = split_sentences) -> None:
         try:
+            import nltk
             from nltk.tag.perceptron import PerceptronTagger
         except ImportError as error:
             raise ImportError(
                 '`nouns="nltk"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"'
             ) from error
         try:
-            self._tagger = PerceptronTagger(lang="eng")
+            self._tagger = pool.get(("nltk tagger", *nltk.data.path), lambda: PerceptronTagger(lang="eng"))
         except LookupError:
             raise WeightsNotFound(
                 '`nouns="nltk"` needs NLTK\'s data set averaged_perceptron_tagger_eng, found in no folder that NLTK '
                 "searches; run: python -m nltk.downloader averaged_perceptron_tagger_eng, or set NLTK_DATA to the "
                 'folder that has it, or choose nouns="embedded"'
             ) from None
-        import nltk
-
         self.identity = f"nltk-{nltk.__version__}"
         self._split = split
 
