@@ -34,7 +34,7 @@ from vlgauge.caption_sets.vectors import (
 )
 from vlgauge.encoders import TextEncoder
 from vlgauge.encoders.sentences.given import checked_encoder, pools, text_encoder
-from vlgauge.encoders.sentences.model import MINILM, POOLINGS
+from vlgauge.encoders.sentences.model import MINILM, POOLINGS, SENTENCE_EXTRA
 from vlgauge.results import result_record
 from vlgauge.settings import one_of, warn, whole_number
 
@@ -381,9 +381,9 @@ class CaptionVectorMetric(CaptionSetMetric):
         )
 
     def _text_encoder(self) -> TextEncoder:
-        # trm needs no extra but where it reads vectors, with those of mmd_bert.
-        extra = {"extra": self.needs[0]} if self.needs else {}
-        return text_encoder(self.encoder, profile=self.profile, pooling=self.pooling, device=self.device, **extra)
+        # trm needs no extra but where it reads vectors.
+        extra = self.needs[0] if self.needs else SENTENCE_EXTRA
+        return text_encoder(self.encoder, profile=self.profile, pooling=self.pooling, device=self.device, extra=extra)
 
     @contextmanager
     def among(
@@ -401,8 +401,8 @@ class CaptionVectorMetric(CaptionSetMetric):
         source = self.encoder if isinstance(self.encoder, str) else id(self.encoder)
         made_by = (source, self.profile, self.pooling, self.device)
         if made_by not in vectors:
-            how: Any = {"batch_size": self.batch_size, "progress": self.progress}
-            vectors[made_by] = known_vectors(captions, self._text_encoder(), **how)
+            encoder = self._text_encoder()
+            vectors[made_by] = known_vectors(captions, encoder, batch_size=self.batch_size, progress=self.progress)
         self._known = vectors[made_by]
         try:
             yield

