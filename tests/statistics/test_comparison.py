@@ -111,10 +111,37 @@ def test_items_undefined_in_either_system_are_dropped_and_counted():
 def test_an_interval_is_that_of_the_means_of_samples_drawn_one_by_one():
     scores, groups = [3.0, math.nan, 1.0, 4.0, 1.5], ["x", "x", "y", "z", "y"]
     drawn = np.random.default_rng(4).integers(0, 3, size=(50, 3))
-    members = {0: [3.0], 1: [1.0, 1.5], 2: [4.0]}  # of x, y and z
+    members = {0: [1.0, 1.5], 1: [3.0], 2: [4.0]}  # of y, x and z, by their sums less the least score of each row
     means = [np.mean([score for group in sample for score in members[group]]) for sample in drawn.tolist()]
     ours = bootstrap_interval(scores, resamples=50, seed=4, level=0.8, groups=groups)
     assert (ours.low, ours.high) == pytest.approx(np.quantile(means, [0.1, 0.9]), rel=1e-12)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_order_of_the_rows_changes_nothing(grouped):
+    rng = np.random.default_rng(11)
+    a, b, c = rng.normal(size=(3, 60)).round(2)  # scores that tie, differences too
+    a[3], c[:9] = math.nan, math.nan
+    labels = rng.integers(0, 25, size=60)
+    shuffled = rng.permutation(60)
+
+    def found(order):
+        how = {"resamples": 400, "groups": labels[order].tolist() if grouped else None}
+        columns = [one[order] for one in (a, b, c, a - b)]
+        tests = paired_tests([(a[order], b[order]), (b[order], c[order])], **how)
+        ends = bootstrap_intervals(columns, **how) + [bootstrap_interval(one, **how) for one in columns]
+        return [(one.low, one.high) for one in ends], tests
+
+    (ends, tests), (others, same) = found(np.arange(60)), found(shuffled)
+    assert np.array(ends) == pytest.approx(np.array(others), rel=1e-12)
+    assert tests == same
+    assert not any(test.exact for test in tests)
+
+
+def test_the_interval_of_the_turned_difference_is_mirrored():
+    for scores in (SCORES, SCORES.round(), [1.0, -1.0, 2.0, -2.0, 0.5]):
+        one, two = (bootstrap_interval(np.array(scores) * sign, resamples=300) for sign in (1, -1))
+        assert (one.low, one.high) == pytest.approx((-two.high, -two.low), rel=1e-12)
 
 
 def test_constant_scores_of_no_short_binary_form_have_width_zero():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from vlgauge.distances.rouge_and_bleu import counts_of_columns, summed_bleu_4
-from vlgauge.statistics import summed_intervals, summed_tests, summed_value
+from vlgauge.statistics import summed, summed_intervals, summed_tests, summed_value
 
 NAN = math.nan
 
@@ -74,19 +74,20 @@ def test_tests_equal_all_swaps_by_loops(labels):
 
 @pytest.mark.parametrize("labels", [None, list("aabccdeef")])
 def test_intervals_equal_samples_drawn_one_by_one(labels):
-    a, b = made_counts(np.random.default_rng(2), (2, 9))
+    b, a = made_counts(np.random.default_rng(2), (2, 9))
     units = list(range(9)) if labels is None else labels
-    names = list(dict.fromkeys(units))
-    samples = []
-    for drawn in np.random.default_rng(4).integers(0, len(names), size=(60, len(names))).tolist():
-        rows = [row for index in drawn for row, unit in enumerate(units) if unit == names[index]]
-        values = [
-            float(summed_bleu_4(np.array([sum(own[row][k] for row in rows) for k in range(10)]))) for own in (a, b)
-        ]
-        samples.append([*values, values[0] - values[1]])
-    ours = summed_intervals([a, b], [(0,), (1,), (0, 1)], summed_bleu_4, resamples=60, seed=4, level=0.8, groups=labels)
-    for column, one in zip(np.array(samples).T, ours, strict=True):
-        assert (one.low, one.high) == pytest.approx(np.quantile(column, [0.1, 0.9]), rel=1e-12)
+    contrasts = [(0,), (1,), (0, 1)]
+    ours = summed_intervals([a, b], contrasts, summed_bleu_4, resamples=60, seed=4, level=0.8, groups=labels)
+    assert summed_bleu_4(a.sum(axis=0)) > summed_bleu_4(b.sum(axis=0))  # so that a comes first in the pair
+    for contrast, one in zip(contrasts, ours, strict=True):
+        own = np.hstack([(a, b)[system] for system in contrast])
+        sums = sorted([sum(own[row] for row in range(9) if units[row] == name).tolist() for name in set(units)])
+        samples = []
+        for drawn in np.random.default_rng(4).integers(0, len(sums), size=(60, len(sums))).tolist():
+            total = np.array([sum(sums[index][k] for index in drawn) for k in range(own.shape[1])])
+            values = [float(summed_bleu_4(part)) for part in np.split(total, len(contrast))]
+            samples.append(values[0] - sum(values[1:]))
+        assert (one.low, one.high) == pytest.approx(np.quantile(samples, [0.1, 0.9]), rel=1e-12)
 
 
 # -- properties -------------------------------------------------------------------------------------------------------
@@ -97,6 +98,30 @@ def test_swapping_the_systems_mirrors_everything(rows):
     assert (one.difference, one.pvalue) == (-two.difference, two.pvalue)
     one, two = summed_intervals(both, [(0, 1), (1, 0)], summed_bleu_4, resamples=500)
     assert (one.low, one.high) == pytest.approx((-two.high, -two.low), rel=1e-12)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_order_of_the_rows_changes_nothing(grouped, monkeypatch):
+    rng = np.random.default_rng(12)
+    counts = made_counts(rng, (3, 50))
+    counts[1, 7] = NAN
+    labels = rng.integers(0, 20, size=50)
+    contrasts, pairs = [(0,), (1,), (2,), (0, 1), (0, 2)], [(0, 1), (0, 2)]
+
+    def found(order):
+        how = {"resamples": 300, "groups": labels[order].tolist() if grouped else None}
+        tests = summed_tests(counts[:, order], pairs, summed_bleu_4, **how)
+        ends = summed_intervals(counts[:, order], contrasts, summed_bleu_4, **how)
+        return np.array([(one.low, one.high) for one in ends]), [test.pvalue for test in tests]
+
+    (ends, pvalues), (others, same) = found(np.arange(50)), found(rng.permutation(50))
+    assert ends == pytest.approx(others, rel=1e-12)
+    assert pvalues == same
+    # Drawn one at a time they are the same, and so is a system beside others and alone.
+    monkeypatch.setattr(summed, "_TABLE_CELLS", 1)
+    assert found(np.arange(50))[0] == pytest.approx(ends, rel=1e-12)
+    alone = summed_intervals(counts[2:], [(0,)], summed_bleu_4, resamples=300, groups=labels if grouped else None)
+    assert (alone[0].low, alone[0].high) == pytest.approx(ends[2], rel=1e-12)
 
 
 def test_equal_systems_are_never_told_apart():

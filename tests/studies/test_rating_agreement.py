@@ -42,13 +42,26 @@ def test_values_and_intervals_are_those_of_scipy(ties, classes, monkeypatch):
     found = agreement(scores, ratings, resamples=100, seed=1)
     assert found == agreement(scores, ratings, resamples=100, seed=1)
     generator = np.random.default_rng(1)
-    rows = [generator.integers(0, 50, 50) for _ in range(100)]
+    order = np.lexsort((ratings, scores))
+    rows = [order[generator.integers(0, 50, 50)] for _ in range(100)]
     for name, plain in SCIPY.items():
         one = found.correlations[name]
         expected = plain(scores, ratings)
         assert (one.value, one.pvalue) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
         samples = [plain(scores[row], ratings[row]).statistic for row in rows]
         assert (one.low, one.high) == pytest.approx(tuple(np.quantile(samples, [0.025, 0.975])))
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_order_of_the_rows_changes_nothing(grouped):
+    scores, ratings = drawn_scores(40, 5)
+    labels = np.random.default_rng(6).integers(0, 15, 40)
+    ends = []
+    for order in (np.arange(40), np.random.default_rng(7).permutation(40)):
+        groups = labels[order].tolist() if grouped else None
+        found = agreement(scores[order], ratings[order], groups=groups, resamples=100).correlations
+        ends.append(np.array([(one.low, one.high) for one in found.values()]))
+    assert ends[0] == pytest.approx(ends[1], rel=1e-12)
 
 
 def test_tiny_numbers_have_an_interval():

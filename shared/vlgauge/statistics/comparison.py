@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.results import mean_of_defined
 from vlgauge.statistics.drawing import (
     all_signs_fit,
     check_labels,
@@ -95,6 +96,7 @@ def bootstrap_interval(
 ) -> Interval | None:
     """Percentile bootstrap interval of the mean over the defined items (Efron and Tibshirani, 1993, chapter 13).
 
+    The order of the items does not matter, nor does that of two systems whose differences they are, but for the sign.
     Of few items it is too narrow: at a level of .95 that of 2 normal scores covers the true mean
     .50 of the time, of 5 .83, of 10 .89, of 20 .93.
 
@@ -129,8 +131,8 @@ def bootstrap_intervals(
 ) -> list[Interval | None]:
     """`bootstrap_interval` of several lists of scores of the same items, in about the time of one.
 
-    Lists without an undefined item share the samples. Those with a few share them too, whose samples then have not
-    exactly as many defined items as the list; one with more than a tenth undefined has samples of its own.
+    Lists without an undefined item share what is drawn. Those with a few share it too, whose samples then have not
+    exactly as many defined items as the list; one with more than a tenth undefined is drawn by itself.
 
     Args:
         columns: Lists of scores of the same items.
@@ -148,15 +150,19 @@ def bootstrap_intervals(
     check_level(level)
     check_resamples(resamples)
     values = _columns([_finite_or_nan("scores", column) for column in columns])
-    # Equal scores differ from the first one by exactly 0, and so do their means.
-    centres = np.array([next(iter(column[~np.isnan(column)].tolist()), 0.0) for column in values.T])
+    # The differences b - a have the interval of a - b, mirrored, if both are drawn as the one whose sum is positive.
+    signs = np.array([math.copysign(1.0, math.fsum(column[~np.isnan(column)].tolist())) for column in values.T])
+    values = values * signs
+    # Equal scores differ from the least one by exactly 0, and so do their means.
+    centres = np.array([min(column[~np.isnan(column)].tolist(), default=0.0) for column in values.T])
     sums, counts = unit_sums(values - centres, groups)
     found: list[Interval | None] = [None] * values.shape[1]
     for rows, chosen in _sharing(counts > 0):
         if np.count_nonzero(rows) < 2:
             continue
         means = _bootstrap_means(sums[np.ix_(rows, chosen)], counts[np.ix_(rows, chosen)], resamples, seed)
-        ends = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0) + centres[chosen]
+        means = (means + centres[chosen]) * signs[chosen]
+        ends = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)
         for index, (low, high) in zip(chosen.tolist(), ends.T.tolist(), strict=True):
             found[index] = Interval(low, high, level, resamples, seed)
     return found
@@ -190,9 +196,9 @@ def _bootstrap_means(sums: Floats, counts: Floats, resamples: int, seed: int) ->
     Returns:
         Shape ``(resamples, n_columns)``.
     """
-    n_columns = sums.shape[1]
-    drawn = resampled_sums(np.hstack([sums, counts]), resamples, seed)
-    return drawn[:, :n_columns] / drawn[:, n_columns:]
+    # Every column by itself: in one interval no number is beside that of another column.
+    drawn = resampled_sums([np.stack(both, axis=1) for both in zip(sums.T, counts.T, strict=True)], resamples, seed)
+    return drawn[:, ::2] / drawn[:, 1::2]
 
 
 def paired_test(
@@ -208,7 +214,7 @@ def paired_test(
     Null hypothesis: the difference of each item is as likely to have the other sign. Scores tie if they differ by at
     most 1e-9 of the larger one (near 0: see `differences`); their difference counts as 0, and p is 1 where all tie.
     All 2^n assignments of signs are enumerated if there are no more than ``resamples``; else
-    p = (1 + hits) / (1 + resamples), never 0 (Phipson and Smyth, 2010).
+    p = (1 + hits) / (1 + resamples), never 0 (Phipson and Smyth, 2010). The order of the items does not matter.
 
     Args:
         a: Scores of the first system; items that are NaN in either are left out.
@@ -273,9 +279,8 @@ def paired_tests(
     tests = []
     for index, column in enumerate(apart.T):
         defined = column[~np.isnan(column)]
-        mean, pvalue = (
-            (float(defined.mean()), float(hits[index] / totals[index])) if len(defined) else (math.nan, math.nan)
-        )
+        mean = mean_of_defined(defined.tolist())
+        pvalue = float(hits[index] / totals[index]) if len(defined) else math.nan
         tests.append(PairedTest(mean, pvalue, len(defined), len(column) - len(defined), bool(exact[index])))
     return tests
 
@@ -294,7 +299,7 @@ def _sign_flips(units: Floats, total: int, rng: np.random.Generator | None) -> n
     hits = np.zeros(units.shape[1], dtype=np.intp)
     # Sums of the same numbers in another order differ in the last digits only.
     bounds = np.abs(units.sum(axis=0)) - 1e-12 * np.abs(units).sum(axis=0)
-    for sums in signed_sums(units, total, rng):
+    for sums in signed_sums(np.hsplit(units, units.shape[1]), total, rng):
         hits += np.count_nonzero(np.abs(sums) >= bounds, axis=0)
     return hits
 

@@ -1,4 +1,8 @@
-"""Samples and assignments of signs: what intervals and tests of means and of added counts draw alike."""
+"""Samples and assignments of signs: what intervals and tests of means and of added counts draw alike.
+
+Before anything is drawn, units are put into an order that follows from their values alone, so that an interval or a
+p-value of a seed is the same in whatever order the rows of a file stand.
+"""
 
 from __future__ import annotations
 
@@ -31,23 +35,26 @@ def unit_sums(values: Floats, groups: Sequence[object] | None) -> tuple[Floats, 
     number: dict[object, int] = {}
     of_item = np.array([number.setdefault(label, len(number)) for label in groups], dtype=np.intp)
     totals = np.zeros((len(number), values.shape[1])), np.zeros((len(number), values.shape[1]))
-    np.add.at(totals[0], of_item, sums)
-    np.add.at(totals[1], of_item, counts)
+    order = _order(sums)  # a sum in another order differs in its last digits
+    np.add.at(totals[0], of_item[order], sums[order])
+    np.add.at(totals[1], of_item[order], counts[order])
     return totals
 
 
-def resampled_sums(units: Floats, resamples: int, seed: int) -> Floats:
+def resampled_sums(tables: Sequence[Floats], resamples: int, seed: int) -> Floats:
     """Sums over bootstrap samples of units, each of as many as there are.
 
     Args:
-        units: Values of each unit, shape ``(n_units, n_columns)``.
+        tables: Values of each unit, shape ``(n_units, n_columns)``. The columns of one table are drawn together, and
+            do not depend on what else is drawn.
         resamples: Number of samples.
         seed: Their seed.
 
     Returns:
-        Shape ``(resamples, n_columns)``.
+        Of the columns of one table after the other, shape ``(resamples, n_columns of all)``.
     """
     rng = np.random.default_rng(seed)
+    units = np.hstack([table[_order(table)] for table in tables])
     n = len(units)
     sums = np.empty((resamples, units.shape[1]))
     step = max(1, _CHUNK_CELLS // n)
@@ -65,17 +72,21 @@ def all_signs_fit(n_units: int, resamples: int) -> bool:
     return n_units < 63 and 2**n_units <= resamples
 
 
-def signed_sums(units: Floats, total: int, rng: np.random.Generator | None) -> Iterator[Floats]:
+def signed_sums(tables: Sequence[Floats], total: int, rng: np.random.Generator | None) -> Iterator[Floats]:
     """Sums of units with random signs, or with all assignments of signs without a generator.
 
     Args:
-        units: Values of each unit, shape ``(n_units, n_columns)``.
+        tables: Values of each unit, shape ``(n_units, n_columns)``. The columns of one table have one sign, and do not
+            depend on what else is drawn. Every unit is as likely to have the other sign, and is taken with that which
+            makes its first value positive.
         total: Number of assignments.
         rng: Draws them.
 
     Yields:
-        Some of them, shape ``(some, n_columns)``.
+        Some of them, of the columns of one table after the other, shape ``(some, n_columns of all)``.
     """
+    turned = [table * _first_signs(table)[:, None] for table in tables]
+    units = np.hstack([table[_order(table)] for table in turned])
     n = len(units)
     step = max(1, _CHUNK_CELLS // n)
     for start in range(0, total, step):
@@ -85,6 +96,17 @@ def signed_sums(units: Floats, total: int, rng: np.random.Generator | None) -> I
         else:
             signs = 1 - 2 * rng.integers(0, 2, size=(count, n), dtype=np.int8)
         yield signs.astype(np.float64) @ units
+
+
+def _order(table: Floats) -> npt.NDArray[np.intp]:
+    """Indices of the rows of a table by their first value, then by their second, and so on."""
+    return np.lexsort(table.T[::-1])
+
+
+def _first_signs(table: Floats) -> Floats:
+    """Sign of the first value of each row that is not 0, else 1; shape ``(n_rows,)``."""
+    first = np.take_along_axis(table, (table != 0.0).argmax(axis=1)[:, None], axis=1)[:, 0]
+    return np.where(first < 0.0, -1.0, 1.0)
 
 
 def check_labels(n_items: int, groups: Sequence[object] | None) -> None:

@@ -32,6 +32,7 @@ def grouped_intervals(
     statistic: Callable[[Ints], Sequence[float]],
     groups: Sequence[object],
     *,
+    read: Floats | None = None,
     level: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -45,6 +46,7 @@ def grouped_intervals(
     Args:
         statistic: From row indices, repeated as they were drawn, to one or more numbers.
         groups: Label per row; rows of one label, such as the captions of one image, are drawn together.
+        read: What the statistic reads of each row, as for `grouped_samples`.
         level: Coverage of the intervals.
         resamples: Number of samples; 0 for no interval.
         seed: Of the samples.
@@ -57,7 +59,7 @@ def grouped_intervals(
         ValueError: If ``level`` or ``resamples`` is out of range.
     """
     check_resampling(level, resamples)
-    samples = grouped_samples(statistic, groups, resamples=resamples, seed=seed, progress=progress)
+    samples = grouped_samples(statistic, groups, read=read, resamples=resamples, seed=seed, progress=progress)
     return [percentile_interval(column, level) for column in samples.T]
 
 
@@ -65,6 +67,7 @@ def grouped_samples(
     statistic: Callable[[Ints], Sequence[float]],
     groups: Sequence[object],
     *,
+    read: Floats | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
     progress: Progress = False,
@@ -74,6 +77,9 @@ def grouped_samples(
     Args:
         statistic: From row indices, repeated as they were drawn, to one or more numbers.
         groups: Label per row.
+        read: What the statistic reads of each row, shape ``(n_rows, n_numbers)``, without NaN: the samples do not
+            depend on the order of the rows then. None for rows that have an order of their own, such as those of a
+            published data set.
         resamples: Number of samples.
         seed: Of the samples.
         progress: As in `vlgauge.progress.progress_bar`.
@@ -81,7 +87,7 @@ def grouped_samples(
     Returns:
         shape ``(resamples, n_statistics)``; no samples with fewer than two groups.
     """
-    order, starts, counts = _rows_by_group(groups)
+    order, starts, counts = _rows_by_group(groups, read)
     if len(counts) < 2:
         resamples = 0
     rng = np.random.default_rng(seed)
@@ -110,12 +116,20 @@ def bootstrap_pvalue(samples: Floats) -> float:
     return min(1.0, 2.0 * (1 + least) / (1 + len(defined)))
 
 
-def _rows_by_group(groups: Sequence[object]) -> tuple[Ints, Ints, Ints]:
-    """Row indices sorted by group, and where the rows of each group start and how many they are."""
-    number: dict[object, int] = {}
-    labels = np.array([number.setdefault(group, len(number)) for group in groups], dtype=np.intp)
-    counts = np.bincount(labels, minlength=len(number))
-    return np.argsort(labels, kind="stable"), np.cumsum(counts) - counts, counts
+def _rows_by_group(groups: Sequence[object], read: Floats | None) -> tuple[Ints, Ints, Ints]:
+    """Row indices sorted by group, and where the rows of each group start and how many they are.
+
+    Rows and groups stand in the order of what is read of them, else in that of the rows.
+    """
+    # Equal rows have equal ranks, so that groups of equal rows change places unseen.
+    ranks = np.arange(len(groups)) if read is None else np.unique(read, axis=0, return_inverse=True)[1].ravel()
+    members: dict[object, list[int]] = {}
+    for row in np.argsort(ranks, kind="stable").tolist():
+        members.setdefault(groups[row], []).append(row)
+    ordered = sorted(members.values(), key=lambda rows: ranks[rows].tolist())
+    counts = np.array([len(rows) for rows in ordered], dtype=np.intp)
+    order = np.array([row for rows in ordered for row in rows], dtype=np.intp)
+    return order, np.cumsum(counts) - counts, counts
 
 
 def _places(starts: Ints, counts: Ints) -> Ints:

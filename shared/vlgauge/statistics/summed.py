@@ -25,6 +25,10 @@ Statistic: TypeAlias = Callable[[Floats], Floats]
 """From sums of counts, shape ``(..., n_counts)``, to the values of the corpora, shape ``(...)``, none of them NaN."""
 
 
+# Counts of contrasts that are drawn at once; more contrasts are drawn in turns, each with the same samples.
+_TABLE_CELLS = 2**26
+
+
 def summed_value(counts: Floats, statistic: Statistic) -> float:
     """The statistic of all items; NaN where none is defined.
 
@@ -48,7 +52,7 @@ def summed_intervals(
 ) -> list[Interval | None]:
     """Percentile bootstrap intervals of a statistic and of its differences between systems (Koehn, 2004).
 
-    Items are drawn with their counts, the same ones for all systems.
+    Items are drawn with their counts, for a difference those of both systems. The order of the items does not matter.
 
     Args:
         counts: Of each system the counts of each item, shape ``(n_items, n_counts)``; NaN where it is undefined.
@@ -75,40 +79,56 @@ def summed_intervals(
     # Contrasts of the same items share the samples.
     for rows in {rows.tobytes(): rows for rows in rows_of}.values():
         chosen = [index for index, own in enumerate(rows_of) if (own == rows).all()]
-        values = _bootstrap_values(stacked[:, rows], statistic, resamples, seed, _chosen(groups, rows))
-        if values is None:
+        units = _units(stacked[:, rows], _chosen(groups, rows))
+        if units.shape[1] < 2:
             continue
-        samples = np.stack([_contrast(values, contrasts[index]) for index in chosen])
-        ends = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=1)
-        for index, (low, high) in zip(chosen, ends.T.tolist(), strict=True):
-            found[index] = Interval(low, high, level, resamples, seed)
+        step = max(1, _TABLE_CELLS // (2 * units[0].size))
+        for start in range(0, len(chosen), step):
+            some = chosen[start : start + step]
+            samples = _samples(units, [contrasts[index] for index in some], statistic, resamples, seed)
+            ends = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=1)
+            for index, (low, high) in zip(some, ends.T.tolist(), strict=True):
+                found[index] = Interval(low, high, level, resamples, seed)
     return found
 
 
-def _bootstrap_values(
-    counts: Floats, statistic: Statistic, resamples: int, seed: int, groups: Sequence[object] | None
-) -> Floats | None:
-    """Values of all systems, shape ``(resamples, n_systems)``, in bootstrap samples; None for fewer than two units.
+def _units(counts: Floats, groups: Sequence[object] | None) -> Floats:
+    """Sums of the counts of each group, shape ``(n_systems, n_units, n_counts)``.
 
     Args:
         counts: Shape ``(n_systems, n_items, n_counts)``; a system that an item is undefined for has NaN, which is 0
             here, as no contrast of these items reads it.
-        statistic: From sums of counts to the value.
-        resamples: Number of samples.
-        seed: Their seed.
         groups: Label per item.
     """
     n_systems, n_items, n_counts = counts.shape
-    units = unit_sums(counts.transpose(1, 0, 2).reshape(n_items, n_systems * n_counts), groups)[0]
-    if len(units) < 2:
-        return None
-    return statistic(resampled_sums(units, resamples, seed).reshape(resamples, n_systems, n_counts))
+    sums = unit_sums(counts.transpose(1, 0, 2).reshape(n_items, n_systems * n_counts), groups)[0]
+    return sums.reshape(len(sums), n_systems, n_counts).transpose(1, 0, 2)
 
 
-def _contrast(values: Floats, systems: tuple[int, ...]) -> Floats:
-    """The value of a system, or the difference of two, in each sample."""
-    first, *second = systems
-    return values[:, first] - values[:, second[0]] if second else values[:, first]
+def _samples(
+    units: Floats, contrasts: Sequence[tuple[int, ...]], statistic: Statistic, resamples: int, seed: int
+) -> Floats:
+    """Values of a system, or differences of two, in bootstrap samples; shape ``(n_contrasts, resamples)``.
+
+    Args:
+        units: Counts of each unit, shape ``(n_systems, n_units, n_counts)``.
+        contrasts: Index of one system, or of two.
+        statistic: From sums of counts to the value.
+        resamples: Number of samples.
+        seed: Their seed.
+    """
+    values = statistic(units.sum(axis=1))
+    # The better of two systems first, so that the interval of b - a is that of a - b, mirrored.
+    ordered = [sorted(contrast, key=lambda index: -values[index]) for contrast in contrasts]
+    sums = resampled_sums([np.hstack(units[systems]) for systems in ordered], resamples, seed)
+    ends = np.cumsum([units.shape[2] * len(systems) for systems in ordered])
+    samples = []
+    for contrast, systems, drawn in zip(contrasts, ordered, np.hsplit(sums, ends[:-1]), strict=True):
+        # resamples x systems of the contrast
+        own = statistic(drawn.reshape(resamples, len(systems), units.shape[2]))
+        first = own[:, systems.index(contrast[0])]
+        samples.append(first - own[:, systems.index(contrast[1])] if len(contrast) > 1 else first)
+    return np.stack(samples)
 
 
 def summed_tests(
@@ -166,7 +186,7 @@ def _swap_test(
     bound = abs(difference) - 1e-12 * (abs(one) + abs(two))
     hits = sum(
         int(np.count_nonzero(np.abs(statistic(middle + half) - statistic(middle - half)) >= bound))
-        for half in signed_sums(units, total, rng)
+        for half in signed_sums([units], total, rng)
     )
     pvalue = hits / total if exact else (hits + 1) / (total + 1)
     return PairedTest(difference, pvalue, n_items, n_dropped, exact)

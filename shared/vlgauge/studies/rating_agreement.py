@@ -97,6 +97,7 @@ def agreement(
     intervals = grouped_intervals(
         _sampled(first, second, coefficients),
         range(len(kept)) if groups is None else [groups[i] for i in kept.tolist()],
+        read=np.stack([first, second], axis=1),
         level=level,
         resamples=resamples,
         seed=seed,
