@@ -103,6 +103,14 @@ def test_the_published_row_stands_below_ours(protocol):
     assert "length|v:0.1.0|unit:words" in lines
 
 
+def test_a_pvalue_as_small_as_the_samples_can_show_is_a_bound(protocol):
+    words = ("--metric", "cider,length", "--resamples")
+    (told,) = [line for line in protocol(*words, 20).splitlines() if line.startswith("tau_b   length - cider")]
+    assert "≤ 0.0952  ≤ 0.0952" in told
+    (none,) = [line for line in protocol(*words, 0).splitlines() if line.startswith("tau_b   length - cider")]
+    assert none.split()[-3:-1] == ["-", "-"]
+
+
 def test_no_published_row_for_other_rules_or_toys(protocol):
     for words in (("--metric", "cider", "--average"), ("--metric", "clip_s", "--profile", "embedded")):
         assert "Sarto" not in protocol(*words, "--resamples", 0)

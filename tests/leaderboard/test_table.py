@@ -161,7 +161,7 @@ def test_rows_that_differ_name_the_better_one(comparison):
     assert render(empty, "text")
 
 
-@pytest.mark.parametrize(("pvalue", "text"), [(0.05, "0.0500"), (0.00099, "9.9e-04"), (float("nan"), "nan")])
+@pytest.mark.parametrize(("pvalue", "text"), [(0.05, "0.0500"), (0.00099, "9.9e-04"), (float("nan"), "-")])
 def test_small_pvalues_keep_their_digits(pvalue, text):
     assert pvalue_text(pvalue) == text
 

@@ -6,6 +6,7 @@ import argparse
 import inspect
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from vlgauge.studies.protocols import (
     BASELINES,
     LENGTH,
     PROTOCOLS,
-    Judgement,
     Task,
     judge,
     length_scores,
@@ -142,7 +142,7 @@ def _judged(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> 
     unscored = [metric.name for metric in metrics if metric not in readable]
     if options.against and options.against in families_of([], [metric for metric in metrics if metric not in readable]):
         # There is nothing to compare with here; with other numbers of references there is.
-        return Judged(task, found, Judgement(judge(task, values, progress=progress, **how).evaluations, []), unscored)
+        return Judged(task, found, replace(judge(task, values, progress=progress, **how), differences=[]), unscored)
     if options.against:
         _check_against(options.against, list(values))
     return Judged(task, found, judge(task, values, against=options.against, progress=progress, **how), unscored)

@@ -67,7 +67,8 @@ def tables_of(judged: Judged) -> list[Table]:
                 Cell(one.figure),
                 Cell(f"{one.first} - {one.second}"),
                 Cell(_cell(one), right=True),
-                *(Cell(_pvalue(number), right=True) for number in (one.pvalue, one.adjusted_pvalue)),
+                Cell(pvalue_text(one.pvalue, least=judgement.least_pvalue), right=True),
+                Cell(pvalue_text(one.adjusted_pvalue, least=judgement.least_pvalue, raw=one.pvalue), right=True),
                 Cell(str(one.n), right=True),
             ]
             for one in judgement.differences
@@ -173,7 +174,3 @@ def _cell(figure: Figure) -> str:
         return "undefined"
     interval = f" [{figure.low:.1f}, {figure.high:.1f}]" if figure.low == figure.low else ""
     return f"{figure.value:.2f}{interval}"
-
-
-def _pvalue(number: float) -> str:
-    return "-" if number != number else pvalue_text(number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -79,7 +80,7 @@ def pairs_table(comparison: Comparison) -> Table:
     """The pairs that were tested: differences, p-values, rows won, and which system is better."""
     header = ["metric", "systems", "difference", "p", "p (Holm)", "wins", "losses", "ties", "better"]
     rows = [
-        [Cell(title(compared)), Cell(f"{pair.first} - {pair.second}"), *_pair_cells(pair, comparison.resamples)]
+        [Cell(title(compared)), Cell(f"{pair.first} - {pair.second}"), *_pair_cells(pair, least_pvalue(comparison))]
         for compared in comparison.metrics
         for pair in compared.pairs
     ]
@@ -103,10 +104,10 @@ def _unlike_groups(comparison: Comparison) -> str:
     return f", the groups for all {every}: a pair may be told apart here and yet share a group"
 
 
-def _pair_cells(pair: Pair, resamples: int) -> list[Cell]:
-    mark = bound_mark(pair.pvalue, resamples)
-    numbers = [mean_text(pair.difference, pair.low, pair.high), mark + pvalue_text(pair.pvalue)]
-    numbers += [mark + pvalue_text(pair.adjusted_pvalue), *map(str, (pair.wins, pair.losses, pair.ties))]
+def _pair_cells(pair: Pair, least: float) -> list[Cell]:
+    numbers = [mean_text(pair.difference, pair.low, pair.high), pvalue_text(pair.pvalue, least=least)]
+    numbers += [pvalue_text(pair.adjusted_pvalue, least=least, raw=pair.pvalue)]
+    numbers += map(str, (pair.wins, pair.losses, pair.ties))
     return [
         *(Cell(text, right=True) for text in numbers),
         Cell(pair.better or "not told apart", bold=bool(pair.better)),
@@ -164,15 +165,23 @@ def mean_text(value: float, low: float | None = None, high: float | None = None,
     return f"{value_text} [{', '.join(ends)}]" if ends else value_text
 
 
-def pvalue_text(pvalue: float) -> str:
-    """A p-value with two digits, or four behind the point."""
-    return f"{pvalue:.4f}" if not pvalue < 0.001 else f"{pvalue:.1e}"
+def pvalue_text(pvalue: float, *, least: float = 0.0, raw: float | None = None) -> str:
+    """A p-value with two digits, or four behind the point; one that may be smaller with a mark, none as a dash.
+
+    Args:
+        pvalue: In (0, 1], or NaN where there was no test.
+        least: The smallest that the random samples of the test can show; 0 for a test without.
+        raw: What came out of the test, if the p-value was corrected for several.
+    """
+    if math.isnan(pvalue):
+        return "-"
+    mark = f"{AT_MOST} " if 0.0 < (pvalue if raw is None else raw) <= least else ""
+    return mark + (f"{pvalue:.4f}" if pvalue >= 0.001 else f"{pvalue:.1e}")
 
 
-def bound_mark(pvalue: float, resamples: int) -> str:
-    """What stands before a p-value that is as small as random samples can show, and may be smaller."""
-    # Of all assignments, which are at most as many, it is never that small.
-    return f"{AT_MOST} " if pvalue <= 1 / (resamples + 1) else ""
+def least_pvalue(comparison: Comparison) -> float:
+    """The smallest p-value of random assignments; of all assignments, at most as many, none is that small."""
+    return 1 / (comparison.resamples + 1)
 
 
 def groups_text(system: System) -> str:

@@ -31,6 +31,7 @@ from vlgauge.statistics.resampling import (
     check_resampling,
     grouped_intervals,
     grouped_samples,
+    least_bootstrap_pvalue,
     percentile_interval,
 )
 from vlgauge.statistics.summed import Statistic, summed_intervals, summed_tests, summed_value
@@ -58,6 +59,7 @@ __all__ = [
     "grouped_samples",
     "harmonic_mean_pvalue",
     "holm",
+    "least_bootstrap_pvalue",
     "mean_log_pvalue",
     "paired_test",
     "paired_tests",

@@ -112,8 +112,13 @@ def bootstrap_pvalue(samples: Floats) -> float:
     defined = samples[~np.isnan(samples)]
     if not len(defined):
         return math.nan
-    least = min(np.count_nonzero(defined <= 0.0), np.count_nonzero(defined >= 0.0))
-    return min(1.0, 2.0 * (1 + least) / (1 + len(defined)))
+    beyond = min(np.count_nonzero(defined <= 0.0), np.count_nonzero(defined >= 0.0))
+    return min(1.0, (1 + beyond) * least_bootstrap_pvalue(len(defined)))
+
+
+def least_bootstrap_pvalue(resamples: int) -> float:
+    """The p-value of a difference that has the same sign in so many samples, all of them defined."""
+    return 2.0 / (1 + resamples)
 
 
 def _rows_by_group(groups: Sequence[object], read: Floats | None) -> tuple[Ints, Ints, Ints]:

@@ -120,7 +120,7 @@ def _samples(
     values = statistic(units.sum(axis=1))
     # The better of two systems first, so that the interval of b - a is that of a - b, mirrored.
     ordered = [sorted(contrast, key=lambda index: -values[index]) for contrast in contrasts]
-    sums = resampled_sums([np.hstack(units[systems]) for systems in ordered], resamples, seed)
+    sums = resampled_sums([np.hstack(list(units[systems])) for systems in ordered], resamples, seed)
     ends = np.cumsum([units.shape[2] * len(systems) for systems in ordered])
     samples = []
     for contrast, systems, drawn in zip(contrasts, ordered, np.hsplit(sums, ends[:-1]), strict=True):

@@ -14,7 +14,7 @@ from vlgauge.explain import Explanation
 from vlgauge.explain.pages import fragment, number
 from vlgauge.explain.plots import Axis, dots
 from vlgauge.leaderboard import MetricComparison, Pair, rows_that_differ
-from vlgauge.leaderboard.table import bound_mark, pvalue_text
+from vlgauge.leaderboard.table import least_pvalue, pvalue_text
 from vlgauge.row_sources import Origin
 from vlgauge.signatures import made_by_toy
 from vlgauge.workbench.scoring import Scored
@@ -92,7 +92,7 @@ def page_of_two(two: TwoRuns) -> str:
         headline=_headline(compared, pair, known.digits if known else 3),
         systems=[_system(compared, pair, name, axis) for name in (pair.first, pair.second)],
         ends=axis.ends,
-        pvalue=bound_mark(pair.pvalue, comparison.resamples) + pvalue_text(pair.pvalue),
+        pvalue=pvalue_text(pair.pvalue, least=least_pvalue(comparison)),
         test=_TESTS.get(compared.value, "sign-flip test of the rows"),
         is_toy=made_by_toy(compared.signature),
         left_out=two.left_out,

@@ -20,6 +20,7 @@ from vlgauge.statistics import (
     check_resampling,
     grouped_samples,
     holm,
+    least_bootstrap_pvalue,
     percentile_interval,
 )
 from vlgauge.version import __version__
@@ -156,10 +157,12 @@ class Judgement:
     Attributes:
         evaluations: By name of the metric.
         differences: Of pairs of metrics, by figure.
+        least_pvalue: The smallest p-value that the samples of the differences can show.
     """
 
     evaluations: Mapping[str, Evaluation]
     differences: Sequence[Difference]
+    least_pvalue: float
 
 
 def judge(
@@ -228,7 +231,7 @@ def judge(
             value = found[one][figure] - found[other][figure]
             pvalue = bootstrap_pvalue(drawn[:, i])
             differences.append(Difference(value, *end, first, second, figure, pvalue, math.nan, len(items)))
-    return Judgement(evaluations, _adjusted(differences))
+    return Judgement(evaluations, _adjusted(differences), least_bootstrap_pvalue(resamples))
 
 
 def _samples(
