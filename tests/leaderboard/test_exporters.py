@@ -274,6 +274,8 @@ def test_a_results_repository_has_the_rank_groups_of_its_scores(metric, tests):
     assert f"Systems that share a group are not told apart by {tests} (Holm" in readme
     assert "bold: the best value; #: the order by" in readme
     assert "not tested" not in readme
+    card = only(dataset_card(records, CARD, given)).content
+    assert readme.partition("# Results\n\n")[2].strip() in card
     # Scores that are not those of the record make no group.
     records[0] = dataclasses.replace(records[0], value=0.25)
     readme = results_repository(records, "org/results", given)[1].content
@@ -287,6 +289,8 @@ def test_a_results_repository_has_the_rank_groups_of_its_scores(metric, tests):
 def test_scores_of_no_record_are_refused(records):
     with pytest.raises(ValueError, match=r"scores of the records, got those of org/teller with the signature of none"):
         results_repository(records, "org/results", {"org/teller": made_run([1], "groovist")})
+    with pytest.raises(ValueError, match=r"got those of org/other with the signature of none"):
+        dataset_card(records, CARD, {"org/other": made_run([1], "groovist")})
 
 
 # -- What is refused --------------------------------------------------------------------------------------------------

@@ -153,6 +153,7 @@ def test_a_refusal_is_told_in_words(hub, capsys):
         (["dataset-card", RECORDS], "--card must be the card of the data set without --send"),
         (["dataset-card", RECORDS, "--card", "bad.md"], "--card must be UTF-8 text"),
         (["results-repository", RECORDS, "--repository", "o/r", "--scores", "x"], "--scores must be MODEL=FILE, each"),
+        (["dataset-card", RECORDS, "--card", "bad.md", "--scores", "x"], "--scores must be MODEL=FILE, each"),
         (
             ["results-repository", RECORDS, "--repository", "o/r", "--scores", "org/teller=bad.md"],
             "--scores must name a file that `vlgauge score --output` wrote, got 'bad.md'",

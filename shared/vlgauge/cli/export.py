@@ -58,7 +58,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             command.add_argument("--description", help="of the leaderboard")
         if form == "results-repository":
             command.add_argument("--repository", metavar="OWNER/NAME", required=True, help="id of the data set")
-            words = "scores of a model per example, from `vlgauge score --output`"
+        if form in _WITH_TABLES:
+            words = "scores of a model per example, from `vlgauge score --output`, for rank groups"
             command.add_argument("--scores", action="append", default=[], metavar="MODEL=FILE", help=words)
         command.add_argument("--output", metavar="DIR", help="write the files below this folder, by repository")
         command.add_argument("--send", action="store_true", help="open a pull request in every repository")
@@ -106,12 +107,13 @@ def _exports(records: Sequence[Record], options: argparse.Namespace) -> list[Exp
         return model_index(records)
     if options.form == "eval-yaml":
         return eval_yaml(records, description=options.description, lower_is_better=options.lower_is_better)
+    runs = _runs(records, options.scores) if options.form in _WITH_TABLES else {}
     if options.form == "results-repository":
-        return results_repository(records, options.repository, _runs(records, options.scores), by=options.by)
+        return results_repository(records, options.repository, runs, by=options.by)
     if options.card is None and not options.send:
         raise ValueError("--card must be the card of the data set without --send, which takes that of the Hub")
     card = card_of_dataset(records[0].dataset.id) if options.card is None else _card(options.card)
-    return dataset_card(records, card, by=options.by, split_signatures=options.split_signatures)
+    return dataset_card(records, card, runs, by=options.by, split_signatures=options.split_signatures)
 
 
 def _card(path: str) -> str:

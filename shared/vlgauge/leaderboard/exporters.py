@@ -13,7 +13,7 @@ from typing import Any
 from vlgauge.corpus_values import corpus_value
 from vlgauge.leaderboard.joined_runs import is_same_mean
 from vlgauge.leaderboard.record import Record
-from vlgauge.leaderboard.record_groups import record_groups
+from vlgauge.leaderboard.record_groups import RecordGroups, record_groups
 from vlgauge.leaderboard.record_tables import tables
 from vlgauge.leaderboard.runs import Run
 from vlgauge.leaderboard.score_files import file_name, score_file, score_path
@@ -182,21 +182,9 @@ def results_repository(
         ValueError: If the scores of a model belong to no record, or two records would have the same file.
     """
     files: dict[str, Export] = {}
-    used, found, faults = set(), {}, {}
-    for record in records:
-        run = (runs or {}).get(record.model.id)
-        if run is None or run.get(f"{record.metric}_signature") != record.signature:
-            continue
-        used.add(record.model.id)
+    for record, run in _scored(records, runs or {}):
         path = score_path(record)
         _put_once(files, path, Export("dataset", repository, path, score_file(run, record.metric)), record)
-        value = corpus_value(record.metric, run)
-        if is_same_mean(value, record.value):
-            found[record.key] = run
-        else:
-            faults[record.key] = f"its scores give {value:.6g}, the record has {record.value:.6g}"
-    if idle := [model for model in runs or {} if model not in used]:
-        raise ValueError(f"`runs` must have scores of the records, got those of {idle[0]} with the signature of none")
     lines = "".join(record.line() for record in records)
     configs = [
         f"- config_name: {metric}\n  data_files: data/{metric}/*/*.parquet\n"
@@ -205,7 +193,7 @@ def results_repository(
     matter = "".join(
         ["---\npretty_name: Results\ntags:\n- leaderboard\n", *(["configs:\n", *configs] if configs else [])]
     )
-    groups = record_groups(records, found, faults) if runs else None
+    groups = _groups(records, runs)
     readme = f"{matter}---\n\n# Results\n\n{tables(records, by=by, split_signatures=True, groups=groups)}\n"
     return [
         Export("dataset", repository, "results.jsonl", lines),
@@ -215,19 +203,25 @@ def results_repository(
 
 
 def dataset_card(
-    records: Sequence[Record], card: str, *, by: str | None = None, split_signatures: bool = False
+    records: Sequence[Record],
+    card: str,
+    runs: Mapping[str, Run] | None = None,
+    *,
+    by: str | None = None,
+    split_signatures: bool = False,
 ) -> list[Export]:
     """The card of a data set with the tables of its results between the two markers; every other letter stays.
 
     Args:
         records: The records, all of one data set.
         card: Text of the card.
+        runs: Scores by the id of the model, for rank groups, as for `results_repository`.
         by: Metric by which the tables are sorted; the first one if None.
         split_signatures: Whether results of one metric with different signatures get a column each.
 
     Raises:
         ValueError: If a marker is missing, comes twice or they are swapped, the records are of several data sets, or of
-            several signatures of one metric.
+            several signatures of one metric, or the scores of a model belong to no record.
     """
     identities = list(dict.fromkeys(record.dataset.id for record in records))
     if len(identities) != 1:
@@ -241,11 +235,45 @@ def dataset_card(
             f"{card.count(end)} of them" + (", swapped" if card.count(start) == card.count(end) == 1 else "")
         )
     before, after = card[: card.index(start) + len(start)], card[card.index(end) :]
-    text = tables(records, by=by, split_signatures=split_signatures)
+    text = tables(records, by=by, split_signatures=split_signatures, groups=_groups(records, runs))
     return [Export("dataset", identities[0], "README.md", f"{before}\n{text}\n{after}")]
 
 
 # -- What several formats need ----------------------------------------------------------------------------------------
+def _scored(records: Sequence[Record], runs: Mapping[str, Run]) -> list[tuple[Record, Run]]:
+    """The records whose scores are given, with the same signature.
+
+    Args:
+        records: The records.
+        runs: Scores by the id of the model.
+
+    Raises:
+        ValueError: If the scores of a model belong to no record.
+    """
+    found = [
+        (record, runs[record.model.id])
+        for record in records
+        if runs.get(record.model.id, {}).get(f"{record.metric}_signature") == record.signature
+    ]
+    if idle := [model for model in runs if model not in {record.model.id for record, _ in found}]:
+        raise ValueError(f"`runs` must have scores of the records, got those of {idle[0]} with the signature of none")
+    return found
+
+
+def _groups(records: Sequence[Record], runs: Mapping[str, Run] | None) -> RecordGroups | None:
+    """The rank groups that scores give; None without any, and none for a record that they contradict."""
+    if not runs:
+        return None
+    found, faults = {}, {}
+    for record, run in _scored(records, runs):
+        value = corpus_value(record.metric, run)
+        if is_same_mean(value, record.value):
+            found[record.key] = run
+        else:
+            faults[record.key] = f"its scores give {value:.6g}, the record has {record.value:.6g}"
+    return record_groups(records, found, faults)
+
+
 def _refuse_embedded(records: Iterable[Record], form: str) -> None:
     for record in records:
         if record.profile == "embedded":
