@@ -140,7 +140,7 @@ def test_a_row_that_one_run_lacks_a_caption_for_is_left_out_of_both(tmp_path, ca
     first, second, refs = captions
     rows = [{"mine": a, "yours": b, "references": r} for a, b, r in zip(first, [*second[:3], None], refs, strict=True)]
     page = compared("rouge_l", [written(tmp_path / "x.jsonl", rows)], None, "mine", "yours", references="references")
-    assert "3 of 4 rows were scored" in page
+    assert "3 of 4 rows were compared" in page
     assert "`predictions[3]` must be given, got nothing" in page
     assert "of 3 rows" in page
 
@@ -155,9 +155,24 @@ def test_kept_scores_and_predictions_are_compared_where_both_have_a_score(tmp_pa
     others = [{**row, "caption": two} for row, two in zip(rows, [*second[:3], None], strict=True)]
     titles = {"references": "references", "id": "id"}
     page = compared("rouge_l", [output], [written(tmp_path / "y.jsonl", others[::-1])], NONE, "caption", **titles)
-    assert "3 of 4 rows were scored" in page
+    assert "3 of 4 rows were compared" in page
     assert "of 3 rows" in page
     assert page.count("Only its score was given") == page.count("<summary><b>") > 0
+
+
+def test_rows_without_a_score_are_not_counted_as_compared(tmp_path):
+    good, short = "We ran home. We ran home again.", "It ran."
+    rows = [{"mine": a, "yours": b} for a, b in ((good, "She sat. He left."), (good, short), (None, good))]
+    page = compared("rovist_nr", [written(tmp_path / "x.jsonl", rows)], None, "mine", "yours")
+    assert "1 of 3 rows were compared, 1 undefined, 1 left out:" in page.replace("</b>", "")
+
+
+def test_no_comparison_stays_beside_another_profile_or_a_refusal(built):
+    page = built()
+    (shown,) = [one for one in page.blocks.values() if isinstance(one, gr.HTML) and one.label == "Comparison"]
+    emptied = [one for one in page.fns.values() if one.outputs == [shown] and not one.inputs]
+    assert [one.fn() for one in emptied] == ["", ""]
+    assert sorted(one.trigger_only_on_failure for one in emptied) == [False, True]
 
 
 def test_sets_of_unequal_sizes_are_compared_by_their_excess(tmp_path):

@@ -52,7 +52,7 @@ def add_tab(chosen: Chosen, hosting: Hosting) -> list[Any]:
         )
     with gr.Row():
         labels = ("A: predictions", "B: predictions", *(f"Column: {name}" for name in _SHARED))
-        choices = [gr.Dropdown([NONE], value=NONE, label=label, min_width=160) for label in labels]
+        choices = [gr.Dropdown([NONE], value=NONE, label=label, min_width=160, visible=False) for label in labels]
     button = gr.Button("Compare", variant="primary")
     shown = gr.HTML(label="Comparison")
     for event in (*(one.change for one in files), chosen.form.change):
@@ -63,7 +63,10 @@ def add_tab(chosen: Chosen, hosting: Hosting) -> list[Any]:
     def bounded(*words: Any) -> str:
         return compared(*words, most_rows=hosting.most_rows)
 
-    button.click(bounded, inputs, shown, api_visibility="private", **MODEL)
+    # An old result beside another profile or a refusal would be read as the answer to it.
+    answered = button.click(bounded, inputs, shown, api_visibility="private", **MODEL)
+    for event in (answered.failure, chosen.profile.input):
+        event(lambda: "", None, shown, show_progress="hidden", api_visibility="private")
     return [shown]
 
 
