@@ -16,7 +16,7 @@ import vlgauge
 from vlgauge.leaderboard import read_records, read_run
 from vlgauge.media.tables import read_rows
 from vlgauge.network import NetworkError
-from vlgauge.row_sources import RowLimits
+from vlgauge.row_sources import Origin, RowLimits
 from vlgauge.row_sources.tables import UploadedRows
 from vlgauge.workbench import data_set, inputs, runs
 from vlgauge.workbench.chosen import Chosen
@@ -55,8 +55,14 @@ def kept(run, model=""):
     """The page, the table, and the paths of the files by name."""
     paths = []
     usual = data_set.written
+
+    def kept_aside(*given):
+        found = usual(*given)
+        paths.extend(found[0])
+        return found
+
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(data_set, "written", lambda *given: paths.extend(usual(*given)) or paths)
+        patched.setattr(data_set, "written", kept_aside)
         page, table, _ = data_set._scored(run, model)
     return page, table.value, {path.rpartition("/")[2]: path for path in paths}
 
@@ -327,6 +333,35 @@ def test_rows_without_a_score_are_not_counted_as_scored(tmp_path):
     run, _ = run_over(UploadedRows(str(path)), {"predictions": ["story"]}, metric=("rovist_nr", "", "embedded"))
     page = kept(run)[0].replace("&lt;/b&gt;", "")
     assert "1 of 4 rows were scored, 2 undefined, 1 left out:" in page
+
+
+def test_what_cannot_be_recorded_is_shown_and_kept_nevertheless(tmp_path):
+    path = tmp_path / "stories.jsonl"
+    path.write_text('{"story": "It ran."}\n{"story": "It sat."}\n')
+    source = UploadedRows(str(path))
+    source.origin = Origin("org/stories", "default", "test", "c" * 40)
+    run, _ = run_over(source, {"predictions": ["story"]}, metric=("rovist_nr", "", "embedded"))
+    page, table, files = kept(run, "me/teller")
+    assert "There is no record: `rovist_nr_scores` must be defined for at least one example" in page
+    assert [row[1] for row in table["data"]] == [None, None]
+    assert "scores.jsonl" in files
+    assert "results.jsonl" not in files
+
+
+def test_numbers_below_the_least_are_told_in_our_words(built):
+    """Gradio has words of its own for what is below a minimum."""
+    numbers = [one for one in built().blocks.values() if isinstance(one, gr.Number)]
+    assert [one.preprocess(-3) for one in numbers] == [-3, -3]
+
+
+def test_a_list_that_is_left_as_it_was_opens_nothing(pictures):
+    """Gradio tells that like a choice, and the columns and scores would be gone."""
+    with pytest.raises(gr.Error) as refused:
+        data_set._refuse_same("org/pictures ", "default", "test", pictures)
+    assert not refused.value.visible
+    for other in (("org/folder", "default", "test"), ("org/pictures", "more", "test"), (None, "default", "train")):
+        data_set._refuse_same(*other, pictures)
+    data_set._refuse_same("org/pictures", "default", "test", None)
 
 
 def test_the_configuration_of_another_metric_is_none(pictures):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 
@@ -29,6 +30,7 @@ HUB: dict[str, Any] = {"concurrency_id": "hub", "concurrency_limit": 4}
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
 OF_HUB, OF_FILE = "Data set of the Hub", "File"
 NONE = "(none)"
+NOTHING_YET = "none yet"
 N_PREVIEW = 5
 SHORTEST_SEARCH = 2
 _TYPES = [".csv", ".tsv", ".json", ".jsonl", ".parquet", ".txt", TAR]
@@ -37,7 +39,7 @@ _KNOWN = "Type to search, or type OWNER/NAME; those listed are known, but untrie
 _MOST_SESSIONS = 1000  # whose searches are remembered
 _DIGITS = 4  # the files have all
 _KEPT_SECONDS = 3600.0
-_LABELS = {"dataset": "Data set", "rows": "Rows", "first_row": "From row", "revision": "Commit"}
+_LABELS = {"dataset": "Data set", "rows": "Number of rows", "first_row": "From row", "revision": "Commit"}
 # A form is as high as a screen: the answer below it is brought up.
 _TO_SCORES = "() => document.getElementById('scores-of-data-set').scrollIntoView()"
 
@@ -55,7 +57,11 @@ def add_tab(chosen: Chosen, hosting: Hosting) -> list[Any]:
 
 def updates() -> list[Any]:
     """What the tab becomes for another metric."""
-    return [None, "", "", gr.Dataframe(visible=False), gr.File(value=None, visible=False), gr.Button(visible=False)]
+    return [None, "", *_without_scores(), gr.Button(visible=False)]
+
+
+def _without_scores() -> list[Any]:
+    return ["", gr.Dataframe(visible=False), gr.File(value=None, visible=False)]
 
 
 class _Tab:
@@ -74,6 +80,7 @@ class _Tab:
                 self.repository = gr.Dropdown(
                     list(PRESETS),
                     value=None,
+                    elem_id="data-set",
                     label="Data set",
                     info=_KNOWN,
                     allow_custom_value=True,
@@ -82,7 +89,12 @@ class _Tab:
                 self.config = gr.Dropdown([], label="Subset", min_width=160)
                 self.split = gr.Dropdown([], label="Split", min_width=160)
                 self.commit = gr.Textbox(
-                    "", label="Commit", interactive=False, min_width=160, elem_classes="vlgauge-told"
+                    "",
+                    label="Commit",
+                    placeholder=NOTHING_YET,
+                    interactive=False,
+                    min_width=160,
+                    elem_classes="vlgauge-told",
                 )
             with gr.Row():
                 words = "Only for gated and private data sets; sent to the Hub alone, kept nowhere"
@@ -109,9 +121,9 @@ class _Tab:
         )
         with gr.Row():
             most = hosting.most_rows
-            self.first = gr.Number(0, label="From row", precision=0, minimum=0, min_width=120)
+            self.first = gr.Number(0, label="From row", precision=0, min_width=120)
             label = f"Number of rows, at most {most} here" if most else "Number of rows (empty: all)"
-            self.rows = gr.Number(most or 200, label=label, precision=0, minimum=1, min_width=120)
+            self.rows = gr.Number(most or 200, label=label, precision=0, min_width=120)
             self.model = gr.Textbox(
                 label="Model, for the record",
                 info="OWNER/NAME; without it the files hold no record",
@@ -123,7 +135,12 @@ class _Tab:
             self.stop = gr.Button("Stop", interactive=False)
             self.again = gr.Button("Go on", visible=False)
         self.status = gr.Textbox(
-            elem_classes="vlgauge-told", label="Rows read", interactive=False, container=True, lines=1, max_lines=4
+            elem_classes="vlgauge-told",
+            label="Rows read",
+            placeholder=NOTHING_YET,
+            interactive=False,
+            lines=1,
+            max_lines=4,
         )
         self.page = gr.HTML(label="Scores", elem_id="scores-of-data-set")
         self.files = gr.File(
@@ -162,13 +179,21 @@ class _Tab:
             trigger_mode="multiple",  # with "always_last" gradio 6.31 sends what was typed first
             **PRIVATE,
         )
-        opened = self.repository.input(**cleared).then(
-            self._opened, [self.repository, self.token], [self.data_set, self.config, self.commit], **HUB, **PRIVATE
+        listed = [self.repository, self.config, self.split]
+        others = [
+            one.input(_refuse_same, [*listed, self.source], None, show_progress="hidden", **PRIVATE) for one in listed
+        ]
+        opened = (
+            others[0]
+            .success(**cleared)
+            .then(
+                self._opened, [self.repository, self.token], [self.data_set, self.config, self.commit], **HUB, **PRIVATE
+            )
         )
-        for event in (opened.success, self.config.input):
+        for event in (opened.success, others[1].success):
             chosen = event(_splits_of, of_hub, self.split, **HUB, **PRIVATE)
             chosen.success(_rows_of, of_split, self.source, **HUB, **PRIVATE).success(**found)
-        self.split.input(_rows_of, of_split, self.source, **HUB, **PRIVATE).success(**found)
+        others[2].success(_rows_of, of_split, self.source, **HUB, **PRIVATE).success(**found)
         for upload in (self.table.upload, self.pictures.change):
             upload(**cleared).then(self._uploaded, [self.table, self.pictures], self.source, **PRIVATE).success(**found)
         self.table.clear(**cleared)
@@ -180,7 +205,12 @@ class _Tab:
         inputs = [self.run, self.source, *self.chosen.inputs, self.first, self.rows, self.model, *self.columns]
         begun = self.button.click(self._begun, inputs, [self.run, *buttons], **PRIVATE)
         gone_on = self.again.click(_gone_on, self.run, buttons, **PRIVATE)
-        for event in (begun, gone_on):
+        # Old scores beside another run or a refusal would be read as the answer to it.
+        emptied, *_ = (
+            event(_without_scores, None, [self.page, self.scores, self.files], show_progress="hidden", **PRIVATE)
+            for event in (begun.success, begun.failure)
+        )
+        for event in (emptied, gone_on):
             read = event.success(_read, self.run, [self.status, self.stop], show_progress="hidden", **HUB, **PRIVATE)
             outputs = [self.page, self.scores, self.files]
             scored = read.then(_scored, [self.run, self.model], outputs, **MODEL, **PRIVATE)
@@ -297,6 +327,17 @@ def _kind_chosen(kind: str) -> list[Any]:
     return [gr.Column(visible=kind == OF_HUB), gr.Row(visible=kind == OF_FILE)]
 
 
+def _refuse_same(name: str | None, config: str | None, split: str | None, source: Source | None) -> None:
+    """End the event of a list that was left as it was; Gradio 6.31 tells that like a choice.
+
+    Raises:
+        gr.Error: If these rows are open already; the page does not show it.
+    """
+    known = source.origin if source is not None else None
+    if known is not None and (known.id, known.config, known.split) == ((name or "").strip(), config, split):
+        raise gr.Error("these rows are open already", visible=False, print_exception=False)
+
+
 @in_words_of(_LABELS)
 def _splits_of(data_set: Pinned | None, config: str | None) -> Any:
     if data_set is None or not config:
@@ -377,11 +418,12 @@ def _scored(run: Run | None, model: str) -> list[Any]:
     try:
         found = run.scored()
         origin = run.reader.source.origin
-        files, page = written(found, origin, model.strip()), page_of_file(found, origin)
+        files, unrecorded = written(found, origin, model.strip())
+        page = page_of_file(replace(found, notes=[*found.notes, *unrecorded]), origin)
     finally:
         if run.is_done:  # else it may be gone on with
             run.clear()
-    label = "Scores, report and record" if model.strip() else "Scores and report"
+    label = "Scores, report and record" if model.strip() and not unrecorded else "Scores and report"
     return [page, _every_row(run, found.explanation.scores), gr.File(value=files, visible=True, label=label)]
 
 

@@ -21,7 +21,7 @@ from vlgauge.workbench.scoring import Scored
 ENDINGS = (".json", ".csv", ".jsonl")
 
 
-def written(found: Scored, origin: Origin, model: str = "") -> list[str]:
+def written(found: Scored, origin: Origin, model: str = "") -> tuple[list[str], list[str]]:
     """Files of the scores, as `vlgauge score --output` writes them, of the report, and of the record.
 
     Args:
@@ -29,9 +29,13 @@ def written(found: Scored, origin: Origin, model: str = "") -> list[str]:
         origin: Which rows they are of.
         model: Whose predictions they are, on the Hub; without it there is no record.
 
+    Returns:
+        Paths of the files, and why there is no record although a model is given, if so.
+
     Raises:
-        ValueError: If a record cannot be made.
+        ValueError: If no record can name the model or the rows.
     """
+    refuse_model(model, origin)
     name = found.explanation.name
     left_out = [{"id": one, "reason": reason} for one, reason in found.left_out]
     record = {"ids": list(found.ids), "dataset": asdict(origin), "left_out": left_out}
@@ -42,9 +46,11 @@ def written(found: Scored, origin: Origin, model: str = "") -> list[str]:
     if left_out:
         lines = [json.dumps(one, ensure_ascii=False) for one in left_out]
         contents["left_out.jsonl"] = "".join(f"{line}\n" for line in lines)
-    if model:
-        contents["results.jsonl"] = _record_line(found, origin, model)
-    return kept(contents)
+    try:
+        contents |= {"results.jsonl": _record_line(found, origin, model)} if model else {}
+    except ValueError as error:
+        return kept(contents), [f"There is no record: {error}"]
+    return kept(contents), []
 
 
 def kept(contents: Mapping[str, str | bytes]) -> list[str]:
@@ -73,7 +79,6 @@ def refuse_model(model: str, origin: Origin) -> None:
 
 def _record_line(found: Scored, origin: Origin, model: str) -> str:
     """The line for `results.jsonl`."""
-    refuse_model(model, origin)
     split = origin.split or ""  # where there is none, any model is refused
     title = origin.id.rpartition("/")[2]
     dataset = Dataset(origin.id, title, origin.config or "default", split, origin.revision)

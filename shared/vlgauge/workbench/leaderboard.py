@@ -11,7 +11,7 @@ from vlgauge.catalog import metric_title
 from vlgauge.leaderboard import Record, read_records
 from vlgauge.leaderboard.record_groups import RecordGroups
 from vlgauge.leaderboard.record_tables import tables
-from vlgauge.workbench.data_set import HUB, PRIVATE
+from vlgauge.workbench.data_set import HUB, NOTHING_YET, PRIVATE
 from vlgauge.workbench.errors import in_one_sentence, in_words_of
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.pages import page_of_tables
@@ -44,11 +44,9 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> None:
         return page_of(merged(given, paths, fetched.records), fetched.groups, *wanted)
 
     gr.Markdown(
-        "The records of results that `vlgauge score --record results.jsonl` writes, in a table per data set; what is "
-        "chosen above the tabs does not matter here. Ranks go by the values alone, and values that are close may be "
-        "so by chance. Where a data set on the Hub has the scores of each example too, as `vlgauge export "
-        "results-repository` writes it, models that no test tells apart share a rank group; `Compare two runs` tests "
-        "two files of your own.",
+        "The records that `vlgauge score --record results.jsonl` writes, of any metric, in a table per data set. Ranks "
+        "go by the values alone; close ones may be so by chance. Models that no test tells apart share a rank group "
+        "where a data set of the Hub has the scores of each example, as `vlgauge export results-repository` writes it.",
     )
     with gr.Row():
         files = gr.File(
@@ -63,7 +61,8 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> None:
         repository = gr.Textbox(label="Results on the Hub", info=info, max_length=200, min_width=280)
         info = "Only for gated and private data sets; sent to the Hub alone, kept nowhere"
         token = gr.Textbox(label="Token for it", info=info, type="password", max_length=200, min_width=280)
-        commit = gr.Textbox("", label="Commit", elem_classes="vlgauge-told", interactive=False, min_width=160)
+        told = {"placeholder": NOTHING_YET, "elem_classes": "vlgauge-told", "interactive": False}
+        commit = gr.Textbox("", label="Commit", min_width=160, **told)
         read = gr.Button("Read", elem_id="read-results", min_width=120)
     fetched = gr.State(Results(), time_to_live=_KEPT_SECONDS)
     with gr.Row():
