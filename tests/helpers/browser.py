@@ -21,11 +21,20 @@ SIZES = """() => {
   return found;
 }"""
 
-# Texts that do not stand out from what is behind them, with their contrast.
-FAINT = """() => {
+# Contrast of two colours as WCAG 2 defines it.
+_CONTRAST = """
   const numbers = color => (color.match(/[\\d.]+/g) || []).map(Number);
   const linear = part => (part /= 255) <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
   const light = rgb => 0.2126 * linear(rgb[0]) + 0.7152 * linear(rgb[1]) + 0.0722 * linear(rgb[2]);
+  const contrast = (...colors) => {
+    const [more, less] = colors.map(light).sort((a, b) => b - a);
+    return (more + 0.05) / (less + 0.05);
+  };"""
+
+# Texts that do not stand out from what is behind them, with their contrast.
+FAINT = (
+    f"""() => {{{_CONTRAST}"""
+    + """
   const behind = element => {
     for (; element; element = element.parentElement) {
       const color = numbers(getComputedStyle(element).backgroundColor);
@@ -39,12 +48,25 @@ FAINT = """() => {
     const text = walker.currentNode.textContent.trim(), element = walker.currentNode.parentElement;
     const box = element.getBoundingClientRect();
     if (!text || !box.width || !box.height || element.closest("style, script")) continue;
-    const both = [light(numbers(getComputedStyle(element).color)), light(behind(element))].sort((a, b) => b - a);
-    const contrast = (both[0] + 0.05) / (both[1] + 0.05);
-    if (contrast < 4.5) found.push([contrast.toFixed(1), text.slice(0, 40)]);
+    const own = contrast(numbers(getComputedStyle(element).color), behind(element));
+    if (own < 4.5) found.push([own.toFixed(1), text.slice(0, 40)]);
   }
   return found;
 }"""
+)
+
+# Frames of fields that do not stand out from what is around them, with their contrast.
+FAINT_FRAMES = (
+    f"""() => {{{_CONTRAST}"""
+    + """
+  const fields = document.querySelectorAll(".form textarea:enabled, .form input[type=number], .form .wrap:has(input)");
+  return [...fields].map(one => {
+    const [own, around] = [getComputedStyle(one), getComputedStyle(one.closest(".form > *"))];
+    if (!one.checkVisibility() || !parseFloat(own.borderTopWidth)) return null;
+    return [contrast(numbers(own.borderTopColor), numbers(around.backgroundColor)), one.outerHTML.slice(0, 120)];
+  }).filter(one => one && one[0] < 3);
+}"""
+)
 
 # What can be used and has no name for those who do not see it.
 NAMELESS = """() => [...document.querySelectorAll("input, textarea, select, button, iframe")].filter(one => {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -25,7 +26,7 @@ from vlgauge.workbench.sent_files import RefuseForgedFiles
 
 LOOPBACK = "127.0.0.1"
 
-# Gradio's own greys for notes and for what can be ticked are too faint.
+# Gradio's own greys for notes, for fields and for what can be ticked are too faint.
 LEGIBLE = {
     "body_text_color_subdued": "*neutral_600",
     "body_text_color_subdued_dark": "*neutral_300",
@@ -36,42 +37,19 @@ LEGIBLE = {
     "checkbox_border_color": "*neutral_500",
     "checkbox_border_color_dark": "*neutral_400",
     "link_text_color_dark": "*secondary_300",
+    "input_border_color": "*neutral_500",
+    "input_border_color_dark": "*neutral_500",
     "input_placeholder_color": "*neutral_500",
     "input_placeholder_color_dark": "*neutral_400",
 }
 
-CSS = """
-.vlgauge-page { width: 100%; border: 0; display: block; background: transparent; color-scheme: light dark; }
-button[role=tab][aria-selected=true] { color: var(--body-text-color) !important; font-weight: 600; }
-.kept-files .filename { flex-wrap: wrap; }
-.kept-files .filename .stem { white-space: normal !important; overflow-wrap: anywhere; }
-.kept-files .download { min-width: 6rem !important; }
-/* Every picture whole, as many rows as there are; its label beside the buttons. */
-.vlgauge-pictures:has(.grid-wrap) { height: auto !important; }
-.vlgauge-pictures .grid-wrap { height: auto !important; max-height: 480px; padding: 38px 8px 8px !important; }
-.vlgauge-pictures .grid-container {
-  padding: 0 !important; grid-template: none !important; grid-template-columns: repeat(3, minmax(0, 1fr)) !important;
-  grid-auto-rows: auto !important;
-}
-.vlgauge-pictures .grid-container:has(> :only-child) { grid-template-columns: minmax(0, 240px) !important; }
-/* The tag of an upload lies where its icon would be. */
-.vlgauge-files .icon-wrap { display: none; }
-.vlgauge-files .upload-container { padding-top: 24px; }
-.vlgauge-told :is(input, textarea) {
-  border: 0 !important; background: transparent !important; padding: 0 !important; box-shadow: none !important;
-}
-/* A long text is wrapped, so that the next column is seen; widths are measured at a row of its own. */
-.every-row .sizing-body .cell-wrap { max-width: max(120px, calc(var(--df-max-col-width) - 200px)); }
-.every-row .sizing-body tr:has(td:nth-child(4)) .cell-wrap {
-  max-width: max(120px, calc(var(--df-max-col-width) / 2 - 100px));
-}
-.rows .sizing-body tr:has(td:nth-child(2)) .cell-wrap { max-width: max(120px, calc(var(--df-max-col-width) * .6)); }
-/* The words of a choice end before its arrow. */
-.secondary-wrap input { padding-right: 26px !important; text-overflow: ellipsis; }
-.every-row th span, .rows th span { white-space: nowrap; overflow-wrap: normal; word-break: normal; }
-label:has(> input[type=radio]:focus-visible) { outline: 2px solid var(--link-text-color); outline-offset: 2px; }
-.gradio-container { max-width: 1600px !important; }
-"""
+# In gradio 6.31 Escape closes a list and leaves what was typed, until the list is left. That of data sets takes it.
+ESCAPE = """<script>addEventListener("keydown", told => {
+  const list = told.key === "Escape" && told.target.closest?.("[role=combobox]");
+  if (list && !list.closest("#data-set")) list.blur();
+})</script>"""
+
+STYLE = Path(__file__).parent / "templates" / "workbench.css"
 
 
 def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: bool | None = None) -> gr.Blocks:
@@ -89,29 +67,35 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
     """
     hosting = hosting_of(is_space)
     first = one_of("metric", metric or "rovist_nr", metric_names())
+    loaded = metric_of(first, config=first_config(first))
     with gr.Blocks(title="vlgauge workbench", delete_cache=(3600, 3600), analytics_enabled=False) as page:
         gr.Markdown("# vlgauge workbench\nScore captions and visual stories, and see why.")
         with gr.Row():
             titles = [(metric_title(name), name) for name in metric_names()]
             names = gr.Dropdown(titles, value=first, label="Metric", min_width=280)
-            offered = gr.Radio([], label="Configuration", visible=False, min_width=280)
+            offered = gr.Radio(label="Configuration", min_width=280, **_configurations(loaded, first_config(first)))
             config = gr.Textbox(first_config(first), visible=False)
             profile = gr.Radio(list(PROFILES.items()), value="embedded", label="Profile", min_width=280)
-        question, note = gr.Markdown(), gr.Markdown()
-        chosen = Chosen(names, config, profile, gr.State(None))
-        with gr.Tab("Try one"):
-            fields = one.add_tab(chosen)
-        with gr.Tab("Score a data set"):
-            fields += data_set.add_tab(chosen, hosting)
-        with gr.Tab("Compare two runs"):
-            fields += compare.add_tab(chosen, hosting)
-        with gr.Tab("Leaderboard"):
-            leaderboard.add_tab(leaderboard.merged((), results), hosting)
-        with gr.Tab("About"):
-            fields += about.add_tab()
+        question = gr.Markdown(_question(first, first_config(first)))
+        note = gr.Markdown(profile_note(first, "embedded"))
+        chosen = Chosen(names, config, profile, gr.State((first, first_config(first))))
+        with gr.Tabs(overflow_behavior="wrap"):
+            with gr.Tab("Try one"):
+                fields = one.add_tab(chosen, loaded)
+            with gr.Tab("Score a data set"):
+                fields += data_set.add_tab(chosen, hosting)
+            with gr.Tab("Compare two runs"):
+                fields += compare.add_tab(chosen, hosting)
+            with gr.Tab("Leaderboard"):
+                leaderboard.add_tab(leaderboard.merged((), results), hosting)
+            with gr.Tab("About"):
+                told = about.add_tab()
         changed = [offered, config, chosen.form, question, note, *fields]
         page.load(_opened, [names, profile], [names, *changed], api_visibility="private")
-        names.input(_chosen, [names, profile], changed, api_visibility="private")
+        # Apart, as it may import torch to look for the files of published models.
+        for ready in (page.load, chosen.form.change):
+            ready(_told, chosen.form, told, show_progress="hidden", api_visibility="private")
+        names.input(_chosen, [names, profile, chosen.form], changed, api_visibility="private")
         offered.input(_metric_updates, [names, offered, profile], changed, api_visibility="private")
         profile.input(profile_note, [names, profile], note, api_visibility="private")
         gr.api(in_one_sentence(score), api_name="score", **MODEL)
@@ -130,7 +114,13 @@ def launch(page: gr.Blocks, *, port: int | None = None, **options: Any) -> Any:
     """
     # Orange counts against and blue for: the buttons are neither.
     theme = gr.themes.Default(primary_hue="slate", neutral_hue="slate", font=["system-ui", "sans-serif"]).set(**LEGIBLE)
-    common: dict[str, Any] = {"css": CSS, "theme": theme, "ssr_mode": False, "run_history": False}
+    common: dict[str, Any] = {
+        "css_paths": STYLE,
+        "head": ESCAPE,
+        "theme": theme,
+        "ssr_mode": False,
+        "run_history": False,
+    }
     common |= {"allowed_paths": [str(EXAMPLES)], "max_file_size": "200mb"}
     before = [Middleware(RefuseForgedFiles, page=page)]
     if options.get("server_name") == LOOPBACK:
@@ -140,29 +130,42 @@ def launch(page: gr.Blocks, *, port: int | None = None, **options: Any) -> Any:
     return page.launch(server_port=port, share=False, **common | options)
 
 
-def _opened(name: str, profile: str, request: gr.Request) -> list[Any]:
-    """The page with the metric that the address names, or the first one."""
+def _opened(name: str, profile: str, request: gr.Request) -> Any:
+    """The page with the metric that the address names; it has the first one already."""
     asked = request.query_params.get("metric")
-    shown = asked if asked in metric_names() else name
-    return [shown, *_chosen(shown, profile, request)]
+    if asked not in metric_names() or asked == name:
+        return gr.skip()
+    return [asked, *_metric_updates(asked, first_config(asked), profile)]
 
 
-def _chosen(name: str, profile: str, request: gr.Request) -> list[Any]:
-    """What the page becomes when a metric was chosen."""
-    return _metric_updates(name, first_config(name), profile, request)
+def _told(form: tuple[str, str], request: gr.Request) -> list[Any]:
+    """What the last tab says of what the page has changed to."""
+    return about.updates(metric_of(form[0], config=form[1]), request)
 
 
-def _metric_updates(name: str, config: str | None, profile: str, request: gr.Request) -> list[Any]:
+def _chosen(name: str, profile: str, form: tuple[str, str]) -> Any:
+    """What the page becomes when a metric was chosen; nothing where the list was left as it was, which is told too."""
+    return gr.skip() if form[0] == name else _metric_updates(name, first_config(name), profile)
+
+
+def _metric_updates(name: str, config: str | None, profile: str) -> list[Any]:
     """What the page becomes for a metric."""
     own = config_of(name, config)
     loaded = metric_of(name, config=own)
-    shown = [_config_update(loaded, own), own, (name, own), _question(name, own), profile_note(name, profile)]
-    return [*shown, *one.updates(loaded), *data_set.updates(), *compare.updates(), *about.updates(loaded, request)]
+    shown = [
+        gr.Radio(**_configurations(loaded, own)),
+        own,
+        (name, own),
+        _question(name, own),
+        profile_note(name, profile),
+    ]
+    return [*shown, *one.updates(loaded), *data_set.updates(), *compare.updates()]
 
 
-def _config_update(loaded: Metric, config: str | None) -> Any:
+def _configurations(loaded: Metric, config: str) -> dict[str, Any]:
+    """How the choice of a configuration looks for a metric."""
     choices = list(loaded.configs)
-    return gr.Radio(choices=choices, value=config or None, visible=len(choices) > 1)
+    return {"choices": choices, "value": config or None, "visible": len(choices) > 1}
 
 
 def _question(name: str, config: str | None) -> str:

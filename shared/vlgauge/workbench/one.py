@@ -13,17 +13,22 @@ from vlgauge.settings import one_of
 from vlgauge.workbench.bundled_scores import bundled_scores, place_of, show_among
 from vlgauge.workbench.chosen import MODEL, Chosen
 from vlgauge.workbench.errors import in_one_sentence, in_words_of
-from vlgauge.workbench.inputs import cell_of, examples_for, field_of, is_needed, short_label, text_of
+from vlgauge.workbench.inputs import FILES, cell_of, examples_for, field_of, is_needed, short_label, text_of
 from vlgauge.workbench.pages import page_of_one
 from vlgauge.workbench.profiles import PROFILES
 from vlgauge.workbench.scoring import config_of, metric_of, score_example
 
 TEXTS = ("predictions", "references", "styles")
-COLUMNS = ("predictions", "references", "styles", "images", "videos")
+# Columns of all metrics, and what a field is called while its metric does not read it.
+COLUMNS = {"predictions": "Text", "references": "References", "styles": "Style", "images": "Pictures", "videos": "Clip"}
 
 
-def add_tab(chosen: Chosen) -> list[Any]:
+def add_tab(chosen: Chosen, loaded: Metric) -> list[Any]:
     """Add what the tab shows and does.
+
+    Args:
+        chosen: What a visitor chose for all tabs.
+        loaded: The metric that is chosen first.
 
     Returns:
         What changes with the metric, in the order of `updates`.
@@ -31,20 +36,19 @@ def add_tab(chosen: Chosen) -> list[Any]:
     gr.Markdown("Write or upload an example, or take one of ours; the first score of a metric loads its models.")
     with gr.Row(equal_height=False):
         with gr.Column(min_width=280):
-            examples = gr.Dataset(label="Examples", components=["textbox"], samples=[[""]], type="index")
-            predictions = gr.Textbox(label="Story")
-            references = gr.Textbox(label="References")
-            styles = gr.Textbox(label="Style")
+            examples = gr.Dataset(label="Examples", components=["textbox"], samples=_labels(loaded), type="index")
+            look = _look(loaded)
+            predictions, references, styles = (gr.Textbox(**look[name]) for name in TEXTS)
             images = gr.Gallery(
-                label="Pictures",
                 type="filepath",
                 columns=3,
                 height=260,
                 object_fit="contain",
                 interactive=True,
                 elem_classes="vlgauge-pictures",
+                **look["images"],
             )
-            videos = gr.Video(label="Clip", sources=["upload"], height=220)
+            videos = gr.Video(sources=["upload"], height=220, **look["videos"])
             button = gr.Button("Score", variant="primary")
         with gr.Column(min_width=280, scale=2):
             shown = gr.HTML(label="Result")
@@ -59,22 +63,31 @@ def add_tab(chosen: Chosen) -> list[Any]:
 
 def updates(loaded: Metric) -> list[Any]:
     """What the fields of the tab become for a metric."""
+    look = _look(loaded)
+    texts = [gr.Textbox(**look[name]) for name in TEXTS]
+    return [gr.Dataset(samples=_labels(loaded)), *texts, gr.Gallery(**look["images"]), gr.Video(**look["videos"]), ""]
+
+
+def _labels(loaded: Metric) -> list[list[str]]:
+    """What the bundled examples of a metric are called, each as a row."""
+    return [[example["label"]] for example in examples_for(loaded)]
+
+
+def _look(loaded: Metric) -> dict[str, dict[str, Any]]:
+    """How the fields look for a metric, all empty, by name of the column."""
     columns = {column.name: column for column in loaded.columns}
-    labels = [[example["label"]] for example in examples_for(loaded)]
-    changed: list[Any] = [gr.Dataset(samples=labels)]
-    for name in TEXTS:
+    found: dict[str, dict[str, Any]] = {}
+    for name, label in COLUMNS.items():
         column = columns.get(name)
+        found[name] = {"value": None if name in FILES else "", "visible": column is not None, "label": label}
         if column is None:
-            changed.append(gr.Textbox(value="", visible=False))
-        else:
-            field = field_of(column)
+            continue
+        field = field_of(column)
+        found[name]["label"] = field.label
+        if name in TEXTS:
             lines = 1 if name == "styles" and isinstance(column, Text) else field.lines
-            changed.append(gr.Textbox(value="", visible=True, label=field.label, info=field.info or None, lines=lines))
-    for name, component in (("images", gr.Gallery), ("videos", gr.Video)):
-        column = columns.get(name)
-        label = None if column is None else field_of(column).label
-        changed.append(component(value=None, visible=column is not None, label=label))
-    return [*changed, ""]
+            found[name] |= {"info": field.info or None, "lines": lines}
+    return found
 
 
 def _emptied() -> str:
