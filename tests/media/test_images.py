@@ -1,10 +1,12 @@
 """Images of every kind: what is stored, what is refused, what comes out."""
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from image_samples import RGB, RGBA, RNG, encoded, in_mode, pixels
 from PIL import Image
 
@@ -177,3 +179,20 @@ def test_one_image_is_known(image):
 @pytest.mark.parametrize("images", [[], ["a"], (RGB,), np.array(["a"]), np.zeros((2, 2), object), None])
 def test_lists_are_no_single_image(images):
     assert not is_single_image(images)
+
+
+def test_floats_of_a_large_picture_are_turned_to_bytes_by_parts():
+    tensor = torch.rand((3, 1500, 2000), generator=torch.Generator().manual_seed(1))
+    expected = np.rint(np.moveaxis(tensor.double().numpy(), 0, 2) * 255).astype(np.uint8)
+    tracemalloc.start()
+    try:
+        cell = image_cell(tensor, "images[0]")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_array_equal(np.asarray(open_image(cell, "images[0]")), expected)
+    # The bytes, and the file that is made of them; as double numbers they alone would be 72 MB.
+    assert peak < 50 * 2**20
+    tensor[2, 1499, 1999] = 1.5
+    with pytest.raises(ValueError, match=r"`images\[0\]` must be a tensor of floats in 0..1, got .* to 1\.5; give"):
+        image_cell(tensor, "images[0]")

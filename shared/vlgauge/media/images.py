@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import stat
 import sys
@@ -20,6 +21,7 @@ from vlgauge.files import is_address
 from vlgauge.media import headers
 from vlgauge.media.animations import note_animation
 from vlgauge.media.limits import MAX_PIXELS
+from vlgauge.media.turns import turn_of
 from vlgauge.settings import listed
 
 # While a picture is decoded, see `MAX_PIXELS`; of formats that take more there may be fewer pixels.
@@ -30,6 +32,7 @@ MAX_SIDE = 2**20
 # How the pixels of each mode travel: PPM is fastest but would drop alpha and palettes, PNG cannot hold CMYK.
 _TRAVEL_FORMAT = {"RGB": "PPM", "L": "PPM", "1": "PPM", "P": "PNG", "LA": "PNG", "RGBA": "PNG", "CMYK": "TIFF"}
 _DEEP_MODES = ("I", "F")
+_AT_A_TIME = 2**20  # numbers of a tensor that are looked at together
 _LONGEST_PATH = 4096  # of Linux; what is longer is a text that was taken for a path
 
 
@@ -115,21 +118,30 @@ def _tensor_pixels(tensor: Any, place: str) -> np.ndarray:
             f"`{place}` must be a tensor of uint8 or of floats in 0..1, of 1 or 3 channels, which come first or last, "
             f"got {kind} of shape {tuple(tensor.shape)}"
         )
-    pixels = tensor.detach().cpu()
-    if kind != "uint8":
-        values = pixels.double().numpy()
+    pixels = tensor.detach()
+    if first:
+        pixels = pixels.movedim(0, 2)
+    if pixels.ndim == 3 and pixels.shape[2] == 1:
+        pixels = pixels[..., 0]
+    _refuse_large(pixels.shape[1], pixels.shape[0], place)
+    pixels = pixels.cpu()
+    return np.asarray(pixels.numpy() if kind == "uint8" else _levels(pixels, place))
+
+
+def _levels(pixels: Any, place: str) -> npt.NDArray[np.uint8]:
+    """Grey levels of floats in 0..1, some rows at a time, as double numbers are eight times as large."""
+    levels = np.empty(tuple(pixels.shape), np.uint8)
+    step = max(1, _AT_A_TIME // max(1, math.prod(pixels.shape[1:])))
+    for start in range(0, len(levels), step):
+        values = pixels[start : start + step].double().numpy()
         # NaN fails the comparison, too; without a pixel there is nothing to compare.
         if not ((values >= 0) & (values <= 1)).all():
             raise ValueError(
-                f"`{place}` must be a tensor of floats in 0..1, got {values.min():.4g} to {values.max():.4g}; give the "
-                "picture as it was before it was normalised for a model"
+                f"`{place}` must be a tensor of floats in 0..1, got {float(pixels.min()):.4g} to "
+                f"{float(pixels.max()):.4g}; give the picture as it was before it was normalised for a model"
             )
-        array = np.rint(values * 255).astype(np.uint8)
-    else:
-        array = pixels.numpy()
-    if first:
-        array = np.moveaxis(array, 0, 2)
-    return np.ascontiguousarray(array[..., 0] if array.ndim == 3 and array.shape[2] == 1 else array)
+        levels[start : start + step] = np.rint(values * 255)
+    return levels
 
 
 def _not_empty(data: bytes, place: str) -> bytes:
@@ -253,7 +265,8 @@ def open_image(
     """
     with opened_image(cell, place, max_pixels=max_pixels) as (image, file):
         _refuse_deep(_stored_mode(image), place)
-        with _unreadable_refused(place, _shown(cell)):
+        weight = image.width * image.height * headers.bytes_per_pixel(image)
+        with turn_of(weight, MAX_PIXELS * _BYTES_PER_PIXEL), _unreadable_refused(place, _shown(cell)):
             animated = headers.is_animated(image, file)
             image.load()
             headers.check_whole(image, file)

@@ -19,6 +19,7 @@ from PIL import Image
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.media.pictures import Picture
+from vlgauge.media.turns import kept_until_done
 
 BATCHES_AHEAD = 2
 
@@ -151,6 +152,7 @@ def batched(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 
 def _prepared_or_error(picture: Picture, row: ClipArchitecture) -> np.ndarray | ValueError:
     try:
-        return prepared(picture, row)
+        with kept_until_done():
+            return prepared(picture, row)
     except ValueError as error:
         return error
