@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import json
 import re
 import string
@@ -57,7 +56,6 @@ def test_other_text_is_refused(text, part):
 
 
 def test_functions_have_their_names_only():
-    assert named(functools.partial(print, 1)) == "custom(functools.partial)"
     assert named(test_local_name) == f"custom({__name__}.test_local_name)"
 
 
@@ -86,6 +84,29 @@ def test_the_name_of_a_lambda_is_that_of_its_code_wherever_it_stands(run_python,
     assert named(here["f"]).startswith("custom(__main__.<lambda>@")
     code = f"from vlgauge.signatures import named\nprint(named({source}))"
     assert run_python(code, cwd=tmp_path, PYTHONHASHSEED="11").strip() == named(here["f"])
+
+
+def test_partial_functions_are_told_apart_by_what_they_hold(run_python, tmp_path):
+    held = [1, 1.0, True, "1", b"1", None, [1], (1,), {1}, {"a": 1}, {"a": 2}, np.arange(2), np.arange(3), len, max]
+    made = [partial(print, one) for one in held] + [partial(print), partial(print, sep="-"), partial(repr, 1)]
+    names = [named(one) for one in made]
+    assert len(set(names)) == len(names)
+    assert all(
+        re.fullmatch(r"custom\(functools\.partial\(builtins\.(print|repr)\)@[0-9a-f]{8}\)", one) for one in names
+    )
+    assert named(partial(print, a=1, b=2)) == named(partial(print, b=2, a=1))
+    assert named(partial(print, object())) == named(partial(print, object()))  # no address
+    assert named(partial(print, np.float64(0.5))) == named(partial(print, 0.5))
+    letters = "functools.partial(print, set('stuvwxyz'), sep=lambda a: a)"
+    code = f"import functools\nfrom vlgauge.signatures import named\nprint(named({letters}))"
+    assert len({run_python(code, cwd=tmp_path, PYTHONHASHSEED=seed) for seed in ("1", "2")}) == 1
+
+
+def test_objects_and_their_methods_have_the_name_of_the_class():
+    metric = string.Formatter(), string.Formatter()
+    assert {named(one.format) for one in metric} == {"custom(string.Formatter.format)"}
+    assert named(metric[0]) == "custom(string.Formatter)"
+    assert named(np.maximum) == "custom(numpy.maximum)"
 
 
 def test_local_name():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from types import CodeType
+from functools import partial
+from types import CodeType, EllipsisType, NoneType
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -50,38 +51,59 @@ def made_by_toy(text: str) -> bool:
 def named(value: Any) -> Any:
     """A setting as the signature shows it: a function or an object by its name, a whole number without its ".0".
 
-    The name of a lambda or of a function inside of another, which others may share, ends in a digest of its code. What
-    a closure or a default argument holds is not in it.
+    The name of a lambda or of a function inside of another, which others may share, ends in a digest of its code, that
+    of a `functools.partial` in one of the arguments that it holds. What a closure, a default argument or an object
+    holds is not in it: two objects of one class, their methods too, have one name.
     """
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
     if value is None or isinstance(value, (str, int, tuple)):
         return value
+    return f"custom({_name_of(value)})"
+
+
+def _name_of(value: Any) -> str:
+    """Name of a function or of the class of an object, with a digest where others share it."""
+    if isinstance(value, partial):
+        held = f"{_constant(value.args)} {_constant(value.keywords)}"
+        return f"functools.partial({_name_of(value.func)})@{_digest(held)[:8]}"
     kind = value if hasattr(value, "__qualname__") else type(value)
     # Methods of builtin types, such as str.split, name no module; a spawned process has the main one by another name.
     module = (getattr(kind, "__module__", None) or "builtins").replace("__mp_main__", "__main__")
     code = getattr(kind, "__code__", None)
     digest = f"@{_code_digest(code)[:8]}" if "<" in kind.__qualname__ and isinstance(code, CodeType) else ""
-    return f"custom({module}.{kind.__qualname__}{digest})"
+    return f"{module}.{kind.__qualname__}{digest}"
 
 
 def _code_digest(code: CodeType) -> str:
     """SHA-256 of what compiled code does, in hexadecimal digits, wherever it stands."""
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     told = f"{code.co_code.hex()} {names} {code.co_argcount} {code.co_flags} {_constant(code.co_consts)}"
-    return hashlib.sha256(told.encode(errors="surrogatepass")).hexdigest()
+    return _digest(told)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _constant(value: Any) -> str:
-    """A constant of compiled code as a text that is the same in every process."""
+    """A constant of compiled code, or an argument, as a text that is the same in every process."""
+    value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, CodeType):
         return _code_digest(value)
     if isinstance(value, tuple):
         return f"({','.join(map(_constant, value))})"
-    if isinstance(value, frozenset):  # whose order depends on the hash seed
+    if isinstance(value, list):
+        return f"[{','.join(map(_constant, value))}]"
+    if isinstance(value, (set, frozenset)):  # whose order depends on the hash seed
         return f"{{{','.join(sorted(map(_constant, value)))}}}"
-    return repr(value)
+    if isinstance(value, dict):
+        return f"{{{','.join(sorted(f'{_constant(key)}:{_constant(own)}' for key, own in value.items()))}}}"
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        return f"{value.dtype.str}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
+    plain = isinstance(value, (str, bytes, int, float, complex, EllipsisType, NoneType))
+    return repr(value) if plain else _name_of(value)
 
 
 def local_name(sha256: str) -> str:
