@@ -1,12 +1,18 @@
-"""`python -m vlgauge` is the `vlgauge` command."""
+"""`vlgauge`, and `python -m vlgauge`."""
 
 import sys
+from importlib import import_module
 
-try:
-    from vlgauge.cli import main
 
-    code = main()
-except KeyboardInterrupt:  # while the command itself is imported
-    sys.stderr.write("vlgauge: interrupted\n")
-    code = 130
-sys.exit(code)
+def main() -> int:
+    """Run the command; an interruption is one line too while the command itself is imported."""
+    try:
+        code: int = import_module("vlgauge.cli").main()
+    except KeyboardInterrupt:
+        sys.stderr.write("vlgauge: interrupted\n")
+        return 130
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

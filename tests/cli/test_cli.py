@@ -427,3 +427,6 @@ def test_an_interrupt_while_the_command_is_imported_is_told(monkeypatch, capsys)
     with pytest.raises(SystemExit) as ended:
         runpy.run_module("vlgauge", run_name="__main__")
     assert (ended.value.code, capsys.readouterr().err) == (130, "vlgauge: interrupted\n")
+    from vlgauge import __main__ as console_script
+
+    assert (console_script.main(), capsys.readouterr().err) == (130, "vlgauge: interrupted\n")

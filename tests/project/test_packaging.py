@@ -83,7 +83,7 @@ def test_metadata_name_extras_command_and_licence(wheel, names):
     assert {name.replace("_", "-") for name in names} <= set(metadata.get_all("Provides-Extra"))
     assert metadata["Version"] == vlgauge.__version__
     assert metadata.get_payload().startswith("# vlgauge")
-    assert "vlgauge = vlgauge.cli:main" in (folder / "entry_points.txt").read_text()
+    assert "vlgauge = vlgauge.__main__:main" in (folder / "entry_points.txt").read_text()
     assert (folder / "licenses" / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
 
 
