@@ -68,11 +68,13 @@ def test_error_in_scoring_leaves_nothing(metric, rows_folder, pauses, fault):
 
 
 @pytest.mark.parametrize("fault", [OSError, KeyboardInterrupt])
-@pytest.mark.parametrize("place", ["ArrowWriter.finalize", "ArrowReader.read_files", "Dataset.__init__"])
-def test_error_while_the_host_reads_leaves_nothing(on_disk, rows_folder, monkeypatch, place, fault):
+@pytest.mark.parametrize(
+    "place", ["evaluate.module.ArrowWriter.finalize", "vlgauge.base.rounds.collected", "vlgauge.base.host.StoredRows"]
+)
+def test_error_while_the_rows_are_read_leaves_nothing(on_disk, rows_folder, monkeypatch, place, fault):
     on_disk.add_batch(predictions=["a"])
     with monkeypatch.context() as patch:
-        patch.setattr(f"evaluate.module.{place}", raiser(fault))
+        patch.setattr(place, raiser(fault))
         with pytest.raises(fault, match="on purpose"):
             on_disk.compute()
     assert files_below(rows_folder) == []
@@ -221,6 +223,11 @@ def test_docstrings_end_with_the_inputs_of_the_metric(metric):
     for name in ("compute", "add_batch", "add"):
         assert getattr(metric, name).__doc__.endswith(metric.inputs_description)
     assert metric.inputs_description not in evaluate.Metric.compute.__doc__
+
+
+def test_no_digest_of_all_rows_is_made(metric, monkeypatch):
+    monkeypatch.setattr("datasets.fingerprint.Hasher.update", lambda *_: pytest.fail("the rows were digested"))
+    assert scores(metric, ["a"])
 
 
 def test_rows_that_are_never_scored_leave_no_file(load_toy, rows_folder):

@@ -142,12 +142,22 @@ class HostedMetric(evaluate.Metric):
 
     def _finalize(self) -> None:
         if self.num_process == 1:
-            super()._finalize()
-            self.data = StoredRows(self.data.data, self.columns)
+            self._finalize_alone()
         else:
             self._finalize_one_of_several()
         if self.data is not None and not len(self.data):
             raise ValueError(self._no_rows())
+
+    def _finalize_alone(self) -> None:
+        """What the host does, but for its data set, which takes a digest of all rows that nobody asks for."""
+        self.writer.finalize()
+        self.writer = None
+        if self.keep_in_memory:
+            table = pa.ipc.open_stream(self.buf_writer.getvalue()).read_all()
+        else:
+            self.file_paths, self.filelocks = [self.cache_file_name], [self.filelock]
+            table = rounds.collected(self.file_paths, self._n_rows, self.timeout)
+        self.data = StoredRows(table, self.columns)
 
     def _finalize_one_of_several(self) -> None:
         """Hand the rows of this process over; the first one reads those of all."""
