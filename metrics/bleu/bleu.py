@@ -85,20 +85,20 @@ class Bleu(base.CaptionMetric):
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
         """Score the captions; the card describes the keys."""
-        candidates, theirs, rows = self.tokenized(predictions, references)
-        counts = rouge_and_bleu.bleu_counts(candidates, theirs)
+        texts, example, rows = self.numbered(predictions, references)
+        counts = rouge_and_bleu.bleu_counts(texts, example)
         scores = rouge_and_bleu.coco_bleu(counts)[:, -1]
         # Made only if they are asked for.
         details = (
             {
-                "tokens": candidates[i],
-                "references": theirs[i],
+                "tokens": own,
+                "references": theirs,
                 "matches": counts.matches[i].astype(int).tolist(),
                 "guesses": counts.guesses[i].astype(int).tolist(),
                 "length": int(counts.length[i]),
                 "closest": int(counts.closest[i]),
             }
-            for i in range(len(rows))
+            for i, (own, *theirs) in enumerate(texts.grouped(example))
         )
         extra: dict[str, Any] = {}
         for name, column in zip(rouge_and_bleu.COUNT_COLUMNS, counts.columns(), strict=True):

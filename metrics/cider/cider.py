@@ -98,7 +98,7 @@ class Cider(base.CaptionMetric):
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
         """Score the captions; the card describes the keys."""
-        candidates, theirs, rows = self.tokenized(predictions, references)
+        texts, example, rows = self.numbered(predictions, references)
         name, table = self.df, None
         if self._counted is not None:
             name, table = self._counted
@@ -107,17 +107,13 @@ class Cider(base.CaptionMetric):
             name = named_by(sum_of_digests(references))
         else:
             name, table = cider.given_df(self.df)
-        parts, of = cider.cider_d_scores(candidates, theirs, table)
+        parts, of = cider.cider_d_scores(texts, example, table)
         scores = np.bincount(of, parts, len(rows)) / np.bincount(of, minlength=len(rows))
         bounds = np.searchsorted(of, np.arange(len(rows) + 1))
         # Made only if they are asked for.
         details = (
-            {
-                "tokens": candidates[i],
-                "references": theirs[i],
-                "per_reference": parts[bounds[i] : bounds[i + 1]].tolist(),
-            }
-            for i in range(len(rows))
+            {"tokens": own, "references": theirs, "per_reference": parts[bounds[i] : bounds[i + 1]].tolist()}
+            for i, (own, *theirs) in enumerate(texts.grouped(example))
         )
         explained = details if return_details else None
         return self.scored(len(predictions), rows, scores, explained, made_with={"df": name})

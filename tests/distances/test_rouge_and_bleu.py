@@ -11,6 +11,7 @@ from itertools import combinations
 import folders
 import numpy as np
 import pytest
+from coco_captions import by_example
 from folders import TESTS
 
 from vlgauge.distances import rouge_and_bleu
@@ -28,7 +29,7 @@ SHARED = TESTS.parents[1] / "shared" / "oracles" / "coco_fakecap.json.gz"  # bes
 
 
 def coco_bleu_4(candidate, references):
-    return float(coco_bleu(bleu_counts([candidate], [references]))[0, 3])
+    return float(coco_bleu(bleu_counts(*by_example([candidate], [references])))[0, 3])
 
 
 def random_texts(n_texts, longest, seed):

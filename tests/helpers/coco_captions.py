@@ -1,6 +1,7 @@
 """Captions against references: random ones, and the COCO material beside the checkout."""
 
 import gzip
+import itertools
 import json
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from folders import ROOT
 
 import vlgauge
+from vlgauge.text.ngrams import token_ids
 
 COCO = ROOT.parent / "shared" / "oracles" / "coco_fakecap.json.gz"  # beside the checkout, not part of it
 needs_coco = pytest.mark.skipif(not COCO.exists(), reason="needs the reference material beside the checkout")
@@ -28,6 +30,12 @@ def random_examples(n_examples, seed):
 
     references = [[caption(1) for _ in range(rng.integers(1, 5))] for _ in range(n_examples)]
     return [caption(0) for _ in range(n_examples)], references
+
+
+def by_example(candidates, references):
+    """Token ids of candidates and references, given by their tokens, in turn; and the example of each."""
+    rows = [(own, *theirs) for own, theirs in zip(candidates, references, strict=True)]
+    return token_ids(itertools.chain.from_iterable(rows)), np.repeat(np.arange(len(rows)), list(map(len, rows)))
 
 
 def scores(name, predictions, references, **settings):

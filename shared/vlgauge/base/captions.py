@@ -11,6 +11,7 @@ import numpy as np
 from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
 from vlgauge.text.coco_tokens import checked_tokenizer, coco_tokens, tokenizer_setting
+from vlgauge.text.ngrams import Ints, TokenIds, numbered, token_ids
 
 Tokens = Sequence[str]
 
@@ -42,16 +43,38 @@ class CaptionMetric(Metric):
             Tokens of the candidates, tokens of their references, and the rows of these examples. The others have no
             score.
         """
-        split = coco_tokens if self.tokenizer is None else checked_tokenizer(self.tokenizer)
         rows = [row for row, captions in enumerate(references) if captions]
         candidates = [predictions[row] for row in rows]
         theirs = [references[row] for row in rows]
+        split = self._split()
         tokens = {caption: split(caption) for caption in dict.fromkeys(chain(candidates, chain.from_iterable(theirs)))}
         return (
             [tokens[caption] for caption in candidates],
             [[tokens[caption] for caption in captions] for captions in theirs],
             rows,
         )
+
+    def numbered(
+        self, predictions: Sequence[str], references: Sequence[Sequence[str]]
+    ) -> tuple[TokenIds, Ints, list[int]]:
+        """Tokens as `tokenized` finds them, as integers.
+
+        Args:
+            predictions: one caption per example.
+            references: its references.
+
+        Returns:
+            Tokens of the candidate of an example, of its references, of the next candidate; the example of each of
+            these texts, ascending; and the rows of these examples.
+        """
+        rows = [row for row, captions in enumerate(references) if captions]
+        captions, which = numbered(caption for row in rows for caption in (predictions[row], *references[row]))
+        sizes = np.fromiter((1 + len(references[row]) for row in rows), np.int64, len(rows))
+        example = np.repeat(np.arange(len(rows)), sizes)
+        return token_ids(map(self._split(), captions)).chosen(which), example, rows
+
+    def _split(self) -> Callable[[str], Tokens]:
+        return coco_tokens if self.tokenizer is None else checked_tokenizer(self.tokenizer)
 
     def scored(
         self,

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from vlgauge.files import TooMuch, unpacked_lines
 from vlgauge.settings import shown, warn
 from vlgauge.text.coco_tokens import Tokenizer, checked_tokenizer, coco_tokens
-from vlgauge.text.ngrams import Ints, by_example, first_of_run, lengths_of, vocabulary_and_ngrams
+from vlgauge.text.ngrams import Ints, TokenIds, first_of_run, lengths_of, ngram_sets
 from vlgauge.writing import write
 
 Floats = npt.NDArray[np.float64]
@@ -357,28 +357,25 @@ def _clipped_products(vectors: Floats) -> Floats:
     return products
 
 
-def cider_d_scores(
-    candidates: Sequence[Sequence[str]],
-    references: Sequence[Sequence[Sequence[str]]],
-    df: DocumentFrequency | None = None,
-) -> tuple[Floats, Ints]:
+def cider_d_scores(texts: TokenIds, example: Ints, df: DocumentFrequency | None = None) -> tuple[Floats, Ints]:
     """CIDEr-D of one candidate per example against each of its references, as `cider_d` defines it.
 
     Args:
-        candidates: Tokens of the candidate of each of E examples.
-        references: Tokens of the references of each example.
+        texts: The candidate of an example, then its references, then the next example.
+        example: shape ``(n_texts,)``, ascending, the example of each text.
         df: Document frequencies; by default those of the references, one document per example.
 
     Returns:
         scores: shape ``(n_references,)``, in [0, 10].
         of: shape ``(n_references,)``, ascending, the example of each reference.
     """
-    texts, example, is_candidate = by_example(candidates, references)
+    is_candidate = first_of_run(example)
     candidate = np.flatnonzero(is_candidate)[example]
-    similarity = np.zeros(len(texts))
-    tokens, orders = vocabulary_and_ngrams(texts)
+    log_documents = math.log(max(1, np.count_nonzero(is_candidate) if df is None else df.n_documents))
+    similarity = np.zeros(len(example))
     spelled: list[Ngram] = [()]
-    for grams in orders:
+    # An n-gram that occurs once is in one document at most. But a table may know it.
+    for n, grams in enumerate(ngram_sets(texts, repeated_only=df is None), 1):
         # Along the last axis: one entry per n-gram and text, the texts ascending within an n-gram.
         ours = is_candidate[grams.captions]
         is_new = first_of_run(grams.ngrams) | first_of_run(example[grams.captions])
@@ -386,18 +383,18 @@ def cider_d_scores(
             # The first reference of an example that has the n-gram comes first in the example, or after the candidate.
             is_document = ~ours & (is_new | np.roll(ours, 1))
             documents = np.bincount(grams.ngrams, is_document, len(grams.keys))
-            idf = math.log(max(1, len(candidates))) - np.log(np.maximum(1, documents))
+            idf = log_documents - np.log(np.maximum(1, documents))
         else:
-            prefixes, last = np.divmod(grams.keys, max(1, len(tokens)))
-            spelled = [(*spelled[prefix], tokens[token]) for prefix, token in zip(prefixes, last, strict=True)]
+            prefixes, last = np.divmod(grams.keys, max(1, len(texts.tokens)))
+            spelled = [(*spelled[prefix], texts.tokens[token]) for prefix, token in zip(prefixes, last, strict=True)]
             idf = df.weights(spelled)
         r = grams.counts * idf[grams.ngrams]
         # The candidate's weight of the same n-gram.
         h = (r * ours)[np.maximum.accumulate(np.arange(len(r)) * is_new)]
-        products = np.bincount(grams.captions, np.minimum(h, r) * r, len(texts))
-        norms = np.sqrt(np.bincount(grams.captions, r**2, len(texts)))
+        products = np.bincount(grams.captions, np.minimum(h, r) * r, len(example))
+        left_out = np.maximum(texts.lengths - (n - 1), 0) - np.bincount(grams.captions, grams.counts, len(example))
+        norms = np.sqrt(np.bincount(grams.captions, r**2, len(example)) + left_out * log_documents**2)
         both = norms[candidate] * norms
-        similarity += np.divide(products, both, out=np.zeros(len(texts)), where=both > 0.0)
-    lengths = lengths_of(texts)
-    scores = penalized_mean(similarity, lengths[candidate], lengths)
+        similarity += np.divide(products, both, out=np.zeros(len(example)), where=both > 0.0)
+    scores = penalized_mean(similarity, texts.lengths[candidate], texts.lengths)
     return scores[~is_candidate], example[~is_candidate]

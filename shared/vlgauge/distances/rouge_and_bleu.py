@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.distances.cider import ORDERS, ngram_counts
-from vlgauge.text.ngrams import Ints, by_example, first_of_run, lengths_of, vocabulary_and_ngrams
+from vlgauge.text.ngrams import Ints, TokenIds, first_of_run, ngram_sets
 
 Floats = npt.NDArray[np.float64]
 
@@ -167,24 +167,24 @@ def without_match(counts: Floats) -> npt.NDArray[np.bool_]:
     return found
 
 
-def bleu_counts(candidates: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]) -> BleuCounts:
+def bleu_counts(texts: TokenIds, example: Ints) -> BleuCounts:
     """The counts of BLEU of one candidate per example against all its references together.
 
     Args:
-        candidates: Tokens of the candidate of each of E examples.
-        references: Tokens of the references of each example, at least one each.
+        texts: The candidate of an example, then its references, at least one, then the next example.
+        example: shape ``(n_texts,)``, ascending, which of E examples each text is of.
     """
-    n_examples = len(candidates)
-    texts, example, is_candidate = by_example(candidates, references)
+    is_candidate = first_of_run(example)
+    n_examples = np.count_nonzero(is_candidate)
     matches = np.zeros((n_examples, len(ORDERS)))
-    for order, grams in enumerate(vocabulary_and_ngrams(texts)[1]):
+    for order, grams in enumerate(ngram_sets(texts, repeated_only=True)):
         ours = is_candidate[grams.captions]
         # One entry per n-gram and example, in which the candidate comes before the references.
         first = np.flatnonzero(first_of_run(grams.ngrams) | first_of_run(example[grams.captions]))
         most = np.maximum.reduceat(grams.counts * ~ours, first)  # in any one reference
         clipped = np.minimum(grams.counts[first] * ours[first], most)
         matches[:, order] = np.bincount(example[grams.captions[first]], clipped, n_examples)
-    every_length = lengths_of(texts).astype(np.float64)
+    every_length = texts.lengths.astype(np.float64)
     lengths, theirs, of = every_length[is_candidate], every_length[~is_candidate], example[~is_candidate]
     guesses = np.maximum(lengths[:, None] - np.arange(len(ORDERS)), 0.0)
     by_gap = np.lexsort((theirs, np.abs(theirs - lengths[of]), of))

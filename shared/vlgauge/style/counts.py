@@ -15,7 +15,7 @@ import numpy.typing as npt
 from vlgauge.settings import shown
 from vlgauge.style.tokenizers import Tokens, tokenized
 from vlgauge.style.weights import Bools, OrderCounts, rows_among, rows_among_sorted
-from vlgauge.text.ngrams import Ints, sorted_with_places, vocabulary_and_ngrams
+from vlgauge.text.ngrams import Ints, ngram_sets, sorted_with_places, token_ids
 
 _KEY_BYTES = 8
 
@@ -140,10 +140,11 @@ class StyleCounts:
 
     def ngrams(self, captions: Sequence[Sequence[str]]) -> list[CaptionNgrams]:
         """The distinct n-grams of the orders 1 to 4 in captions given by their tokens."""
-        tokens, ngrams = vocabulary_and_ngrams(captions)
+        texts = token_ids(captions)
+        tokens = texts.tokens
         last = np.fromiter((self._token_ids.get(token, -1) for token in tokens), np.int64, len(tokens))
         ids, found = last, []
-        for n, (sets, counts) in enumerate(zip(ngrams, self.orders, strict=True), 1):
+        for n, (sets, counts) in enumerate(zip(ngram_sets(texts), self.orders, strict=True), 1):
             if n > 1:
                 prefix, token = ids[sets.keys // len(tokens)], last[sets.keys % len(tokens)]
                 wanted = np.where((prefix >= 0) & (token >= 0), prefix * len(self.tokens) + token, -1)

@@ -12,7 +12,7 @@ from vlgauge.settings import warn
 from vlgauge.style.counts import KnownCaptions, Table
 from vlgauge.style.tokenizers import TOKENIZERS, Tokens, checked_text, tokenized
 from vlgauge.style.weights import OrderCounts
-from vlgauge.text.ngrams import MAX_ORDER, vocabulary_and_ngrams
+from vlgauge.text.ngrams import MAX_ORDER, ngram_sets, token_ids
 
 MAX_STYLES = 2**16 - 1
 
@@ -39,17 +39,17 @@ def fitted(
         warn(f"{empty} of {len(split)} captions have no tokens and add nothing to the table")
     id_of = {style: i for i, style in enumerate(names)}
     ids = np.fromiter((id_of[label] for label in labels), np.int64, len(labels))
-    tokens, ngrams = vocabulary_and_ngrams(split)
+    texts = token_ids(split)
     orders = []
     with progress_bar(MAX_ORDER, "Counting n-grams", progress) as advance:
-        for sets in ngrams:
+        for sets in ngram_sets(texts):
             orders.append(OrderCounts.counted(sets.keys, sets.ngrams, ids[sets.captions], len(names)))
             advance(1)
     return cls(
         tokenizer=chosen,
         styles=names,
         captions=tuple(np.bincount(ids, minlength=len(names)).tolist()),
-        tokens=tokens,
+        tokens=texts.tokens,
         orders=tuple(orders),
         known=KnownCaptions.counted(split, ids, len(names)),
         **about,

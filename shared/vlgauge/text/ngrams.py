@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import chain, count, islice
 from typing import TypeAlias
 
 import numpy as np
@@ -37,19 +37,67 @@ class NgramSets:
     counts: Ints
 
 
-def vocabulary_and_ngrams(captions: Sequence[Tokens]) -> tuple[list[str], Iterator[NgramSets]]:
-    """The distinct tokens in code-point order, and the n-gram sets of the orders 1 to 4, one after the other.
+@dataclass(frozen=True, eq=False)
+class TokenIds:
+    """The tokens of some texts as integers.
+
+    Attributes:
+        tokens: the V distinct tokens, in code-point order.
+        ids: shape ``(n_tokens,)``, position in `tokens` of each token, one text after the other.
+        lengths: shape ``(n_texts,)``, how many tokens each text has.
+    """
+
+    tokens: list[str]
+    ids: Ints
+    lengths: Ints
+
+    def chosen(self, texts: Ints) -> TokenIds:
+        """Some of the texts, any of them several times.
+
+        Args:
+            texts: shape ``(n_chosen,)``, positions of texts.
+        """
+        lengths = self.lengths[texts]
+        starts, new_starts = (np.cumsum(self.lengths) - self.lengths)[texts], np.cumsum(lengths) - lengths
+        places = np.arange(lengths.sum()) + np.repeat(starts - new_starts, lengths)
+        return TokenIds(self.tokens, self.ids[places], lengths)
+
+    def grouped(self, example: Ints) -> Iterator[list[list[str]]]:
+        """The tokens of the texts of each example.
+
+        Args:
+            example: shape ``(n_texts,)``, ascending, the example of each text.
+        """
+        tokens = map(self.tokens.__getitem__, self.ids)
+        texts = (list(islice(tokens, length)) for length in self.lengths)
+        return (list(islice(texts, size)) for size in run_lengths(example)[1])
+
+
+def token_ids(texts: Iterable[Tokens]) -> TokenIds:
+    """The tokens of some texts as integers.
 
     Args:
-        captions: Tokens of each caption.
+        texts: Tokens of each text; asked for one by one and not kept.
     """
-    lengths = lengths_of(captions)
-    number: defaultdict[str, int] = defaultdict(count().__next__)
-    numbers = np.fromiter(map(number.__getitem__, chain.from_iterable(captions)), np.int64, int(lengths.sum()))
-    tokens = sorted(number)
+    lengths: list[int] = []
+
+    def measured() -> Iterator[Tokens]:
+        for tokens in texts:
+            lengths.append(len(tokens))
+            yield tokens
+
+    tokens, numbers = numbered(chain.from_iterable(measured()))
+    order = sorted(range(len(tokens)), key=tokens.__getitem__)
     ids = np.empty(len(tokens), np.int64)  # by number
-    ids[[number[token] for token in tokens]] = np.arange(len(tokens))
-    return tokens, _ngram_sets(ids[numbers], lengths, len(tokens))
+    ids[order] = np.arange(len(tokens))
+    return TokenIds([tokens[i] for i in order], ids[numbers], np.array(lengths, np.int64))
+
+
+def numbered(values: Iterable[str]) -> tuple[list[str], Ints]:
+    """The distinct values as they first come, and the position of each value among them."""
+    number: defaultdict[str, int] = defaultdict(count().__next__)
+    numbers = np.fromiter(map(number.__getitem__, values), np.int64)
+    return list(number), numbers
 
 
 def lengths_of(rows: Sequence[Sized]) -> Ints:
@@ -57,62 +105,59 @@ def lengths_of(rows: Sequence[Sized]) -> Ints:
     return np.fromiter(map(len, rows), np.int64, len(rows))
 
 
-def _ngram_sets(ids: Ints, lengths: Ints, vocabulary: int) -> Iterator[NgramSets]:
-    """N-gram sets by order, from the token ids of all captions in a row."""
-    owners = np.repeat(np.arange(len(lengths)), lengths)
-    # How many tokens its caption has from each token on.
-    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(ids))
-    found, n_keys, n_found = ids, vocabulary, len(ids)  # entry i: the id of the n-gram that begins with token i
-    for n in range(1, MAX_ORDER + 1):
-        if n > 1:
-            _check_room(n_keys, vocabulary)
-            found = found * vocabulary
-            found[: 1 - n] += ids[n - 1 :]
-            # What would leave its caption comes last, and is cut off.
-            found[left < n] = n_keys * vocabulary
-            n_found = int(np.maximum(lengths - (n - 1), 0).sum())
-        ascending, places = (values[:n_found] for values in sorted_with_places(found, n_keys * vocabulary))
-        is_first = first_of_run(ascending)
-        keys = ascending[np.flatnonzero(is_first)]
-        ngrams, captions = np.cumsum(is_first) - 1, owners[places]
-        found, n_keys = np.zeros(len(ids), np.int64), len(keys)
-        found[places] = ngrams
-        # One entry per n-gram and caption.
-        bounds = np.append(np.flatnonzero(is_first | first_of_run(captions)), n_found)
-        yield NgramSets(keys, ngrams[bounds[:-1]], captions[bounds[:-1]], np.diff(bounds))
-
-
-def by_example(
-    candidates: Sequence[Tokens], references: Sequence[Sequence[Tokens]]
-) -> tuple[list[Tokens], Ints, npt.NDArray[np.bool_]]:
-    """The candidate of an example, then its references, then the next example.
+def ngram_sets(texts: TokenIds, *, repeated_only: bool = False) -> Iterator[NgramSets]:
+    """The n-gram sets of the orders 1 to 4, one after the other.
 
     Args:
-        candidates: Tokens of the candidate of each example.
-        references: Tokens of the references of each example.
-
-    Returns:
-        The texts; of each its example, ascending; and whether it is the candidate.
+        texts: The captions.
+        repeated_only: Whether to leave out the n-grams that occur once in all captions, most of the long ones. Those
+            that they are part of occur once as well, so that nobody has to look for them.
     """
-    texts = [tokens for own, theirs in zip(candidates, references, strict=True) for tokens in (own, *theirs)]
-    example = np.repeat(np.arange(len(candidates)), lengths_of(references) + 1)
-    return texts, example, first_of_run(example)
+    # Entry i: a token, or the end mark behind a caption, at which no n-gram begins.
+    owners = np.repeat(np.arange(len(texts.lengths)), texts.lengths + 1)
+    places = np.arange(len(texts.ids)) + np.repeat(np.arange(len(texts.lengths)), texts.lengths)
+    tokens, prefixes = np.zeros(len(owners), np.int64), np.zeros(len(owners), np.int64)
+    tokens[places] = texts.ids
+    n_keys = 1
+    for n in range(1, MAX_ORDER + 1):
+        _check_room(n_keys, len(texts.tokens))
+        keys = prefixes[places]
+        keys *= len(texts.tokens)
+        keys += tokens[n - 1 :][places]
+        ascending, places = sorted_with_places(keys, n_keys * len(texts.tokens), places)
+        is_first = first_of_run(ascending)
+        if repeated_only:
+            is_repeated = ~(is_first & np.append(is_first[1:], True))
+            ascending, places, is_first = ascending[is_repeated], places[is_repeated], is_first[is_repeated]
+        ngrams, captions = np.cumsum(is_first) - 1, owners[places]
+        # One entry per n-gram and caption.
+        bounds = np.flatnonzero(is_first | first_of_run(captions))
+        keys = ascending[is_first]
+        yield NgramSets(keys, ngrams[bounds], captions[bounds], np.diff(bounds, append=len(places)))
+        # An n-gram begins where one of n-1 tokens does, and another at the next token.
+        prefixes[places], n_keys = ngrams, len(keys)
+        begins = np.zeros(len(owners) + 1, np.bool_)
+        begins[places] = True
+        places = np.flatnonzero(begins[:-1] & begins[1:])
 
 
-def sorted_with_places(values: Ints, largest: int) -> tuple[Ints, Ints]:
-    """The values, ascending, and the place where each stood, ascending among equal values.
+def sorted_with_places(values: Ints, largest: int, places: Ints | None = None) -> tuple[Ints, Ints]:
+    """The values, ascending, and the place of each, ascending among equal values.
 
     Args:
         values: Not negative.
         largest: No value is larger.
+        places: Where each value stands, ascending; by default 0, 1, 2 and so on.
     """
-    bits = len(values).bit_length()
+    if places is None:
+        places = np.arange(len(values))
+    bits = int(places[-1]).bit_length() if len(places) else 0
     if largest.bit_length() + bits > 63:
-        places = np.argsort(values, kind="stable")
-        return values[places], places
+        order = np.argsort(values, kind="stable")
+        return values[order], places[order]
     # Numbers with the place in their last bits are sorted several times as fast as places by their values.
     packed = values << bits
-    packed |= np.arange(len(values))
+    packed |= places
     packed.sort()
     ascending = packed >> bits
     packed &= (1 << bits) - 1

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from coco_captions import coco, needs_coco, random_examples, scores
+from coco_captions import by_example, coco, needs_coco, random_examples, scores
 
 from vlgauge.distances.cider import DocumentFrequency, cider_d, cider_d_scores
 
@@ -80,13 +80,27 @@ def test_without_references_undefined_and_no_document():
 
 def test_captions_without_tokens():
     assert scores("cider", ["", "a dog"], [["a dog"], ["", "..."]])["cider_scores"] == [0.0, 0.0]
-    assert cider_d_scores([[]], [[[]]])[0].tolist() == [0.0]
+    assert cider_d_scores(*by_example([[]], [[[]]]))[0].tolist() == [0.0]
 
 
 @pytest.mark.parametrize("df", ["pooled", 3, None, "nowhere.gz"])
 def test_other_sources_are_refused(df):
     with pytest.raises(ValueError, match="`df` must be 'references', a DocumentFrequency or the path of a file"):
         scores("cider", ["a"], [["a"]], df=df)
+
+
+def test_each_caption_is_split_once_however_often_it_stands():
+    split = []
+
+    def tokenizer(caption):
+        split.append(caption)
+        return caption.split()
+
+    predictions, references = ["a dog", "a cat", "a dog"], [["a dog", "a cat"], [], ["a dog"]]
+    details = scores("cider", predictions, references, tokenizer=tokenizer)["cider_details"]
+    assert split == ["a dog", "a cat"]
+    assert (details[0]["tokens"], details[0]["references"]) == (["a", "dog"], [["a", "dog"], ["a", "cat"]])
+    assert (details[1], details[2]["references"]) == ({}, [["a", "dog"]])
 
 
 def test_tokenizers():

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from coco_captions import by_example
 from folders import TESTS
 
 import vlgauge
@@ -92,7 +93,7 @@ def test_bleu_under_every_partition_is_that_of_the_corpus_code(pooled):
     null = []
     for ours in itertools.combinations(range(len(pooled)), n):
         references = [text.split() for i, text in enumerate(pooled) if i not in ours]
-        counts = bleu_counts([pooled[i].split() for i in ours], [references] * n)
+        counts = bleu_counts(*by_example([pooled[i].split() for i in ours], [references] * n))
         null.append(np.mean(coco_bleu(counts)[:, -1]))
     result = load(distance="bleu_4", pvalue="exact").compute(predictions=[pooled[:n]], references=[pooled[n:]])
     assert result["trm_base"] == pytest.approx(null[0], rel=1e-9)
