@@ -170,11 +170,6 @@ def test_a_hallucinated_object_is_in_none_of_the_pictures(told):
         assert re.fullmatch(r"[A-Z][a-z, ]+\.", wrong.sentences[changed[0]])
 
 
-def test_sentences_can_change_places(told):
-    order = [4, 0, 1, 3, 2]
-    assert told[0].reordered(order).sentences == [told[0].sentences[place] for place in order]
-
-
 @pytest.mark.parametrize("split", scenes.SPLITS)
 def test_all_scenes_of_a_story_are_of_its_split(split):
     assert {scene.split for story in scenes.stories(40, 5, split) for scene in story.scenes} == {split}

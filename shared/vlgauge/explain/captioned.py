@@ -80,10 +80,6 @@ class CaptionedPicture(Explanation):
         note = " · text was cut" if self.details[row].get("truncated") else ""
         return self._parts(row) + more + note
 
-    def label_of(self, row: int) -> str:
-        """What a caption among the others of its picture is called."""
-        return self.title(row)
-
     def undefined(self, row: int) -> str:
         """What is looked at cannot be read."""
         return f"the {'video' if self.of_videos else 'picture'} could not be read"

@@ -85,10 +85,6 @@ class SceneStory:
         """These pictures with the sentences of another story."""
         return replace(self, statements=other.statements)
 
-    def reordered(self, order: Sequence[int]) -> SceneStory:
-        """These pictures with their own sentences in another order."""
-        return replace(self, statements=tuple(self.statements[index] for index in order))
-
     def with_hallucination(self, seed: int) -> tuple[SceneStory, str]:
         """The story with one object phrase replaced by one whose shape and colour are in none of the pictures.
 

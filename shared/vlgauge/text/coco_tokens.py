@@ -31,11 +31,6 @@ _DELETED = dict.fromkeys(map(ord, "-.,;:!?\u2019\u2018\u201c\u201d\u2026"))
 _DELETED |= dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2043\u207b\u208b\u2212\ufe63\uff0d"))
 
 
-def coco_normalize(text: str) -> str:
-    """The tokens of a caption, joined by one space."""
-    return " ".join(coco_tokens(text))
-
-
 def coco_tokens(text: str) -> list[str]:
     """Split a caption into lower-case tokens without punctuation.
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from vlgauge.files import csv_rows, read_text
 from vlgauge.weights.files import SourcesMissing, WeightsNotFound
 
-LEMMATIZERS = ("rules", "wordnet")
 UNKNOWN_WEIGHT = 1.0
 
 # Its licence keeps the authors' file out of this package; this one carries the same 39,954 words and ratings.

@@ -21,7 +21,6 @@ Pair = tuple[str, str]
 Floats = npt.NDArray[np.float64]
 Encoded = tuple[list[int], list[int]]
 
-CUTS = ("longest", "oldest")
 # A vector here is one or two numbers; its key and its entry in the store take thirty times as much memory.
 _STORE_BYTES = 4 * 2**20
 # Families whose position numbers start behind that of the padding token.
