@@ -72,18 +72,9 @@ def run(options: argparse.Namespace) -> int:
     keys = row_keys(ids)
     if (twice := first_repeated(keys)) is not None:
         raise ValueError(f"--id must be a column that names each row once, got {twice!r} more than once")
-    title = options.ratings or options.rankings
-    ratings = ratings_of(rows, title, "--ratings" if options.ratings else "--rankings")
-    if options.rankings:
-        ratings = [-rank for rank in ratings]
+    title, ratings = judgements(rows, options)
     labels = labels_of(rows, ids, options.groups) if options.groups else None
-    signatures: dict[str, str] = {}
-    if options.metrics:
-        scores, signatures = computed_scores(rows, keys, settings, options)
-    elif options.scores_file:
-        scores, signatures = run_scores(options.scores_file)
-    else:
-        scores = {name: column_scores(rows, name, keys) for name in listed(options.scores)}
+    scores, signatures = scores_of(rows, keys, settings, options)
     found = {
         name: agreement(
             [own.get(key, math.nan) for key in keys],
@@ -111,11 +102,29 @@ def run(options: argparse.Namespace) -> int:
         write_json(options.output, record)
     if options.format == "json":
         print(to_json(record))
-        return 0
-    print(render(as_table(found, unmatched, title, options.confidence, options.groups), options.format))
+    else:
+        print(render(as_table(found, unmatched, title, options.confidence, options.groups), options.format))
     if signatures and options.format == "text":
         print("\n" + "\n".join(signatures.values()))
     return 0
+
+
+def judgements(rows: Rows, options: argparse.Namespace) -> tuple[str, list[float]]:
+    """The column of what people said, and its numbers, higher for better."""
+    if options.ratings:
+        return options.ratings, ratings_of(rows, options.ratings, "--ratings")
+    return options.rankings, [-rank for rank in ratings_of(rows, options.rankings, "--rankings")]
+
+
+def scores_of(
+    rows: Rows, keys: Sequence[str], settings: Mapping[str, Settings], options: argparse.Namespace
+) -> tuple[Scores, dict[str, str]]:
+    """The scores that the options name, and their signatures, which columns have not."""
+    if options.metrics:
+        return computed_scores(rows, keys, settings, options)
+    if options.scores_file:
+        return run_scores(options.scores_file)
+    return {name: column_scores(rows, name, keys) for name in listed(options.scores)}, {}
 
 
 def computed_scores(

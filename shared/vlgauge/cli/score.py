@@ -124,21 +124,40 @@ def run(options: argparse.Namespace) -> int:
         record |= result
     of_rows = [] if data_sets is None else data_sets.lines_of(reader)
     # Before anything is written: what took hours is seen, whatever becomes of the files.
-    if options.quiet:
-        sys.stderr.write("".join(f"{line}\n" for line in of_rows))
-        print(numbers_alone(results, options.digits), flush=True)
-    elif options.format == "json" or (options.details and options.format is None and not options.output):
-        print(to_json(record), flush=True)
-    else:
-        texts = columns["predictions"] or []
-        print(summary(results, ids, texts, options.rows, digits=options.digits, confidence=options.confidence))
-        print("".join(f"\n{line}" for line in of_rows), end="\n" if of_rows else "", flush=True)
+    print_results(results, record, columns["predictions"] or [], of_rows, options)
     if options.report:
         import_module("vlgauge.cli.report").write_report(options.report, explained, columns, ids)
     if options.output:
         write_result(options.output, record)
     record_results(results, options)
     return 0
+
+
+def print_results(
+    results: Mapping[str, dict[str, Any]],
+    record: Mapping[str, Any],
+    texts: Sequence[Any],
+    of_rows: Sequence[str],
+    options: argparse.Namespace,
+) -> None:
+    """Print in the form that the options choose.
+
+    Args:
+        results: By name of the metric.
+        record: All of it, with the ids of the rows.
+        texts: Predictions of the rows.
+        of_rows: Lines that tell how many rows were left out, and why.
+        options: Those of the command.
+    """
+    if options.quiet:
+        sys.stderr.write("".join(f"{line}\n" for line in of_rows))
+        print(numbers_alone(results, options.digits), flush=True)
+    elif options.format == "json" or (options.details and options.format is None and not options.output):
+        print(to_json(record), flush=True)
+    else:
+        ids, n_rows = record["ids"], options.rows
+        print(summary(results, ids, texts, n_rows, digits=options.digits, confidence=options.confidence))
+        print("".join(f"\n{line}" for line in of_rows), end="\n" if of_rows else "", flush=True)
 
 
 def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vlgauge.corpus_values import corpus_value
 from vlgauge.leaderboard.joined_runs import is_same_mean
@@ -18,6 +18,9 @@ from vlgauge.leaderboard.record_tables import tables
 from vlgauge.leaderboard.runs import Run
 from vlgauge.leaderboard.score_files import file_name, score_file, score_path
 from vlgauge.settings import one_of, warn
+
+if TYPE_CHECKING:
+    from huggingface_hub import EvalResult
 
 ORGANIZATION = "vlgauge"
 LOWER_IS_BETTER = ("skip", "negate")
@@ -90,13 +93,13 @@ def model_index(records: Sequence[Record]) -> list[Export]:
         ValueError: If a record is of the embedded profile, or two of one model and data set have different sources,
             of which the Hub's library keeps the first.
     """
-    from huggingface_hub import EvalResult, ModelCardData
+    from huggingface_hub import ModelCardData
 
     _refuse_embedded(records, "model-index")
     results: dict[str, list[EvalResult]] = {}
     first: dict[tuple[Any, ...], Record] = {}
     for record in records:
-        on, source = record.dataset, _source(record)
+        on = record.dataset
         sibling = first.setdefault((record.model.id, on.id, on.config, on.split, on.revision), record)
         for what in ("source", "dataset"):
             if getattr(sibling, what) != getattr(record, what):
@@ -104,24 +107,8 @@ def model_index(records: Sequence[Record]) -> list[Export]:
                     f"`records` must have one {what} per model and data set for model-index, got two for "
                     f"{record.model.id} and {on.id}"
                 )
-        results.setdefault(record.model.id, []).append(
-            EvalResult(
-                task_type="image-to-text",
-                task_name="Visual storytelling" if sibling.metric.startswith(_STORIES) else "Image captioning",
-                dataset_type=on.id,
-                dataset_name=on.name,
-                dataset_config=on.config,
-                dataset_split=on.split,
-                dataset_revision=on.revision,
-                metric_type=f"{ORGANIZATION}/{record.metric}",
-                metric_value=record.value,
-                # The format has no direction, and readers would take more for better.
-                metric_name=record.title + ("" if record.higher_is_better else " (lower is better)"),
-                metric_args={"signature": record.signature},
-                source_url=source.get("url"),
-                source_name=source.get("name"),
-            )
-        )
+        task = "Visual storytelling" if sibling.metric.startswith(_STORIES) else "Image captioning"
+        results.setdefault(record.model.id, []).append(_eval_result(record, task))
     names = {record.model.id: record.model.name for record in reversed(records)}
     return [
         Export(
@@ -132,6 +119,29 @@ def model_index(records: Sequence[Record]) -> list[Export]:
         )
         for model, own in results.items()
     ]
+
+
+def _eval_result(record: Record, task: str) -> EvalResult:
+    """A record in the form of the library of the Hub."""
+    from huggingface_hub import EvalResult
+
+    on, source = record.dataset, _source(record)
+    return EvalResult(
+        task_type="image-to-text",
+        task_name=task,
+        dataset_type=on.id,
+        dataset_name=on.name,
+        dataset_config=on.config,
+        dataset_split=on.split,
+        dataset_revision=on.revision,
+        metric_type=f"{ORGANIZATION}/{record.metric}",
+        metric_value=record.value,
+        # The format has no direction, and readers would take more for better.
+        metric_name=record.title + ("" if record.higher_is_better else " (lower is better)"),
+        metric_args={"signature": record.signature},
+        source_url=source.get("url"),
+        source_name=source.get("name"),
+    )
 
 
 def eval_yaml(

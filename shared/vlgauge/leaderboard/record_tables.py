@@ -61,12 +61,8 @@ def records_table(
     columns: dict[str, dict[str, list[Record]]] = {}
     for record in records:
         columns.setdefault(record.metric, {}).setdefault(record.signature, []).append(record)
-    for metric, signatures in columns.items():
-        if len(signatures) > 1 and not split_signatures:
-            raise ValueError(
-                f"`records` must have one signature per metric in a table, got {len(signatures)} of {metric}: "
-                f"{', '.join(signatures)}; give each a column with --split-signatures"
-            )
+    if not split_signatures:
+        _refuse_several_signatures(columns)
     parted = [(signature, own) for signatures in columns.values() for signature, own in signatures.items()]
     chosen = by if by in columns else next(iter(columns))
     (sorting, *_) = columns[chosen].values()
@@ -94,17 +90,40 @@ def records_table(
         ]
         for row, rank in rows.items()
     ]
-    on = records[0].dataset
+    tested = "" if any(grouped) else "; differences are not tested"
+    bold = f"the best value; #: the order by {sorting[0].title}{tested}" if len(rows) > 1 else ""
+    return Table([*header, "n"], lines, _caption(records[0]), [_summary(records), *of_groups, *notes], bold)
+
+
+def _refuse_several_signatures(columns: Mapping[str, Mapping[str, Sequence[Record]]]) -> None:
+    """ValueError for a metric with several signatures, which would share a column.
+
+    Args:
+        columns: Records by metric and by signature.
+    """
+    for metric, signatures in columns.items():
+        if len(signatures) > 1:
+            raise ValueError(
+                f"`records` must have one signature per metric in a table, got {len(signatures)} of {metric}: "
+                f"{', '.join(signatures)}; give each a column with --split-signatures"
+            )
+
+
+def _caption(record: Record) -> str:
+    """The data set of a table, and whether its numbers are those of toys."""
+    on = record.dataset
     revision = f" at {on.revision[:8]}" if on.revision else ""
-    profile = ", with toy weights of the embedded profile" if records[0].profile == "embedded" else ""
-    caption = f"{on.name}, {on.config}, {on.split}{revision}{profile}"
+    profile = ", with toy weights of the embedded profile" if record.profile == "embedded" else ""
+    return f"{on.name}, {on.config}, {on.split}{revision}{profile}"
+
+
+def _summary(records: Sequence[Record]) -> str:
+    """What the values are, with which intervals, and when they were made."""
     dates = sorted({record.date for record in records})
     told = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     intervals = sorted({f"{100 * record.ci.level:g} %" for record in records if record.ci})
     what = f"{_kind(records)} with {' or '.join(intervals)} intervals, " if intervals else f"{_kind(records)}, "
-    tested = "" if any(grouped) else "; differences are not tested"
-    bold = f"the best value; #: the order by {sorting[0].title}{tested}" if len(rows) > 1 else ""
-    return Table([*header, "n"], lines, caption, [f"{what}{told}.", *of_groups, *notes], bold)
+    return f"{what}{told}."
 
 
 def _kind(records: Sequence[Record]) -> str:
