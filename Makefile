@@ -7,7 +7,7 @@ PYTHON ?=
 PYTEST_ARGS ?=
 # Every worker imports PyTorch anew, which a few tests are not worth; each holds about 1.5 GB. There are as many as
 # processors, or WORKERS. The tests of a file stay together, so that what they share is made once; files start in the
-# order in which they are collected, long ones first.
+# order in which they are collected, long ones first (`tests/conftest.py`).
 WORKERS ?= $(if $(PYTEST_ARGS),0,auto)
 
 .DEFAULT_GOAL := help
@@ -15,6 +15,9 @@ WORKERS ?= $(if $(PYTEST_ARGS),0,auto)
 .PHONY: help demo test matrix check format bench docs release clean
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# What Python compiles is kept, whatever the surroundings say: else each worker and each process of the tests compiles
+# all of it again. `make clean` removes it.
+unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile

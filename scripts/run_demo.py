@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from vlgauge.catalog import metric_facts
+from vlgauge.lean_imports import lean_import
 from vlgauge.writing import write
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -55,7 +56,7 @@ def run(examples: Path, output: Path) -> None:
     start = time.perf_counter()
     # Not at the top: they may be missing, and take most of the time.
     say("Loading the libraries")
-    importlib.import_module("evaluate")
+    lean_import("evaluate")
     demo = importlib.import_module("demo.page")
     makers = [maker for group in demo.GROUPS.values() for maker in group]
     sections = {}

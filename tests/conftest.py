@@ -58,11 +58,17 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.name not in LONG)
 
 
-def pytest_collection_finish():
-    """All tests and what they import last as long as the process: no search for garbage need go through them again."""
-    gc.collect()
-    gc.freeze()
-    atexit.register(gc.unfreeze)  # else extension modules complain at the end that their types are still there
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """All tests and what they import last as long as the process: no search for garbage need go through them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
+        atexit.register(gc.unfreeze)  # else extension modules complain at the end that their types are still there
 
 
 def pytest_sessionfinish():
