@@ -7,6 +7,8 @@ from folders import EXAMPLES
 
 # evaluate imports transformers, and with it torch, where they are; without them its parts are there in a second.
 ALONE = 'sys.modules["transformers"] = None\n'
+# What takes longest to import of what its evaluators need.
+LONG_IMPORTS = "import datasets, scipy.stats\n"
 # The libraries take seconds to import, so one process does it, and each case starts from a copy of it.
 APART = """
 import os, traceback
@@ -86,17 +88,7 @@ assert evaluate.evaluator is evaluator and type(evaluator).__name__ == "function
 assert type(evaluate.EvaluationSuite) is type
 print(evaluate.evaluation_suite.__name__)
 """
-    assert run_python(code, cwd=tmp_path) == "evaluate.evaluation_suite\n"
-
-
-def test_a_library_that_is_there_stays_as_it_is(run_python, tmp_path):
-    code = """
-import evaluate
-from vlgauge.lean_imports import lean_import
-assert lean_import("evaluate") is evaluate
-print(type(evaluate.evaluator).__name__)
-"""
-    assert run_python(ALONE + code, cwd=tmp_path) == "function\n"
+    assert run_python(ALONE + code, cwd=tmp_path) == "evaluate.evaluation_suite\n"
 
 
 def test_a_missing_library_leaves_nothing_behind(run_python, tmp_path):
@@ -112,7 +104,7 @@ except ImportError as error:
 
 
 def test_evaluators_look_as_if_they_had_been_there(run_python, tmp_path):
-    ready = ALONE + "from vlgauge.lean_imports import lean_import\nevaluate = lean_import('evaluate')\n"
+    ready = ALONE + LONG_IMPORTS + "from vlgauge.lean_imports import lean_import\nevaluate = lean_import('evaluate')\n"
     ready += "assert not [name for name in sys.modules if name.startswith('evaluate.evaluat')]"
     cases = [
         "from evaluate.evaluator.base import Evaluator; assert evaluate.Evaluator is Evaluator",
@@ -130,28 +122,40 @@ def test_compilers_and_towers_look_as_if_they_had_been_there(run_python, tmp_pat
     ready = "from vlgauge.lean_imports import lean_import\nopen_clip = lean_import('open_clip')\n"
     ready += "assert 'timm' not in sys.modules\n"
     ready += "assert not [name for name in sys.modules if name.startswith('torch._dynamo')]"
-    cases = [
+    compiled = [
         "import torch; assert torch.compile(torch.nn.Linear(2, 1), backend='eager')(torch.ones(3, 2)).shape == (3, 1)",
         "import torch._dynamo.config",
-        "import open_clip.hf_model; assert open_clip.factory.CoCa is open_clip.CoCa is open_clip.coca_model.CoCa",
     ]
+    towers = ["import open_clip.hf_model; assert open_clip.factory.CoCa is open_clip.CoCa is open_clip.coca_model.CoCa"]
     if find_spec("timm"):
-        cases += [MOCKED_TOWER, BUILT_TOWER]
-    run_python(APART.format(ready=ready, cases=cases), cwd=tmp_path)
+        compiled.append(BUILT_TOWER)
+        towers.append(MOCKED_TOWER)
+    code = APART.format(ready=ready, cases=compiled)
+    # Towers need the compiler, which takes long to import and of which all was seen above.
+    code += APART.format(ready="import torch._dynamo", cases=towers)
+    run_python(code, cwd=tmp_path)
 
 
-def test_beside_another_thread_a_library_is_imported_whole(run_python, tmp_path):
-    code = """
+def test_a_library_that_is_there_stays_and_beside_another_thread_it_is_imported_whole(run_python, tmp_path):
+    there = """
+import evaluate
+from vlgauge.lean_imports import lean_import
+assert lean_import("evaluate") is evaluate
+assert type(vars(evaluate)["evaluator"]).__name__ == "function"
+"""
+    threaded = """
 import threading
 from vlgauge.lean_imports import lean_import
 done = threading.Event()
 thread = threading.Thread(target=done.wait)
 thread.start()
 lean_import("evaluate")
-print("evaluate.evaluator.base" in sys.modules)
+assert "evaluate.evaluator.base" in sys.modules
 done.set()
+thread.join()
 """
-    assert run_python(ALONE + code, cwd=tmp_path) == "True\n"
+    ready = ALONE + LONG_IMPORTS + "assert 'evaluate' not in sys.modules\n"
+    run_python(APART.format(ready=ready, cases=[there, threaded]), cwd=tmp_path)
 
 
 def test_another_library_gets_no_stand_in_while_one_is_imported(run_python, tmp_path):
