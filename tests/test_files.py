@@ -217,3 +217,36 @@ def test_unpacking_stops_at_the_limit(tmp_path):
 def test_a_large_file_may_unpack_to_more():
     assert files.unpacked_limit(10) == files.Limits().max_unpacked
     assert files.unpacked_limit(2**30) == 2**34
+
+
+# -- tables of very many small things ---------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("lists.json", '[{"a": [' + "[]," * 2000 + "[]]}]"),
+        ("objects.json", "[" + "{}," * 900 + "{}]"),
+        ("values.json", '[{"a": [' + "0," * 6000 + "0]}]"),
+        ("lists.jsonl", '{"a": [' + "[]," * 2000 + "[]]}"),
+        ("cells.csv", "a,b,c\n" + ",,\n" * 4000),
+        ("columns.tsv", "\t".join(map(str, range(4000))) + "\n" + "\t" * 3999),
+    ],
+)
+def test_many_small_lists_objects_and_cells_are_refused_before_they_are_made(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    assert read_rows(str(path))
+    message = r"FILE must have at most [\d,]+ bytes of lists, objects and cells in memory, got more in .*--max-unpacked"
+    with files.limits(max_unpacked=170_000), pytest.raises(ValueError, match=message):
+        read_rows(str(path))
+
+
+def test_json_at_once_may_be_half_as_large(tmp_path):
+    path = tmp_path / "rows.json"
+    path.write_text('[{"a": "' + "x" * 1000 + '"}]')
+    with (
+        files.limits(max_unpacked=2000),
+        pytest.raises(ValueError, match="at most 1,000 bytes unless it is JSONL"),
+    ):
+        read_rows(str(path))
+    with files.limits(max_unpacked=2100):
+        assert read_rows(str(path))[0]["a"] == "x" * 1000

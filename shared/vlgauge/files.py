@@ -37,6 +37,8 @@ _UNPACKED_PER_BYTE = 16
 # Larger numbers are no floats.
 _MAX_DIGITS = 308
 _CHUNK = 2**20
+# What a list, an object, a value and a cell take in memory beside their characters, about.
+_BYTES_PER_LIST, _BYTES_PER_OBJECT, _BYTES_PER_VALUE, BYTES_PER_CELL = 88, 200, 32, 64
 _ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+://|data:)", re.IGNORECASE)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
@@ -49,7 +51,8 @@ class Limits:
 
     Attributes:
         max_bytes: Bytes of a file.
-        max_unpacked: Bytes that a packed file may unpack to; a large one may sixteen times its own.
+        max_unpacked: Bytes that a packed file may unpack to, and the lists, objects and cells of a table; a large one
+            may sixteen times its own. Half as many may stand in JSON that is no JSONL.
         max_rows: Rows of a table.
         max_row: Characters of a row of a table; in memory they may become fifty times as many bytes.
     """
@@ -365,6 +368,21 @@ def check_row(n_characters: int, name: str, shown: object, line: int) -> None:
     limit = current_limits().max_row
     if n_characters > limit:
         refuse(name, limit, "characters in a row", "max_row", f"{shown}, line {line}")
+
+
+def json_bytes(text: str) -> int:
+    """About what the lists, objects and values of a JSON text take in memory, found before it is parsed."""
+    return _BYTES_PER_LIST * text.count("[") + _BYTES_PER_OBJECT * text.count("{") + _BYTES_PER_VALUE * text.count(",")
+
+
+def check_objects(n_bytes: int, limit: int, name: str, shown: object) -> None:
+    """Refuse a table of very many small lists, objects or cells.
+
+    Raises:
+        ValueError: If they take more than the limit.
+    """
+    if n_bytes > limit:
+        refuse(name, limit, "bytes of lists, objects and cells in memory", "max_unpacked", shown)
 
 
 def csv_rows(

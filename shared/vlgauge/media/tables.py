@@ -12,15 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.files import (
+    BYTES_PER_CELL,
     STDIN,
+    check_objects,
     check_row,
     csv_rows,
+    current_limits,
     decoded,
     first_repeated,
     is_address,
+    json_bytes,
     limited,
     parse_json,
     read_bytes,
+    refuse,
+    unpacked_limit,
 )
 from vlgauge.parquet import parquet_rows
 
@@ -130,7 +136,9 @@ def _located(cell: Any, folder: str) -> Any:
 
 def _read_jsonl(data: bytes, path: str) -> Rows:
     # Only "\n" ends a line of JSONL; splitlines() would also cut at U+2028 inside a string.
-    lines = decoded(data, FILE, path).split("\n")
+    text = decoded(data, FILE, path)
+    check_objects(json_bytes(text), unpacked_limit(len(data)), FILE, path)
+    lines = text.split("\n")
     written = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     return [_record(line, number, path) for number, line in limited(written, FILE, path)]
 
@@ -145,7 +153,13 @@ def _record(line: str, number: int, path: str) -> dict[str, Any]:
 
 
 def _read_json(data: bytes, path: str) -> Rows:
-    content = parse_json(decoded(data, FILE, path), FILE, path)
+    # Read at once, so that neither rows nor their lengths are known before all are in memory.
+    limit = current_limits().max_unpacked
+    if len(data) > limit // 2:
+        refuse(FILE, limit // 2, "bytes unless it is JSONL", "max_unpacked", path)
+    text = decoded(data, FILE, path)
+    check_objects(json_bytes(text), limit, FILE, path)
+    content = parse_json(text, FILE, path)
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
         raise ValueError(
             f"FILE must hold a JSON list of objects, got something else in {path!r}; use JSONL for one object per line"
@@ -154,7 +168,9 @@ def _read_json(data: bytes, path: str) -> Rows:
 
 
 def _read_csv(data: bytes, path: str, delimiter: str = ",") -> Rows:
-    lines = csv_rows(decoded(data, FILE, path), FILE, path, delimiter=delimiter, strict=True)
+    text = decoded(data, FILE, path)
+    check_objects(BYTES_PER_CELL * text.count(delimiter), unpacked_limit(len(data)), FILE, path)
+    lines = csv_rows(text, FILE, path, delimiter=delimiter, strict=True)
     _, titles = next(lines, (0, []))
     if (repeated := first_repeated(titles)) is not None:
         raise ValueError(f"FILE must have each column once, got {repeated!r:.60} more than once in {path!r}")
