@@ -49,6 +49,34 @@ HOSTILE = {
 }
 
 
+def strips(order, is_large, number):
+    """A TIFF of rows of eight grey pixels that share their bytes, each in a strip of its own."""
+    kind, begin = ("Q", 16) if is_large else ("I", 8)
+    offsets, counts = (struct.pack(f"{order}{number}{kind}", *[one] * number) for one in (begin, 8))
+    tags = {256: 8, 257: number, 258: 8, 259: 1, 262: 1, 277: 1, 278: 1}
+    entries = [
+        (tag, 4, 1, struct.pack(order + "I", value).ljust(8 if is_large else 4, b"\0")) for tag, value in tags.items()
+    ]
+    for tag, at in ((273, begin + 8), (279, begin + 8 + len(offsets))):
+        entries.append((tag, 16 if is_large else 4, number, struct.pack(order + kind, at)))
+    directory = struct.pack(order + ("Q" if is_large else "H"), len(entries))
+    for tag, code, count, value in sorted(entries):
+        directory += struct.pack(order + "HH" + kind, tag, code, count) + value
+    end = begin + 8 + len(offsets) + len(counts)
+    mark = {"<": b"II", ">": b"MM"}[order]
+    head = struct.pack(order + "HHHQ", 43, 8, 0, end) if is_large else struct.pack(order + "HI", 42, end)
+    return mark + head + bytes(range(8)) + offsets + counts + directory + bytes(8)
+
+
+# Pillow reads no large TIFF of the other order.
+@pytest.mark.parametrize(("order", "is_large"), [("<", False), ("<", True), (">", False)])
+def test_a_tiff_has_a_limit_of_strips(order, is_large):
+    assert pixels(opened(strips(order, is_large, 300), convert="late"))[1:] == ((8, 300), bytes(range(8)) * 300)
+    message = r"`images\[1\]` must be a readable image, got \d+ bytes \(error: more than 65,536 strips or tiles"
+    with pytest.raises(ValueError, match=message):
+        opened(strips(order, is_large, 2**16 + 1))
+
+
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
 def test_headers_of_very_many_pieces_are_refused(data):
     message = (

@@ -20,8 +20,11 @@ FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 # What Pillow may read of a file before its pixels. It puts comments together piece by piece, in time by the square of
 # their number, and reads other headers byte by byte; a photograph has some dozens of pieces.
 MOST_PIECES, MOST_BYTES = 2**14, 2**25
+# Of a TIFF: 50 megapixels are 51,200 tiles of 32 x 32.
+MOST_STRIPS = 2**16
 
 _TILE_WIDTH, _TILE_HEIGHT = 322, 323  # tags of TIFF
+_STRIPS = (273, 279, 324, 325)  # where each begins and how many bytes it has, in tags of TIFF
 _IMAGE, _EXTENSION = 0x2C, 0x21  # what a block of a GIF begins with
 _SPARE = 2**16
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # of a PNG, by its colour type
@@ -62,12 +65,36 @@ def opened(data: bytes | None, path: str) -> Iterator[tuple[ImageFile, io.Buffer
         Exception: Whatever else Pillow raises.
     """
     source = io.BytesIO(data) if data else open_file(path)
-    with _Bounded(cast(io.RawIOBase, source)) as file, Image.open(file, formats=FORMATS) as image:
-        file.left = None
-        if image.tile and image.tile[0].codec_name == "ppm_plain":
-            # Pillow goes through the comments between the numbers in time by their square.
-            raise ValueError("numbers of a PPM as text; save it as PNG")
-        yield image, file
+    with _Bounded(cast(io.RawIOBase, source)) as file:
+        _check_strips(file)
+        with Image.open(file, formats=FORMATS) as image:
+            file.left = None
+            if image.tile and image.tile[0].codec_name == "ppm_plain":
+                # Pillow goes through the comments between the numbers in time by their square.
+                raise ValueError("numbers of a PPM as text; save it as PNG")
+            yield image, file
+
+
+def _check_strips(file: io.BufferedReader) -> None:
+    """Refuse a TIFF of very many strips or tiles: Pillow makes a list of them, and decodes each on its own.
+
+    Raises:
+        ValueError: If it is one.
+    """
+    head = file.read(16)
+    order = {b"II": "<", b"MM": ">"}.get(head[:2])
+    if order and len(head) == 16 and struct.unpack(order + "H", head[2:4])[0] in (42, 43):
+        # As a large TIFF has them: number of entries, and each with its tag, type, count and value.
+        is_large = struct.unpack(order + "H", head[2:4])[0] == 43
+        number, entry, at = ("Q", "HHQQ", head[8:16]) if is_large else ("H", "HHII", head[4:8])
+        file.seek(struct.unpack(order + ("Q" if is_large else "I"), at)[0])
+        (n_entries,) = struct.unpack(order + number, file.read(struct.calcsize(order + number)))
+        entries = file.read(min(n_entries, 2**16) * struct.calcsize(order + entry))
+        whole = len(entries) - len(entries) % struct.calcsize(order + entry)
+        for tag, _, count, _ in struct.iter_unpack(order + entry, entries[:whole]):
+            if tag in _STRIPS and count > MOST_STRIPS:
+                raise ValueError(f"more than {MOST_STRIPS:,} strips or tiles; save it as PNG")
+    file.seek(0)
 
 
 def sizes(image: ImageFile) -> list[tuple[int, int]]:
