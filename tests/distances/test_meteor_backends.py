@@ -17,6 +17,7 @@ from folders import SCRIPTS
 
 from vlgauge.distances.meteor import meteor_distances
 from vlgauge.distances.meteor_backends import meteor_jar, open_meteor
+from vlgauge.weights.files import WeightsNotFound
 
 GOLDEN = json.loads(gzip.decompress((folders.ROOT / "tests" / "golden" / "meteor.json.gz").read_bytes()))
 WORDNET = Path("/usr/share/wordnet")  # Debian's package wordnet-base
@@ -173,6 +174,16 @@ def test_jar_of_an_installed_package(tmp_path, monkeypatch):
     assert meteor_jar() == jar
 
 
+def test_no_java_and_no_jar_are_said_at_once(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    message = (
+        r"METEOR 1\.5 lacks 2 of its sources: \(1\) `jar` must be the file meteor-1\.5\.jar, got '.*', which is no file"
+        r"; \(2\) `backend='meteor-1\.5'` needs Java, and no program named java is on the PATH"
+    )
+    with pytest.raises(FileNotFoundError, match=message), open_meteor("meteor-1.5", jar=tmp_path / "no.jar"):
+        pass
+
+
 def test_no_nltk(monkeypatch):
     for name in ("nltk", "nltk.corpus", "nltk.translate.meteor_score"):
         monkeypatch.setitem(sys.modules, name, None)
@@ -187,7 +198,7 @@ def test_nltk_without_wordnet(monkeypatch, tmp_path, no_sockets):
         r"^`backend='nltk'` needs NLTK's data set wordnet, found in no folder that NLTK searches; "
         r"run python -m nltk.downloader wordnet or set NLTK_DATA to the folder that has it$"
     )
-    with pytest.raises(LookupError, match=message) as caught, open_meteor("nltk"):
+    with pytest.raises(WeightsNotFound, match=message) as caught, open_meteor("nltk"):
         pass
     # NLTK's banner is not shown above the message either.
     assert caught.value.__suppress_context__

@@ -16,7 +16,8 @@ import numpy as np
 
 from vlgauge.distances.meteor import VARIANT, Floats, Tokenizer, Tokens, computed_once, meteor_matrices, tokenized
 from vlgauge.text.coco_tokens import coco_tokens
-from vlgauge.weights.files import sha256_of
+from vlgauge.weights.files import WeightsNotFound, sha256_of
+from vlgauge.weights.preflight import Preflight
 
 BACKENDS = ("own", "nltk", "meteor-1.5")
 
@@ -60,8 +61,8 @@ def open_meteor(
     Raises:
         ValueError: If `backend` is unknown, or `jar` is given and not used.
         ImportError: If NLTK or pycocoevalcap is needed and not installed.
-        LookupError: If NLTK does not find its WordNet data; nothing is downloaded.
-        FileNotFoundError: If Java or the jar is not there.
+        FileNotFoundError: If NLTK does not find its WordNet data, or Java or the jar is not there, both said at once;
+            nothing is downloaded.
     """
     if backend not in BACKENDS:
         raise ValueError(f"`backend` must be one of {', '.join(map(repr, BACKENDS))}, got {backend!r}")
@@ -73,6 +74,10 @@ def open_meteor(
         variant, score = nltk_meteor()
         yield Meteor(variant, lambda texts: _matrices(texts, tokenizer, lambda captions: _scores(captions, score)))
     else:
+        preflight = Preflight("METEOR 1.5", "trm")
+        preflight.look(lambda: meteor_jar(jar))
+        preflight.look(_java)
+        preflight.end()
         file = meteor_jar(jar)
         # Any jar can be given; that of pycocoevalcap is known.
         variant = "meteor-1.5" if jar is None else f"meteor-1.5@{sha256_of(file)[:8]}"
@@ -85,7 +90,7 @@ def nltk_meteor() -> tuple[str, Callable[[Tokens, Tokens], float]]:
 
     Raises:
         ImportError: If NLTK cannot be imported.
-        LookupError: If it does not find WordNet.
+        WeightsNotFound: If it does not find WordNet.
     """
     try:
         import nltk
@@ -97,7 +102,7 @@ def nltk_meteor() -> tuple[str, Callable[[Tokens, Tokens], float]]:
         version = wordnet.get_version()
     except LookupError:
         # NLTK's own message is a banner of twenty lines.
-        raise LookupError(
+        raise WeightsNotFound(
             "`backend='nltk'` needs NLTK's data set wordnet, found in no folder that NLTK searches; "
             "run python -m nltk.downloader wordnet or set NLTK_DATA to the folder that has it"
         ) from None
@@ -125,6 +130,15 @@ def meteor_jar(jar: str | Path | None = None) -> Path:
     return path
 
 
+def _java() -> str:
+    java = shutil.which("java")
+    if java is None:
+        raise FileNotFoundError(
+            "`backend='meteor-1.5'` needs Java, and no program named java is on the PATH; install a Java runtime"
+        )
+    return java
+
+
 class MeteorProcess:
     """A running METEOR 1.5 (Denkowski and Lavie, 2014), as the COCO caption evaluation calls it; close it after use.
 
@@ -136,11 +150,7 @@ class MeteorProcess:
     """
 
     def __init__(self, jar: Path) -> None:
-        java = shutil.which("java")
-        if java is None:
-            raise FileNotFoundError(
-                "`backend='meteor-1.5'` needs Java, and no program named java is on the PATH; install a Java runtime"
-            )
+        java = _java()
         # The encoding, because Java before 18 would take that of the locale.
         options = ["-Duser.language=en", "-Duser.country=US", "-Dfile.encoding=UTF-8", "-Xmx2G"]
         self._process = subprocess.Popen(
