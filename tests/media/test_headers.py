@@ -8,7 +8,7 @@ import zlib
 import numpy as np
 import pytest
 from image_samples import RGB, encoded, pixels
-from PIL import Image
+from PIL import Image, ImageFile
 
 from vlgauge.media import headers, images
 from vlgauge.media.images import image_cell, open_image
@@ -201,3 +201,35 @@ def test_an_array_becomes_the_file_that_pillow_would_write(shape):
 def test_a_picture_is_decoded_without_a_second_copy(monkeypatch):
     monkeypatch.setattr(Image.Image, "copy", lambda _: pytest.fail("a copy"))
     assert pixels(opened(encoded(RGB, "PNG"))) == pixels(RGB)
+
+
+# -- pixels of a JPEG -------------------------------------------------------------------------------------------------
+NOISE = Image.fromarray(np.random.default_rng(5).integers(0, 255, (30, 40, 3), np.uint8)).resize((203, 151))
+FRAMED = Image.new("RGB", (203, 151), "white")
+FRAMED.paste(NOISE.resize((150, 90)), (20, 20))
+WAYS = ({}, {"progressive": True}, {"restart_marker_rows": 1}, {"subsampling": 0, "quality": 95}, {"optimize": True})
+
+
+@pytest.mark.parametrize("options", WAYS, ids=str)
+@pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
+def test_a_cut_jpeg_with_an_end_is_refused(mode, options):
+    for image in (NOISE, FRAMED):
+        whole = encoded(image.convert(mode), "JPEG", **options)
+        # Whatever follows the end, an end of its own included, does not count.
+        for data in (whole, whole + b"more", whole + whole):
+            assert opened(data, convert="late").tobytes() == Image.open(io.BytesIO(whole)).tobytes()
+        said = []
+        for sixteenth in range(6, 13):
+            with pytest.raises(ValueError, match=r"`images\[1\]` must be a readable image, got \d+ bytes") as caught:
+                opened(whole[: len(whole) * sixteenth // 16] + b"\xff\xd9")
+            said.append("(error: pixels are missing before its end)" in str(caught.value))
+        assert sum(said) > 3  # Pillow refuses some by itself
+
+
+def test_a_jpeg_without_an_end_is_left_to_pillow(monkeypatch):
+    whole = encoded(FRAMED, "JPEG", progressive=True)
+    with pytest.raises(ValueError, match="truncated"):
+        opened(whole[:-2])
+    # Where it is told to read such files, as far as they go.
+    monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", True)
+    assert opened(whole[:-2]).tobytes() == opened(whole).tobytes()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import cast
 
-from PIL import Image
+from PIL import Image, ImageChops
 from PIL.ImageFile import ImageFile
 
 from vlgauge.files import open_file
@@ -31,6 +31,11 @@ _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # of a PNG, by its colour type
 # Left, top, and steps to the right and down of the seven passes of an interlaced PNG.
 _PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 _CHUNK = 2**20
+_ROWS = 256
+_MOST_COMPARED = 2**23  # pixels of a picture that is decoded twice in full
+# No picture goes on with this: the zero makes a pixel of what could begin a marker, and where a part has ended, the
+# next one begins with one of eight markers.
+_FILLING = b"".join(b"\0" + bytes(range(1, 255, 2)) + bytes([0xFF, 0xD0 + part]) for part in range(8)) + bytes(9)
 
 
 class _Bounded(io.BufferedReader):
@@ -139,11 +144,15 @@ def _behind_blocks(data: bytes, at: int) -> int:
 
 
 def check_whole(image: ImageFile, file: io.BufferedReader) -> None:
-    """Refuse a PNG that was decoded and has fewer pixels than it says: Pillow leaves the rest black.
+    """Refuse a PNG or JPEG that was decoded and has fewer pixels than it says.
+
+    Of a PNG Pillow leaves the rest black; of a JPEG with an end marker it makes it grey, or the whole blurred.
 
     Raises:
         ValueError: If pixels are missing.
     """
+    if image.format in ("JPEG", "MPO") and _ends_flat(image) and _needs_more(image, file):
+        raise ValueError("pixels are missing before its end")
     if image.format != "PNG":
         return
     width, height = image.size
@@ -158,6 +167,37 @@ def check_whole(image: ImageFile, file: io.BufferedReader) -> None:
         if found >= expected:
             return
     raise ValueError(f"{expected - found:,} of {expected:,} bytes of pixels are missing")
+
+
+def _ends_flat(image: ImageFile) -> bool:
+    """Whether a JPEG may have been filled up: its last block has one colour, or one scan after another sharpens it."""
+    width, height = image.size
+    block = image.crop(((width - 1) // 8 * 8, (height - 1) // 8 * 8, width, height))
+    return "progressive" in image.info or len(block.getcolors(64) or ()) == 1
+
+
+def _needs_more(image: ImageFile, file: io.BufferedReader) -> bool:
+    """Whether other bytes before the end marker of a JPEG change its pixels: of a whole one nobody reads them."""
+    file.seek(0)
+    data = file.read()
+    if (end := data.rfind(b"\xff\xd9")) < 0:
+        return False  # Pillow refuses it by itself
+    with Image.open(io.BytesIO(data[:end] + _FILLING + data[end:]), formats=["JPEG"]) as filled:
+        if "progressive" in image.info and image.width * image.height <= _MOST_COMPARED:
+            return _differ(image, filled)
+        # An eighth of the size takes little, and has what differs first.
+        with Image.open(io.BytesIO(data), formats=["JPEG"]) as small:
+            for one in (filled, small):
+                one.draft(None, (1, 1))
+            return _differ(small, filled)
+
+
+def _differ(one: Image.Image, other: Image.Image) -> bool:
+    """Whether a pixel differs, looked for in some rows at a time."""
+    one.load()
+    other.load()
+    bands = ((0, top, one.width, min(top + _ROWS, one.height)) for top in range(0, one.height, _ROWS))
+    return any(ImageChops.difference(one.crop(band), other.crop(band)).getbbox(alpha_only=False) for band in bands)
 
 
 def _packed_bytes(width: int, height: int, bits: int, interlaced: bool) -> int:
