@@ -82,3 +82,12 @@ def test_boxes_are_followed_as_far_as_they_go(tmp_path):
     with path.open("rb") as file:
         mp4_index.check_index(file)
         assert isinstance(file, io.BufferedReader)
+
+
+def test_boxes_within_each_other(tmp_path):
+    deep = b""
+    for _ in range(17):
+        deep = box(b"moov", deep)
+    checked(tmp_path / "made.mp4", deep[8:])
+    with pytest.raises(ValueError, match="boxes more than 16 deep within each other"):
+        checked(tmp_path / "made.mp4", deep)

@@ -10,6 +10,7 @@ from typing import IO
 # What every file may claim; a larger one as many as it has bytes.
 _FREE = 2**20
 _MOST_BOXES = 2**16
+_MOST_DEEP = 16
 # Boxes that hold boxes, as FFmpeg reads them; of "meta" behind four bytes.
 _HOLDERS = frozenset(
     b"moov trak mdia minf stbl edts moof traf mvex udta dinf meta wave tref gmhd sinf schi ilst iprp ipco".split()
@@ -48,8 +49,10 @@ def check_index(file: IO[bytes]) -> None:
             raise ValueError(f"an index of more than {most:,} frames and sounds in {size:,} bytes")
 
 
-def _boxes(file: IO[bytes], at: int, end: int) -> Iterator[tuple[bytes, int]]:
+def _boxes(file: IO[bytes], at: int, end: int, depth: int = 0) -> Iterator[tuple[bytes, int]]:
     """Kind of each box and where its content begins, those within it behind it."""
+    if depth > _MOST_DEEP:
+        raise ValueError(f"boxes more than {_MOST_DEEP} deep within each other")
     while at + 8 <= end:
         file.seek(at)
         length, kind = struct.unpack(">I4s", file.read(8).ljust(8, b"\0"))
@@ -62,5 +65,5 @@ def _boxes(file: IO[bytes], at: int, end: int) -> Iterator[tuple[bytes, int]]:
             return
         yield kind, start
         if kind in _HOLDERS:
-            yield from _boxes(file, start + 4 * (kind == b"meta"), min(behind, end))
+            yield from _boxes(file, start + 4 * (kind == b"meta"), min(behind, end), depth + 1)
         at = behind
