@@ -588,6 +588,29 @@ def test_requests_of_the_hubs_own_client_get_limits_and_words(hub, fail, fault):
         raise error
 
 
+@pytest.mark.parametrize("header", [{"Retry_After": "3600"}, {"RateLimit": '"api";r=0;t=3600'}], ids=["after", "limit"])
+@pytest.mark.parametrize("number", [429, 503])
+def test_a_server_that_wants_an_hour_to_pass_is_not_waited_for(hub, fail, monkeypatch, number, header):
+    slept = []
+    monkeypatch.setitem(FAULTS, "busy", status(number, **header))
+    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", slept.append)
+    fail("busy")
+
+    def ask():
+        with network.hub_requests():
+            HfFileSystem(endpoint=hub.address, skip_instance_cache=True).open(
+                "datasets/me/data/a.csv", block_size=1000
+            )._fetch_range(0, 10)
+
+    error = outcome(ask)
+    assert isinstance(error, NetworkError), repr(error)
+    assert error.status == number
+    words = rf"was asked too often and wants 3600 s to pass \(status {number}\); try again later"
+    with pytest.raises(NetworkError, match=words):
+        raise error
+    assert not slept
+
+
 # What the client asks about a data set, and a part of a file, which it takes into memory.
 CLIENTS_OWN = {
     "about": lambda hub: HfApi(endpoint=hub.address).dataset_info("me/data"),

@@ -34,7 +34,7 @@ from vlgauge.network.answers import (
     status_in_words,
     whole,
 )
-from vlgauge.network.limits import NetworkError, answer_seconds, host_of, session
+from vlgauge.network.limits import NetworkError, answer_seconds, host_of, is_ours, session
 from vlgauge.writing import write
 
 __all__ = [
@@ -279,6 +279,7 @@ def hub_requests(about: str = "") -> Iterator[None]:
     from huggingface_hub import constants
 
     session()
+    token = is_ours.set(True)
     try:
         yield
     except Exception as error:
@@ -293,6 +294,8 @@ def hub_requests(about: str = "") -> Iterator[None]:
             raise NetworkError(in_words(error, host)) from error
         code = response.headers.get("X-Error-Code", "")
         raise NetworkError(status_in_words(response.status_code, code, host), response.status_code) from error
+    finally:
+        is_ours.reset(token)
 
 
 def misread(error: Exception, about: str = "") -> NetworkError | None:

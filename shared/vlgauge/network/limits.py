@@ -14,11 +14,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, InvalidStateError, wait
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
+# What a server answers that has no time now.
+_BUSY = (429, 503)
 # What is sent up takes as long as it takes.
 _SMALL_REQUEST = 100_000
 
@@ -68,6 +71,28 @@ def host_of(url: str) -> str:
         return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
     except ValueError:
         return "the address"
+
+
+# Whether a request is one of ours; what others send in this process may be told to wait as long as they like.
+is_ours: ContextVar[bool] = ContextVar("is_ours", default=False)
+_RESET = re.compile(r";\s*r\s*=\s*0\s*;\s*t\s*=\s*(\d+)")
+
+
+def _refuse_long_wait(response: Any, host: str) -> None:
+    """Raise where a server asks for more patience than an answer may take; the Hub's client would sleep as long.
+
+    Raises:
+        NetworkError: If it does.
+    """
+    reset = _RESET.search(response.headers.get("ratelimit", ""))
+    told = reset[1] if reset else response.headers.get("retry-after", "").strip()
+    if response.status_code in _BUSY and re.fullmatch("[0-9]+", told) and float(told) > answer_seconds():
+        response.close()
+        raise NetworkError(
+            f"{host} was asked too often and wants {told:.20} s to pass (status {response.status_code}); "
+            "try again later",
+            response.status_code,
+        )
 
 
 def session() -> Any:
@@ -156,6 +181,8 @@ def _limit_content(response: Any) -> None:
     """Let the content of an answer end where it is too slow, too long, or not what was asked for."""
     limits = response.request.extensions["vlgauge"]
     host = host_of(str(response.request.url))
+    if is_ours.get():
+        _refuse_long_wait(response, host)
     # Packed content could be of any size, once it is unpacked.
     if response.request.method != "HEAD" and response.headers.get("content-encoding", "identity") != "identity":
         response.close()
