@@ -116,5 +116,5 @@ def to_table(header: Sequence[str], rows: Sequence[Sequence[Any]], digits: int =
 def to_cell(value: Any, digits: int = DIGITS) -> str:
     """A value as the cell of a table."""
     if isinstance(value, float):
-        return "undefined" if math.isnan(value) else f"{value:.{digits}f}"
+        return "undefined" if math.isnan(value) else f"{value:z.{digits}f}"
     return "" if value is None else printable(str(value))

@@ -139,9 +139,22 @@ def test_the_order_of_the_rows_changes_nothing(grouped):
 
 
 def test_the_interval_of_the_turned_difference_is_mirrored():
-    for scores in (SCORES, SCORES.round(), [1.0, -1.0, 2.0, -2.0, 0.5]):
+    for scores in (SCORES, SCORES.round(), [1.0, -1.0, 2.0, -2.0, 0.5], [3.0, -1.0, -2.0]):
         one, two = (bootstrap_interval(np.array(scores) * sign, resamples=300) for sign in (1, -1))
         assert (one.low, one.high) == pytest.approx((-two.high, -two.low), rel=1e-12)
+
+
+def test_sums_of_groups_do_not_depend_on_what_is_beside():
+    rng = np.random.default_rng(1)
+    # Sums of tenths are rounded one way or another; equal ones of groups of unequal sizes must stay equal.
+    one, *others = rng.integers(0, 11, (8, 60)) / 10
+    groups = rng.integers(0, 20, 60).tolist()
+    alone = bootstrap_interval(one, groups=groups, resamples=400)
+    for other in others:
+        beside, turned = bootstrap_intervals([one, other - one], groups=groups, resamples=400)
+        mirrored = bootstrap_interval(one - other, groups=groups, resamples=400)
+        assert (beside.low, beside.high) == pytest.approx((alone.low, alone.high), rel=1e-12)
+        assert (turned.low, turned.high) == pytest.approx((-mirrored.high, -mirrored.low), rel=1e-12)
 
 
 def test_constant_scores_of_no_short_binary_form_have_width_zero():

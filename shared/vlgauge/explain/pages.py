@@ -36,8 +36,7 @@ def number(value: float | None, digits: int = 2) -> str:
     """A number as a reader sees it; NaN is a word, and so is what details leave out."""
     if value is None or math.isnan(value):
         return "undefined"
-    text = f"{value:.{digits}f}"
-    return (text if float(text) else text.lstrip("-")).replace("-", MINUS)
+    return f"{value:z.{digits}f}".replace("-", MINUS)
 
 
 def signed(value: float, digits: int = 2) -> str:

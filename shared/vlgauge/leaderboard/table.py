@@ -161,7 +161,7 @@ def _arrow(compared: MetricComparison) -> str:
 
 def mean_text(value: float, low: float | None = None, high: float | None = None, digits: int = 4) -> str:
     """A number with its interval."""
-    value_text, *ends = (f"{number:.{digits}f}" for number in (value, low, high) if number is not None)
+    value_text, *ends = (f"{number:z.{digits}f}" for number in (value, low, high) if number is not None)
     return f"{value_text} [{', '.join(ends)}]" if ends else value_text
 
 

@@ -98,7 +98,8 @@ def bootstrap_interval(
 
     The order of the items does not matter, nor does that of two systems whose differences they are, but for the sign.
     Of few items it is too narrow: at a level of .95 that of 2 normal scores covers the true mean
-    .50 of the time, of 5 .83, of 10 .89, of 20 .93.
+    .50 of the time, of 5 .84, of 10 .90, of 20 .93. One seed draws alike for all lists of one length: with few samples
+    the errors of their intervals have one direction.
 
     Args:
         scores: One per item; NaN is left out.
@@ -150,8 +151,8 @@ def bootstrap_intervals(
     check_level(level)
     check_resamples(resamples)
     values = _columns([_finite_or_nan("scores", column) for column in columns])
-    # The differences b - a have the interval of a - b, mirrored, if both are drawn as the one whose sum is positive.
-    signs = np.array([math.copysign(1.0, math.fsum(column[~np.isnan(column)].tolist())) for column in values.T])
+    # The differences b - a have the interval of a - b, mirrored, if both are drawn with the same signs.
+    signs = np.array([_turn(column[~np.isnan(column)]) for column in values.T])
     values = values * signs
     # Equal scores differ from the least one by exactly 0, and so do their means.
     centres = np.array([min(column[~np.isnan(column)].tolist(), default=0.0) for column in values.T])
@@ -166,6 +167,13 @@ def bootstrap_intervals(
         for index, (low, high) in zip(chosen.tolist(), ends.T.tolist(), strict=True):
             found[index] = Interval(low, high, level, resamples, seed)
     return found
+
+
+def _turn(column: Floats) -> float:
+    """The sign with which numbers are drawn: of least plus greatest, or the next such pair whose sum is not 0."""
+    ascending = np.sort(column)
+    sums = ascending + ascending[::-1]
+    return float(np.sign(next(iter(sums[sums != 0.0]), 1.0)))
 
 
 def _sharing(defined: npt.NDArray[np.bool_]) -> Iterator[tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]]:
@@ -250,6 +258,8 @@ def paired_tests(
     groups: Sequence[object] | None = None,
 ) -> list[PairedTest]:
     """`paired_test` of several pairs of systems on the same items, in about the time of one: they share the signs.
+
+    Signs are drawn for the items of all pairs, so that of a pair with undefined items p differs as by another seed.
 
     Args:
         pairs: Scores of two systems each.
