@@ -75,6 +75,16 @@ def pytest_sessionfinish():
     shutil.rmtree(_HOME, ignore_errors=True)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def libraries_are_searched_once():
+    """What the tests of a file imported lasts, too: many of them ask for a search, which went through it each time."""
+    before = len(sys.modules)
+    yield
+    if len(sys.modules) - before > 100:
+        gc.collect()
+        gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def told_of_the_toy():
     """As if the toys had warned already: which test is the first to use one depends on their order."""
