@@ -83,7 +83,8 @@ def test_nothing_of_the_package_is_imported_inside_a_function():
 
 
 def test_warnings_are_of_the_line_of_the_user():
-    found = {name_of(path): ast.unparse(tree_of(path)) for path in FILES}
+    warning = [path for path in FILES if re.search("warn|stacklevel", path.read_text("utf-8"))]
+    found = {name_of(path): ast.unparse(tree_of(path)) for path in warning}
     assert [path for path, source in found.items() if re.search(r"\bwarnings\.warn\(|stacklevel", source)] == []
 
 
