@@ -44,7 +44,7 @@ def test_wrong_queries_are_refused(toy, call, message):
 
 
 @given(CORPORA)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_weights_keep_their_bounds_and_sum_to_0(rows):
     table = table_of(rows)
     n = len(table.styles)

@@ -77,11 +77,11 @@ def test_two_hundred_against_two_hundred():
     )
     with pytest.raises(ValueError, match=re.escape(message)):
         load(distance="precomputed", pvalue="exact").compute(**rows, distances=matrix)
-    auto = load(distance="precomputed", pvalue="auto", permutations=9)
+    auto = load(distance="precomputed", pvalue="auto", permutations=4)
     result = auto.compute(**rows, distances=matrix, return_details=True)
     details = result["trm_details"][0]
     assert (details["exact"], details["n_partitions"]) == (False, math.comb(400, 200))
-    assert 0.1 <= result["trm_pvalue"] <= 1.0
+    assert 0.2 <= result["trm_pvalue"] <= 1.0
     assert result["trm"] < 0.02
 
 
