@@ -75,6 +75,7 @@ def test_a_list_in_a_csv_cell(tmp_path, capsys):
     assert "A b c. | A b d." in capsys.readouterr().out
 
 
+@pytest.mark.filterwarnings("default:FILE has 1 of 3 cells in the column")
 def test_a_blank_line_is_a_row(tmp_path, capsys):
     (tmp_path / "rows.csv").write_text("story\nA dog ran. A dog sat.\n\nRain fell. Wind blew.\n")
     assert main(["score", "rovist_nr", str(tmp_path / "rows.csv"), "--predictions", "story", "--format", "json"]) == 0
@@ -162,7 +163,7 @@ def test_mmd_bert_on_the_examples(capsys):
         (["score", "rovist_nr", "object.json"], "FILE must hold a JSON list of objects"),
         (["score", "rovist_nr", "empty.jsonl"], "FILE must have at least one row"),
         (["score", "rovist_nr", "latin.csv"], "FILE must be UTF-8 text, got byte 0xe9 in line 3 of 'latin.csv'"),
-        (["score", "rovist_nr", "ragged.csv"], "as many cells as titles, got 1 for 2 in row 1"),
+        (["score", "rovist_nr", "ragged.csv"], "as many cells as titles, got 1 for 2 in row 1, line 3"),
         (["score", "rovist_nr", "quote.csv"], "FILE must be CSV, got .* in line 3"),
         (["score", "rovist_nr", "twice.csv"], "must have each column once, got 'a' more than once"),
         (["score", "rovist_nr", "twice.jsonl"], "must have each key once, got 'a' more than once in line 1"),

@@ -1,13 +1,16 @@
-"""Relative paths of pictures in a file of examples."""
+"""Cells of a file of examples: relative paths of pictures, lists that are none, texts that say nothing."""
 
 import json
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from PIL import Image
 
+from vlgauge.base import Text
 from vlgauge.cli import main
-from vlgauge.media.tables import located
+from vlgauge.media.tables import is_python_list, located
+from vlgauge.row_sources import RowReader
 
 
 def test_what_is_located(tmp_path):
@@ -55,3 +58,67 @@ def test_address_in_a_file_is_refused_as_one(tmp_path, capsys):
     (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     assert main(["score", "clip_s", str(tmp_path / "rows.jsonl"), "--profile", "embedded"]) == 2
     assert "must be a local file, got the address 'https://example.org" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("cell", "refused"),
+    [
+        ("['A dog runs', 'one dog']", True),
+        ("""["it's a dog", 'one \\' dog',]""", True),
+        ("['A dog runs'\n 'one dog']", True),  # an array of numpy
+        ('["A dog runs", "one dog"]', False),  # JSON, which a CSV file turns into a list
+        ("['hello' she said, 'goodbye']", False),
+        ("[male] said 'hello'", False),
+        ("['A dog", False),
+        ("[[[[[", False),
+        ("['" + "\\" * 10**5 + "]", False),
+        ("[]", False),
+        (["'A dog'"], False),
+    ],
+)
+def test_a_list_as_python_prints_it(cell, refused):
+    assert is_python_list(cell) is refused
+
+
+@pytest.mark.parametrize("metric", ["rouge_l", "trm", "clip_s"])
+def test_a_list_as_python_prints_it_is_not_one_reference(tmp_path, capsys, metric):
+    text = "id,predictions,references,images\na,x,y,z\nb,\"A\ndog\",\"['A dog runs', 'one dog']\",z\n"
+    (tmp_path / "rows.csv").write_text(text, encoding="utf-8")
+    assert main(["score", metric, str(tmp_path / "rows.csv"), "--profile", "embedded"]) == 2
+    assert capsys.readouterr().err == (
+        "vlgauge score: error: FILE must have lists of texts as JSON, got one as Python prints it, ['...', '...'], in "
+        "the column 'references', row 1 (line 4); write it by json.dumps, or save JSONL or Parquet\n"
+    )
+
+
+def test_a_list_as_python_prints_it_leaves_a_row_out():
+    class Uploaded:
+        kinds: ClassVar = {"a": "text"}
+
+        def rows(self, titles, start=0):
+            yield {"a": "['A dog']"}
+
+    reader = RowReader(Uploaded(), [Text("predictions")], {"predictions": ["a"]})
+    reader.read(2)
+    told = "`predictions` must have lists of texts as JSON, got one as Python prints it, ['...', '...'], write"
+    assert reader.left_out[0].reason.startswith(told)
+
+
+@pytest.mark.filterwarnings("default:FILE has .* cells in the column")
+def test_empty_cells_of_a_csv_file_are_told(tmp_path, capsys):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("predictions,a,b\nx y,x y,x\n,x y,\nNaN,x y,null\n ,None,z\n", encoding="utf-8")
+    assert main(["score", "rouge_l", str(rows), "--references", "a,b", "-q"]) == 0
+    told = [line.partition("FILE has ")[2].partition(";")[0] for line in capsys.readouterr().err.splitlines()]
+    assert told == [
+        "2 of 4 cells in the column 'predictions' that are empty, the first in row 1 (line 3)",
+        "1 of 4 cells in the column 'predictions' that are the word NaN, null or None, the first in row 2 (line 4)",
+        "1 of 4 cells in the column 'a' that are the word NaN, null or None, the first in row 3 (line 5)",
+        "1 of 4 cells in the column 'b' that are the word NaN, null or None, the first in row 2 (line 4)",
+    ]
+
+
+def test_empty_texts_of_other_files_are_taken_as_they_are(tmp_path, capsys):
+    (tmp_path / "rows.jsonl").write_text('{"predictions": "", "references": "NaN"}\n', encoding="utf-8")
+    assert main(["score", "rouge_l", str(tmp_path / "rows.jsonl"), "-q"]) == 0
+    assert capsys.readouterr().err == ""

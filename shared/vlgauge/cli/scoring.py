@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import vlgauge
 from vlgauge.catalog import metric_folder
 from vlgauge.cli.inputs import add_limits
-from vlgauge.media.tables import READERS, MissingColumn, Rows, take_columns
+from vlgauge.media.tables import READERS, MissingColumn, Rows, take_columns, warn_of_empty_cells
 from vlgauge.settings import PROFILES, nearest, setting_names
 
 if TYPE_CHECKING:
@@ -214,6 +214,8 @@ def read_columns(
             cells[column.name] = take_columns(rows, title or column.name)
         except MissingColumn as error:
             raise ValueError(f"{error}; choose with --{column.name} COLUMN") from None
+        if column.name in ("predictions", "references"):
+            warn_of_empty_cells(rows, title or column.name)
     return cells
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,12 +30,35 @@ from vlgauge.files import (
     unpacked_limit,
 )
 from vlgauge.parquet import parquet_rows
+from vlgauge.settings import warn
 
 Rows = list[dict[str, Any]]
 
 FILE = "FILE"
 PICTURED = ("images", "videos")
 _SHOWN_COLUMNS, _SHOWN_CHARACTERS = 10, 60
+
+# A list of strings as Python or numpy writes it, the latter without commas; nothing of it is ever evaluated.
+_QUOTED = r"""(?:'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+")"""
+_PYTHON_LIST = re.compile(rf"\[\s*+{_QUOTED}(?:\s*+,?\s*+{_QUOTED})*+\s*+,?\s*+\]", re.DOTALL)
+_NOTHING = ("", "nan", "null", "none")
+_LONGEST_LIST = 10**6  # characters of a cell that is looked at
+
+
+class CsvRow(dict[str, Any]):
+    """A row that knows the line of its file at which it ends, for messages; row 0 is line 2, below the titles.
+
+    Attributes:
+        line: Number of the line.
+    """
+
+    __slots__ = ("line",)
+    line: int
+
+
+def row_place(row: Mapping[str, Any], number: int) -> str:
+    """Where a row stands: "row 3", of a CSV file "row 3 (line 5)"."""
+    return f"row {number} (line {row.line})" if isinstance(row, CsvRow) else f"row {number}"
 
 
 def read_rows(path: str, file_format: str | None = None) -> Rows:
@@ -71,13 +95,50 @@ def take_column(rows: Rows, column: str) -> list[Any]:
 
     Raises:
         MissingColumn: If a row lacks it; the message names the row and the columns that there are.
+        ValueError: If a cell is a list as Python writes it.
     """
     for number, row in enumerate(rows):
         if column not in row:
             there = ", ".join(f"{title:.{_SHOWN_CHARACTERS}}" for title in map(str, [*row][:_SHOWN_COLUMNS])) or "none"
             more = f" and {len(row) - _SHOWN_COLUMNS} more" if len(row) > _SHOWN_COLUMNS else ""
             raise MissingColumn(f"FILE must have the column {column!r} in every row, row {number} has: {there}{more}")
+        if is_python_list(row[column]):
+            place = f"in the column {column!r:.{_SHOWN_CHARACTERS}}, {row_place(row, number)}"
+            raise ValueError(f"FILE {NO_PYTHON_LIST} {place}; write it by json.dumps, or save JSONL or Parquet")
     return [row[column] for row in rows]
+
+
+def warn_of_empty_cells(rows: Rows, title: str) -> None:
+    """Say that texts of a CSV file are empty or the word for nothing, as a program that saved a table writes them.
+
+    An empty caption is one that a system may give, and so may the others be; of several columns an empty cell is none.
+    """
+    titles = split_titles(title, rows[0])
+    for one in titles:
+        found = [number for number, row in enumerate(rows) if isinstance(row, CsvRow) and _says_nothing(row[one])]
+        empty = [number for number in found if not rows[number][one].strip()]
+        words = [number for number in found if rows[number][one].strip()]
+        for numbers, are in ((empty if len(titles) == 1 else [], "empty"), (words, "the word NaN, null or None")):
+            if numbers:
+                warn(
+                    f"FILE has {len(numbers)} of {len(rows)} cells in the column {one!r:.{_SHOWN_CHARACTERS}} that are "
+                    f"{are}, the first in {row_place(rows[numbers[0]], numbers[0])}; they are scored as such "
+                    "texts; leave the rows out where nothing was written"
+                )
+
+
+def _says_nothing(cell: Any) -> bool:
+    return isinstance(cell, str) and cell.strip().lower() in _NOTHING
+
+
+NO_PYTHON_LIST = "must have lists of texts as JSON, got one as Python prints it, ['...', '...'],"
+
+
+def is_python_list(cell: Any) -> bool:
+    """Whether a cell is the text of a list of strings as `pandas.DataFrame.to_csv` writes one, which is no JSON."""
+    if not isinstance(cell, str) or cell[:1] != "[" or cell[-1:] != "]" or len(cell) > _LONGEST_LIST:
+        return False
+    return _PYTHON_LIST.fullmatch(cell) is not None and isinstance(_cell(cell), str)
 
 
 def take_columns(rows: Rows, title: str) -> list[Any]:
@@ -174,15 +235,18 @@ def _read_csv(data: bytes, path: str, delimiter: str = ",") -> Rows:
     _, titles = next(lines, (0, []))
     if (repeated := first_repeated(titles)) is not None:
         raise ValueError(f"FILE must have each column once, got {repeated!r:.60} more than once in {path!r}")
-    return [_csv_row(titles, cells, number) for number, (_, cells) in enumerate(lines)]
+    return [_csv_row(titles, cells, number, line) for number, (line, cells) in enumerate(lines)]
 
 
-def _csv_row(titles: list[str], cells: list[str], number: int) -> dict[str, Any]:
+def _csv_row(titles: list[str], cells: list[str], number: int, line: int) -> CsvRow:
     # A blank line is a row whose only cell is empty.
     cells = cells or [""]
     if len(cells) != len(titles):
-        raise ValueError(f"FILE must have as many cells as titles, got {len(cells)} for {len(titles)} in row {number}")
-    return {title: _cell(cell) for title, cell in zip(titles, cells, strict=True)}
+        got = f"{len(cells)} for {len(titles)} in row {number}, line {line}"
+        raise ValueError(f"FILE must have as many cells as titles, got {got}")
+    row = CsvRow((title, _cell(cell)) for title, cell in zip(titles, cells, strict=True))
+    row.line = line
+    return row
 
 
 def _cell(cell: str) -> str | list[str]:

@@ -13,7 +13,7 @@ from vlgauge.base.video_columns import Videos
 from vlgauge.media.frames import check_video
 from vlgauge.media.images import open_image
 from vlgauge.media.limits import RowLimits
-from vlgauge.media.tables import PICTURED, is_missing, side_by_side
+from vlgauge.media.tables import NO_PYTHON_LIST, PICTURED, is_missing, is_python_list, side_by_side
 from vlgauge.network import NetworkError
 from vlgauge.row_sources.kept_files import KeptFiles, RunTooLarge
 from vlgauge.row_sources.source import Source
@@ -154,6 +154,8 @@ class RowReader:
         for cell in found:
             if isinstance(cell, Exception):
                 raise cell
+            if is_python_list(cell):
+                raise ValueError(f"`{column}` {NO_PYTHON_LIST} write it by json.dumps")
         cell = side_by_side(found) if len(found) > 1 else None if is_missing(found[0]) else found[0]
         if column not in PICTURED:
             return cell
