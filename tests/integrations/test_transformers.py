@@ -1,5 +1,6 @@
 """Metrics within a real trainer of a tiny model: equal to scoring by hand, and only numbers in its logs."""
 
+import inspect
 import json
 import math
 from pathlib import Path
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 import tiny_captioner
 import torch
-from transformers import EvalPrediction
+from folders import ROOT
+from transformers import EvalPrediction, Trainer
 
 import vlgauge
 from vlgauge.integrations.transformers import CaptionEvaluation, GenerationMetrics, decoded, without_repeated
@@ -39,6 +41,22 @@ def finite_numbers(value):
 
 
 # -- GenerationMetrics ------------------------------------------------------------------------------------------------
+def test_the_block_of_the_documents_makes_a_trainer(tmp_path, monkeypatch):
+    """With the trainer left out, whose arguments are looked at; all else of the block runs."""
+    page = (ROOT / "docs/howto/training_loop.md").read_text("utf-8")
+    block = page.split("## transformers", 1)[1].split('yours"\n', 1)[1].split("```", 1)[0]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("transformers.Seq2SeqTrainer", dict)
+    rows = [row | {"image_id": row["scene"]} for row in tiny_captioner.rows(2, repeated=3)]
+    given = {"processor": tiny_captioner.tokenizer(), "eval_set": rows, "train_set": rows, "model": None}
+    exec(compile(block, "training_loop.md", "exec"), given)
+    metrics, trainer = given["metrics"], given["trainer"]
+    assert (trainer["compute_metrics"], trainer["callbacks"]) == (metrics, [metrics])
+    assert trainer.keys() <= inspect.signature(Trainer).parameters.keys()
+    assert trainer["args"].greater_is_better
+    assert trainer["args"].metric_for_best_model == "pac_s"
+
+
 @pytest.mark.parametrize("batch_eval", [False, True], ids=["whole", "batches"])
 def test_trainer_scores_what_is_scored_by_hand(tmp_path, batch_eval):
     rows = tiny_captioner.rows(11)  # the last batch has three
