@@ -42,6 +42,17 @@ def parse_signature(text: str) -> tuple[str, dict[str, str]]:
     return _decoded(name), fields
 
 
+def unlike_fields(one: str, other: str) -> str:
+    """Where two signatures differ, such as "context pair and prefix"; nothing where they have the same fields.
+
+    Raises:
+        ValueError: If one of them is no signature.
+    """
+    first, second = (parse_signature(text)[1] for text in (one, other))
+    unlike = [key for key in dict.fromkeys([*first, *second]) if first.get(key) != second.get(key)]
+    return ", ".join(f"{key} {first.get(key, 'absent')} and {second.get(key, 'absent')}" for key in unlike)
+
+
 def made_by_toy(text: str) -> bool:
     """Whether a toy made a number: an encoder of our own under the embedded profile."""
     fields = parse_signature(text)[1]

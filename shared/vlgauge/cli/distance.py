@@ -17,7 +17,8 @@ from vlgauge.cli.scoring import compute_all, load_metric, load_metrics, read_col
 from vlgauge.files import read_json
 from vlgauge.media.tables import READERS, located, read_rows
 from vlgauge.results import SIDECAR, to_json, to_table
-from vlgauge.settings import PROFILES
+from vlgauge.settings import PROFILES, shown, warn
+from vlgauge.signatures import parse_signature, unlike_fields
 from vlgauge.statistics import bootstrap_interval
 from vlgauge.studies.component_tables import PairedRows, Table, paired_rows, read_published, table_of_rows
 
@@ -77,6 +78,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError("--set, --predictions, --images and --profile must come with --score, which was left out")
     published = [_is_published(source) for source in (options.model, options.human)]
     sides = [read_side(getattr(options, what), what, options) for what in ("model", "human")]
+    warn_of_signatures({what: side.signatures for what, side in zip(("MODEL", "HUMAN"), sides, strict=True)})
     paired = paired_rows(*(side.table for side in sides), common=options.common or any(published))
     result = load_metric(NAME, apply_tanh=not options.no_tanh).compute(
         predictions=paired.model, references=paired.human, return_details=True
@@ -119,6 +121,45 @@ def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
     known = results or _sidecar(source)
     signatures = {name: str(known[f"{name}_signature"]) for name in METRICS if f"{name}_signature" in known}
     return Side(table_of_rows(rows, ids, what.upper()), signatures)
+
+
+def warn_of_signatures(sides: Mapping[str, Mapping[str, str]]) -> None:
+    """Say where scores were made in another way than those of the published distances, or the two sides in two ways.
+
+    Args:
+        sides: By name of the side its signatures, by metric, as far as they are known.
+
+    Warns:
+        UserWarning: For each metric and each of the two.
+    """
+    for name in METRICS:
+        known = {what: signatures[name] for what, signatures in sides.items() if name in signatures}
+        for setting, usual in DEFAULTS.get(name, {}).items():
+            others = {what: value for what, text in known.items() if (value := _field(text, setting, usual)) != usual}
+            if others:
+                told = " and ".join(f"{what} has {name} with {setting}={value}" for what, value in others.items())
+                warn(f"{told}, all published distances with {usual}; score with --set {name}.{setting}={usual}")
+        if len(set(known.values())) > 1:
+            warn(
+                f"{' and '.join(known)} have {name} made in different ways ({_unlike(*known.values())}), which is part "
+                "of their distance; score both with the same settings and version"
+            )
+
+
+def _field(signature: str, key: str, otherwise: str) -> str:
+    """A field of a signature; the other value where the signature does not tell."""
+    try:
+        return parse_signature(signature)[1].get(key, otherwise)
+    except ValueError:
+        return otherwise
+
+
+def _unlike(one: str, other: str) -> str:
+    """Where two signatures differ, as far as they can be read."""
+    try:
+        return unlike_fields(one, other) or "in order"
+    except ValueError:
+        return f"{shown(one)} and {shown(other)}"
 
 
 def scored(rows: list[dict[str, Any]], file: str, options: argparse.Namespace) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from vlgauge.corpus_values import COUNTED
 from vlgauge.leaderboard.runs import Run, numbers, row_keys
 from vlgauge.results import mean_of_defined
 from vlgauge.settings import shown, warn
-from vlgauge.signatures import parse_signature
+from vlgauge.signatures import parse_signature, unlike_fields
 
 _MEAN_TOLERANCE = 1e-9  # a mean may have been added up in another order
 
@@ -76,12 +76,9 @@ def common_signature(metric: str, runs: Mapping[str, Run]) -> str:
     for name, other in others:
         if other == signature:
             continue
-        one, two = (parse_signature(text)[1] for text in (signature, other))
-        unlike = [key for key in dict.fromkeys([*one, *two]) if one.get(key) != two.get(key)]
-        told = ", ".join(f"{key} {one.get(key, 'absent')} and {two.get(key, 'absent')}" for key in unlike)
         raise ValueError(
-            f"`runs` must have been scored in one way by {metric}, {first} and {name} differ in {told or 'order'}; "
-            f"score both with the same settings and version"
+            f"`runs` must have been scored in one way by {metric}, {first} and {name} differ in "
+            f"{unlike_fields(signature, other) or 'order'}; score both with the same settings and version"
         )
     return signature
 
