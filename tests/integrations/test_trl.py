@@ -150,6 +150,12 @@ def test_text_of_a_completion():
         ("clip_s", {"scale": 0}, ValueError, "`scale` must be positive for clip_s"),
         ("clip_s", {"scale": "1"}, ValueError, "`scale` must be a finite number"),
         ("clip_s", {"offset": math.nan}, ValueError, "`offset` must be a finite number"),
+        (
+            "cider",
+            {"references": "told"},
+            ValueError,
+            "in every batch, got cider, which counts words in it",
+        ),
         ("rouge_l", {}, ValueError, "rouge_l needs references; give `references`"),
         ("onlystyle", {}, ValueError, "no column but images and references, onlystyle needs styles"),
     ],

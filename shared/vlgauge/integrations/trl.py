@@ -124,7 +124,8 @@ def caption_reward(
 
     Raises:
         TypeError: If the metric is none.
-        ValueError: If the metric needs other columns or sets of captions, or the scale has the wrong sign.
+        ValueError: If the metric needs other columns or sets of captions, or counts words in the batch, such as cider
+            without ``df``; or if the scale has the wrong sign.
     """
     loaded: Any = (
         vlgauge.load(metric, **{"keep_in_memory": True, "progress": False, **settings})
@@ -135,6 +136,11 @@ def caption_reward(
         raise TypeError(f"`metric` must be the name of a metric, or a metric from vlgauge.load, got {shown(metric)}")
     if not isinstance(loaded.columns[0], (Text, Story)):
         raise ValueError(f"`metric` must score one caption at a time, got {loaded.name}, which compares sets or scores")
+    if loaded.counts_of(predictions=["a"], references=[["a"]]) is not None:
+        raise ValueError(
+            f"`metric` must give a caption one score in every batch, got {loaded.name}, which counts words in it; give "
+            f"one that knows the counts of the training set, such as vlgauge.load('cider', df=...)"
+        )
     factor = finite_number("scale", scale)
     if (factor > 0) != loaded.higher_is_better or factor == 0:
         sign = "positive" if loaded.higher_is_better else "negative"
@@ -145,7 +151,7 @@ def caption_reward(
 def combined_reward(
     weights: Mapping[Any, float], *, column: str = "image", references: str | None = None, **settings: Any
 ) -> CombinedReward:
-    """The weighted sum of several metrics as one reward function, such as ``{"pac_s": 1.0, "cider": 0.5}``.
+    """The weighted sum of several metrics as one reward function, such as ``{"pac_s": 1.0, "rouge_l": 0.5}``.
 
     trl can weigh separate reward functions by itself; there an undefined term is left out, here it makes the sum
     undefined.
@@ -154,7 +160,8 @@ def combined_reward(
         weights: Name of a metric, or a metric from `vlgauge.load`, -> its factor.
         column: Column of the training data with the image of each prompt.
         references: Column with references, for the metrics that take them.
-        **settings: Of all metrics given by name, such as ``profile="embedded"``.
+        **settings: Of all metrics given by name, such as ``profile="embedded"``. A setting of one of them alone, such
+            as the ``df`` that cider needs, is that of a metric from `vlgauge.load`.
 
     Raises:
         ValueError: As `caption_reward`, or if there is no metric.
