@@ -101,7 +101,7 @@ def test_a_folder_that_is_complete_asks_nothing(hub, tmp_path):
     address = hub(FakeHub)
     code = f"""
 from vlgauge.weights.files import hub_folder
-print(*(path.name for path in hub_folder("me/my.detector", "{COMMIT}", ["weights/*"], "").rglob("*")))
+print(*(path.name for path in hub_folder("me/my.detector", "{COMMIT}", ["weights/*"], "", asked=True).rglob("*")))
 """
     for expected in (True, False):
         FakeHub.asked.clear()

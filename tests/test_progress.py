@@ -167,12 +167,17 @@ def test_command_writes_lines_unless_it_is_to_be_quiet(clock, capsys, monkeypatc
     assert capsys.readouterr().err.splitlines() == expected
 
 
-@pytest.mark.parametrize(("n_bytes", "words"), [(1_960_000, "CLIP, 2.0 MB"), (12_600_000, "CLIP, 13 MB")])
-def test_size_of_what_is_loaded(tmp_path, n_bytes, words):
-    file = tmp_path / "weights"
-    with file.open("wb") as stream:
-        stream.truncate(n_bytes)
-    assert with_size("CLIP", file) == words
+@pytest.mark.parametrize(
+    ("n_bytes", "words"),
+    [
+        (1_960_000, "CLIP, 2.0 MB"),
+        (12_600_000, "CLIP, 13 MB"),
+        (1_234, "CLIP, 1,234 bytes"),
+        (None, "CLIP, size unknown"),
+    ],
+)
+def test_size_of_what_is_loaded(n_bytes, words):
+    assert with_size("CLIP", n_bytes) == words
 
 
 def test_encoder_is_announced_once_by_the_metric_that_asks_for_it(capsys):

@@ -9,11 +9,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from time import monotonic
 from typing import TypeAlias
 
-from vlgauge.settings import plain_number, shown
+from vlgauge.settings import plain_number, shown, warn
 
 Progress: TypeAlias = bool | Callable[[int, int], None] | None
 """True: always a bar; False: never; None: on a terminal, after half a second; callable: gets (done, total)."""
@@ -71,21 +70,28 @@ def _write(line: str) -> None:
     sys.stderr.flush()
 
 
-def announce(text: str, *, logged: bool = True) -> None:
+def announce(text: str, *, logged: bool = True, always: bool = False) -> None:
     """Say on standard error what is waited for, where bars or lines are shown.
 
     Args:
         text: What it is.
         logged: Whether it takes long enough to be said in a log.
+        always: Whether it is a warning elsewhere.
     """
     chosen = _CHOSEN.get()
     if chosen is True or (chosen is None and (_on_terminal() or (logged and _LOGGED.get()))):
         _write(f"{text} ...")
+    elif always:
+        warn(text)
 
 
-def with_size(name: str, path: Path) -> str:
-    """A name with the size of its file, such as "CLIP ViT-B/32, 605 MB"."""
-    megabytes = path.stat().st_size / 1e6
+def with_size(name: str, n_bytes: int | None) -> str:
+    """A name with the size of its files, such as "CLIP ViT-B/32, 605 MB"."""
+    if n_bytes is None:
+        return f"{name}, size unknown"
+    megabytes = n_bytes / 1e6
+    if megabytes < 0.1:
+        return f"{name}, {n_bytes:,} bytes"
     return f"{name}, {megabytes:.0f} MB" if megabytes >= 10 else f"{name}, {megabytes:.1f} MB"
 
 

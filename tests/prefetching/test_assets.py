@@ -39,8 +39,9 @@ class FakeHub:
         self.calls.append(("listing", repository, revision, tuple(patterns)))
         return revision or COMMIT, {name: ListedFile(len(content), None) for name, content in self.files.items()}
 
-    def fetch(self, repository, revision, patterns, sha256):
+    def fetch(self, repository, revision, patterns, sha256, tell):
         """The folder with the files."""
+        assert tell is None  # it was asked for, and is told by the command
         self.calls.append(("fetch", repository, revision, tuple(patterns)))
         self.digests = sha256
         snapshot = self.folder / repository.replace("/", "--") / "snapshots" / (revision or COMMIT)

@@ -23,6 +23,7 @@ import vlgauge
 from vlgauge import network
 from vlgauge.network import NetworkError, answers, limits
 from vlgauge.network.limits import Limits
+from vlgauge.progress import progress_chosen
 from vlgauge.row_sources import hub as hub_rows
 from vlgauge.style.table_sources import fetched
 from vlgauge.weights.files import WeightsNotFound, hub_file_at, hub_folder
@@ -317,7 +318,7 @@ def test_a_fault_is_told_in_words_and_leaves_nothing(hub, fail, tmp_path, fault)
 @pytest.mark.parametrize("fault", ["silent", "by the byte", "cut", "circle", "403 gated", "500", "page", "first wrong"])
 def test_a_folder_tells_the_fault_with_what_is_wanted_and_what_to_do(fail, tmp_path, fault):
     fail(fault)
-    error = outcome(lambda: hub_folder("me/model", COMMIT, ["weights/*"], "or give a folder"))
+    error = outcome(lambda: hub_folder("me/model", COMMIT, ["weights/*"], "or give a folder", asked=True))
     assert isinstance(error, WeightsNotFound), repr(error)
     with pytest.raises(WeightsNotFound, match=rf"^me/model \(revision {COMMIT}; .*{WORDS[fault]}.*, or give a folder$"):
         raise error
@@ -394,7 +395,7 @@ def test_a_process_that_gave_up_ends_at_once_and_says_no_more(hub, tmp_path):
 from vlgauge.weights.files import hub_file_at
 from vlgauge.weights.files import hub_folder
 try:
-    hub_folder("me/model", "{COMMIT}", ["*"], "or give a folder")
+    hub_folder("me/model", "{COMMIT}", ["*"], "or give a folder", asked=True)
 except FileNotFoundError as error:
     print(error)
 """
@@ -412,6 +413,28 @@ def test_many_fetch_one_file_at_once(hub):
     assert len(set(paths)) == 1
     assert paths[0].read_bytes() == CONTENT
     assert files_in(hub.cache / "models--me--model") == [f"blobs/{DIGEST}", f"snapshots/{COMMIT}/{NAME}"]
+
+
+# -- What is told -----------------------------------------------------------------------------------------------------
+UNASKED = {
+    "file": lambda: hub_file_at("me/model", [NAME], COMMIT, lambda folder, why: why),
+    "folder": lambda: hub_folder("me/model", COMMIT, ["weights/*"], "or give a folder"),
+}
+NAMED = {"file": f"me/model/{NAME}", "folder": "me/model"}
+
+
+@pytest.mark.parametrize("way", list(UNASKED))
+def test_a_fetch_that_nobody_asked_for_is_told_before_its_first_byte(hub, capsys, way):
+    told = f"Fetching {NAMED[way]} from {hub.address[7:]} to {hub.cache}, 0.1 MB (HF_HUB_OFFLINE=1 forbids it)"
+    hub.fault = "cut"
+    with pytest.warns(UserWarning, match=f"^{re.escape(told)}$"), pytest.raises(WeightsNotFound, match="cut the"):
+        UNASKED[way]()
+    hub.fault = "none"
+    with progress_chosen(True):
+        UNASKED[way]()
+        assert capsys.readouterr().err.startswith(f"{told} ...\n")
+    UNASKED[way]()
+    assert capsys.readouterr().err == ""
 
 
 # -- What goes well ---------------------------------------------------------------------------------------------------

@@ -72,10 +72,10 @@ def test_hub_weights_come_from_the_cache_before_the_hub_is_asked(online, monkeyp
 
 
 def test_hub_weights_are_fetched_at_their_commit(online, monkeypatch, tmp_path):
-    fetched = []
-    monkeypatch.setattr("vlgauge.network.hub_file", lambda *a, **k: fetched.append((a, k)) or tmp_path / "new.pth")
-    assert find_weights(SMALL, PINNED) == tmp_path / "new.pth"
-    assert fetched == [(("me/my.detector", "weights/small.safetensors", COMMIT), {"sha256": None})]
+    fetched, new = [], tmp_path / "new.pth"
+    monkeypatch.setattr("vlgauge.network.hub_file", lambda *a, sha256, tell: fetched.append((a, sha256)) or new)
+    assert find_weights(SMALL, PINNED) == new
+    assert fetched == [(("me/my.detector", "weights/small.safetensors", COMMIT), None)]
 
 
 @pytest.mark.parametrize(("switch", "why"), [("1", "an offline switch is set"), ("", "the Hub fell silent")])

@@ -15,11 +15,11 @@ import re
 import secrets
 import threading
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from vlgauge.network.answers import (
@@ -41,6 +41,7 @@ __all__ = [
     "NOT_THERE",
     "ListedFile",
     "NetworkError",
+    "Tell",
     "answer_seconds",
     "check_repository",
     "download",
@@ -55,6 +56,9 @@ __all__ = [
     "offline",
     "unreachable",
 ]
+
+Tell: TypeAlias = Callable[[int | None], object]
+"""Called once before the content of files comes, with their bytes; None where the server tells no size."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -112,6 +116,7 @@ def hub_file(
     kind: str = "model",
     sha256: str | None = None,
     n_bytes: int | None = None,
+    tell: Tell | None = None,
 ) -> Path:
     """Fetch a file of the Hub into the Hub's cache.
 
@@ -122,6 +127,7 @@ def hub_file(
         kind: "model" or "dataset".
         sha256: Its SHA-256, if it is known; else that which the Hub announces counts, for large files.
         n_bytes: Its size, if it is known.
+        tell: Told before the file comes.
 
     Raises:
         NetworkError: If it cannot be had, or is another one; no file is left then.
@@ -137,7 +143,10 @@ def hub_file(
         blob = storage / "blobs" / digest
         blob.parent.mkdir(parents=True, exist_ok=True)
         if not _is_whole(blob, sha256 or announced):
-            save(answer, blob, file, answer.n_bytes if n_bytes is None else n_bytes, sha256 or announced)
+            size = answer.n_bytes if n_bytes is None else n_bytes
+            if tell is not None:
+                tell(size)
+            save(answer, blob, file, size, sha256 or announced)
     pointer = storage / "snapshots" / commit / file
     _point(pointer, blob)
     if not _COMMIT.fullmatch(wanted):
@@ -221,7 +230,11 @@ def hub_listing(
 
 
 def hub_folder(
-    repository: str, revision: str | None, patterns: Sequence[str], sha256: Mapping[str, str] | None = None
+    repository: str,
+    revision: str | None,
+    patterns: Sequence[str],
+    sha256: Mapping[str, str] | None = None,
+    tell: Tell | None = None,
 ) -> Path:
     """Fetch those files of a model's repository whose names match a pattern; returns the folder that has them.
 
@@ -230,16 +243,19 @@ def hub_folder(
         revision: Commit, branch or tag; None for the newest.
         patterns: Names, with wildcards.
         sha256: Digests that are known, by file.
+        tell: Told before the files come that are not there.
 
     Raises:
         NetworkError: If a file cannot be had, or is another one.
     """
     commit, listed = hub_listing(repository, revision, patterns, sha256 or ())
     folder = _storage(repository, "model") / "snapshots" / commit
-    for name, file in listed.items():
-        if not (folder / name).is_file():
-            known = (sha256 or {}).get(name) or file.sha256
-            hub_file(repository, name, commit, sha256=known, n_bytes=file.n_bytes)
+    lacking = {name: file for name, file in listed.items() if not (folder / name).is_file()}
+    if lacking and tell is not None:
+        tell(sum(file.n_bytes for file in lacking.values()))
+    for name, file in lacking.items():
+        known = (sha256 or {}).get(name) or file.sha256
+        hub_file(repository, name, commit, sha256=known, n_bytes=file.n_bytes)
     folder.mkdir(parents=True, exist_ok=True)
     if revision != commit:
         reference = folder.parents[1] / "refs" / (revision or "main")

@@ -62,7 +62,7 @@ def folder_of(files: HubFiles) -> Path:
         WeightsNotFound: If they cannot be had.
     """
     hint = "and copy the folder of the cache here"
-    folder = hub_folder(files.repository, files.revision, files.patterns, hint, files.sha256)
+    folder = hub_folder(files.repository, files.revision, files.patterns, hint, files.sha256, asked=True)
     missing = [name for name in files.required if not (folder / name).is_file()]
     if missing:
         raise WeightsNotFound(

@@ -92,7 +92,7 @@ def detector(
     device = resolved_device(device)
     key = ("detector", name, sha256_of(path), device)
     found: TorchvisionDetector = pool.get(
-        key, lambda: TorchvisionDetector(name, path, device), with_size(f"the detector {name}", path)
+        key, lambda: TorchvisionDetector(name, path, device), with_size(f"the detector {name}", path.stat().st_size)
     )
     return found
 

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vlgauge import network
-from vlgauge.network import NetworkError, unreachable
+from vlgauge.network import NetworkError, Tell, unreachable
+from vlgauge.network.limits import host_of
+from vlgauge.progress import announce, with_size
 from vlgauge.remembered import Remembered
 
 # The clock of a file system may stand still for a while, and other machines' clocks differ: a file that was written
@@ -107,12 +109,20 @@ def hub_file_at(
     why = ""
     for file in files:
         try:
-            return network.hub_file(repository, file, revision, sha256=sha256)
+            return network.hub_file(repository, file, revision, sha256=sha256, tell=_told(f"{repository}/{file}"))
         except NetworkError as error:
             why = str(error)
             if error.status != network.NOT_THERE:
                 break
     raise WeightsNotFound(missing(constants.HF_HUB_CACHE, why))
+
+
+def _told(what: str) -> Tell:
+    """What tells of a fetch that nobody asked for by name, before its first byte: it is never silent."""
+    from huggingface_hub import constants
+
+    where = f"Fetching {what} from {host_of(constants.ENDPOINT)} to {constants.HF_HUB_CACHE}"
+    return lambda n_bytes: announce(f"{with_size(where, n_bytes)} (HF_HUB_OFFLINE=1 forbids it)", always=True)
 
 
 def hub_file_here(
@@ -143,6 +153,8 @@ def hub_folder(
     patterns: Sequence[str],
     metric_hint: str,
     sha256: Mapping[str, str] | None = None,
+    *,
+    asked: bool = False,
 ) -> Path:
     """Folder with the files of a Hub repository, fetched unless they are there or an offline switch is set.
 
@@ -152,6 +164,7 @@ def hub_folder(
         patterns: Names of the files that are wanted, with wildcards.
         metric_hint: Last clause of the error, what else could be done.
         sha256: What files that are fetched must hash to, where it is known.
+        asked: Whether the user asked for these files, so that a fetch need not be told.
 
     Raises:
         WeightsNotFound: If the files cannot be had; names repository, revision, files and folder searched.
@@ -160,7 +173,7 @@ def hub_folder(
     if here is not None:
         return here
     try:
-        return network.hub_folder(repository, revision, patterns, sha256)
+        return network.hub_folder(repository, revision, patterns, sha256, None if asked else _told(repository))
     except NetworkError as error:
         raise WeightsNotFound(_folder_missing(repository, revision, patterns, metric_hint, str(error))) from error
 

@@ -135,7 +135,7 @@ def clip_with_checkpoint(
         return _pooled(base, device, dtype, feature_cache), found.adapter
     assert isinstance(checkpoint, Path)
     path = checkpoint
-    what = with_size(f"CLIP {row.name}", path)
+    what = with_size(f"CLIP {row.name}", path.stat().st_size)
     whole = _Weights(row, sha256_of(path), lambda: read_state(path, row, setting="checkpoint"), found.verified, what)
     return _pooled(whole, device, dtype, feature_cache), None
 
@@ -217,13 +217,15 @@ def _resolved(backbone: str | ClipArchitecture | None, weights: str | Path | Non
     _check_path("weights", weights)
     if profile == "paper":
         path = find_weights(row, weights)
-        return _Weights(row, sha256_of(path), lambda: read_state(path, row), what=with_size(f"CLIP {row.name}", path))
+        return _Weights(
+            row, sha256_of(path), lambda: read_state(path, row), what=with_size(f"CLIP {row.name}", path.stat().st_size)
+        )
     if weights is not None:
         raise ValueError(f"`weights` must be left out under the embedded profile, got {str(weights)!r}")
     file = toy.toy_file()
     if not file.is_file():
         raise WeightsNotFound(f"the toy CLIP is not at {str(file)!r}; install vlgauge again")
-    return _Weights(row, sha256_of(file), toy.toy_state, what=with_size(f"CLIP {row.name}", file))
+    return _Weights(row, sha256_of(file), toy.toy_state, what=with_size(f"CLIP {row.name}", file.stat().st_size))
 
 
 def _default_checkpoint(row: ClipArchitecture, profile: str) -> Path:
