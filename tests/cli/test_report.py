@@ -2,12 +2,14 @@
 
 import json
 import re
+import sys
 
 import pytest
 from demo_page import Elements
 from folders import EXAMPLES
 
-from vlgauge.cli import main, outputs
+from vlgauge import catalog
+from vlgauge.cli import main, scoring
 
 STORIES = str(EXAMPLES / "stories.jsonl")
 CAPTIONS = [
@@ -73,7 +75,35 @@ def test_other_targets_are_refused_before_the_work(tmp_path, monkeypatch, capsys
     assert out == ""
 
 
-def test_without_jinja_no_report(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(outputs, "extra_is_present", lambda extra: extra != "explain")
-    assert main(["score", "rovist_nr", STORIES, "--report", str(tmp_path / "why.html")]) == 2
-    assert "--report needs Jinja2; run: pip install" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["score", "rovist_nr,clip_s", STORIES],
+        ["compare", "rovist_nr,clip_s", STORIES, STORIES, "--rows-that-differ", "1"],
+    ],
+    ids=["score", "compare"],
+)
+def test_without_jinja_no_row_is_scored(tmp_path, monkeypatch, capsys, words):
+    # As where the package is listed as installed, and its files are gone.
+    for module in ("vlgauge.cli.report", *(name for name in sys.modules if name.startswith("vlgauge.explain"))):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.setattr(catalog, "extra_is_present", lambda extra: False)
+    monkeypatch.setattr(scoring, "load_metric", lambda *_, **__: pytest.fail("loaded too early"))
+    assert main([*words, "--report", str(tmp_path / "why.html"), "--output", str(tmp_path / "keep.json")]) == 2
+    out, error = capsys.readouterr()
+    assert error == (f'vlgauge {words[0]}: error: --report needs Jinja2; run: pip install "vlgauge[explain,clip-s]"\n')
+    assert out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_that_fails_costs_no_scores(tmp_path, monkeypatch, capsys):
+    def fail(*_):
+        raise ValueError("no page")
+
+    monkeypatch.setattr("vlgauge.cli.report.write_report", fail)
+    words = ["score", "rovist_nr", STORIES, "--predictions", "story", "--report", str(tmp_path / "why.html")]
+    identity = ["--record", str(tmp_path / "r.jsonl"), "--dataset", "me/stories", "--split", "test", "--model", "me/m"]
+    assert main([*words, "--output", str(tmp_path / "keep.csv"), *identity]) == 2
+    assert "error: no page" in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} >= {"keep.csv", "r.jsonl"}

@@ -196,6 +196,17 @@ def test_the_command_tells_the_last_source_too(capsys, tmp_path):
     assert capsys.readouterr().err.endswith("in rovist this is a setting of the part `c`, given as c={...}\n")
 
 
+def test_several_metrics_are_asked_before_the_first_of_them_scores(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(torch_use, "find_spec", lambda name: None)
+    monkeypatch.setattr("vlgauge.base.Metric._host_compute", lambda *_: pytest.fail("scored too early"))
+    file = tmp_path / "rows.jsonl"
+    file.write_text(json.dumps({"predictions": "a dog", "references": ["a dog"], "images": "a.png"}) + "\n")
+    assert main(["score", "cider,clip_s,pac_s", str(file), "--profile", "embedded"]) == 2
+    told = capsys.readouterr().err
+    for name in ("clip_s", "pac_s"):
+        assert f"{name} needs " in told
+
+
 def test_what_is_given_with_the_call_is_not_asked_for():
     features = [{"text": {"dog": [1.0, 0.0]}, "images": [[[0.8, 0.6]]]}]
     data = {"predictions": STORIES["predictions"], "features": features}

@@ -83,12 +83,12 @@ def run(options: argparse.Namespace) -> int:
     if len(options.files) < 2:
         raise ValueError(f"FILE must come at least twice, one per system, got {options.files[0]!r} only")
     check_target(options.output, options.files)
-    check_report(options.report, options.files)
+    settings = settings_by_metric(options.set, metric_list(options.metric))
+    check_report(options.report, options.files, list(settings))
     if options.report and options.rows_that_differ < 1:
         raise ValueError("--report must come with --rows-that-differ N, the rows that it explains, which was left out")
     if options.groups_file and not options.groups:
         raise ValueError("--groups-file must come with --groups COLUMN, which was left out")
-    settings = settings_by_metric(options.set, metric_list(options.metric))
     names = system_names(options.files, options.names)
     files = {name: _read(path, list(settings), options) for name, path in zip(names, options.files, strict=True)}
     if options.report and (given := [file.path for file in files.values() if file.run is not None]):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from vlgauge.catalog import extra_is_present
+from vlgauge.catalog import metric_facts
 from vlgauge.files import STDIN
 from vlgauge.leaderboard.run_files import RESULT_ENDINGS, TABLES, WITH_SIDECAR, run_files
 from vlgauge.results import SIDECAR, printable, to_json
@@ -59,8 +60,13 @@ def check_result_target(target: str | None, source: str, *, details: bool = Fals
     check_target(target, [source], endings=RESULT_ENDINGS, beside=SIDECAR if ending in WITH_SIDECAR else "")
 
 
-def check_report(target: str | None, sources: Sequence[str]) -> None:
+def check_report(target: str | None, sources: Sequence[str], metrics: Sequence[str]) -> None:
     """Refuse a report that cannot be written, before the work is done.
+
+    Args:
+        target: The file, None for none.
+        sources: The inputs.
+        metrics: Names of what is scored; if pages cannot be made, their missing extras are told too.
 
     Raises:
         ImportError: If what makes pages is not installed.
@@ -69,8 +75,11 @@ def check_report(target: str | None, sources: Sequence[str]) -> None:
     if target is None:
         return
     check_target(target, sources, "--report", (".html",))
-    if not extra_is_present("explain"):
-        raise ImportError('--report needs Jinja2; run: pip install "vlgauge[explain]"')
+    try:  # what makes the page: a package may be listed as installed, and not be there
+        import_module("vlgauge.cli.report")
+    except ImportError as error:
+        extras = ",".join(["explain", *(extra for name in metrics for extra in metric_facts(name).missing)])
+        raise ImportError(f'--report needs Jinja2; run: pip install "vlgauge[{extras}]"') from error
 
 
 def write_output(target: str | Path, content: str | bytes, option: str = "--output") -> None:

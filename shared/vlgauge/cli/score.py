@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError("--details must go without --format table, which has no place for them, or with --output FILE")
     settings = settings_by_metric(options.set, metric_list(names))  # wrong names are told before the file is read
     check_result_target(options.output, file, details=options.details)
-    check_report(options.report, [file])
+    check_report(options.report, [file], list(settings))
     data_sets = import_module("vlgauge.cli.data_sets") if is_source(file) else None
     source = None
     if data_sets is not None:
@@ -125,11 +125,12 @@ def run(options: argparse.Namespace) -> int:
     of_rows = [] if data_sets is None else data_sets.lines_of(reader)
     # Before anything is written: what took hours is seen, whatever becomes of the files.
     print_results(results, record, columns["predictions"] or [], of_rows, options)
-    if options.report:
-        import_module("vlgauge.cli.report").write_report(options.report, explained, columns, ids)
     if options.output:
         write_result(options.output, record)
     record_results(results, options)
+    # Last, as most can go wrong with it.
+    if options.report:
+        import_module("vlgauge.cli.report").write_report(options.report, explained, columns, ids)
     return 0
 
 

@@ -13,6 +13,7 @@ from vlgauge.catalog import metric_folder
 from vlgauge.cli.inputs import add_limits
 from vlgauge.media.tables import READERS, MissingColumn, Rows, take_columns, warn_of_empty_cells
 from vlgauge.settings import PROFILES, nearest, setting_names
+from vlgauge.weights.preflight import look_for_all
 
 if TYPE_CHECKING:
     from vlgauge.base import Metric
@@ -225,8 +226,12 @@ def compute_all(
     """Result of each metric by its name.
 
     Raises:
+        ImportError: If packages of a metric that can be asked beforehand are missing; names those of all.
+        SourcesMissing: If its weights are.
         ValueError: If a metric refuses a row or has no details; with several, the message names it.
     """
+    if len(metrics) > 1:  # a single one looks itself before it scores
+        look_for_all(metrics)
     results = {}
     for metric in metrics:
         own = {column.name: columns[column.name] for column in metric.columns}

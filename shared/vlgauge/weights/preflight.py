@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -64,3 +65,26 @@ class Preflight:
         if self.sources:
             listed = "; ".join(f"({i}) {source}" for i, source in enumerate(self.sources, start=1))
             raise SourcesMissing(f"{self._metric} lacks {len(self.sources)} of its sources: {listed}")
+
+
+def look_for_all(metrics: Sequence[Any]) -> None:
+    """Ask the metrics that can be asked without rows; those that need rows tell when they score.
+
+    Raises:
+        ImportError: If packages are not installed; says so of all metrics.
+        SourcesMissing: If weights are not there; says so of all metrics.
+    """
+    packages, sources = [], []
+    for metric in metrics:
+        look = getattr(metric, "look_for_sources", None)
+        if look is not None and not inspect.signature(look).parameters:
+            try:
+                look().end()
+            except ImportError as error:
+                packages.append(str(error))
+            except SourcesMissing as error:
+                sources.append(str(error))
+    if packages:
+        raise ImportError("; ".join(dict.fromkeys(packages)))
+    if sources:
+        raise SourcesMissing("; ".join(dict.fromkeys(sources)))

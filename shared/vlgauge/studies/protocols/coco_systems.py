@@ -17,7 +17,8 @@ from vlgauge.results import mean_of_defined
 from vlgauge.statistics import RESAMPLES, bootstrap_intervals
 from vlgauge.studies.protocols.evaluation import task_signature
 from vlgauge.studies.protocols.files import Folder, columns_of, entry, tidy
-from vlgauge.studies.protocols.scoring import checked_columns, look_for_weights, spread
+from vlgauge.studies.protocols.scoring import checked_columns, spread
+from vlgauge.weights.preflight import look_for_all
 
 if TYPE_CHECKING:
     from vlgauge.base import Metric
@@ -160,7 +161,7 @@ def system_values(
         for name, own in systems.columns.items()
         for metric in metrics
     ]
-    look_for_weights(metrics)
+    look_for_all(metrics)
     found: dict[str, dict[str, SystemValue]] = {}
     for name, metric, own, rows in checked:
         result = metric.compute(**own) or {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from vlgauge.files import parse_json, read_text
 from vlgauge.settings import one_of
 from vlgauge.signatures import format_signature
 from vlgauge.version import __version__
-from vlgauge.weights.files import SourcesMissing
+from vlgauge.weights.preflight import look_for_all
 
 if TYPE_CHECKING:
     from vlgauge.base import Metric
@@ -70,7 +69,7 @@ def metric_scores(
     """
     one_of("missing", missing, MISSING)
     checked = [checked_columns(metric, columns, missing) for metric in metrics]
-    look_for_weights(metrics)
+    look_for_all(metrics)
     n = len(columns["predictions"])
     found: list[Scores] = []
     for metric, (own, rows) in zip(metrics, checked, strict=True):
@@ -104,24 +103,6 @@ def _own_columns(metric: Metric, columns: Mapping[str, list[Any]]) -> dict[str, 
             has = ", ".join(columns)
             raise ValueError(f"METRIC must be able to score {has}, got {metric.name}, which needs {column.name}")
     return own
-
-
-def look_for_weights(metrics: Sequence[Metric]) -> None:
-    """Ask the metrics that can be asked without rows; those that need rows tell when they score.
-
-    Raises:
-        SourcesMissing: If weights are not there; says so of all of them.
-    """
-    lacking = []
-    for metric in metrics:
-        look = getattr(metric, "look_for_sources", None)
-        if look is not None and not inspect.signature(look).parameters:
-            try:
-                look().end()
-            except SourcesMissing as error:
-                lacking.append(str(error))
-    if lacking:
-        raise SourcesMissing("; ".join(dict.fromkeys(lacking)))
 
 
 def _families(metric: Metric, columns: Mapping[str, list[Any]]) -> list[tuple[str, list[float], str]]:
