@@ -12,7 +12,7 @@ from vlgauge.cli.outputs import check_target
 from vlgauge.writing import replacing
 
 PICTURES = (".png", ".svg", ".pdf")
-NEEDS_MATPLOTLIB = '--plot needs matplotlib; run: pip install "vlgauge[demo]"'
+NEEDS_MATPLOTLIB = "--plot needs matplotlib; run: pip install matplotlib"
 
 
 def check_picture(target: str | None, sources: Sequence[str]) -> None:
