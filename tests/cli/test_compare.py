@@ -290,6 +290,9 @@ def test_the_report_knows_that_less_is_better_and_says_that_all_tie(tmp_path, mo
         assert main(["compare", *words, "--names", f"far,{'near' if expected else 'same'}"]) == 0
         page = (tmp_path / "why.html").read_text("utf-8")
         assert cards(page) == expected
+        # Both sides lie on one axis, though their scores are not the same.
+        ends = re.findall(r'<div class="ends">(.*?)</div>', page)
+        assert (len(ends), len(set(ends))) == ((2, 1) if expected else (0, 0))
         assert ("They tie in every row." in page) == (not expected)
     capsys.readouterr()
 

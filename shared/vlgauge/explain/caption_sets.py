@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any, ClassVar
 
 from markupsafe import Markup
 
 from .explanation import Explanation
 from .pages import number
-from .plots import Axis, chart, rectangle
+from .plots import chart, rectangle
 
 SURPRISING = 0.05  # a p of so much or less is told
 _UNLIKELY = 0.2
@@ -42,11 +41,10 @@ class CaptionSets(Explanation):
         """What a split at random scores."""
         return self._per_row("null_means", row)
 
-    @cached_property
-    def axis(self) -> Axis:
-        """An axis that holds all scores and what chance gives."""
-        chance = [self.reference_value(row) for row in range(len(self.scores))]
-        return Axis.holding([*self.scores, *chance, *self.on_axis], self.facts.higher_is_better)
+    @property
+    def axis_values(self) -> list[float]:
+        """All scores and what chance gives."""
+        return [*super().axis_values, *map(self.reference_value, range(len(self.scores)))]
 
     def extra(self, row: int) -> str:
         """p, and what a split at random scores."""

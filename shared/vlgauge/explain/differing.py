@@ -60,7 +60,7 @@ class Differing:
 
 
 def differences(title: str, tables: Sequence[str], pairs: Sequence[Differing]) -> str:
-    """A page about systems: tables, then the rows in which each two of them differ most.
+    """A page about systems: tables, then the rows in which each two of them differ most, on one axis per metric.
 
     Args:
         title: Headline.
@@ -69,6 +69,11 @@ def differences(title: str, tables: Sequence[str], pairs: Sequence[Differing]) -
     """
     table = Markup("").join(Markup('<div class="scroll plain">{}</div>').format(Markup(one)) for one in tables)
     names = list(dict.fromkeys(pair.explanations[0].name for pair in pairs))
+    for name in names:
+        systems = dict.fromkeys(one for pair in pairs for one in pair.explanations if one.name == name)
+        values = [value for one in systems for value in one.axis_values]
+        for one in systems:
+            one.beside = values
     sections = [pair.section() for pair in pairs]
     page = fragment("page", sections=sections, names=names, title=title, table=table, version=vlgauge.__version__)
     return f"{page}\n"

@@ -37,6 +37,7 @@ class Explanation(ABC):
         reading: How to read its numbers, in three sentences.
         on_axis: Values that every axis of this metric holds.
         others: Scores of other examples, which are marks on the axis of a score.
+        beside: Further values that the axis holds, those of the systems that stand beside this one.
         digits: Of a score.
         columns: The columns that were scored.
         predictions: What was scored.
@@ -48,6 +49,7 @@ class Explanation(ABC):
     reading: ClassVar[tuple[str, str, str]]
     on_axis: ClassVar[tuple[float, ...]] = ()
     others: Sequence[float] = ()
+    beside: Sequence[float] = ()
     digits: ClassVar[int] = 2
 
     def __init__(self, columns: Columns, result: Mapping[str, Any]) -> None:
@@ -124,10 +126,15 @@ class Explanation(ABC):
         """Whether a toy made a number: an encoder of our own under the embedded profile."""
         return any(made_by_toy(value) for key, value in self.result.items() if key.endswith("_signature"))
 
+    @property
+    def axis_values(self) -> list[float]:
+        """What the axis holds: all scores, and what stands beside them."""
+        return [*self.scores, *self.on_axis, *self.beside]
+
     @cached_property
     def axis(self) -> Axis:
         """An axis that holds all scores."""
-        return Axis.holding([*self.scores, *self.on_axis], self.facts.higher_is_better)
+        return Axis.holding(self.axis_values, self.facts.higher_is_better)
 
     @cached_property
     def worst_first(self) -> list[int]:
@@ -163,7 +170,7 @@ class Explanation(ABC):
         shown += [(other, "other") for other in self.others]
         label = f"{number(self.scores[row], self.digits)} on an axis whose right end is better"
         # Around one value alone an axis would have made-up ends.
-        values = (*self.scores, *self.on_axis, *self.others, self.reference_value(row))
+        values = (*self.axis_values, *self.others, self.reference_value(row))
         known = {value for value in values if math.isfinite(value)}
         drawn = dots(shown, self.axis, label, 6)
         return fragment("badge", metric=self, row=row, tone=tone, dots=drawn, axis=len(known) != 1)
