@@ -10,6 +10,7 @@ from folders import EXAMPLES
 
 from vlgauge import catalog
 from vlgauge.cli import main, scoring
+from vlgauge.explain import differences
 
 STORIES = str(EXAMPLES / "stories.jsonl")
 CAPTIONS = [
@@ -61,6 +62,28 @@ def test_several_metrics_have_a_table_on_top(captions, tmp_path, capsys):
     assert shown == pytest.approx([float(number) for _, number in printed], abs=5.1e-4)
     assert all(Elements(row[2]).text.strip() for row in rows)
     assert all("higher" in row[3] for row in rows)
+
+
+@pytest.mark.filterwarnings("always:ids should name each row once", "always:CIDEr-D takes document frequencies")
+def test_warnings_of_the_run_stand_on_top(tmp_path, capsys):
+    paths = [tmp_path / f"{name}.jsonl" for name in ("one", "two", "twice")]
+    for path, names in zip(paths, (("a", "b"), ("a", "b"), ("<b>", "<b>")), strict=True):
+        rows = [row | {"id": name, "caption": path.stem} for row, name in zip(CAPTIONS, names, strict=True)]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    one, two, twice = map(str, paths)
+    target = tmp_path / "why.html"
+    for words in (["score", "cider", twice], ["compare", "cider", one, two, "--rows-that-differ", "1"]):
+        assert main([*words, "--predictions", "caption", "--report", str(target)]) == 0
+        told = re.findall("warning: (.*)", capsys.readouterr().err)
+        assert len(told) == (2 if words[0] == "score" else 1)
+        page = target.read_text("utf-8")
+        shown = [Elements(one).text for one in re.findall('<p class="notice">Warning: (.*?)</p>', page)]
+        assert shown == told
+        assert page.index("Warning: ") < page.index("<section")
+        assert "<b>'" not in page
+    page = differences("two", [], [], told=[f"<i>{i}</i>" for i in range(13)])
+    assert page.count("Warning: &lt;i&gt;") == 10
+    assert "and 3 more warnings" in page
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     unseen = getattr(options, "no_progress", False)
     try:
         with (
-            plain_warnings(f"vlgauge {options.command}"),
+            plain_warnings(f"vlgauge {options.command}") as options.told,
             progress_chosen(False if unseen else None),
             lines_in_logs(not (unseen or getattr(options, "quiet", False))),
             limits(**{name: getattr(options, name, None) for name in vars(Limits())}),
@@ -164,14 +164,18 @@ def _targets(options: argparse.Namespace) -> list[tuple[str, str]]:
 
 
 @contextmanager
-def plain_warnings(program: str) -> Iterator[None]:
-    """Show what the user should know as one line, each once, without the line of code that it comes from."""
-    told: set[str] = set()
+def plain_warnings(program: str) -> Iterator[list[str]]:
+    """Show what the user should know as one line, each once, without the line of code that it comes from.
+
+    Yields:
+        What was shown so far.
+    """
+    told: list[str] = []
 
     def show(message: Any, category: type[Warning], *where: Any, **named: Any) -> None:
         if issubclass(category, UserWarning):
             if (text := printable(str(message))) not in told:  # every system that is compared gives the same one
-                told.add(text)
+                told.append(text)
                 sys.stderr.write(f"{program}: warning: {text}\n")
         else:
             usual(message, category, *where, **named)
@@ -179,7 +183,7 @@ def plain_warnings(program: str) -> Iterator[None]:
     with warnings.catch_warnings():
         usual: Any = warnings.showwarning
         warnings.showwarning = show
-        yield
+        yield told
 
 
 def one_line(error: Exception) -> str:

@@ -108,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
         write_json(options.output, record)
     if options.report:
         write_differences = import_module("vlgauge.cli.report").write_differences
-        write_differences(options.report, comparison, scored, columns, options.rows_that_differ)
+        write_differences(options.report, comparison, scored, columns, options.rows_that_differ, options.told)
     print(to_json(record) if options.format == "json" else _shown(comparison, options, _texts(files, columns)))
     return 0
 

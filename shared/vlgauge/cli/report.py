@@ -17,6 +17,7 @@ def write_report(
     results: Mapping[str, Mapping[str, Any]],
     columns: Mapping[str, Sequence[Any] | None],
     ids: Sequence[Any],
+    told: Sequence[str] = (),
 ) -> None:
     """Explain the scores of one metric or several on a page.
 
@@ -25,9 +26,10 @@ def write_report(
         results: By name of the metric, with details.
         columns: The columns that were scored.
         ids: Names of the rows.
+        told: Warnings of the run.
     """
     explained = [explain(name, {**columns, "id": ids}, result) for name, result in results.items()]
-    write_output(target, report(explained), "--report")
+    write_output(target, report(explained, told=told), "--report")
 
 
 def write_differences(
@@ -36,6 +38,7 @@ def write_differences(
     runs: Mapping[str, Run],
     columns: Mapping[str, Mapping[str, Sequence[Any] | None]],
     limit: int,
+    told: Sequence[str] = (),
 ) -> None:
     """Explain the rows in which systems differ most, side by side.
 
@@ -45,6 +48,7 @@ def write_differences(
         runs: By name of the system its scores, with details.
         columns: The columns that were scored, likewise.
         limit: Most rows per pair and metric.
+        told: Warnings of the run.
     """
     places = {name: {key: row for row, key in enumerate(row_keys(run["ids"]))} for name, run in runs.items()}
     pairs = []
@@ -63,4 +67,4 @@ def write_differences(
             pairs.append(Differing(headline, (first, second), (explained[first], explained[second]), rows))
     tables = [render(table, "html") for table in (systems_table(comparison), pairs_table(comparison))]
     headline = f"{len(runs)} systems on {len(comparison.ids)} rows, and where they differ most"
-    write_output(target, differences(headline, tables, pairs), "--report")
+    write_output(target, differences(headline, tables, pairs, told=told), "--report")

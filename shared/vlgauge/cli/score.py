@@ -130,7 +130,7 @@ def run(options: argparse.Namespace) -> int:
     record_results(results, options)
     # Last, as most can go wrong with it.
     if options.report:
-        import_module("vlgauge.cli.report").write_report(options.report, explained, columns, ids)
+        import_module("vlgauge.cli.report").write_report(options.report, explained, columns, ids, options.told)
     return 0
 
 

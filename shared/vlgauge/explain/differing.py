@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-import vlgauge
-
 from .explanation import Explanation
-from .pages import fragment
+from .pages import fragment, whole_page
 
 
 @dataclass(frozen=True)
@@ -59,13 +57,14 @@ class Differing:
         ]
 
 
-def differences(title: str, tables: Sequence[str], pairs: Sequence[Differing]) -> str:
+def differences(title: str, tables: Sequence[str], pairs: Sequence[Differing], *, told: Sequence[str] = ()) -> str:
     """A page about systems: tables, then the rows in which each two of them differ most, on one axis per metric.
 
     Args:
         title: Headline.
         tables: Their HTML, in which every text is escaped.
         pairs: What is explained.
+        told: Warnings of the run that scored, which stand on top.
     """
     table = Markup("").join(Markup('<div class="scroll plain">{}</div>').format(Markup(one)) for one in tables)
     names = list(dict.fromkeys(pair.explanations[0].name for pair in pairs))
@@ -75,5 +74,4 @@ def differences(title: str, tables: Sequence[str], pairs: Sequence[Differing]) -
         for one in systems:
             one.beside = values
     sections = [pair.section() for pair in pairs]
-    page = fragment("page", sections=sections, names=names, title=title, table=table, version=vlgauge.__version__)
-    return f"{page}\n"
+    return whole_page(sections, names=names, title=title, table=table, told=told)

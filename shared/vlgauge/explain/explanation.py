@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from markupsafe import Markup, escape
 
-import vlgauge
 from vlgauge.catalog import metric_facts
 from vlgauge.corpus_values import corpus_interval
 from vlgauge.results import mean_of_defined
@@ -19,7 +18,7 @@ from vlgauge.settings import whole_number
 from vlgauge.signatures import made_by_toy, parse_signature
 from vlgauge.statistics import Interval
 
-from .pages import fragment, number
+from .pages import fragment, number, whole_page
 from .plots import Axis, dots, histogram, percent
 
 Columns = Mapping[str, Sequence[Any] | None]
@@ -271,7 +270,14 @@ class Explanation(ABC):
         )
 
 
-def report(explanations: Sequence[Explanation], *, worst: int = 10, best: int = 5, title: str = "") -> str:
+def report(
+    explanations: Sequence[Explanation],
+    *,
+    worst: int = 10,
+    best: int = 5,
+    title: str = "",
+    told: Sequence[str] = (),
+) -> str:
     """A page of its own about one metric or several: a table of all, then each with its worst and best rows.
 
     Args:
@@ -279,6 +285,7 @@ def report(explanations: Sequence[Explanation], *, worst: int = 10, best: int = 
         worst: How many rows with the worst scores of each.
         best: How many of the others with the best scores.
         title: Headline; the number of examples and the metrics otherwise.
+        told: Warnings of the run that scored, which stand on top.
 
     Raises:
         ValueError: If there is no metric, or a number is no whole number of at least 0.
@@ -294,8 +301,7 @@ def report(explanations: Sequence[Explanation], *, worst: int = 10, best: int = 
         for one in explanations
     ]
     table = fragment("overview", rows=[_overview(one) for one in explanations]) if several else ""
-    page = fragment("page", sections=sections, names=names, title=title, table=table, version=vlgauge.__version__)
-    return f"{page}\n"
+    return whole_page(sections, names=names, title=title, table=table, told=told)
 
 
 def _overview(one: Explanation) -> dict[str, Any]:

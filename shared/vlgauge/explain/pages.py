@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import vlgauge
 from vlgauge.results import visible
 
 try:
@@ -20,6 +21,7 @@ except ImportError as error:
 TEMPLATES = Path(__file__).parent / "templates"
 MINUS = "\N{MINUS SIGN}"
 _LONGEST_WORD = 32
+_MOST_TOLD = 10  # warnings on a page
 
 
 def shown(value: Any) -> Any:
@@ -85,3 +87,28 @@ def environment(folder: Path = TEMPLATES) -> Environment:
 def fragment(template: str, /, *, folder: Path = TEMPLATES, **values: Any) -> Markup:
     """A part of a page from the template of that name."""
     return Markup(environment(folder).get_template(f"{template}.html.jinja").render(values).strip())
+
+
+def whole_page(
+    sections: Sequence[Markup], *, names: Sequence[str], title: str, table: str, told: Sequence[str] = ()
+) -> str:
+    """A page of its own.
+
+    Args:
+        sections: Its parts.
+        names: Of the metrics.
+        title: Headline.
+        table: What stands above the parts; nothing for none.
+        told: Warnings of the run that scored; the first of them stand on top.
+    """
+    page = fragment(
+        "page",
+        sections=sections,
+        names=names,
+        title=title,
+        table=table,
+        told=told[:_MOST_TOLD],
+        n_more=max(0, len(told) - _MOST_TOLD),
+        version=vlgauge.__version__,
+    )
+    return f"{page}\n"
