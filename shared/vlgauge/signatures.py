@@ -15,6 +15,10 @@ import numpy as np
 _PLAIN = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{}~"
 
 
+TOY_NUMBERS = "rank drawn scenes and say nothing about photographs or people's stories"
+"""What the numbers of a toy do; see `made_by_toy`."""
+
+
 def format_signature(name: str, fields: Mapping[str, Any]) -> str:
     """The signature of a name and of fields, in their order.
 

@@ -14,6 +14,7 @@ from starlette.requests import Request
 import vlgauge
 from vlgauge.catalog import metric_names
 from vlgauge.prefetching import assets
+from vlgauge.signatures import TOY_NUMBERS
 from vlgauge.workbench import about, inputs, profiles, scoring
 
 CALLED = [("rovist_nr", ""), ("clip_s", "image"), ("clip_s", "video")]
@@ -96,3 +97,4 @@ def test_missing_models_are_named_and_not_fetched(monkeypatch):
     ):
         scoring.metric_of("clip_s", "paper")
     assert "- **missing**: timm/vit_base_patch32" in profiles.profile_note("clip_s", "paper")
+    assert f"Its numbers {TOY_NUMBERS}." in profiles.profile_note("clip_s", "embedded")

@@ -11,6 +11,7 @@ from typing import Any
 
 import vlgauge
 from vlgauge.results import visible
+from vlgauge.signatures import TOY_NUMBERS
 
 try:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -80,7 +81,7 @@ def environment(folder: Path = TEMPLATES) -> Environment:
         lstrip_blocks=True,
     )
     found.filters.update(number=number, signed=signed, signs=signs, cut=cut, quoted=quoted)
-    found.globals.update(style=Markup((TEMPLATES / "style.css").read_text("utf-8")))
+    found.globals.update(style=Markup((TEMPLATES / "style.css").read_text("utf-8")), toy_numbers=TOY_NUMBERS)
     return found
 
 

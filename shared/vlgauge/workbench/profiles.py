@@ -5,16 +5,14 @@ from __future__ import annotations
 from vlgauge.catalog import metric_title
 from vlgauge.prefetching.assets import HubFiles, assets_of, described, title
 from vlgauge.prefetching.fetching import is_there
+from vlgauge.signatures import TOY_NUMBERS
 
 PROFILES = {
     "Embedded: nothing is fetched": "embedded",
     "Paper: the published models": "paper",
 }
 
-TOY = (
-    "**Toy:** a small model trained on drawn scenes stands for the published one. It ranks; its numbers say nothing "
-    "about photographs or people's stories."
-)
+TOY = f"**Toy:** a small model trained on drawn scenes stands for the published one. Its numbers {TOY_NUMBERS}."
 
 
 def has_toy(name: str) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.files import DATA
 from vlgauge.settings import warn
+from vlgauge.signatures import TOY_NUMBERS
 from vlgauge.weights.files import WeightsNotFound, sha256_of
 
 if TYPE_CHECKING:
@@ -48,10 +49,7 @@ def tell_of_pictures() -> None:
     Warns:
         UserWarning: At the first call.
     """
-    _tell_once(
-        "the toy CLIP of the embedded profile knows the drawn scenes of vlgauge.scenes only: its scores of other "
-        "pictures mean nothing"
-    )
+    _tell_once(f"the scores of the toy CLIP of the embedded profile {TOY_NUMBERS}")
 
 
 def tell_of_stories() -> None:
@@ -60,10 +58,7 @@ def tell_of_stories() -> None:
     Warns:
         UserWarning: At the first call.
     """
-    _tell_once(
-        "the toy sentence-order model of the embedded profile knows stories about the drawn scenes of vlgauge.scenes "
-        "only: its scores of other stories mean nothing"
-    )
+    _tell_once(f"the scores of the toy sentence-order model of the embedded profile {TOY_NUMBERS}")
 
 
 def _tell_once(text: str) -> None:
