@@ -13,6 +13,9 @@ _HERE = Path(__file__).resolve().parent
 _INTERVAL = re.compile(r"[\[(](.+), (.+)[\])]")
 _EVERYTHING = ("-inf", "inf")
 
+WITH_REFERENCES = "ref_"
+"""What the name of a score begins with that looks at references as well, such as "ref_clip_s"."""
+
 
 @dataclass(frozen=True)
 class MetricFacts:

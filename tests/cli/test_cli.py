@@ -13,7 +13,7 @@ import pytest
 from folders import EXAMPLES
 
 import vlgauge
-from vlgauge.cli import COMMANDS, main, one_line
+from vlgauge.cli import COMMANDS, main, one_line, score
 from vlgauge.cli.scoring import setting
 from vlgauge.media.tables import read_rows
 from vlgauge.statistics import bootstrap_interval
@@ -351,6 +351,33 @@ def test_means_have_intervals_and_directions(capsys):
     assert re.split("  +", titles) == ["result", "value", "90 % from", "to", "better", "range"]
     expected = bootstrap_interval(bundled_scores()["rovist_nr_scores"], level=0.9)
     assert re.split("  +", first)[2:5] == [f"{expected.low:.4f}", f"{expected.high:.4f}", "higher"]
+
+
+def numbers_of(results):
+    """Cells of the table of numbers, without its titles."""
+    lines = score.summary(results, [0, 1], ["a", "b"], 0).split("\n\n")[1].splitlines()
+    return [re.split("  +", line.rstrip()) for line in lines[2:]]
+
+
+def made_up(name, value, way):
+    return {name: value, f"{name}_scores": [value] * 2, f"{name}_undefined": 0, f"{name}_signature": f"{name}|{way}"}
+
+
+def test_a_part_that_is_also_scored_by_itself_is_shown_once():
+    rovist = made_up("rovist", 1.5, "n:1") | made_up("rovist_c", 0.5, "n:1") | made_up("rovist_nr", 0.75, "n:1")
+    results = {"rovist": rovist, "rovist_c": made_up("rovist_c", 0.5, "n:1")}
+    results["rovist_nr"] = made_up("rovist_nr", 0.25, "n:2")  # made in another way than the part
+    shown = [(row[0], row[1]) for row in numbers_of(results) if not row[0].endswith("_undefined")]
+    assert shown == [("rovist", "1.5000"), ("rovist_nr", "0.7500"), ("rovist_c", "0.5000"), ("rovist_nr", "0.2500")]
+    assert [row[0] for row in numbers_of(results)].count("rovist_c_undefined") == 1
+
+
+def test_numbers_beside_that_of_a_metric_have_a_direction_too():
+    clip_s = made_up("clip_s", 0.5, "n:1") | made_up("ref_clip_s", 0.25, "n:1")
+    rows = {row[0]: row for row in numbers_of({"clip_s": clip_s})}
+    assert rows["clip_s"][-2] == "higher"
+    assert rows["ref_clip_s"][4:] == ["higher"]
+    assert len(rows["ref_clip_s_undefined"]) == 2
 
 
 def test_numbers_alone(capsys):

@@ -9,7 +9,7 @@ from dataclasses import fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.catalog import metric_facts
+from vlgauge.catalog import WITH_REFERENCES, metric_facts, metric_names
 from vlgauge.cli.inputs import add_row_options, is_source
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_result
 from vlgauge.cli.ray_options import add_ray_options, check_ray_options
@@ -256,7 +256,12 @@ def summary(
     lines = [to_table(["id", *results, "predictions"], rows, digits)]
     if n_shown < len(ids):
         lines.append(f"... and {len(ids) - n_shown} more rows (--rows 0 prints all, --output FILE writes all)")
-    numbers = [row for name, result in results.items() for row in _corpus_numbers(name, result, confidence)]
+    numbers = [
+        row
+        for name, result in results.items()
+        for row in _corpus_numbers(name, result, confidence)
+        if not _stands_elsewhere(row[0], name, results)
+    ]
     titles = ["result", "value", f"{100 * confidence:g} % from", "to", "better", "range"]
     used = [i for i in range(len(titles)) if any(row[i] is not None for row in numbers)]
     cells = [[row[i] for i in used] for row in numbers]
@@ -265,12 +270,17 @@ def summary(
     return "\n".join(lines)
 
 
+def _stands_elsewhere(key: str, name: str, results: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether a number is of a part, such as rovist_c of rovist, that is also scored by itself, in the same way."""
+    parts = [other for other in results if other != name and f"{key}_".startswith(f"{other}_")]
+    return any(results[name].get(f"{part}_signature") == results[part][f"{part}_signature"] for part in parts)
+
+
 def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float) -> list[list[Any]]:
     """Names and values of the numbers of a result, both ends of an interval, its direction and range.
 
     What tests the corpus leads: its p-value, then how large the effect is.
     """
-    facts = metric_facts(name)
     first = (f"{name}_pvalue", f"{name}_excess")
     keys = [key for key in first if key in result]
     keys += [key for key, value in result.items() if isinstance(value, (int, float)) and key not in first]
@@ -281,9 +291,16 @@ def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float) -> 
         elif f"{key}_scores" in result:
             found = corpus_interval(key, result, level=confidence)
             ends |= {} if found is None else {key: (found.low, found.high)}
-    of_score = (facts.better, facts.score_range)
-    blank = (None, None)
-    return [[key, result[key], *ends.get(key, blank), *(of_score if key == name else blank)] for key in keys]
+    return [[key, result[key], *ends.get(key, (None, None)), *_reading(key)] for key in keys]
+
+
+def _reading(key: str) -> tuple[str | None, str | None]:
+    """Direction and range of a number: of a metric, or direction alone of its form with references; else nothing."""
+    name = key.removeprefix(WITH_REFERENCES)
+    if name not in metric_names():
+        return None, None
+    facts = metric_facts(name)
+    return facts.better, facts.score_range if key == name else None
 
 
 def row_ids(rows: Rows, title: str | None) -> list[Any]:

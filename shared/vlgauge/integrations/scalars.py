@@ -6,11 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from vlgauge.catalog import metric_facts
+from vlgauge.catalog import WITH_REFERENCES, metric_facts
 from vlgauge.settings import plain_number
-
-# Before the name of a metric: its form with references, which has the same direction.
-_WITH_REFERENCES = "ref_"
 
 
 def scalars(result: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
@@ -37,4 +34,4 @@ def greater_is_better(name: str) -> bool:
     Raises:
         ValueError: If there is no such metric.
     """
-    return metric_facts(name.removeprefix(_WITH_REFERENCES)).higher_is_better
+    return metric_facts(name.removeprefix(WITH_REFERENCES)).higher_is_better
