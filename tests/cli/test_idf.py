@@ -5,7 +5,9 @@ import pickle
 
 import pytest
 
+import vlgauge
 from vlgauge.cli import main
+from vlgauge.distances.cider import DocumentFrequency
 from vlgauge.text.story_idf import fit_idf, idf_table
 
 STORIES = [["The dog ran home.", "It was night."], "The Dog slept.", ["A cat sat."]]
@@ -14,7 +16,7 @@ STORIES = [["The dog ran home.", "It was night."], "The Dog slept.", ["A cat sat
 @pytest.fixture
 def corpus(tmp_path):
     path = tmp_path / "corpus.jsonl"
-    path.write_text("".join(json.dumps({"story": story, "name": "x"}) + "\n" for story in STORIES))
+    path.write_text("".join(json.dumps({"story": story, "name": "x", "none": [], "n": 3}) + "\n" for story in STORIES))
     return path
 
 
@@ -41,6 +43,20 @@ def test_words_of_stories_are_counted(corpus, tmp_path, capsys):
     assert idf_table(out) == fit_idf(["x"] * 3)
 
 
+def test_ngrams_of_references_are_counted_as_cider_does(tmp_path, capsys):
+    corpus, out = tmp_path / "corpus.jsonl", tmp_path / "df.gz"
+    rows = [["a dog runs", "A dog is running."], "two dogs", [], ["a cat", "a dog"]]
+    corpus.write_text("".join(json.dumps({"references": row, "name": ["x"]}) + "\n" for row in rows))
+    assert idf(out, "--references", corpus) == 0
+    assert capsys.readouterr().out == f"n-grams of the references of 3 examples: {out}\n"
+    found = DocumentFrequency.load(out)
+    assert found.digest == DocumentFrequency.from_references(rows).digest
+    assert found.counts[("a", "dog")] == 2
+    vlgauge.load("cider", df=str(out)).compute(predictions=["a dog"], references=[["a dog"]])
+    assert idf(out, "--references", corpus, "--column", "name") == 0
+    assert DocumentFrequency.load(out).counts == {("x",): 4}
+
+
 def test_the_pickle_is_converted(pickled, tmp_path, capsys):
     out = tmp_path / "idf.json"
     assert idf(out, "--pickle", pickled) == 0
@@ -53,6 +69,14 @@ def test_the_pickle_is_converted(pickled, tmp_path, capsys):
     [
         (["idf.json", "--stories", "corpus.jsonl", "--column", "text"], "FILE must have the column 'text'"),
         (["idf.json", "--stories", "corpus.jsonl", "--max-rows", "2"], "FILE must have at most 2 rows"),
+        (["df.gz", "--references", "corpus.jsonl"], "FILE must have the column 'references'"),
+        (
+            ["df.gz", "--references", "corpus.jsonl", "--column", "none"],
+            "FILE must have a reference in at least one row",
+        ),
+        (["df.gz", "--references", "corpus.jsonl", "--column", "n"], "`references[0]` must be a list of captions, got"),
+        (["df.json", "--references", "corpus.jsonl"], "OUT must end in .gz, got 'df.json'"),
+        (["df.gz", "--references", "corpus.jsonl", "--lowercase"], "--lowercase must come with --stories"),
         (["idf.json", "--pickle", "corpus.jsonl"], "`corpus.jsonl` must be a whole pickle"),
         (["idf.txt", "--pickle", "idf.pkl"], "OUT must end in .json, got 'idf.txt'"),
         (["idf.pkl", "--pickle", "idf.pkl"], "OUT must be another file than FILE, got 'idf.pkl' for both"),

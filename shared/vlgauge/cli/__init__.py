@@ -49,7 +49,7 @@ COMMANDS = {
         "convert",
         "convert a CLIP checkpoint, such as that of PAC-S, to a small file, after comparing it with its base",
     ),
-    "idf": ("idf", "count words of stories for rovist_vg and groovist, or convert the authors' pickle"),
+    "idf": ("idf", "count words of stories for rovist_vg and groovist, or n-grams of references for cider and trm"),
     "workbench": ("workbench", "try metrics in a browser on this machine"),
     "train": ("train", "train weights by the recipe of a paper: pac_s, rovist_c, rovist_vg"),
     "cache": ("cache", "tell or clear what the feature cache holds"),

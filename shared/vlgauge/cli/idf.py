@@ -1,30 +1,35 @@
-"""`vlgauge idf`: the table of idf weights of a corpus of stories, for rovist_vg and groovist."""
+"""`vlgauge idf`: weights of a corpus: of the words of stories, or of the n-grams of references."""
 
 from __future__ import annotations
 
 import argparse
 
+from vlgauge.base.columns import References
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target
-from vlgauge.media.tables import READERS, read_rows, take_column
+from vlgauge.distances.cider import DocumentFrequency
+from vlgauge.media.tables import READERS, read_rows, take_column, take_columns
 from vlgauge.text.story_idf import IdfTable, fit_idf, read_pickled
 
-COLUMN = "story"
+COLUMN, REFERENCES = "story", "references"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = (
-        "Count words of stories for rovist_vg and groovist, or convert the authors' pickle (Wang et al., 2022, Eq. 1). "
+        "Count words of stories for rovist_vg and groovist (Wang et al., 2022, Eq. 1), or n-grams of references, one "
+        "document per row, for the setting df of cider and trm; or convert the authors' pickle of words. "
         "A story is a text or a list of sentences. A pickle is a plain dictionary of finished values; nothing in it is "
         "executed."
     )
-    parser.add_argument("output", metavar="OUT", help="JSON file to write")
+    parser.add_argument("output", metavar="OUT", help="file to write: .json; with --references .gz")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--stories", metavar="FILE", help=f"one story per row: {', '.join(READERS)}, or - for JSONL")
+    source.add_argument("--references", metavar="FILE", help="references of an example per row, in the same forms")
     source.add_argument("--pickle", metavar="FILE", help="a pickled {word: idf}")
-    parser.add_argument("--input-format", choices=list(READERS), help="where the ending of --stories does not tell it")
-    parser.add_argument("--column", metavar="NAME", help=f"of the stories (default: {COLUMN})")
+    parser.add_argument("--input-format", choices=list(READERS), help="where the ending of FILE does not tell it")
+    words = f"of the stories (default: {COLUMN}) or the references (default: {REFERENCES})"
+    parser.add_argument("--column", metavar="NAME", help=words)
     parser.add_argument("--lowercase", action="store_true", help="words that differ only in case are the same")
     add_limits(parser)
     parser.set_defaults(run=run)
@@ -32,10 +37,29 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Count or convert, and write."""
+    if options.references:
+        return _count_references(options)
     check_target(options.output, [options.stories or options.pickle], "OUT")
     table = _table(options)
     table.save(options.output)
     print(f"{len(table.df)} words of {table.n_stories or 'an unknown number of'} stories: {options.output}")
+    return 0
+
+
+def _count_references(options: argparse.Namespace) -> int:
+    """Count n-grams as cider does, and write."""
+    if options.lowercase:
+        raise ValueError(
+            "--lowercase must come with --stories, which was left out; references are always in lower case"
+        )
+    check_target(options.output, [options.references], "OUT", (".gz",))
+    cells = take_columns(read_rows(options.references, options.input_format), options.column or REFERENCES)
+    references = References(REFERENCES).store_all(cells)
+    if not any(references):
+        raise ValueError("FILE must have a reference in at least one row, got none; name their column by --column")
+    table = DocumentFrequency.from_references(references)
+    table.save(options.output)
+    print(f"n-grams of the references of {table.n_documents} examples: {options.output}")
     return 0
 
 
