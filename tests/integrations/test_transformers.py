@@ -253,8 +253,15 @@ def test_metric_of_several_processes_is_refused(rows_folder):
 def test_best_must_be_one_of_the_metrics():
     metrics = metrics_of(ROWS, ["rouge_l"])
     assert metrics.arguments() == {"predict_with_generate": True}
-    with pytest.raises(ValueError, match="`best` must be one of 'rouge_l', 'ref_rouge_l', got 'loss'"):
+    with pytest.raises(ValueError, match="`best` must be one of 'rouge_l', got 'loss'"):
         metrics.arguments(best="loss")
+    metrics = metrics_of(ROWS, ["rouge_l", "pac_s"])
+    assert metrics.arguments(best="ref_pac_s")["metric_for_best_model"] == "ref_pac_s"
+    with pytest.raises(ValueError, match="must be one of 'rouge_l', 'pac_s', 'ref_pac_s', got 'ref_rouge_l'"):
+        metrics.arguments(best="ref_rouge_l")
+    alone = GenerationMetrics(["pac_s"], tokenizer=None, rows=ROWS, columns={"images": "image"}, profile="embedded")
+    with pytest.raises(ValueError, match="must be one of 'pac_s', got 'ref_pac_s'"):
+        alone.arguments(best="ref_pac_s")
 
 
 # -- CaptionEvaluation ------------------------------------------------------------------------------------------------

@@ -156,7 +156,7 @@ def test_text_of_a_completion():
             ValueError,
             "in every batch, got cider, which counts words in it",
         ),
-        ("rouge_l", {}, ValueError, "rouge_l needs references; give `references`"),
+        ("rouge_l", {}, ValueError, "^`references` must be a column of the data for rouge_l, got None$"),
         ("onlystyle", {}, ValueError, "no column but images and references, onlystyle needs styles"),
     ],
 )

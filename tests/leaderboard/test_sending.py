@@ -150,7 +150,7 @@ def test_a_refusal_is_told_in_words(hub, capsys):
             "must have a record for eval-results, got none that it can hold",
         ),
         (["eval-results", RECORDS, "--model", "org/none"], "must have a record that the options choose, got none"),
-        (["dataset-card", RECORDS], "--card must be the card of the data set without --send"),
+        (["dataset-card", RECORDS], "--card must name the card of the data set, such as README.md, got none"),
         (["dataset-card", RECORDS, "--card", "bad.md"], "--card must be UTF-8 text"),
         (["results-repository", RECORDS, "--repository", "o/r", "--scores", "x"], "--scores must be MODEL=FILE, each"),
         (["dataset-card", RECORDS, "--card", "bad.md", "--scores", "x"], "--scores must be MODEL=FILE, each"),

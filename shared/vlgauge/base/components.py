@@ -11,7 +11,7 @@ import datasets
 
 from vlgauge.base.columns import Column
 from vlgauge.base.metric import Metric
-from vlgauge.settings import nearest, shown
+from vlgauge.settings import LONGEST_SHOWN, meant, shown
 
 COMPONENTS = ("groovist", "rovist_c", "rovist_nr")
 
@@ -36,10 +36,14 @@ class Components(Column):
         if not isinstance(row, Mapping):
             needed = ", ".join(COMPONENTS)
             raise ValueError(f"`{place}` must be a dictionary of the scores {needed}, got {type(row).__name__}")
-        for name in COMPONENTS:
-            if name not in row:
-                close = nearest(name, map(str, row)) if row else "it is empty"
-                raise ValueError(f"`{place}` must have the score `{name}`, which is missing; {close}")
+        if missing := [name for name in COMPONENTS if name not in row]:
+            others = [str(key) for key in row if key not in COMPONENTS]  # a score that is wanted is meant by its name
+            close = " ".join(filter(None, (meant(name, others) for name in missing)))
+            has = f"it has {', '.join(map(str, row)):.{LONGEST_SHOWN}}" if row else "it is empty"
+            names = (
+                f"score `{missing[0]}`, which is" if len(missing) == 1 else f"scores {', '.join(missing)}, which are"
+            )
+            raise ValueError(f"`{place}` must have the {names} missing; {close or has}")
         return {name: component(row[name], name, f"{place}[{name!r}]") for name in COMPONENTS}
 
 

@@ -111,7 +111,9 @@ def _exports(records: Sequence[Record], options: argparse.Namespace) -> list[Exp
     if options.form == "results-repository":
         return results_repository(records, options.repository, runs, by=options.by)
     if options.card is None and not options.send:
-        raise ValueError("--card must be the card of the data set without --send, which takes that of the Hub")
+        raise ValueError(
+            "--card must name the card of the data set, such as README.md, got none; with --send it is that of the Hub"
+        )
     card = card_of_dataset(records[0].dataset.id) if options.card is None else _card(options.card)
     return dataset_card(records, card, runs, by=options.by, split_signatures=options.split_signatures)
 

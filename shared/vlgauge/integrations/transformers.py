@@ -66,11 +66,11 @@ class GenerationMetrics(TrainerCallback):
             best: The metric that chooses the best checkpoint, such as ``"trm"`` or ``"ref_pac_s"``, by its direction.
 
         Raises:
-            ValueError: If it is none of the metrics.
+            ValueError: If no such score will be logged.
         """
         if best is None:
             return {"predict_with_generate": True}
-        self._best = one_of("best", best, [*self._scored.names, *(f"ref_{name}" for name in self._scored.names)])
+        self._best = one_of("best", best, self._scored.keys)
         chosen = {"metric_for_best_model": best, "greater_is_better": greater_is_better(best)}
         return {"predict_with_generate": True, **chosen}
 

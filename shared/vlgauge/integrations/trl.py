@@ -41,9 +41,10 @@ class CaptionReward:
                 # With references and an image, the score that looks at both.
                 self._key = f"ref_{metric.name}" if isinstance(metric, ClipScoreMetric) else metric.name
             elif not own.optional:
-                hint = "; give `references`" if isinstance(own, References) else ""
+                if isinstance(own, References):
+                    raise ValueError(f"`references` must be a column of the data for {metric.name}, got None")
                 raise ValueError(
-                    f"`metric` must need no column but images and references, {metric.name} needs {own.name}{hint}"
+                    f"`metric` must need no column but images and references, {metric.name} needs {own.name}"
                 )
 
     def __call__(

@@ -134,7 +134,8 @@ def test_the_row_of_a_bad_score_is_named(d_hm):
     [
         ([0.5], r"`predictions\[0\]` must be a dictionary of the scores groovist, rovist_c, rovist_nr, got float"),
         ([{"groovist": 1, "rovist_c": 1}], r"`predictions\[0\]` must have the score `rovist_nr`, which is missing"),
-        ([{}], "must have the score `groovist`, which is missing; it is empty"),
+        ([{}], "must have the scores groovist, rovist_c, rovist_nr, which are missing; it is empty"),
+        ([{"groovist": 1}], "must have the scores rovist_c, rovist_nr, which are missing; it has groovist$"),
         (
             [{"grovist": 1, "rovist_c": 1, "rovist_nr": 1}],
             "the score `groovist`, which is missing; did you mean `grovist`?",
