@@ -114,6 +114,7 @@ class Rovist(base.StoryImageMetric):
     measures = "How well grounded, coherent and free of repetition is a visual story?"
     score_range = "(-inf, inf); scale_vg (-inf, 3]"
     higher_is_better = True
+    undefined_hint = base.NEEDS_SENTENCES
     needs = ("rovist",)
     columns = (base.Story("predictions"), base.Images("images", optional=True))
 

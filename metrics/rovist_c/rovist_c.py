@@ -107,6 +107,7 @@ class RovistC(base.StoryMetric):
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
     higher_is_better = True
+    undefined_hint = base.NEEDS_SENTENCES
     needs = ("rovist-c",)
 
     def __init__(

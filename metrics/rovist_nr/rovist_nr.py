@@ -190,6 +190,7 @@ class RovistNr(base.StoryMetric):
     score_range = "(-inf, 1]; jaccard [0, 1]"
     bounds = (None, 1.0)
     higher_is_better = True
+    undefined_hint = base.NEEDS_SENTENCES
 
     def __init__(
         self,

@@ -242,6 +242,7 @@ def test_names_of_files_that_are_called_the_same():
         (["rovist_nr", "plain.csv", "same.jsonl", "--set", "n=3"], "plain and same differ in n 4 and 3"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:every score of rovist_nr is undefined")
 def test_what_is_refused(files, capsys, words, message):
     (files / "short.jsonl").write_text('{"id": 0, "predictions": "A dog ran."}\n', encoding="utf-8")
     (files / "noid.jsonl").write_text('{"predictions": "A dog ran."}\n', encoding="utf-8")

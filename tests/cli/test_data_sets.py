@@ -205,6 +205,7 @@ def test_a_picture_of_an_archive_that_cannot_be_read_is_named(tmp_path, capsys):
     assert "1 of 3 rows scored\n2 left out, the first is row 'a/1': `images` must be a readable image" in captured.out
 
 
+@pytest.mark.filterwarnings("ignore:every score of rovist_nr is undefined")
 def test_one_caption_a_line_and_rows_chosen_of_a_table(tmp_path, capsys):
     (tmp_path / "a.txt").write_bytes(b"One dog.\r\n\nTwo dogs.\n")
     assert main(["score", "rovist_nr", str(tmp_path / "a.txt"), "--format", "json"]) == 0

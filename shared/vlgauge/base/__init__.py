@@ -13,11 +13,12 @@ lean_import("evaluate")
 from vlgauge.base.captions import CaptionMetric
 from vlgauge.base.columns import Captions, Column, Images, References, Story, Text
 from vlgauge.base.components import ComponentMetric, Components
-from vlgauge.base.metric import ImageMetric, Metric, StoryImageMetric, StoryMetric
+from vlgauge.base.metric import NEEDS_SENTENCES, ImageMetric, Metric, StoryImageMetric, StoryMetric
 from vlgauge.progress import progress_bar
 from vlgauge.settings import finite_number, one_of, plain_number, true_or_false, valid_unicode, whole_number
 
 __all__ = [
+    "NEEDS_SENTENCES",
     "CaptionMetric",
     "Captions",
     "Column",

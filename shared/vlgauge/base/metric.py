@@ -28,6 +28,7 @@ from vlgauge.settings import (
     rows_of,
     setting_names,
     true_or_false,
+    warn,
 )
 from vlgauge.signatures import format_signature
 from vlgauge.version import __version__
@@ -72,6 +73,7 @@ class Metric(HostedMetric, ABC):
         is_mean: Whether the number of a call is the mean of the scores of its examples.
         compares_sets: Whether a score depends on how many captions an example has.
         unsigned: Settings of its own that change no number, see `NOT_IN_SIGNATURE`.
+        undefined_hint: What a call most likely got wrong where every score is undefined; empty to say nothing.
     """
 
     measures: ClassVar[str]
@@ -85,6 +87,7 @@ class Metric(HostedMetric, ABC):
     is_mean: ClassVar[bool] = True
     compares_sets: ClassVar[bool] = False
     unsigned: ClassVar[tuple[str, ...]] = ()
+    undefined_hint: ClassVar[str] = ""
 
     def __init__(self, *args: Any, profile: str | None = None, progress: Progress = None, **host: Any) -> None:
         name = evaluate.naming.camelcase_to_snakecase(type(self).__name__)
@@ -146,7 +149,9 @@ class Metric(HostedMetric, ABC):
                 if self.num_process == 1 and self.writer is None:
                     raise ValueError(self._no_rows())
                 with one_warning_for_animations(), progress_chosen(self.progress):
-                    return self._host_compute(options)
+                    record = self._host_compute(options)
+                self._warn_of_undefined(record or {})
+                return record
             finally:
                 self._end_round()
 
@@ -313,6 +318,12 @@ class Metric(HostedMetric, ABC):
             for i in range(len(rows)):
                 yield {name: cells[i] for name, cells in restored.items()}
 
+    def _warn_of_undefined(self, record: Mapping[str, Any]) -> None:
+        """Say what makes all scores of a call undefined; a single one is seen to be so."""
+        scores = record.get(f"{self.name}_scores", ())
+        if self.undefined_hint and 1 < len(scores) == record[f"{self.name}_undefined"]:
+            warn(f"every score of {self.name} is undefined; {self.undefined_hint}")
+
     def _check_version(self, name: str) -> None:
         installed, required = Version(__version__), Version(self.requires)
         if installed < required:
@@ -371,6 +382,13 @@ class Metric(HostedMetric, ABC):
             size += row_size
         if count:
             yield {name: rows[start:] for name, rows in stored.items()}
+
+
+# Of the metrics that compare the sentences of a story.
+NEEDS_SENTENCES = (
+    "a story must have at least two sentences, so give each as a list of sentences or a text of several; a list of "
+    "single sentences is as many stories"
+)
 
 
 class StoryMetric(Metric):

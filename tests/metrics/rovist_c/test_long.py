@@ -98,6 +98,7 @@ def test_a_function_has_no_base():
         load(model=lambda pairs: [0.5] * len(pairs), base="albert").compute(predictions=[["A.", "B."]])
 
 
+@pytest.mark.filterwarnings("ignore:every score of rovist_c is undefined")
 def test_stories_without_a_pair_need_no_forward():
     pool.unload()
     assert math.isnan(tiny().compute(predictions=["One sentence.", ""])["rovist_c"])
