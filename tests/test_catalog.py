@@ -42,6 +42,12 @@ def test_unknown_name_lists_the_known_ones(toys, name):
             look_up(name)
 
 
+@pytest.mark.parametrize("name", ["Story-Toy", "vlgauge/story_toy", "storytoy", "STORY_TOY"])
+def test_name_that_is_written_in_another_way(toys, name):
+    with pytest.raises(ValueError, match=f"got '{name}'; did you mean `story_toy`\\?$"):
+        catalog.metric_folder(name)
+
+
 def test_unknown_setting_of_load_is_refused(toys):
     with pytest.raises(TypeError, match=r"`weights` is no setting of story_toy; did you mean `weight`\?"):
         vlgauge.load("story_toy", weights=2.0)

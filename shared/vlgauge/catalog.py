@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -107,8 +108,16 @@ def metric_folder(name: str) -> Path:
     """
     names = metric_names()
     if name not in names:
-        raise ValueError(f"`name` must be one of the installed metrics ({', '.join(names)}), got {name!r}")
+        close = _close_names(name, names) if isinstance(name, str) else []
+        hint = f"; did you mean `{close[0]}`?" if close else ""
+        raise ValueError(f"`name` must be one of the installed metrics ({', '.join(names)}), got {name!r}{hint}")
     return metrics_root() / name
+
+
+def _close_names(name: str, names: list[str]) -> list[str]:
+    """Known names like one that is written in another way, or as the Hub has it: "CIDEr", "vlgauge/rouge_l"."""
+    plain = name.rpartition("/")[2].lower().replace("-", "_")
+    return difflib.get_close_matches(plain, names, n=1)
 
 
 def metric_facts(name: str) -> MetricFacts:

@@ -23,6 +23,8 @@ ROWS = [
     {"id": "y", "text": '[male] left. Rain, \u2028 then "sun".', "other": ""},
 ]
 
+PICTURE = EXAMPLES / "drawn_stories" / "1-1.png"
+
 
 def write_jsonl(path, rows):
     path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n\n", "utf-8")
@@ -160,7 +162,37 @@ def test_mmd_bert_on_the_examples(capsys):
         (["score", "rovist_nr", "rows.jsonl", "--predictions", "text", "--id", "name"], "must have the column 'name'"),
         (["score", "rovist_nr", "broken.jsonl"], "FILE must hold JSON, got .* in line 2, column 2"),
         (["score", "rovist_nr", "array.jsonl"], "one JSON object per row, got list in line 1"),
-        (["score", "rovist_nr", "object.json"], "FILE must hold a JSON list of objects"),
+        (
+            ["score", "rovist_nr", "object.json"],
+            "a JSON list of objects, one per row, got one object in 'object.json'$",
+        ),
+        (
+            ["score", "rovist_nr", "lines.json"],
+            "Extra data in line 2, .*; name one object per line with --input-format j",
+        ),
+        (["score", "rovist_nr", "sheet.xlsx"], "got 'sheet.xlsx'; save the sheet as CSV$"),
+        (
+            ["score", "rovist_nr", "excel.csv"],
+            "must have commas between its cells, got ';' in the titles 'id;predictions' of 'excel.csv'; save it with",
+        ),
+        (["score", "rovist_nr", "excel.tsv"], "must have tabs between its cells, got ';' in the titles"),
+        (["score", "CIDEr", "rows.jsonl"], "got 'CIDEr'; did you mean `cider`.$"),
+        (
+            ["score", "cider", "pair.csv", "--set", "df=missing.gz"],
+            "`df` must be .*, got 'missing.gz', which is no file here$",
+        ),
+        (
+            ["score", "onlystyle", "styled.csv"],
+            "'owner/name:config', as --set table=...; or choose a named table by --c",
+        ),
+        (
+            ["score", "clip_s", "pictured.csv", "--profile", "embedded"],
+            r"`images\[1\]` must be an existing image file, got .*, which is missing \(line 4 of FILE\)$",
+        ),
+        (
+            ["score", "clip_s,rouge_l", "pictured.csv", "--profile", "embedded", "--skip", "1"],
+            r"clip_s: `images\[0\]` must be an existing image file, .* \(line 4 of FILE\)$",
+        ),
         (["score", "rovist_nr", "empty.jsonl"], "FILE must have at least one row"),
         (["score", "rovist_nr", "latin.csv"], "FILE must be UTF-8 text, got byte 0xe9 in line 3 of 'latin.csv'"),
         (["score", "rovist_nr", "ragged.csv"], "as many cells as titles, got 1 for 2 in row 1, line 3"),
@@ -185,6 +217,13 @@ def test_errors_are_one_line(tmp_path, capsys, monkeypatch, arguments, message):
         "latin.csv": b"predictions\ncaf\xe9\n"[:12] + b"\n\xe9",
         "ragged.csv": b"predictions,b\n1,2\n3\n",
         "quote.csv": b'id,predictions\n1,"A dog ran.\n2,"A dog sat."\n',
+        "lines.json": b'{"predictions": "a"}\n{"predictions": "b"}\n',
+        "sheet.xlsx": b"PK",
+        "excel.csv": "\ufeffid;predictions\r\n1;A dog ran, and a cat.\r\n".encode(),
+        "excel.tsv": b"id;predictions\n1;A dog ran.\n",
+        "pair.csv": b"predictions,references\na dog,a dog\n",
+        "styled.csv": b"predictions,styles\na dog,plain\n",
+        "pictured.csv": f'predictions,references,images\n"a\ndog",a,{PICTURE}\na dog,a,no.png\n'.encode(),
         "twice.csv": b"a,a\n1,2\n",
         "twice.jsonl": b'{"a": 1, "a": 2}\n',
         "text.parquet": b"no parquet",
@@ -282,7 +321,8 @@ from vlgauge.cli import main
 try:
     main(["--help"])
 except SystemExit:
-    print([name for name in sys.modules if name.startswith("vlgauge.cli.") or name == "numpy"])
+    own = {name for name in sys.modules if name.startswith("vlgauge.cli.")} - {"vlgauge.cli.wording"}
+    print([*own, *({"numpy"} & sys.modules.keys())])
 """
     told = run_python(code, cwd=tmp_path)
     assert told.splitlines()[-1] == "[]"

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 import vlgauge
+from vlgauge.cli.wording import in_words_of_commands
 from vlgauge.files import Limits, limits
 from vlgauge.progress import lines_in_logs, progress_chosen
 from vlgauge.results import SIDECAR, printable
@@ -136,7 +137,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     unseen = getattr(options, "no_progress", False)
     try:
         with (
-            plain_warnings(f"vlgauge {options.command}") as options.told,
+            plain_warnings(f"vlgauge {options.command}", options) as options.told,
             progress_chosen(False if unseen else None),
             lines_in_logs(not (unseen or getattr(options, "quiet", False))),
             limits(**{name: getattr(options, name, None) for name in vars(Limits())}),
@@ -151,7 +152,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except USER_ERRORS as error:
         if os.environ.get("VLGAUGE_DEBUG"):
             raise
-        sys.stderr.write(f"vlgauge {options.command}: error: {one_line(error)}\n")
+        told = in_words_of_commands(one_line(error), options)
+        sys.stderr.write(f"vlgauge {options.command}: error: {told}\n")
         return 2
     return code
 
@@ -164,17 +166,23 @@ def _targets(options: argparse.Namespace) -> list[tuple[str, str]]:
 
 
 @contextmanager
-def plain_warnings(program: str) -> Iterator[list[str]]:
+def plain_warnings(program: str, options: argparse.Namespace | None = None) -> Iterator[list[str]]:
     """Show what the user should know as one line, each once, without the line of code that it comes from.
+
+    Args:
+        program: What the lines begin with.
+        options: Those of a command, in whose words they are.
 
     Yields:
         What was shown so far.
     """
     told: list[str] = []
+    given = argparse.Namespace() if options is None else options
 
     def show(message: Any, category: type[Warning], *where: Any, **named: Any) -> None:
         if issubclass(category, UserWarning):
-            if (text := printable(str(message))) not in told:  # every system that is compared gives the same one
+            text = in_words_of_commands(printable(str(message)), given)
+            if text not in told:  # every system that is compared gives the same one
                 told.append(text)
                 sys.stderr.write(f"{program}: warning: {text}\n")
         else:

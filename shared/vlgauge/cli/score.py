@@ -112,7 +112,8 @@ def run(options: argparse.Namespace) -> int:
     else:
         ids, columns = reader.ids, reader.columns
     warn_of_repeated(ids)
-    results = compute_all(metrics, columns, details=options.details or options.report is not None)
+    detailed = options.details or options.report is not None
+    results = compute_all(metrics, columns, details=detailed, rows=rows[options.skip :])
     explained = results
     if not options.details:
         results = {name: without_details(name, result) for name, result in results.items()}

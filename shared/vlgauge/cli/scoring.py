@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import ast
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import vlgauge
 from vlgauge.catalog import metric_folder
 from vlgauge.cli.inputs import add_limits
-from vlgauge.media.tables import READERS, MissingColumn, Rows, take_columns, warn_of_empty_cells
+from vlgauge.media.tables import READERS, CsvRow, MissingColumn, Rows, take_columns, warn_of_empty_cells
 from vlgauge.settings import PROFILES, nearest, setting_names
 from vlgauge.weights.preflight import look_for_all
 
@@ -31,6 +32,8 @@ NOT_SETTINGS = (
 _OF_PYTHON = {("distance", "precomputed"): "distances"}
 
 Settings = dict[str, Any]
+
+_PLACE = re.compile(rf"`(?:{'|'.join(COLUMNS)})\[(\d{{1,12}})\]")
 
 TEXT_WIDTH = 60
 
@@ -221,9 +224,19 @@ def read_columns(
 
 
 def compute_all(
-    metrics: Sequence[Metric], columns: Mapping[str, list[Any] | None], *, details: bool = False
+    metrics: Sequence[Metric],
+    columns: Mapping[str, list[Any] | None],
+    *,
+    details: bool = False,
+    rows: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, dict[str, Any]]:
     """Result of each metric by its name.
+
+    Args:
+        metrics: Loaded metrics.
+        columns: Cells by name of the column.
+        details: Whether to say how each score came about.
+        rows: Rows of the file that the cells are from; those of CSV know their lines, which messages then name.
 
     Raises:
         ImportError: If packages of a metric that can be asked beforehand are missing; names those of all.
@@ -238,10 +251,19 @@ def compute_all(
         try:
             results[metric.name] = metric.compute(**own, **_details(metric, details)) or {}
         except (ValueError, TypeError) as error:
-            if len(metrics) == 1:
+            line = _line_of(str(error), rows)
+            if len(metrics) == 1 and not line:
                 raise
-            raise ValueError(f"{metric.name}: {error}") from error
+            of = "" if len(metrics) == 1 else f"{metric.name}: "
+            raise ValueError(f"{of}{error}{line}") from error
     return results
+
+
+def _line_of(message: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Clause with the line of the first row of CSV that a message names as its place, such as `predictions[3]`."""
+    found = _PLACE.search(message)
+    row = rows[int(found[1])] if found and int(found[1]) < len(rows) else None
+    return f" (line {row.line} of FILE)" if isinstance(row, CsvRow) else ""
 
 
 def _details(metric: Metric, wanted: bool) -> dict[str, bool]:

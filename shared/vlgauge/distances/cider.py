@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.files import TooMuch, unpacked_lines
-from vlgauge.settings import shown, warn
+from vlgauge.settings import meant, shown, warn
 from vlgauge.text.coco_tokens import Tokenizer, checked_tokenizer, coco_tokens
 from vlgauge.text.ngrams import Ints, TokenIds, first_of_run, lengths_of, ngram_sets
 from vlgauge.writing import write
@@ -169,9 +169,11 @@ def checked_df(df: Any, choices: Sequence[str]) -> Any:
     """
     is_source = isinstance(df, str | Path) and (df in choices or Path(df).is_file())
     if not is_source and not isinstance(df, DocumentFrequency):
+        is_path = isinstance(df, str | Path)
+        close = meant(df, choices) if isinstance(df, str) else ""
         raise ValueError(
             f"`df` must be {', '.join(map(repr, choices))}, a DocumentFrequency or the path of a file that it saved, "
-            f"got {shown(df)}"
+            f"got {shown(df)}{', which is no file here' if is_path else ''}{close and '; ' + close}"
         )
     return df
 

@@ -36,6 +36,7 @@ Rows = list[dict[str, Any]]
 
 FILE = "FILE"
 PICTURED = ("images", "videos")
+_SHEETS = ("xlsx", "xls", "xlsm", "ods")
 _SHOWN_COLUMNS, _SHOWN_CHARACTERS = 10, 60
 
 # A list of strings as Python or numpy writes it, the latter without commas; nothing of it is ever evaluated.
@@ -79,7 +80,8 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
             Path(path).stat()  # a file that is not there has no wrong ending
         if Path(path).is_dir():
             raise ValueError(f"FILE must be a file, got the folder {path!r}")
-        raise ValueError(f"FILE must end in one of {', '.join(READERS)}, got {path!r}; or name it with --input-format")
+        hint = "save the sheet as CSV" if chosen in _SHEETS else "or name it with --input-format"
+        raise ValueError(f"FILE must end in one of {', '.join(READERS)}, got {path!r}; {hint}")
     rows = READERS[chosen](read_bytes(path, FILE), path)
     if not rows:
         raise ValueError(f"FILE must have at least one row, got none in {path!r}")
@@ -220,11 +222,15 @@ def _read_json(data: bytes, path: str) -> Rows:
         refuse(FILE, limit // 2, "bytes unless it is JSONL", "max_unpacked", path)
     text = decoded(data, FILE, path)
     check_objects(json_bytes(text), limit, FILE, path)
-    content = parse_json(text, FILE, path)
+    try:
+        content = parse_json(text, FILE, path)
+    except ValueError as error:
+        if "Extra data" in str(error) and text.lstrip().startswith("{"):
+            raise ValueError(f"{error}; name one object per line with --input-format jsonl") from None
+        raise
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
-        raise ValueError(
-            f"FILE must hold a JSON list of objects, got something else in {path!r}; use JSONL for one object per line"
-        )
+        got = "one object" if isinstance(content, dict) else "something else"
+        raise ValueError(f"FILE must hold a JSON list of objects, one per row, got {got} in {path!r}")
     return list(limited(content, FILE, path))
 
 
@@ -233,6 +239,11 @@ def _read_csv(data: bytes, path: str, delimiter: str = ",") -> Rows:
     check_objects(BYTES_PER_CELL * text.count(delimiter), unpacked_limit(len(data)), FILE, path)
     lines = csv_rows(text, FILE, path, delimiter=delimiter, strict=True)
     _, titles = next(lines, (0, []))
+    if len(titles) == 1 and (found := [one for one in ";\t" if one in titles[0]]):
+        raise ValueError(
+            f"FILE must have {'commas' if delimiter == ',' else 'tabs'} between its cells, got {found[0]!r} in the "
+            f"titles {titles[0]!r:.{_SHOWN_CHARACTERS}} of {path!r}; save it with commas as .csv, or with tabs as .tsv"
+        )
     if (repeated := first_repeated(titles)) is not None:
         raise ValueError(f"FILE must have each column once, got {repeated!r:.60} more than once in {path!r}")
     return [_csv_row(titles, cells, number, line) for number, (line, cells) in enumerate(lines)]
