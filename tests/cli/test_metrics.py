@@ -150,6 +150,10 @@ def test_dots_lead_into_dictionaries():
         ),
         (
             ["rovist_nr,rovist_c", "stories.jsonl", "--predictions", "number"],
+            "rovist_c: `model` is missing: ",
+        ),
+        (
+            ["rovist_nr,rovist_c", "stories.jsonl", "--predictions", "number", "--profile", "embedded"],
             r"rovist_nr: `predictions\[0\]` must be a story, .* got int",
         ),
     ],

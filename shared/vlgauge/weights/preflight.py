@@ -72,9 +72,10 @@ def look_for_all(metrics: Sequence[Any]) -> None:
 
     Raises:
         ImportError: If packages are not installed; says so of all metrics.
-        SourcesMissing: If weights are not there; says so of all metrics.
+        SourcesMissing: If weights are not there; says so of all metrics, and of which.
     """
-    packages, sources = [], []
+    packages: list[str] = []
+    sources: dict[str, list[str]] = {}
     for metric in metrics:
         look = getattr(metric, "look_for_sources", None)
         if look is not None and not inspect.signature(look).parameters:
@@ -83,8 +84,9 @@ def look_for_all(metrics: Sequence[Any]) -> None:
             except ImportError as error:
                 packages.append(str(error))
             except SourcesMissing as error:
-                sources.append(str(error))
+                sources.setdefault(str(error), []).append(metric.name)
     if packages:
         raise ImportError("; ".join(dict.fromkeys(packages)))
     if sources:
-        raise SourcesMissing("; ".join(dict.fromkeys(sources)))
+        several = len(metrics) > 1
+        raise SourcesMissing("; ".join(f"{', '.join(of)}: {told}" if several else told for told, of in sources.items()))
