@@ -240,6 +240,14 @@ def test_many_small_lists_objects_and_cells_are_refused_before_they_are_made(tmp
         read_rows(str(path))
 
 
+@pytest.mark.parametrize("name", ["rows.json", "rows.jsonl"])
+def test_brackets_and_commas_in_strings_make_nothing(tmp_path, name):
+    row = {"a": '[{"box": [1, 2]}, "\\\\"]' * 300}
+    (tmp_path / name).write_text(json.dumps([row] if name == "rows.json" else row))
+    with files.limits(max_unpacked=40_000):
+        assert read_rows(str(tmp_path / name)) == [row]
+
+
 def test_json_at_once_may_be_half_as_large(tmp_path):
     path = tmp_path / "rows.json"
     path.write_text('[{"a": "' + "x" * 1000 + '"}]')

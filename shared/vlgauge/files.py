@@ -40,6 +40,7 @@ _CHUNK = 2**20
 # What a list, an object, a value and a cell take in memory beside their characters, about.
 _BYTES_PER_LIST, _BYTES_PER_OBJECT, _BYTES_PER_VALUE, BYTES_PER_CELL = 88, 200, 32, 64
 _ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+://|data:)", re.IGNORECASE)
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
@@ -370,8 +371,18 @@ def check_row(n_characters: int, name: str, shown: object, line: int) -> None:
         refuse(name, limit, "characters in a row", "max_row", f"{shown}, line {line}")
 
 
-def json_bytes(text: str) -> int:
-    """About what the lists, objects and values of a JSON text take in memory, found before it is parsed."""
+def json_bytes(text: str, most: int) -> int:
+    """About what the lists, objects and values of a JSON text take in memory, found before it is parsed.
+
+    Args:
+        text: JSON, or lines of it.
+        most: That they may take; up to that the signs in strings are counted too, which is faster.
+    """
+    found = _signs_bytes(text)
+    return found if found <= most else _signs_bytes(_STRING.sub("", text))
+
+
+def _signs_bytes(text: str) -> int:
     return _BYTES_PER_LIST * text.count("[") + _BYTES_PER_OBJECT * text.count("{") + _BYTES_PER_VALUE * text.count(",")
 
 

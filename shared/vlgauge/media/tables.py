@@ -200,7 +200,8 @@ def _located(cell: Any, folder: str) -> Any:
 def _read_jsonl(data: bytes, path: str) -> Rows:
     # Only "\n" ends a line of JSONL; splitlines() would also cut at U+2028 inside a string.
     text = decoded(data, FILE, path)
-    check_objects(json_bytes(text), unpacked_limit(len(data)), FILE, path)
+    limit = unpacked_limit(len(data))
+    check_objects(json_bytes(text, limit), limit, FILE, path)
     lines = text.split("\n")
     written = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     return [_record(line, number, path) for number, line in limited(written, FILE, path)]
@@ -221,7 +222,7 @@ def _read_json(data: bytes, path: str) -> Rows:
     if len(data) > limit // 2:
         refuse(FILE, limit // 2, "bytes unless it is JSONL", "max_unpacked", path)
     text = decoded(data, FILE, path)
-    check_objects(json_bytes(text), limit, FILE, path)
+    check_objects(json_bytes(text, limit), limit, FILE, path)
     try:
         content = parse_json(text, FILE, path)
     except ValueError as error:
