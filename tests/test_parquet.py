@@ -28,6 +28,15 @@ def test_parquet_rows_are_those_of_the_table(options):
     assert parquet.parquet_rows(written(pa.Table.from_pylist(ROWS), **options), "FILE", "x") == ROWS
 
 
+def test_a_column_of_maps():
+    kind = pa.map_(pa.string(), pa.list_(pa.float64()))
+    table = pa.table({"a": pa.array([[("k", [1.0])], [], None, [("l", None), ("m", [2.0, 3.0])]] * 500, kind)})
+    data = written(table)
+    assert parquet.parquet_rows(data, "FILE", "x") == table.to_pylist()
+    with files.limits(max_unpacked=40_000), pytest.raises(ValueError, match="bytes when it is unpacked"):
+        parquet.parquet_rows(data, "FILE", "x")
+
+
 def test_texts_that_share_their_beginning():
     texts = pa.table({"a": ["a" * 5000 + str(i) for i in range(5000)]})
     data = written(texts, use_dictionary=False, column_encoding={"a": "DELTA_BYTE_ARRAY"})

@@ -150,6 +150,9 @@ def _plain_bytes(column: pa.Array) -> int:
         return int(column.indices.nbytes) + int(pc.sum(pc.cast(lengths, pa.int64()).take(column.indices)).as_py() or 0)
     if isinstance(column, pa.StructArray):
         return sum(map(_plain_bytes, column.flatten()))
+    if isinstance(column, pa.MapArray):
+        keyed = column.type
+        column = column.cast(pa.list_(pa.struct([("key", keyed.key_type), ("value", keyed.item_type)])))
     if isinstance(column, (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray)):
         return 8 * len(column) + _plain_bytes(column.flatten())
     return int(column.nbytes)
