@@ -50,7 +50,8 @@ def checked(path, *boxes):
 def test_fragments_and_edits_count(tmp_path):
     path = tmp_path / "made.mp4"
     samples = box(b"mdia", box(b"minf", box(b"stbl", box(b"stsz", struct.pack(">III", 0, 1, 1000)))))
-    track = box(b"trak", box(b"edts", box(b"elst", struct.pack(">II", 0, 1047))), samples)
+    shown = struct.pack(">IiI", 1, 0, 1 << 16) * 1047
+    track = box(b"trak", box(b"edts", box(b"elst", struct.pack(">II", 0, 1047), shown)), samples)
     checked(path, box(b"moov", track))
     with pytest.raises(ValueError, match="an index of more than 1,048,576 frames and sounds in"):
         checked(path, box(b"moov", track, track))
@@ -59,6 +60,24 @@ def test_fragments_and_edits_count(tmp_path):
     checked(path, box(b"moov", track), box(b"free"))
     with pytest.raises(ValueError, match="an index of more than 1,048,576"):
         checked(path, *[fragment] * 5)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_edits_that_wait_show_nothing(version, tmp_path):
+    """Sound of a camera has one number per byte of the file, and often begins late."""
+    one = struct.Struct(">QqI" if version else ">IiI")
+    samples = box(b"stbl", box(b"stsz", struct.pack(">III", 0, 1, 2**20 - 1)))
+
+    def track(*starts, count=None):
+        edits = b"".join(one.pack(1, start, 1 << 16) for start in starts)
+        told = struct.pack(">II", version << 24, len(starts) if count is None else count)
+        return box(b"moov", box(b"trak", box(b"edts", box(b"elst", told, edits)), samples))
+
+    checked(tmp_path / "made.mov", track(-1, 0))
+    checked(tmp_path / "made.mov", track(-1, -1))
+    for starts, count in (((0, 0), None), ((-1, 0), 3), ((), 2)):
+        with pytest.raises(ValueError, match="an index of more than 1,048,576"):
+            checked(tmp_path / "made.mov", track(*starts, count=count))
 
 
 def test_a_packed_header_and_many_boxes(tmp_path, monkeypatch):
