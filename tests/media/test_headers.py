@@ -1,6 +1,7 @@
 """What stands before the pixels of a hostile file, and pixels that are not there."""
 
 import io
+import itertools
 import struct
 import warnings
 import zlib
@@ -207,7 +208,15 @@ def test_a_picture_is_decoded_without_a_second_copy(monkeypatch):
 NOISE = Image.fromarray(np.random.default_rng(5).integers(0, 255, (30, 40, 3), np.uint8)).resize((203, 151))
 FRAMED = Image.new("RGB", (203, 151), "white")
 FRAMED.paste(NOISE.resize((150, 90)), (20, 20))
-WAYS = ({}, {"progressive": True}, {"restart_marker_rows": 1}, {"subsampling": 0, "quality": 95}, {"optimize": True})
+# 640 x 480 white pixels in arithmetic coding, which Pillow reads and does not write.
+ARITHMETIC = (
+    "ffd8ffe000104a46494600010100000100010000ffdb004300080606070605080707070909080a0c140d0c0b0b0c1912130f141d"
+    "1a1f1e1d1a1c1c20242e2720222c231c1c2837292c30313434341f27393d38323c2e333432ffdb0043010909090c0b0c180d0d18"
+    "32211c21323232323232323232323232323232323232323232323232323232323232323232323232323232323232323232323232"
+    "3232ffc900110801e0028003012200021101031101ffcc000a0010100501101105ffda000c03010002110311003f00d2b7ff0085"
+    "16ffd9"
+)
+WAYS = ({}, {"restart_marker_rows": 1}, {"subsampling": 0, "quality": 95}, {"optimize": True})
 
 
 @pytest.mark.parametrize("options", WAYS, ids=str)
@@ -224,6 +233,37 @@ def test_a_cut_jpeg_with_an_end_is_refused(mode, options):
                 opened(whole[: len(whole) * sixteenth // 16] + b"\xff\xd9")
             said.append("(error: pixels are missing before its end)" in str(caught.value))
         assert sum(said) > 3  # Pillow refuses some by itself
+
+
+def test_jpegs_that_no_other_bytes_can_tell_are_left_to_pillow():
+    progressive = encoded(FRAMED, "JPEG", progressive=True)
+    assert opened(progressive).tobytes() == opened(progressive + b"more").tobytes()
+    read = 0
+    for sixteenth in range(6, 16):
+        cut = progressive[: len(progressive) * sixteenth // 16] + b"\xff\xd9"
+        try:
+            expected = Image.open(io.BytesIO(cut)).tobytes()
+        except OSError:
+            continue
+        read += 1
+        assert opened(cut).tobytes() == expected
+    assert read
+    # The zeros at the end of arithmetic coding may be left out: here all, of white pixels.
+    arithmetic = bytes.fromhex(ARITHMETIC)
+    assert opened(arithmetic).tobytes() == Image.open(io.BytesIO(arithmetic)).tobytes()
+
+
+def test_the_end_of_a_small_picture_in_the_header_is_not_that_of_the_pixels():
+    found = 0
+    for width, height in itertools.product(range(20, 200, 9), range(20, 200, 9)):
+        whole = encoded(Image.new("RGB", (width, height), "white"), "JPEG", exif=b"Exif\0\0\xff\xd8\xff\xd9")
+        try:
+            Image.open(io.BytesIO(whole[:-2])).load()
+        except OSError:
+            continue
+        found += 1
+        assert opened(whole[:-2]).tobytes() == opened(whole).tobytes()
+    assert found
 
 
 def test_a_jpeg_without_an_end_is_left_to_pillow(monkeypatch):

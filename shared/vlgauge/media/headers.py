@@ -32,7 +32,9 @@ _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # of a PNG, by its colour type
 _PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 _CHUNK = 2**20
 _ROWS = 256
-_MOST_COMPARED = 2**23  # pixels of a picture that is decoded twice in full
+# Markers of the frames of a JPEG, and those that are coded by Huffman and not progressive.
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_HUFFMAN = (0xC0, 0xC1)
 # No picture goes on with this: the zero makes a pixel of what could begin a marker, and where a part has ended, the
 # next one begins with one of eight markers.
 _FILLING = b"".join(b"\0" + bytes(range(1, 255, 2)) + bytes([0xFF, 0xD0 + part]) for part in range(8)) + bytes(9)
@@ -146,12 +148,13 @@ def _behind_blocks(data: bytes, at: int) -> int:
 def check_whole(image: ImageFile, file: io.BufferedReader) -> None:
     """Refuse a PNG or JPEG that was decoded and has fewer pixels than it says.
 
-    Of a PNG Pillow leaves the rest black; of a JPEG with an end marker it makes it grey, or the whole blurred.
+    Of a PNG Pillow leaves the rest black; of a JPEG with an end marker it makes it grey. A progressive one, which has
+    all pixels after the first scan, is not looked at; nor an arithmetic one, whose last bytes may be left out.
 
     Raises:
         ValueError: If pixels are missing.
     """
-    if image.format in ("JPEG", "MPO") and _ends_flat(image) and _needs_more(image, file):
+    if image.format in ("JPEG", "MPO") and _ends_flat(image) and _needs_more(file):
         raise ValueError("pixels are missing before its end")
     if image.format != "PNG":
         return
@@ -170,26 +173,41 @@ def check_whole(image: ImageFile, file: io.BufferedReader) -> None:
 
 
 def _ends_flat(image: ImageFile) -> bool:
-    """Whether a JPEG may have been filled up: its last block has one colour, or one scan after another sharpens it."""
+    """Whether the last block of a JPEG has one colour, as where it was filled up."""
     width, height = image.size
     block = image.crop(((width - 1) // 8 * 8, (height - 1) // 8 * 8, width, height))
-    return "progressive" in image.info or len(block.getcolors(64) or ()) == 1
+    return len(block.getcolors(64) or ()) == 1
 
 
-def _needs_more(image: ImageFile, file: io.BufferedReader) -> bool:
+def _needs_more(file: io.BufferedReader) -> bool:
     """Whether other bytes before the end marker of a JPEG change its pixels: of a whole one nobody reads them."""
     file.seek(0)
     data = file.read()
-    if (end := data.rfind(b"\xff\xd9")) < 0:
-        return False  # Pillow refuses it by itself
-    with Image.open(io.BytesIO(data[:end] + _FILLING + data[end:]), formats=["JPEG"]) as filled:
-        if "progressive" in image.info and image.width * image.height <= _MOST_COMPARED:
-            return _differ(image, filled)
-        # An eighth of the size takes little, and has what differs first.
-        with Image.open(io.BytesIO(data), formats=["JPEG"]) as small:
-            for one in (filled, small):
-                one.draft(None, (1, 1))
+    end = data.rfind(b"\xff\xd9")
+    if end < 0 or _frame_of(data) not in _HUFFMAN:
+        return False
+    other = data[:end] + _FILLING + data[end:]
+    try:
+        with (
+            Image.open(io.BytesIO(data), formats=["JPEG"]) as small,
+            Image.open(io.BytesIO(other), formats=["JPEG"]) as filled,
+        ):
+            for one in (small, filled):
+                one.draft(None, (1, 1))  # an eighth of the size takes little, and has what differs
             return _differ(small, filled)
+    except OSError:  # that end marker is of a small picture in the header
+        return False
+
+
+def _frame_of(data: bytes) -> int:
+    """The second byte of the marker at which the frame of a JPEG begins: how its pixels are coded."""
+    at = 2
+    while data[at : at + 1] == b"\xff" and at + 4 <= len(data):
+        marker = data[at + 1]
+        if marker in _FRAMES:
+            return marker
+        at += 1 if marker == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+    return 0
 
 
 def _differ(one: Image.Image, other: Image.Image) -> bool:
