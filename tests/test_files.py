@@ -117,11 +117,11 @@ def test_standard_input_is_bounded(monkeypatch):
 
 @pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "tsv", "parquet"])
 def test_the_number_of_rows_is_bounded(tmp_path, capsys, ending):
-    path, rows = tmp_path / f"rows.{ending}", [{"predictions": "A dog."}] * 3
+    path, rows = tmp_path / f"rows.{ending}", [{"predictions": "A dog. It ran."}] * 3
     if ending == "parquet":
         pq.write_table(pa.Table.from_pylist(rows), path)
     else:
-        lines = ["predictions", *["A dog."] * 3] if "sv" in ending else map(json.dumps, rows)
+        lines = ["predictions", *["A dog. It ran."] * 3] if "sv" in ending else map(json.dumps, rows)
         path.write_text(json.dumps(rows) if ending == "json" else "\n".join(lines))
     assert len(read_rows(str(path))) == 3
     assert main(["score", "rovist_nr", str(path), "--max-rows", "2"]) == 2
