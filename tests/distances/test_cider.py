@@ -20,7 +20,7 @@ from vlgauge.distances.cider import (
     ngram_counts,
     ngrams,
 )
-from vlgauge.text.coco_tokens import coco_normalize, coco_tokens
+from vlgauge.text.coco_tokens import coco_tokens
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles"  # beside the checkout, not part of it
@@ -138,7 +138,7 @@ def test_range_and_direction():
 
 def test_distances_are_10_less_the_score_of_the_normalized_captions():
     captions = ["A dog runs; fast!", "a dog runs fast", "...", "A cat."]
-    tokens = [coco_normalize(caption).split() for caption in captions]
+    tokens = [coco_tokens(caption) for caption in captions]
     assert np.array_equal(cider_d_distances(captions, RARE), 10 - cider_d(tokens, RARE))
     upper = cider_d_distances(captions, RARE, tokenizer=lambda text: text.upper().split())
     assert upper[0, 1] == pytest.approx(10 - 10 / 4 * (2 / 4 + 1 / 3))  # "A DOG" of 4 tokens each
