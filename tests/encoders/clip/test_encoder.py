@@ -182,6 +182,15 @@ def test_truncated_texts_are_told(tiny):
 # ----------------------------------------------------------------------------------------------------------------------
 # Failures, threads, memory
 # ----------------------------------------------------------------------------------------------------------------------
+def test_threads_end_with_an_error_that_somebody_keeps(tiny, tmp_path):
+    (tmp_path / "bad.png").write_bytes(b"none")
+    bad = ImagePicture(image_cell(tmp_path / "bad.png", "x"), "x")
+    with pytest.raises(ValueError, match="`x` must be a readable image") as kept:
+        tiny.image_hidden([bad])
+    assert not [one for one in threading.enumerate() if one.name.startswith("vlgauge-decode")]
+    assert kept.value.__traceback__ is not None  # what it refers to is not garbage yet
+
+
 def test_an_unreadable_picture_raises_or_is_nan(tiny, tmp_path):
     for name in ("bad.png", "gone.png"):
         (tmp_path / name).write_bytes(b"no image")

@@ -137,19 +137,20 @@ class Slow:
 
 def test_threads_work_two_batches_ahead_at_most():
     Slow.opened = 0
-    stream = decoded_batches([Slow() for _ in range(100)], TINY, 4)
-    for done in range(1, 5):
-        assert len(next(stream)) == 4
-        time.sleep(0.05)
-        assert Slow.opened <= 4 * (done + BATCHES_AHEAD)
-    stream.close()
+    with decoded_batches([Slow() for _ in range(100)], TINY, 4) as stream:
+        for done in range(1, 5):
+            assert len(next(stream)) == 4
+            time.sleep(0.05)
+            assert Slow.opened <= 4 * (done + BATCHES_AHEAD)
     assert Slow.opened < 40
 
 
 def test_batches_cover_everything_in_order():
     assert [list(batch) for batch in batched(list(range(7)), 3)] == [[0, 1, 2], [3, 4, 5], [6]]
-    assert [len(batch) for batch in decoded_batches([Slow() for _ in range(7)], TINY, 3)] == [3, 3, 1]
-    assert list(decoded_batches([], TINY, 3)) == []
+    with decoded_batches([Slow() for _ in range(7)], TINY, 3) as batches:
+        assert list(map(len, batches)) == [3, 3, 1]
+    with decoded_batches([], TINY, 3) as batches:
+        assert list(batches) == []
 
 
 def test_the_order_depends_on_contents_only_and_keeps_files_together():
@@ -167,7 +168,8 @@ def test_the_order_depends_on_contents_only_and_keeps_files_together():
 def test_an_unreadable_picture_is_an_error_in_its_place(tmp_path):
     (tmp_path / "b.png").write_bytes(b"none")
     bad = ImagePicture(image_cell(tmp_path / "b.png", "images[1]"), "images[1]")
-    (batch,) = decoded_batches([Slow(), bad], TINY, 8)
+    with decoded_batches([Slow(), bad], TINY, 8) as batches:
+        (batch,) = batches
     assert isinstance(batch[0], np.ndarray)
     assert isinstance(batch[1], ValueError)
     assert "`images[1]` must be a readable image" in str(batch[1])
@@ -197,7 +199,8 @@ def test_memory_is_flat_over_thousands_of_pictures(tmp_path):
 
     row = ClipArchitecture("t", "t", None, 8, 8, 8, size=224)
     before, peak = resident(), 0
-    for _ in decoded_batches([ImagePicture(image_cell(path, "x"), "x") for path in paths[:300]], row, 64):
-        peak = max(peak, resident())
+    with decoded_batches([ImagePicture(image_cell(path, "x"), "x") for path in paths[:300]], row, 64) as batches:
+        for _ in batches:
+            peak = max(peak, resident())
     early = peak - before
     assert early < 300 * 2**20

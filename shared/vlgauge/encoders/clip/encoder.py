@@ -125,8 +125,11 @@ class ClipEncoder:
         note = f"Encoding images ({len(rows)} of {len(distinct)} known)"
         forward = HalvedBatches(lambda squares: list(self._towers.image(squares, head)))
         try:
-            with progress_bar(len(new), note, progress) as advance:
-                squares = decoded_batches([distinct[name] for name in new], self.row, batch_size)
+            wanted = [distinct[name] for name in new]
+            with (
+                decoded_batches(wanted, self.row, batch_size) as squares,
+                progress_bar(len(new), note, progress) as advance,
+            ):
                 for batch, opened in zip(batched(new, batch_size), squares, strict=True):
                     seen = self._seen(batch, opened, forward, on_error)
                     rows.update(seen)

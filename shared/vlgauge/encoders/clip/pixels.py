@@ -10,6 +10,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
@@ -121,18 +122,22 @@ def preprocessing(row: ClipArchitecture, convert: str) -> dict[str, Any]:
     }
 
 
+@contextmanager
 def decoded_batches(
     pictures: Sequence[Picture], row: ClipArchitecture, batch_size: int
-) -> Iterator[list[np.ndarray | ValueError]]:
+) -> Iterator[Iterator[list[np.ndarray | ValueError]]]:
     """Squares of the pictures in batches, each a square or the error that stands for it.
 
-    Threads work at most two batches ahead, so memory does not grow with the number of pictures.
+    Threads work at most two batches ahead, so memory does not grow with the number of pictures. They end with the
+    context, not when what an error left behind is collected as garbage: that may be while a thread starts, which would
+    then wait for itself.
     """
     workers = max(1, min(8, os.cpu_count() or 1, len(pictures)))
-    batches = batched(pictures, batch_size)
-    waiting: deque[list[Future[np.ndarray | ValueError]]] = deque()
     executor = ThreadPoolExecutor(workers, "vlgauge-decode")
-    try:
+
+    def decoded() -> Iterator[list[np.ndarray | ValueError]]:
+        batches = batched(pictures, batch_size)
+        waiting: deque[list[Future[np.ndarray | ValueError]]] = deque()
         while True:
             for batch in islice(batches, BATCHES_AHEAD + 1 - len(waiting)):
                 waiting.append(
@@ -141,6 +146,9 @@ def decoded_batches(
             if not waiting:
                 return
             yield [future.result() for future in waiting.popleft()]
+
+    try:
+        yield decoded()
     finally:
         executor.shutdown(cancel_futures=True)
 

@@ -159,8 +159,11 @@ class VisionEncoder:
         new = sorted_ids(distinct, set(distinct) - set(rows))
         skip_rest(pictures, {id(distinct[name]) for name in new})
         note = f"Encoding regions ({len(rows)} of {len(distinct)} known)"
-        with progress_bar(len(new), note, progress) as advance:
-            squares = decoded_batches([distinct[name] for name in new], self.row, batch_size)
+        wanted = [distinct[name] for name in new]
+        with (
+            decoded_batches(wanted, self.row, batch_size) as squares,
+            progress_bar(len(new), note, progress) as advance,
+        ):
             for batch, opened in zip(batched(new, batch_size), squares, strict=True):
                 for name, vector in zip(batch, self.forward(opened), strict=True):
                     rows[name] = vector

@@ -147,12 +147,12 @@ def feature_maps(encoder: ClipEncoder, material: Material, batch_size: int) -> n
     visual: Any = encoder.model.visual
     device = next(visual.parameters()).device
     maps = []
-    for opened in decoded_batches(material.pictures, encoder.row, batch_size):
-        with torch.no_grad():
+    with decoded_batches(material.pictures, encoder.row, batch_size) as batches, torch.no_grad():
+        for opened in batches:
             seen = visual.stem(normalised_pixels(opened, encoder).to(device))
             for layer in (visual.layer1, visual.layer2, visual.layer3, visual.layer4):
                 seen = layer(seen)
-        maps.append(seen.cpu().numpy())
+            maps.append(seen.cpu().numpy())
     return np.concatenate(maps)
 
 

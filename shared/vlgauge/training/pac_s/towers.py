@@ -122,7 +122,8 @@ class TowerLearner:
 
         def images(indices: Indices) -> torch.Tensor:
             pictures = [self.material.pictures[index] for index in indices]
-            (opened,) = decoded_batches(pictures, self._encoder.row, len(pictures))
+            with decoded_batches(pictures, self._encoder.row, len(pictures)) as batches:
+                (opened,) = batches
             return self._features(updated, normalised_pixels(opened, self._encoder), "image")
 
         def texts(indices: Indices) -> torch.Tensor:

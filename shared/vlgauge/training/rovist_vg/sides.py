@@ -48,7 +48,8 @@ class Decoded:
         """Of these pairs; ValueError if a picture cannot be read."""
         import torch
 
-        (squares,) = decoded_batches([self.pictures[i] for i in rows], vit_row(0, self.size), len(rows))
+        with decoded_batches([self.pictures[i] for i in rows], vit_row(0, self.size), len(rows)) as batches:
+            (squares,) = batches
         for square in squares:
             if isinstance(square, ValueError):
                 raise square
