@@ -16,6 +16,18 @@ from vlgauge.text.ngrams import Ints, TokenIds, numbered, token_ids
 Tokens = Sequence[str]
 
 
+def _listing(tokenizer: Callable[[str], Sequence[str]]) -> Callable[[str], Tokens]:
+    """The tokenizer, which must return a list: the characters of a string would be taken for tokens."""
+
+    def tokens(caption: str) -> Tokens:
+        found = tokenizer(caption)
+        if not isinstance(found, (list, tuple)):
+            raise TypeError
+        return found
+
+    return tokens
+
+
 class CaptionMetric(Metric):
     """Base of the metrics that compare the tokens of a caption with those of its references."""
 
@@ -71,7 +83,19 @@ class CaptionMetric(Metric):
         captions, which = numbered(caption for row in rows for caption in (predictions[row], *references[row]))
         sizes = np.fromiter((1 + len(references[row]) for row in rows), np.int64, len(rows))
         example = np.repeat(np.arange(len(rows)), sizes)
-        return token_ids(map(self._split(), captions)).chosen(which), example, rows
+        return self._numbered(captions).chosen(which), example, rows
+
+    def _numbered(self, captions: Sequence[str]) -> TokenIds:
+        if self.tokenizer is None:
+            return token_ids(map(coco_tokens, captions))
+        try:
+            found = token_ids(map(_listing(self.tokenizer), captions))
+        except TypeError:
+            found = None
+        if found is not None and all(isinstance(token, str) for token in found.tokens):
+            return found
+        # To look at every token of every caption takes longer, and tells which caption it is.
+        return token_ids(map(self._split(), captions))
 
     def _split(self) -> Callable[[str], Tokens]:
         return coco_tokens if self.tokenizer is None else checked_tokenizer(self.tokenizer)

@@ -116,6 +116,29 @@ def test_tokenizers():
         scores("cider", predictions, references, tokenizer=str)
 
 
+NO_TEXTS = {
+    "numbers": [1],
+    "bytes": [b"a"],
+    "lists": [["a"]],
+    "none in it": ["a", None],
+    "set": {"a"},
+    "text": "a",
+    "none": None,
+}
+
+
+@pytest.mark.parametrize("found", NO_TEXTS.values(), ids=NO_TEXTS)
+def test_a_tokenizer_that_returns_no_list_of_texts_is_told_by_its_caption(found):
+    predictions, references = ["a dog", "a cat"], [["the dog"], ["the cat"]]
+    with pytest.raises(ValueError, match=r"`tokenizer` must return a list of str, got .* for 'a cat'$"):
+        scores("cider", predictions, references, tokenizer=lambda text: found if text == "a cat" else text.split())
+
+
+def test_an_error_of_the_tokenizer_is_its_own():
+    with pytest.raises(TypeError, match="can only concatenate"):
+        scores("cider", ["a"], [["b"]], tokenizer=lambda text: [text + 1])
+
+
 @needs_coco
 def test_coco_caption_evaluation():
     material = coco()
