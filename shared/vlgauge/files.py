@@ -43,6 +43,17 @@ _ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+://|data:)", re.IGNORECASE)
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
+# How files begin that no editor can save as text.
+_NO_TEXT = {
+    b"\x89PNG": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"GIF8": "a GIF picture",
+    b"PK\x03\x04": "an archive or a spreadsheet",
+    b"\x1f\x8b": "a file packed by gzip",
+    b"%PDF": "a PDF file",
+    b"PAR1": "a Parquet file",
+}
+
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
@@ -186,8 +197,11 @@ def decoded(data: bytes, name: str, shown: object) -> str:
     """The text of bytes in UTF-8, without a byte order mark.
 
     Raises:
-        ValueError: If they are none, or hold the zero bytes of UTF-16 and of binary files.
+        ValueError: If they are none, or hold the zero bytes of UTF-16 and of binary files; a picture, an archive or the
+            like is called by its name, since no other way of saving makes it text.
     """
+    if kind := next((kind for start, kind in _NO_TEXT.items() if data.startswith(start)), ""):
+        raise ValueError(f"{name} must be UTF-8 text, got {kind} in {str(shown)!r}; choose a file of text")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -307,7 +321,7 @@ def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
             f"{name} must have whole numbers of at most {_MAX_DIGITS} digits, got more in {_behind(text, place)}"
         ) from None
     else:
-        if text.count("[") + text.count("{") <= MAX_DEPTH or _depth(value) <= MAX_DEPTH:
+        if text.count("[") + text.count("{") <= MAX_DEPTH or depth_of(value) <= MAX_DEPTH:
             return value
     raise ValueError(
         f"{name} must have lists and objects at most {MAX_DEPTH} deep within each other, got more in "
@@ -338,7 +352,7 @@ def first_repeated(names: Iterable[str]) -> str | None:
     return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
-def _depth(value: Any) -> int:
+def depth_of(value: Any) -> int:
     """How many lists and objects stand within each other."""
     depth, level = 0, [value]
     while level := [one for one in level if isinstance(one, (list, dict))]:

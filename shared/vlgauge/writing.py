@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import secrets
+import shutil
 import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -95,7 +96,9 @@ def _is_same(one: str | PathLike[str], other: str | PathLike[str]) -> bool:
 
 
 @contextmanager
-def replacing(path: str | PathLike[str], name: str = "`path`", *, mode: int | None = None) -> Iterator[Path]:
+def replacing(
+    path: str | PathLike[str], name: str = "`path`", *, mode: int | None = None, in_folder: bool = False
+) -> Iterator[Path]:
     """A new file beside the target, which takes its place when the block ends, and goes if that fails.
 
     Args:
@@ -103,6 +106,8 @@ def replacing(path: str | PathLike[str], name: str = "`path`", *, mode: int | No
         name: How messages call it.
         mode: Who may read and write the file, such as ``0o600``, also while it is written; None for who might before,
             or the umask for a new one.
+        in_folder: Whether the new file gets a folder of its own, for libraries that make others beside it, as
+            safetensors does: what a killed process leaves of these has a name that tells whose it was.
 
     Raises:
         Unwritable: If no file can be written there.
@@ -110,8 +115,11 @@ def replacing(path: str | PathLike[str], name: str = "`path`", *, mode: int | No
     """
     target = checked_target(path, name)
     _remove_stale(target)
-    part = target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}.part")
+    made = target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}.part")
+    part = made / "part" if in_folder else made
     try:
+        if in_folder:
+            made.mkdir(mode=0o700)
         # The name cannot be foreseen, and must not exist: nobody can lay a link there.
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode))
         if mode is None:
@@ -129,7 +137,7 @@ def replacing(path: str | PathLike[str], name: str = "`path`", *, mode: int | No
             raise OSError(number, f"{name} could not be written, {what}{kept}", os.fspath(path)) from error
         raise
     finally:
-        part.unlink(missing_ok=True)
+        remove_part(made)
 
 
 def write(path: str | PathLike[str], content: str | bytes, name: str = "`path`", *, mode: int | None = None) -> None:
@@ -147,6 +155,16 @@ def parts_of(path: str | PathLike[str]) -> list[os.DirEntry[str]]:
     return []
 
 
+def remove_part(part: str | PathLike[str]) -> None:
+    """Remove a file that was being written, or its folder, as far as it is there and may be removed."""
+    path = Path(part)
+    with suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
 def _prefix(target: Path) -> str:
     """Begin of the names of new files for a target and for no other one, short enough to have something behind it."""
     return f".{target.name[:40]}.{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}."
@@ -157,7 +175,7 @@ def _remove_stale(target: Path) -> None:
     for entry in parts_of(target):
         with suppress(OSError):
             if time.time() - entry.stat(follow_symlinks=False).st_mtime > STALE_SECONDS:
-                os.unlink(entry.path)
+                remove_part(entry)
 
 
 def _disk_error(error: Exception, part: Path) -> int | None:

@@ -185,7 +185,7 @@ def test_the_cover_of_a_record_is_no_video(folder):
     with av.open(str(path), "w") as container:
         sound, cover = container.add_stream("mp2", rate=16_000), container.add_stream("mjpeg", rate=1)
         cover.width, cover.height, cover.pix_fmt = 64, 48, "yuvj420p"
-        cover.disposition = av.stream.Disposition.attached_pic
+        cover.disposition = av.stream.Disposition.attached_pic.value  # version 15 takes no member
         write_silence(container, sound, 0.5)
         container.mux(cover.encode(av.VideoFrame.from_ndarray(noisy(0), format="rgb24")))
         container.mux(cover.encode())

@@ -1,9 +1,8 @@
-"""What stands before the pixels of a hostile file, and pixels that are not there."""
+"""What pictures take while they are decoded, and pixels that are not there."""
 
 import io
 import itertools
 import struct
-import warnings
 import zlib
 
 import numpy as np
@@ -13,11 +12,6 @@ from PIL import Image, ImageFile
 
 from vlgauge.media import headers, images
 from vlgauge.media.images import image_cell, open_image
-
-MANY = headers.MOST_PIECES
-GIF = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff"
-GIF_FRAME = b"\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02\x44\x01\0"
-GIF_COMMENT = b"\x21\xfe" + b"\x01a" * 100_000 + b"\0"
 
 
 def chunk(kind, data):
@@ -33,102 +27,6 @@ def png(size, packed, depth=8, colour=2, interlaced=0):
 
 def opened(data, **options):
     return open_image({"bytes": data, "path": None}, "images[1]", **options)
-
-
-def inserted(data, at, pieces):
-    return data[:at] + pieces + data[at:]
-
-
-# -- before the pixels ------------------------------------------------------------------------------------------------
-HOSTILE = {
-    "gif": GIF + GIF_COMMENT + GIF_FRAME + b";",
-    "ppm": b"P6\n#" + b"9" * MANY + b"\n1 1\n255\n\0\0\0",
-    "jpeg comments": inserted(encoded(RGB, "JPEG"), 2, b"\xff\xfe\0\3a" * MANY),
-    "jpeg exif": inserted(encoded(RGB, "JPEG"), 2, b"\xff\xe1\0\x0aExif\0\0ab" * MANY),
-    "png": inserted(encoded(RGB, "PNG"), 33, chunk(b"tEXt", b"k\0v") * MANY),
-    "tiff": b"II*\0\x08\0\0\0" + struct.pack("<H", 65_000) + struct.pack("<HHII", 30_000, 4, 1, 4) * 65_000 + bytes(4),
-}
-
-
-def strips(order, is_large, number):
-    """A TIFF of rows of eight grey pixels that share their bytes, each in a strip of its own."""
-    kind, begin = ("Q", 16) if is_large else ("I", 8)
-    offsets, counts = (struct.pack(f"{order}{number}{kind}", *[one] * number) for one in (begin, 8))
-    tags = {256: 8, 257: number, 258: 8, 259: 1, 262: 1, 277: 1, 278: 1}
-    entries = [
-        (tag, 4, 1, struct.pack(order + "I", value).ljust(8 if is_large else 4, b"\0")) for tag, value in tags.items()
-    ]
-    for tag, at in ((273, begin + 8), (279, begin + 8 + len(offsets))):
-        entries.append((tag, 16 if is_large else 4, number, struct.pack(order + kind, at)))
-    directory = struct.pack(order + ("Q" if is_large else "H"), len(entries))
-    for tag, code, count, value in sorted(entries):
-        directory += struct.pack(order + "HH" + kind, tag, code, count) + value
-    end = begin + 8 + len(offsets) + len(counts)
-    mark = {"<": b"II", ">": b"MM"}[order]
-    head = struct.pack(order + "HHHQ", 43, 8, 0, end) if is_large else struct.pack(order + "HI", 42, end)
-    return mark + head + bytes(range(8)) + offsets + counts + directory + bytes(8)
-
-
-# Pillow reads no large TIFF of the other order.
-@pytest.mark.parametrize(("order", "is_large"), [("<", False), ("<", True), (">", False)])
-def test_a_tiff_has_a_limit_of_strips(order, is_large):
-    assert pixels(opened(strips(order, is_large, 300), convert="late"))[1:] == ((8, 300), bytes(range(8)) * 300)
-    message = r"`images\[1\]` must be a readable image, got \d+ bytes \(error: more than 65,536 strips or tiles"
-    with pytest.raises(ValueError, match=message):
-        opened(strips(order, is_large, 2**16 + 1))
-
-
-@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
-def test_headers_of_very_many_pieces_are_refused(data):
-    message = (
-        r"`images\[1\]` must be a readable image, got \d+ bytes \(error: more than 16,384 pieces or 33,554,432 bytes"
-    )
-    with pytest.raises(ValueError, match=message):
-        opened(data)
-
-
-def test_headers_of_very_many_bytes_are_refused(monkeypatch, tmp_path):
-    path = tmp_path / "long.png"
-    path.write_bytes(inserted(encoded(RGB, "PNG"), 33, chunk(b"tEXt", b"k\0" + b"v" * 5_000)))
-    cell = {"bytes": None, "path": str(path)}
-    assert pixels(open_image(cell, "x")) == pixels(RGB)
-    monkeypatch.setattr(headers._Bounded, "left", (100, 5_000))
-    with pytest.raises(ValueError, match=r"`x` must be a readable image, got '.*long.png' \(error: more than"):
-        open_image(cell, "x")
-
-
-def test_ppm_of_text_is_refused():
-    with pytest.raises(ValueError, match=r"\(error: numbers of a PPM as text; save it as PNG\)"):
-        opened(b"P3\n2 2\n255\n" + b"#9\n" * 1_000)
-
-
-# -- frames of a GIF --------------------------------------------------------------------------------------------------
-EXTENSION = b"\x21\xf9\x04\0\0\0\0\0"
-MOVING = {
-    "one": (GIF_FRAME + b";", False),
-    "two": (GIF_FRAME * 2 + b";", True),
-    "extended": (GIF_FRAME + EXTENSION + b"\x21\xfe\x01a\x02bc\0" + GIF_FRAME + b";", True),
-    "nothing behind": (GIF_FRAME + EXTENSION + b";", False),
-    "no end": (GIF_FRAME, False),
-}
-
-
-@pytest.mark.parametrize(("blocks", "moves"), MOVING.values(), ids=MOVING)
-def test_frames_of_a_gif_are_seen_as_pillow_sees_them(blocks, moves):
-    with Image.open(io.BytesIO(GIF + blocks)) as image:
-        assert image.is_animated is moves
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        opened(GIF + blocks)
-    assert [str(warning.message) for warning in caught] == (
-        ["`images[1]` has more than one frame; only the first is scored"] if moves else []
-    )
-
-
-def test_comments_between_the_frames_of_a_gif_are_not_put_together(monkeypatch):
-    monkeypatch.setattr("PIL.GifImagePlugin.GifImageFile.is_animated", property(lambda _: pytest.fail("by Pillow")))
-    with pytest.warns(UserWarning, match="more than one frame"):
-        opened(GIF + GIF_FRAME + GIF_COMMENT[:40_000] + b"\0" + GIF_FRAME + b";")
 
 
 # -- pixels that are missing ------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ def test_standard_input_starts_at_the_working_folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_score_finds_the_pictures_beside_the_file(tmp_path, monkeypatch, capsys, elsewhere):
+    pytest.importorskip("open_clip")
     (tmp_path / "rows" / "pictures").mkdir(parents=True)
     Image.new("RGB", (8, 8), "red").save(tmp_path / "rows" / "pictures" / "red.png")
     row = {"predictions": "a red picture", "images": "pictures/red.png"}
@@ -118,7 +119,19 @@ def test_empty_cells_of_a_csv_file_are_told(tmp_path, capsys):
     ]
 
 
-def test_empty_texts_of_other_files_are_taken_as_they_are(tmp_path, capsys):
-    (tmp_path / "rows.jsonl").write_text('{"predictions": "", "references": "NaN"}\n', encoding="utf-8")
+def test_texts_that_are_null_or_nan_are_refused_all_at_once(tmp_path, capsys):
+    cells = ['"a"', "NaN", '"b"', "null"]
+    lines = [f'{{"id": "s{n}", "predictions": {cell}, "references": ["a"]}}\n' for n, cell in enumerate(cells)]
+    (tmp_path / "rows.jsonl").write_text("".join(lines), encoding="utf-8")
+    assert main(["score", "rouge_l", str(tmp_path / "rows.jsonl")]) == 2
+    told = "column 'predictions', got null or NaN in 2 of 4, the first in row 1 (id 's1'); write what was said"
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("default:FILE has .* cells in the column")
+def test_empty_texts_of_other_files_are_told_and_words_taken_as_they_are(tmp_path, capsys):
+    rows = '{"predictions": "NaN", "references": "None"}\n{"predictions": " ", "references": "a"}\n'
+    (tmp_path / "rows.jsonl").write_text(rows, encoding="utf-8")
     assert main(["score", "rouge_l", str(tmp_path / "rows.jsonl"), "-q"]) == 0
-    assert capsys.readouterr().err == ""
+    (told,) = capsys.readouterr().err.splitlines()
+    assert "FILE has 1 of 2 cells in the column 'predictions' that are empty, the first in row 1;" in told

@@ -135,9 +135,9 @@ def test_tables(tmp_path):
     expected = {
         "rows": "FILE must have at most 1,000,000 rows, got more",
         "texts": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",
-        "list": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",
-        "understated": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",
-        "start": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",
+        "list": "list.parquet', cannot be read within 512 MB and 10 s",
+        "understated": "understated.parquet', cannot be read within 512 MB and 10 s",
+        "start": "start.parquet', cannot be read within 512 MB and 10 s",
         "objects": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",
         "keys": "nothing",
         "deep": "FILE must have lists and objects at most 64 deep within each other",

@@ -793,9 +793,12 @@ def test_nothing_else_opens_a_door():
     root = Path(vlgauge.__file__).parent
     checkout = root.parents[1]
     sources = [*root.rglob("*.py"), *checkout.glob("metrics/**/*.py"), *checkout.glob("scripts/**/*.py")]
+    # What reads the data sets of strangers runs in a child process without a network, which asks its parent.
+    data_set_jobs = root / "data_sets" / "jobs.py"
+    visitors = checkout / "scripts" / "studies" / "workbench_visitors.py"  # asks the server that it starts
     found = []
     for path in sources:
-        if path.parent == Path(network.__file__).parent:
+        if path.parent == Path(network.__file__).parent or path in (data_set_jobs, visitors):
             continue
         text = path.read_text("utf-8")
         for node in ast.walk(ast.parse(text)) if TELLING.search(text) else ():

@@ -128,7 +128,7 @@ CODE = "\x1b]0;title\x07\x9b2J"
         (f"id,predictions\nr,A. B.{CODE}", ["rows.csv"]),
         (f"id,p{CODE}\nr,A. B.", ["rows.csv"]),
         ("", [f"{CODE}.csv"]),
-        ("predictions\nA. B.", ["rows.csv", "--set", f"mode={CODE}"]),
+        ("predictions\nA. B.", ["rows.csv", "--set", f"variant={CODE}"]),
         ("predictions\nA. B.", ["rows.csv", "--output", f"{CODE}.json"]),
         ("", ["rows.csv", f"--{CODE}"]),
     ],

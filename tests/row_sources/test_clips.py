@@ -55,6 +55,7 @@ def opened(hub, name, files):
     return HubRows(pinned(name), None, "test")
 
 
+@pytest.mark.streaming
 def test_clips_in_rows_are_files_until_the_reader_is_gone(hub, clips, temporary):
     cells = [{"bytes": content, "path": name} for name, content in clips.items()]
     source = opened(hub, "org/clips", {"data/test-0.parquet": parquet_of_clips(cells, ["One.", "Two.", "Three."])})
@@ -76,6 +77,7 @@ def test_clips_are_gone_when_they_are_cleared(clips, tmp_path, temporary):
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.streaming
 def test_clips_that_are_files_of_the_data_set_are_read(hub, clips):
     files = {f"test/{name}": content for name, content in clips.items()}
     rows = [{"file_name": name, "text": "A clip."} for name in clips]
@@ -85,6 +87,7 @@ def test_clips_that_are_files_of_the_data_set_are_read(hub, clips):
     assert sorted(contents(read(source))) == sorted(clips.values())
 
 
+@pytest.mark.streaming
 def test_hostile_clips_are_left_out_and_nothing_of_them_is_opened(hub, within, clips, temporary):
     right = {"bytes": clips["a.mp4"], "path": "a.mp4"}
     cells = [
@@ -180,6 +183,7 @@ def test_a_damaged_upload_and_a_clip_without_frames_are_left_out(tmp_path):
     assert reader.left_out[1].reason == "`videos` must have at least one frame, got none"
 
 
+@pytest.mark.streaming
 def test_all_clips_of_a_run_have_a_limit_and_a_full_disk_ends_it(hub, clips, monkeypatch, temporary):
     cells = [{"bytes": clips["a.mp4"], "path": None}] * 3
     source = opened(hub, "org/manyclips", {"data/test-0.parquet": parquet_of_clips(cells, ["A clip."] * 3)})

@@ -1,4 +1,4 @@
-"""Picture files opened within bounds that Pillow does not have, and found whole where it does not look."""
+"""Picture files opened by Pillow, what they take while they are decoded, and found whole where it does not look."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import cast
+from typing import Any, cast
 
 from PIL import Image, ImageChops
 from PIL.ImageFile import ImageFile
@@ -17,16 +17,7 @@ from vlgauge.files import open_file
 # Formats read without help of another program; Pillow would start one for EPS.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 
-# What Pillow may read of a file before its pixels. It puts comments together piece by piece, in time by the square of
-# their number, and reads other headers byte by byte; a photograph has some dozens of pieces.
-MOST_PIECES, MOST_BYTES = 2**14, 2**25
-# Of a TIFF: 50 megapixels are 51,200 tiles of 32 x 32.
-MOST_STRIPS = 2**16
-
 _TILE_WIDTH, _TILE_HEIGHT = 322, 323  # tags of TIFF
-_STRIPS = (273, 279, 324, 325)  # where each begins and how many bytes it has, in tags of TIFF
-_IMAGE, _EXTENSION = 0x2C, 0x21  # what a block of a GIF begins with
-_SPARE = 2**16
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # of a PNG, by its colour type
 # Left, top, and steps to the right and down of the seven passes of an interlaced PNG.
 _PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
@@ -40,27 +31,8 @@ _HUFFMAN = (0xC0, 0xC1)
 _FILLING = b"".join(b"\0" + bytes(range(1, 255, 2)) + bytes([0xFF, 0xD0 + part]) for part in range(8)) + bytes(9)
 
 
-class _Bounded(io.BufferedReader):
-    """A file of which few pieces are read until the bounds are lifted."""
-
-    left: tuple[int, int] | None = MOST_PIECES, MOST_BYTES
-
-    def read(self, size: int | None = -1) -> bytes:
-        """The next bytes; all that are left, for a negative size, count as nothing.
-
-        Raises:
-            ValueError: If more pieces were read, or more bytes.
-        """
-        if self.left and size is not None and size >= 0:
-            pieces, n_bytes = self.left
-            if pieces < 1 or n_bytes < size:
-                raise ValueError(f"more than {MOST_PIECES:,} pieces or {MOST_BYTES:,} bytes before its pixels")
-            self.left = pieces - 1, n_bytes - size
-        return super().read(size)
-
-
 @contextmanager
-def opened(data: bytes | None, path: str) -> Iterator[tuple[ImageFile, io.BufferedReader]]:
+def opened(data: bytes | None, path: str) -> Iterator[tuple[ImageFile, io.BufferedReader[Any]]]:
     """A picture of which the header has been read, and its file.
 
     Args:
@@ -68,40 +40,11 @@ def opened(data: bytes | None, path: str) -> Iterator[tuple[ImageFile, io.Buffer
         path: Its path.
 
     Raises:
-        ValueError: If what stands before its pixels is too long.
-        Exception: Whatever else Pillow raises.
+        Exception: Whatever Pillow raises.
     """
     source = io.BytesIO(data) if data else open_file(path)
-    with _Bounded(cast(io.RawIOBase, source)) as file:
-        _check_strips(file)
-        with Image.open(file, formats=FORMATS) as image:
-            file.left = None
-            if image.tile and image.tile[0].codec_name == "ppm_plain":
-                # Pillow goes through the comments between the numbers in time by their square.
-                raise ValueError("numbers of a PPM as text; save it as PNG")
-            yield image, file
-
-
-def _check_strips(file: io.BufferedReader) -> None:
-    """Refuse a TIFF of very many strips or tiles: Pillow makes a list of them, and decodes each on its own.
-
-    Raises:
-        ValueError: If it is one.
-    """
-    head = file.read(16)
-    order = {b"II": "<", b"MM": ">"}.get(head[:2])
-    if order and len(head) == 16 and struct.unpack(order + "H", head[2:4])[0] in (42, 43):
-        # As a large TIFF has them: number of entries, and each with its tag, type, count and value.
-        is_large = struct.unpack(order + "H", head[2:4])[0] == 43
-        number, entry, at = ("Q", "HHQQ", head[8:16]) if is_large else ("H", "HHII", head[4:8])
-        file.seek(struct.unpack(order + ("Q" if is_large else "I"), at)[0])
-        (n_entries,) = struct.unpack(order + number, file.read(struct.calcsize(order + number)))
-        entries = file.read(min(n_entries, 2**16) * struct.calcsize(order + entry))
-        whole = len(entries) - len(entries) % struct.calcsize(order + entry)
-        for tag, _, count, _ in struct.iter_unpack(order + entry, entries[:whole]):
-            if tag in _STRIPS and count > MOST_STRIPS:
-                raise ValueError(f"more than {MOST_STRIPS:,} strips or tiles; save it as PNG")
-    file.seek(0)
+    with io.BufferedReader(cast(io.RawIOBase, source)) as file, Image.open(file, formats=FORMATS) as image:
+        yield image, file
 
 
 def sizes(image: ImageFile) -> list[tuple[int, int]]:
@@ -116,33 +59,6 @@ def bytes_per_pixel(image: ImageFile) -> int:
     if image.format == "WEBP":
         return 16
     return 12 if "progressive" in image.info else 8  # JPEG: its coefficients, until the last scan is read
-
-
-def is_animated(image: ImageFile, file: io.BufferedReader) -> bool:
-    """Whether a picture that is not yet decoded has several frames.
-
-    Pillow would go through the comments between the frames of a GIF in time by their square.
-    """
-    if image.format != "GIF":
-        return bool(getattr(image, "is_animated", False))
-    width, height = image.size
-    file.seek(image.tile[0].offset)
-    # What packs its pixels is shorter, so of a longer file it does not matter what follows.
-    data = file.read(2 * width * height + _SPARE)
-    try:
-        at = _behind_blocks(data, 0)
-        while data[at] == _EXTENSION:
-            at = _behind_blocks(data, at + 2)
-        return data[at] == _IMAGE
-    except IndexError:
-        return False
-
-
-def _behind_blocks(data: bytes, at: int) -> int:
-    """Where a chain of blocks ends, each of which begins with its length."""
-    while data[at]:
-        at += data[at] + 1
-    return at + 1
 
 
 def check_whole(image: ImageFile, file: io.BufferedReader) -> None:

@@ -17,8 +17,9 @@ import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
 from PIL.ImageFile import ImageFile
 
-from vlgauge.files import is_address
-from vlgauge.media import headers
+from vlgauge.box import is_boxed
+from vlgauge.files import is_address, read_bytes
+from vlgauge.media import boxed, headers
 from vlgauge.media.animations import note_animation
 from vlgauge.media.limits import MAX_PIXELS
 from vlgauge.media.turns import turn_of
@@ -32,6 +33,7 @@ MAX_SIDE = 2**20
 # How the pixels of each mode travel: PPM is fastest but would drop alpha and palettes, PNG cannot hold CMYK.
 _TRAVEL_FORMAT = {"RGB": "PPM", "L": "PPM", "1": "PPM", "P": "PNG", "LA": "PNG", "RGBA": "PNG", "CMYK": "TIFF"}
 _DEEP_MODES = ("I", "F")
+_ORIENTATION = 0x0112
 _AT_A_TIME = 2**20  # numbers of a tensor that are looked at together
 _LONGEST_PATH = 4096  # of Linux; what is longer is a text that was taken for a path
 
@@ -263,11 +265,53 @@ def open_image(
     Raises:
         ValueError: If the file cannot be read, is too large, or has more than 8 bits per channel.
     """
-    with opened_image(cell, place, max_pixels=max_pixels) as (image, file):
+    if is_boxed():
+        content, shown = _content(cell, place), _shown(cell)
+        picture, animated = boxed.picture(content, place, convert=convert, max_pixels=max_pixels, shown=shown)
+    else:
+        picture, animated = decoded_image(cell, place, convert=convert, max_pixels=max_pixels)
+    if animated:
+        note_animation(place)
+    return picture
+
+
+def _content(cell: Mapping[str, Any], place: str) -> bytes:
+    """The file of a cell, which is not looked at here.
+
+    Raises:
+        ValueError: If it cannot be read.
+    """
+    if cell.get("bytes"):
+        return bytes(cell["bytes"])
+    with _unreadable_refused(place, _shown(cell)):
+        return read_bytes(str(cell.get("path")), f"`{place}`")
+
+
+def decoded_image(
+    cell: Mapping[str, Any],
+    place: str,
+    *,
+    convert: Literal["early", "late"],
+    max_pixels: int,
+    shown: str = "",
+) -> tuple[Image.Image, bool]:
+    """Decode one cell here, whoever made it; the picture, and whether it has several frames.
+
+    Args:
+        cell: As `open_image`.
+        place: As `open_image`.
+        convert: As `open_image`.
+        max_pixels: As `open_image`.
+        shown: What messages call the file, if not by its path.
+
+    Raises:
+        ValueError: As `open_image`.
+    """
+    with opened_image(cell, place, max_pixels=max_pixels, shown=shown) as (image, file):
         _refuse_deep(_stored_mode(image), place)
         weight = image.width * image.height * headers.bytes_per_pixel(image)
-        with turn_of(weight, MAX_PIXELS * _BYTES_PER_PIXEL), _unreadable_refused(place, _shown(cell)):
-            animated = headers.is_animated(image, file)
+        with turn_of(weight, MAX_PIXELS * _BYTES_PER_PIXEL), _unreadable_refused(place, shown or _shown(cell)):
+            animated = bool(getattr(image, "is_animated", False))
             image.load()
             headers.check_whole(image, file)
             # In its place, as a photograph in memory is large: four bytes per pixel, whatever its file has.
@@ -277,14 +321,30 @@ def open_image(
                 # Pillow would warn of its loss; a file is scored without its alpha channel, as everywhere.
                 image.info.pop("transparency", None)
                 picture = image.convert("RGB")
-    if animated:
-        note_animation(place)
-    return picture
+    return picture, animated
+
+
+def image_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], str]:
+    """Width and height as the image is seen, upright, and the mode of its pixels; nothing is decoded.
+
+    Raises:
+        ValueError: If the file cannot be read.
+    """
+    if is_boxed():
+        return boxed.picture_head(_content(cell, place), place, _shown(cell))
+    with opened_image(cell, place) as (image, _):
+        return head_of(image)
+
+
+def head_of(image: ImageFile) -> tuple[tuple[int, int], str]:
+    """The same of a picture that is open."""
+    turned = image.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)
+    return (image.height, image.width) if turned else image.size, image.mode
 
 
 @contextmanager
 def opened_image(
-    cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PIXELS
+    cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PIXELS, shown: str = ""
 ) -> Iterator[tuple[ImageFile, io.BufferedReader]]:
     """A picture of which only the header has been read, and its file.
 
@@ -292,11 +352,12 @@ def opened_image(
         cell: As made by `image_cell`.
         place: Where the image stands, for messages.
         max_pixels: Largest number of pixels.
+        shown: What messages call the file, if not by its path.
 
     Raises:
         ValueError: If the file cannot be read or is too large.
     """
-    shown = _shown(cell)
+    shown = shown or _shown(cell)
     with ExitStack() as stack:
         with _unreadable_refused(place, shown):
             image, file = stack.enter_context(headers.opened(cell.get("bytes"), str(cell.get("path"))))

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from vlgauge.box import Answer, Box, Garbled, bounded_json, is_boxed
 from vlgauge.files import (
     BYTES_PER_CELL,
+    MAX_DEPTH,
     STDIN,
     check_objects,
     check_row,
@@ -24,6 +26,7 @@ from vlgauge.files import (
     is_address,
     json_bytes,
     limited,
+    limits,
     parse_json,
     read_bytes,
     refuse,
@@ -31,6 +34,9 @@ from vlgauge.files import (
 )
 from vlgauge.parquet import parquet_rows
 from vlgauge.settings import warn
+
+if TYPE_CHECKING:
+    from vlgauge.box.child import Ask, Part
 
 Rows = list[dict[str, Any]]
 
@@ -82,10 +88,62 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
             raise ValueError(f"FILE must be a file, got the folder {path!r}")
         hint = "save the sheet as CSV" if chosen in _SHEETS else "or name it with --input-format"
         raise ValueError(f"FILE must end in one of {', '.join(READERS)}, got {path!r}; {hint}")
-    rows = READERS[chosen](read_bytes(path, FILE), path)
+    data = read_bytes(path, FILE)
+    rows = _boxed_rows(data, path, chosen) if is_boxed() and chosen != "parquet" else READERS[chosen](data, path)
     if not rows:
         raise ValueError(f"FILE must have at least one row, got none in {path!r}")
     return rows
+
+
+# -- In a box ---------------------------------------------------------------------------------------------------------
+_BOX = Box({"rows": "vlgauge.media.tables:rows_of_stranger"})
+_ROWS_AT_A_TIME = 4096
+# Of what a child answers, by what it read: a sign may be written with six, and rows have brackets.
+_MOST_PER_BYTE, _MOST_ANYWAY = 6, 2**24
+
+
+def rows_of_stranger(settings: dict[str, Any], data: bytes | bytearray, ask: Ask) -> Iterator[Part]:
+    """Rows of a table, some at a time: titles if all have the same, lines of a CSV file, and cells."""
+    with limits(**settings["limits"]):
+        rows = READERS[settings["format"]](bytes(data), settings["path"])
+    titles = list(rows[0]) if rows and settings["format"] in _TITLED else None
+    for start in range(0, len(rows), _ROWS_AT_A_TIME):
+        some = rows[start : start + _ROWS_AT_A_TIME]
+        lines = [row.line for row in some if isinstance(row, CsvRow)]
+        cells = some if titles is None else [list(row.values()) for row in some]
+        told = json.dumps([titles, lines, cells], ensure_ascii=False, separators=(",", ":"))
+        yield {}, told.encode("utf-8", "surrogatepass")
+
+
+_TITLED = ("csv", "tsv", "txt")
+
+
+def _boxed_rows(data: bytes, path: str, file_format: str) -> Rows:
+    rows: Rows = []
+
+    def take(part: Answer) -> None:
+        told = bounded_json(part.body, MAX_DEPTH + 3)
+        try:
+            titles, lines, cells = told
+            some = cells if titles is None else [dict(zip(titles, row, strict=True)) for row in cells]
+            if lines:
+                some = [_with_line(row, line) for row, line in zip(some, lines, strict=True)]
+        except (TypeError, ValueError):
+            raise Garbled("rows of another form") from None
+        if not all(isinstance(row, dict) for row in some):
+            raise Garbled("rows of another form")
+        rows.extend(some)
+
+    settings = {"format": file_format, "path": path, "limits": vars(current_limits())}
+    most = _MOST_PER_BYTE * len(data) + _MOST_ANYWAY
+    _BOX.run("rows", settings, data, what=f"FILE, {path!r},", most=most, take=take)
+    return rows
+
+
+def _with_line(row: dict[str, Any], line: int) -> CsvRow:
+    placed = CsvRow(row)
+    placed.line = int(line)
+    return placed
 
 
 class MissingColumn(ValueError):
@@ -111,13 +169,13 @@ def take_column(rows: Rows, column: str) -> list[Any]:
 
 
 def warn_of_empty_cells(rows: Rows, title: str) -> None:
-    """Say that texts of a CSV file are empty or the word for nothing, as a program that saved a table writes them.
+    """Say that texts are empty, or in a CSV file the word for nothing, as a program that saved a table writes them.
 
     An empty caption is one that a system may give, and so may the others be; of several columns an empty cell is none.
     """
     titles = split_titles(title, rows[0])
     for one in titles:
-        found = [number for number, row in enumerate(rows) if isinstance(row, CsvRow) and _says_nothing(row[one])]
+        found = [number for number, row in enumerate(rows) if _says_nothing(row[one], isinstance(row, CsvRow))]
         empty = [number for number in found if not rows[number][one].strip()]
         words = [number for number in found if rows[number][one].strip()]
         for numbers, are in ((empty if len(titles) == 1 else [], "empty"), (words, "the word NaN, null or None")):
@@ -129,8 +187,30 @@ def warn_of_empty_cells(rows: Rows, title: str) -> None:
                 )
 
 
-def _says_nothing(cell: Any) -> bool:
-    return isinstance(cell, str) and cell.strip().lower() in _NOTHING
+def refuse_absent_texts(rows: Rows, title: str) -> None:
+    """Refuse rows without a text, null or NaN, as a program writes them that left them out.
+
+    Raises:
+        ValueError: If there are any; the message counts them, and names the first by its number and its id.
+    """
+    for one in split_titles(title, rows[0]):
+        absent = [number for number, row in enumerate(rows) if row[one] is None or _is_nan(row[one])]
+        if absent:
+            first = rows[absent[0]]
+            named = f" (id {first['id']!r:.{_SHOWN_CHARACTERS}})" if "id" in first else ""
+            raise ValueError(
+                f"FILE must have a text in every row of the column {one!r:.{_SHOWN_CHARACTERS}}, got null or NaN in "
+                f"{len(absent)} of {len(rows)}, the first in {row_place(first, absent[0])}{named}; write "
+                "what was said, which may be an empty text, or leave the rows out of every system's file"
+            )
+
+
+def _is_nan(cell: Any) -> bool:
+    return isinstance(cell, float) and math.isnan(cell)
+
+
+def _says_nothing(cell: Any, is_csv: bool) -> bool:
+    return isinstance(cell, str) and cell.strip().lower() in (_NOTHING if is_csv else ("",))
 
 
 NO_PYTHON_LIST = "must have lists of texts as JSON, got one as Python prints it, ['...', '...'],"

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from vlgauge.files import open_file
+from vlgauge.box import is_boxed
+from vlgauge.installed import not_importable
+from vlgauge.media import boxed
 from vlgauge.media.limits import MAX_CLIP_PIXELS, MAX_FRAME_PIXELS, MAX_FRAMES
-from vlgauge.media.mp4_index import check_index
 from vlgauge.remembered import Remembered
 from vlgauge.weights.files import sha256_of
 
@@ -63,16 +64,24 @@ class VideoSource:
     Attributes:
         place: Where the video stands, such as ``"videos[3]"``, for messages.
         digest: SHA-256 of the file, 32 bytes.
+        path: Where it is.
+        is_boxed: Whether another process decodes it.
     """
 
-    def __init__(self, path: str, place: str) -> None:
+    def __init__(self, path: str, place: str, *, shown: str | None = None) -> None:
         self.place = place
-        self._path = path
+        self.path = path
+        self._shown = path if shown is None else shown
+        self.is_boxed = is_boxed()
         self.digest = self._digest()
 
     def _digest(self) -> bytes:
         with self.readable():
-            return bytes.fromhex(sha256_of(Path(self._path)))
+            return bytes.fromhex(sha256_of(Path(self.path)))
+
+    def changed(self) -> bool:
+        """Whether the file is no longer the one that it was."""
+        return self._digest() != self.digest
 
     def key(self, index: int) -> bytes:
         """Digest of a frame: of the file, the index and the way of decoding; 32 bytes."""
@@ -84,13 +93,15 @@ class VideoSource:
         Raises:
             ValueError: If the file is no video that can be read, or has too many frames.
         """
+        if self.is_boxed:
+            return Extent(**boxed.clip_extent(self.path, self.place))
         end: float | None = None
         count = cut = 0
         with self._opened() as (container, stream):
             for number, packet in enumerate(container.demux(stream)):
                 if number > MAX_FRAMES:
                     raise ValueError(
-                        f"`{self.place}` must have at most {MAX_FRAMES:,} frames, got more in {self._path!r}"
+                        f"`{self.place}` must have at most {MAX_FRAMES:,} frames, got more in {self._shown!r}"
                     )
                 cut += packet.is_corrupt
                 if packet.size and not packet.is_discard and not packet.is_corrupt:
@@ -115,8 +126,8 @@ class VideoSource:
         Raises:
             ValueError: Where decoding fails.
         """
-        if self._digest() != self.digest:
-            raise ValueError(f"`{self.place}` must stay as it is while it is scored, got {self._path!r} changed")
+        if self.changed():
+            raise ValueError(f"`{self.place}` must stay as it is while it is scored, got {self._shown!r} changed")
         with self._opened() as (container, stream):
             # Of half a packet some decoders make the frame before once more, others noise.
             packets = (packet for packet in container.demux(stream) if not packet.is_corrupt)
@@ -135,7 +146,7 @@ class VideoSource:
         if n_pixels > MAX_CLIP_PIXELS:
             raise ValueError(
                 f"`{self.place}` must have at most {MAX_CLIP_PIXELS:,} pixels in all frames up to the last that is "
-                f"looked at, got {n_pixels:,} in {self._path!r}; cut it or scale it first"
+                f"looked at, got {n_pixels:,} in {self._shown!r}; cut it or scale it first"
             )
 
     @contextmanager
@@ -144,27 +155,19 @@ class VideoSource:
         av = _av()
         most = str(MAX_FRAME_PIXELS)
         options = {"format_whitelist": CONTAINERS, "protocol_whitelist": "file", "max_pixels": most}
-        self._check_index()
-        with self.readable(), av.open(self._path, options=options) as container:
+        with self.readable(), av.open(self.path, options=options) as container:
             cover = av.stream.Disposition.attached_pic
             streams = [stream for stream in container.streams.video if not stream.disposition & cover]
             if not streams:
-                raise ValueError(f"`{self.place}` must be a video with pictures, got {self._path!r}, which has none")
+                raise ValueError(f"`{self.place}` must be a video with pictures, got {self._shown!r}, which has none")
             width, height = streams[0].width, streams[0].height
             if width * height > MAX_FRAME_PIXELS:
                 raise ValueError(
                     f"`{self.place}` must have frames of at most {MAX_FRAME_PIXELS:,} pixels, got {width} x {height} "
-                    f"in {self._path!r}; scale it first"
+                    f"in {self._shown!r}; scale it first"
                 )
             streams[0].codec_context.options = {"max_pixels": most}
             yield container, streams[0]
-
-    def _check_index(self) -> None:
-        with self.readable(), open_file(self._path) as file:
-            try:
-                check_index(file)
-            except ValueError as error:
-                raise ValueError(f"`{self.place}` must be a readable video, got {self._path!r} with {error}") from None
 
     @contextmanager
     def readable(self) -> Iterator[None]:
@@ -175,7 +178,7 @@ class VideoSource:
         except (av.FFmpegError, OSError) as error:
             # The rest of FFmpeg's text repeats the path and its own log.
             why = getattr(error, "strerror", None) or type(error).__name__
-            raise ValueError(f"`{self.place}` must be a readable video, got {self._path!r} ({why})") from error
+            raise ValueError(f"`{self.place}` must be a readable video, got {self._shown!r} ({why})") from error
 
 
 def upright_pixels(frame: Any, place: str) -> np.ndarray:
@@ -213,6 +216,9 @@ class ChosenFrames:
             Number of frames decoded, and whether decoding ended with an error.
         """
         count, room = 0, decoded_frames.most
+        if self.source.is_boxed:
+            count, why = self._of_box(sorted(self._wanted), room)
+            return count, bool(why)
         try:
             for index, frame in self.source.frames():
                 count = index + 1
@@ -237,8 +243,24 @@ class ChosenFrames:
             self._wanted.discard(index)
         return Image.fromarray(pixels)
 
+    def _of_box(self, wanted: Sequence[int], room: int) -> tuple[int, str]:
+        """Keep chosen frames that another process decodes; how many it decoded, and why not more."""
+        if self.source.changed():
+            raise ValueError(f"`{self.source.place}` must stay as it is while it is scored, got it changed")
+
+        def keep(index: int, pixels: np.ndarray) -> None:
+            decoded_frames.put(self.source.key(index), pixels)
+
+        return boxed.clip_frames(self.source.path, self.source.place, wanted, room, keep)
+
     def _decode_to(self, index: int) -> np.ndarray:
         """Go on, or start over, up to a frame, which is returned; chosen ones on the way that wait are kept."""
+        if self.source.is_boxed:
+            count, why = self._of_box(sorted(one for one in self._wanted if one >= index), decoded_frames.most)
+            pixels = decoded_frames.pop(self.source.key(index))
+            if pixels is not None:
+                return pixels
+            raise ValueError(why or f"`{self.source.place}` must have a frame {index}, got {count} frames")
         if not 0 < self._n_decoded <= index:
             self._cursor = self.source.frames()
         cursor, self._cursor, self._n_decoded = self._cursor, iter(()), 0
@@ -287,5 +309,5 @@ def _av() -> Any:
     try:
         import av
     except ImportError as error:
-        raise ImportError('video files need PyAV; run: pip install "vlgauge[video]"') from error
+        raise ImportError(not_importable('video files need PyAV; run: pip install "vlgauge[video]"', error)) from error
     return av

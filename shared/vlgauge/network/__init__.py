@@ -22,11 +22,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
+from vlgauge.installed import too_old
 from vlgauge.network.answers import (
     NOT_THERE,
     SERVER_ERRORS,
     Exchange,
     exchange,
+    hub_answer,
     in_words,
     offline,
     read_list,
@@ -34,7 +36,7 @@ from vlgauge.network.answers import (
     status_in_words,
     whole,
 )
-from vlgauge.network.limits import NetworkError, answer_seconds, host_of, is_ours, session
+from vlgauge.network.limits import FETCHING, NetworkError, answer_seconds, host_of, is_ours, session
 from vlgauge.writing import write
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "answer_seconds",
     "check_repository",
     "download",
+    "hub_answer",
     "hub_answers",
     "hub_content",
     "hub_file",
@@ -70,6 +73,8 @@ def unreachable() -> str | None:
     """Why nothing can be fetched from the Hub, in words; None if it answers."""
     if offline():
         return "an offline switch is set"
+    if told := too_old(*FETCHING):
+        return told
     limit = answer_seconds()
     return None if hub_answers(limit) else f"the Hub does not answer (one try of at most {limit:g} s)"
 

@@ -109,6 +109,25 @@ def exchange(url: str, *, hub: bool = False, token: str | bool | None = None) ->
         yield answer
 
 
+def hub_answer(method: str, path: str, headers: Mapping[str, str], body: bytes, token: str | bool | None) -> Any:
+    """The begun answer of the Hub to a request that its client made in another process; who asks closes it.
+
+    Args:
+        method: GET, HEAD or POST.
+        path: Path at the Hub, from a slash on.
+        headers: Of the request, without a token.
+        body: Of the request.
+        token: As of `exchange`.
+    """
+    from huggingface_hub import constants
+
+    own = session()
+    every = {"User-Agent": "vlgauge", **headers} | _token_header(token)
+    request = own.build_request(method, f"{constants.ENDPOINT.rstrip('/')}{path}", headers=every, content=body or None)
+    # The head of a large file is that of the Hub itself.
+    return own.send(request, stream=True, follow_redirects=method != "HEAD")
+
+
 @contextmanager
 def _faults_of(host: str) -> Iterator[None]:
     """Whatever a server can provoke becomes words."""

@@ -20,6 +20,10 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
+from vlgauge.installed import too_old
+
+# The client has spoken through httpx since then, whose sessions can get limits. What is in its cache, any finds.
+FETCHING = ("huggingface_hub", "1.0", "fetching from the network")
 # What a server answers that has no time now.
 _BUSY = (429, 503)
 # What is sent up takes as long as it takes.
@@ -96,7 +100,13 @@ def _refuse_long_wait(response: Any, host: str) -> None:
 
 
 def session() -> Any:
-    """The session of the Hub's client; from the first call on, each that it makes in this process has the limits."""
+    """The session of the Hub's client; from the first call on, each that it makes in this process has the limits.
+
+    Raises:
+        NetworkError: If the client is of a version whose sessions cannot get them.
+    """
+    if told := too_old(*FETCHING):
+        raise NetworkError(told)
     from huggingface_hub import constants
     from huggingface_hub.utils import _http, get_session, set_client_factory
 

@@ -77,6 +77,7 @@ class GroupedRows:
 
     def __init__(self, origin: Origin, listed: Callable[[], Iterator[Listed]], limits: RowLimits) -> None:
         self.origin = origin
+        self.n_rows = None  # they are not listed before they are read
         self._listed = listed
         self._limits = limits
 
@@ -224,6 +225,11 @@ class FolderRows:
         kinds = {title: kind_of_cell(cell) for title, cell in self._table[0].items()}
         named: Kind = "video" if is_clip(self._table[0].get("file_name")) else "image"
         return kinds | ({"file_name": named} if "file_name" in kinds else {})
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows of the table, if there is one."""
+        return None if self._table is None else len(self._table)
 
     def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
         """Rows from a number on, with these columns."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from vlgauge.base.columns import Column, Images
 from vlgauge.base.video_columns import Videos
+from vlgauge.box import current_visitor, reading, visitor
 from vlgauge.media.frames import check_video
 from vlgauge.media.images import open_image
 from vlgauge.media.limits import RowLimits
@@ -72,6 +73,7 @@ class RowReader:
     left_out: list[LeftOut] = field(default_factory=list)
     _n_bytes: int = 0
     _kept: KeptFiles = field(default_factory=KeptFiles)
+    _visitor: str | None = field(default_factory=current_visitor)
     _rows: Iterator[Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
@@ -102,6 +104,10 @@ class RowReader:
             ValueError: If the source cannot be read.
             OSError: If it cannot be had; what was read before stays, and the next call tries again from there.
         """
+        with reading("boxed"), visitor(self._visitor):
+            return self._read(n_rows)
+
+    def _read(self, n_rows: int) -> int:
         if self._rows is None:
             own = list(dict.fromkeys(title for titles in self.titles.values() for title in titles))
             self._rows = self.source.rows(own, self.next_row)

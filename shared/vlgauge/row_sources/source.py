@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-# What a column holds, as far as its type or its first cells tell.
-Kind = Literal["text", "texts", "image", "images", "video", "scores", "other"]
+from vlgauge.data_sets.kinds import CLIPS, Kind, is_clip, kind_of_cell
 
-# How names of clips end; a GIF is a picture.
-CLIPS = ("mp4", "m4v", "webm", "mov", "avi", "mkv", "mpg", "mpeg")
+__all__ = ["CLIPS", "Kind", "Origin", "Source", "is_clip", "kind_of_cell"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +34,7 @@ class Source(Protocol):
     Attributes:
         origin: Which rows they are.
         kinds: What each column holds, by its title.
+        n_rows: How many there are; None where that is not known before all are read.
     """
 
     @property
@@ -46,6 +45,10 @@ class Source(Protocol):
     def kinds(self) -> Mapping[str, Kind]:
         """What each column holds, by its title."""
 
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are; None where that is not known before all are read."""
+
     def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
         """Rows from a number on, with these columns; a cell that is an error says why it cannot be had."""
 
@@ -55,21 +58,3 @@ class Source(Protocol):
         Raises:
             ValueError: If it holds no such file, or a larger one; nothing else is opened or asked for.
         """
-
-
-def is_clip(name: Any) -> bool:
-    """Whether the name of a file is that of a clip."""
-    return isinstance(name, str) and name.lower().endswith(tuple(f".{ending}" for ending in CLIPS))
-
-
-def kind_of_cell(cell: Any) -> Kind:
-    """What a column seems to hold, by one of its cells."""
-    if isinstance(cell, str):
-        return "text"
-    if isinstance(cell, dict):
-        if not {"bytes", "path"} & cell.keys():
-            return "scores"
-        return "video" if is_clip(cell.get("path")) else "image"
-    if isinstance(cell, list) and cell:
-        return {"text": "texts", "image": "images"}.get(kind_of_cell(cell[0]), "other")  # type: ignore[return-value]
-    return "other"

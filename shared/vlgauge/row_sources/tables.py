@@ -36,6 +36,11 @@ class UploadedRows:
         first = {title: next((row[title] for row in self._rows if row.get(title)), None) for title in titles}
         return {title: kind_of_cell(cell) for title, cell in first.items()}
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self._rows)
+
     def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
         """Rows from a number on, with these columns."""
         for row in self._rows[start:]:

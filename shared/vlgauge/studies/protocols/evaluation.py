@@ -17,10 +17,12 @@ from vlgauge.signatures import format_signature
 from vlgauge.statistics import (
     RESAMPLES,
     bootstrap_pvalue,
+    check_enough_resamples,
     check_resampling,
     grouped_samples,
     holm,
     least_bootstrap_pvalue,
+    least_resamples,
     percentile_interval,
 )
 from vlgauge.version import __version__
@@ -157,12 +159,21 @@ class Judgement:
     Attributes:
         evaluations: By name of the metric.
         differences: Of pairs of metrics, by figure.
-        least_pvalue: The smallest p-value that the samples of the differences can show.
+        n_pairs: Number of pairs that Holm's correction is for, each figure by itself.
+        resamples: Number of samples.
+        level: Of the intervals; differences are significant at one minus it.
     """
 
     evaluations: Mapping[str, Evaluation]
     differences: Sequence[Difference]
-    least_pvalue: float
+    n_pairs: int
+    resamples: int
+    level: float
+
+    @property
+    def least_pvalue(self) -> float:
+        """The smallest p-value that the samples of the differences can show."""
+        return least_bootstrap_pvalue(self.resamples)
 
 
 def judge(
@@ -171,7 +182,7 @@ def judge(
     *,
     against: str | None = None,
     level: float = 0.95,
-    resamples: int = RESAMPLES,
+    resamples: int | None = None,
     seed: int = 0,
     progress: Progress = False,
 ) -> Judgement:
@@ -185,16 +196,18 @@ def judge(
         scores: One score per row and metric.
         against: The metric that the others are compared with; None for all pairs.
         level: Coverage of the intervals.
-        resamples: Number of bootstrap samples; 0 for no interval and no p-value.
+        resamples: Number of bootstrap samples; 0 for no interval and no p-value, None for 1,000 or, of many pairs,
+            twice the fewest with which a difference can be significant after Holm's correction for the pairs of a
+            figure.
         seed: Of the samples.
         progress: As in `progress_bar`.
 
     Raises:
-        ValueError: If there is not one score per row, ``level`` or ``resamples`` is out of range, or ``against`` is no
-            metric.
+        ValueError: If there is not one score per row, ``level`` or ``resamples`` is out of range, there are so few
+            ``resamples`` that no difference can be significant, or ``against`` is no metric.
         TypeError: If a score is no number.
     """
-    check_resampling(level, resamples)
+    check_resampling(level, resamples or 0)
     if against is not None and against not in scores:
         raise ValueError(f"`against` must be one of {', '.join(scores)}, got {against!r}")
     values = {name: task.item_values(own) for name, own in scores.items()}
@@ -202,6 +215,7 @@ def judge(
     pairs = (
         list(combinations(scores, 2)) if against is None else [(name, against) for name in scores if name != against]
     )
+    resamples = checked_resamples(resamples, len(pairs), level)
     common = {pair: np.intersect1d(defined[pair[0]], defined[pair[1]]) for pair in pairs}
     # A metric on some items; most pairs define the same ones, and share the samples of their metrics.
     wanted = {(name, own.tobytes()): own for name, own in defined.items()}
@@ -231,7 +245,19 @@ def judge(
             value = found[one][figure] - found[other][figure]
             pvalue = bootstrap_pvalue(drawn[:, i])
             differences.append(Difference(value, *end, first, second, figure, pvalue, math.nan, len(items)))
-    return Judgement(evaluations, _adjusted(differences), least_bootstrap_pvalue(resamples))
+    return Judgement(evaluations, _adjusted(differences), len(pairs), resamples, level)
+
+
+def checked_resamples(resamples: int | None, n_pairs: int, level: float) -> int:
+    """The number of samples of `judge`, if a difference among some pairs can be significant with it.
+
+    Raises:
+        ValueError: If none can.
+    """
+    enough = max(RESAMPLES, 2 * least_resamples(n_pairs, level, sides=2)) if n_pairs else RESAMPLES
+    if resamples and n_pairs:
+        check_enough_resamples(resamples, n_pairs, level, by_default=enough, sides=2)
+    return enough if resamples is None else resamples
 
 
 def _samples(

@@ -1,0 +1,81 @@
+"""What a child does with pictures and clips: they are decoded as they are anywhere else."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from PIL import Image
+
+from vlgauge.media.images import decoded_image, head_of, opened_image
+from vlgauge.media.video_decoder import VideoSource, upright_pixels
+
+if TYPE_CHECKING:
+    from vlgauge.box.child import Ask, Part
+
+_ROWS = 256
+
+# All formats, while modules can be read at leisure.
+Image.init()
+
+
+def picture(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
+    """Decode a picture: its head, then bands of its rows."""
+    how = {name: settings[name] for name in ("convert", "max_pixels", "shown")}
+    image, animated = decoded_image({"bytes": bytes(content), "path": None}, settings["place"], **how)
+    told: dict[str, Any] = {"size": image.size, "mode": image.mode, "animated": animated}
+    if image.mode in ("P", "PA"):
+        mode = image.im.getpalettemode() if image.mode == "P" else "RGB"
+        told |= {"palette_mode": mode, "palette": image.im.getpalette(mode, mode).hex()}
+    transparency = image.info.get("transparency")
+    if transparency is not None:
+        told["transparency"] = transparency.hex() if isinstance(transparency, bytes) else transparency
+    yield told, b""
+    for top in range(0, image.height, _ROWS):
+        bottom = min(top + _ROWS, image.height)
+        yield {"rows": bottom - top}, image.crop((0, top, image.width, bottom)).tobytes()
+
+
+def head(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
+    """Look size and mode up in a header."""
+    cell = {"bytes": bytes(content), "path": None}
+    with opened_image(cell, settings["place"], shown=settings["shown"]) as (image, _):
+        size, mode = head_of(image)
+        yield {"size": size, "mode": mode}, b""
+
+
+@contextmanager
+def _clip(settings: dict[str, Any], content: bytes | bytearray) -> Iterator[VideoSource]:
+    """A clip in a file, as its decoder looks at endings, too."""
+    with tempfile.NamedTemporaryFile(suffix=settings["ending"]) as file:
+        file.write(content)
+        file.flush()
+        yield VideoSource(file.name, settings["place"], shown=settings["shown"])
+
+
+def extent(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
+    """Count frames."""
+    with _clip(settings, content) as source:
+        yield vars(source.extent()), b""
+
+
+def frames(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
+    """Decode chosen frames, and say how far that went."""
+    wanted, room, count, why = set(settings["indices"]), settings["room"], 0, ""
+    last = max(wanted, default=-1)
+    with _clip(settings, content) as source:
+        try:
+            for index, frame in source.frames():
+                count = index + 1
+                if index in wanted and room > 0:
+                    with source.readable():
+                        pixels = upright_pixels(frame, source.place)
+                    room -= pixels.nbytes
+                    yield {"index": index, "size": (pixels.shape[1], pixels.shape[0])}, pixels.data.cast("B")
+                if index == last:
+                    break
+        except ValueError as error:
+            why = str(error)
+    yield {"decoded": count, "why": why}, b""

@@ -1,0 +1,182 @@
+"""Pictures and clips decoded in a box: files go in, pixels of an announced size come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from vlgauge.box import Answer, Box, Garbled, bounds
+from vlgauge.files import read_bytes
+from vlgauge.media.limits import MAX_FRAME_PIXELS
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+BOX = Box({name: f"vlgauge.media.box_jobs:{name}" for name in ("picture", "head", "extent", "frames")})
+
+# Bytes that a pixel of each mode has between the two sides.
+_BYTES = {"1": 1, "L": 1, "P": 1, "LA": 2, "PA": 2, "RGB": 3, "YCbCr": 3, "LAB": 3, "HSV": 3, "RGBA": 4, "CMYK": 4}
+_BYTES |= {"RGBX": 4, "RGBa": 4, "La": 2}
+_MOST_BYTES_PER_PIXEL = 4
+_CLIP_SECONDS = 120.0
+_MOST_ANYWAY = 2**20
+
+
+class Decoded(NamedTuple):
+    """A picture, and what was seen while it was decoded."""
+
+    image: Image.Image
+    is_animated: bool
+
+
+def picture(content: bytes, place: str, **how: Any) -> Decoded:
+    """A decoded picture, see `vlgauge.media.images.open_image`.
+
+    Args:
+        content: Its file.
+        place: Where it stands, for messages.
+        **how: Settings of the job.
+
+    Raises:
+        ValueError: If it cannot be read.
+    """
+    bands = _Bands(how["max_pixels"])
+    most = _MOST_BYTES_PER_PIXEL * how["max_pixels"] + _MOST_ANYWAY
+    BOX.run("picture", {"place": place, **how}, content, what=f"`{place}`", most=most, take=bands.take)
+    return bands.decoded()
+
+
+def picture_head(content: bytes, place: str, shown: str) -> tuple[tuple[int, int], str]:
+    """Width and height of a picture, upright, and the mode of its pixels.
+
+    Raises:
+        ValueError: If it cannot be read.
+    """
+    (told,) = BOX.run("head", {"place": place, "shown": shown}, content, what=f"`{place}`", most=0)
+    (width, height), mode = told.head["part"]["size"], told.head["part"]["mode"]
+    return (int(width), int(height)), str(mode)
+
+
+class _Bands:
+    """A picture that comes in bands, so that no copy of all of it stands beside it."""
+
+    def __init__(self, max_pixels: int) -> None:
+        self._max_pixels = max_pixels
+        self._image: Image.Image | None = None
+        self._is_animated = False
+        self._top = 0
+
+    def take(self, part: Answer) -> None:
+        """Begin with a head, go on with bands."""
+        try:
+            if self._image is None:
+                self._begin(part.head["part"])
+            else:
+                self._go_on(self._image, part)
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            raise Garbled(f"no picture ({error})") from None
+
+    def _begin(self, told: Mapping[str, Any]) -> None:
+        (width, height), mode = told["size"], told["mode"]
+        if not 0 < width * height <= self._max_pixels or min(width, height) < 1 or mode not in _BYTES:
+            raise ValueError("of another size or mode")
+        self._image = Image.new(mode, (int(width), int(height)))
+        self._is_animated = bool(told["animated"])
+        if told.get("palette") is not None:
+            self._image.putpalette(bytes.fromhex(told["palette"]), told["palette_mode"])
+        transparency = told.get("transparency")
+        if transparency is not None:
+            is_bytes = isinstance(transparency, str)
+            self._image.info["transparency"] = bytes.fromhex(transparency) if is_bytes else transparency
+            if isinstance(transparency, list):
+                self._image.info["transparency"] = tuple(map(int, transparency))
+
+    def _go_on(self, image: Image.Image, part: Answer) -> None:
+        n_rows = int(part.head["part"]["rows"])
+        band = Image.frombytes(image.mode, (image.width, n_rows), bytes(part.body))
+        if n_rows < 1 or self._top + n_rows > image.height:
+            raise ValueError("more rows than it has")
+        image.paste(band, (0, self._top))
+        self._top += n_rows
+
+    def decoded(self) -> Decoded:
+        """The whole of it.
+
+        Raises:
+            ValueError: If rows are missing.
+        """
+        if self._image is None or self._top != self._image.height:
+            raise ValueError("a picture came without its rows")
+        return Decoded(self._image, self._is_animated)
+
+
+# -- Clips ------------------------------------------------------------------------------------------------------------
+def clip_extent(path: str, place: str) -> Mapping[str, Any]:
+    """What a file of a clip holds, see `vlgauge.media.video_decoder.Extent`.
+
+    Raises:
+        ValueError: If it cannot be read.
+    """
+    (told,) = _of_clip("extent", path, place, {}, 0)
+    found: Mapping[str, Any] = told.head["part"]
+    return found
+
+
+def clip_frames(
+    path: str, place: str, indices: Sequence[int], room: int, keep: Callable[[int, npt.NDArray[np.uint8]], object]
+) -> tuple[int, str]:
+    """Decode chosen frames of a file, upright RGB of shape ``(height, width, 3)``.
+
+    Args:
+        path: The file.
+        place: Where it stands, for messages.
+        indices: Which frames, ascending.
+        room: Bytes of pixels after which no more come.
+        keep: Takes each.
+
+    Returns:
+        How many frames were decoded, and why not more; empty if the last one was reached.
+
+    Raises:
+        ValueError: If the file cannot be read.
+    """
+
+    def take(part: Answer) -> None:
+        told = part.head["part"]
+        try:
+            width, height = told["size"]
+            if not 0 < width * height <= MAX_FRAME_PIXELS:
+                raise ValueError("of another size")
+            keep(int(told["index"]), np.frombuffer(part.body, np.uint8).reshape(height, width, 3))
+        except (ValueError, TypeError, KeyError) as error:
+            raise Garbled(f"no frame ({error})") from None
+
+    last: list[Mapping[str, Any]] = []
+    settings = {"indices": list(indices), "room": room}
+    _of_clip(
+        "frames",
+        path,
+        place,
+        settings,
+        room + 3 * MAX_FRAME_PIXELS,
+        lambda part: last.append(part.head["part"]) if "decoded" in part.head["part"] else take(part),
+    )
+    return int(last[0]["decoded"]), str(last[0]["why"])
+
+
+def _of_clip(
+    job: str,
+    path: str,
+    place: str,
+    settings: Mapping[str, Any],
+    most: int,
+    take: Callable[[Answer], object] | None = None,
+) -> list[Answer]:
+    content = read_bytes(path, f"`{place}`")
+    told = {"place": place, "shown": path, "ending": Path(path).suffix, **settings}
+    with bounds(added_bytes=512 * 2**20 + 2 * len(content), seconds=_CLIP_SECONDS):
+        return BOX.run(job, told, content, what=f"`{place}`", most=most + _MOST_ANYWAY, take=take)

@@ -1,0 +1,111 @@
+"""Before anything is fetched the Hub is asked once, quietly, whether it answers."""
+
+import socket
+import subprocess
+import sys
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+from local_hub import COMMIT, FakeHub, own_environment, serve
+
+pytestmark = pytest.mark.fetching
+
+WAYS = {
+    "file": "from vlgauge.encoders.clip.loading import clip_encoder\ngo = clip_encoder",
+    "folder": f"from vlgauge.weights.files import hub_folder\ngo = lambda: hub_folder('a/b', '{COMMIT}', ['*'], '')",
+    "newest": "from vlgauge.weights.files import hub_folder\ngo = lambda: hub_folder('a/b', None, ['*'], '')",
+    "table": "from vlgauge.style.table_sources import fetched\ngo = lambda: fetched('a/b', 'c.parquet', None)",
+}
+TOLD = """
+try:
+    go()
+except FileNotFoundError as error:
+    print(error)
+"""
+
+
+class Down(BaseHTTPRequestHandler):
+    """What stands where the Hub should be, and has no way to it."""
+
+    asked: list
+
+    def do_HEAD(self):
+        """Nothing but an error."""
+        self.asked.append((self.command, self.path))
+        self.send_response(503)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_GET = do_HEAD
+
+    def log_message(self, *arguments):
+        """Say nothing."""
+
+
+@pytest.fixture
+def hub():
+    """`hub(handler)`: the address of a server on this machine, which is stopped in the end."""
+    servers = []
+
+    def start(handler):
+        server, address = serve(handler)
+        servers.append(server)
+        return address
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def output_of(code, address, home, **more):
+    """Output of a process whose Hub is at an address; it must end by itself and say nothing else."""
+    own = own_environment(address, home, **more)
+    done = subprocess.run([sys.executable, "-c", code], env=own, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize("way", list(WAYS))
+def test_one_request_and_one_error_where_the_hub_is_down(hub, tmp_path, way):
+    Down.asked = []
+    told = output_of(WAYS[way] + TOLD, hub(Down), tmp_path)
+    assert "and the Hub does not answer (one try of at most 10 s); " in told
+    assert Down.asked == [("HEAD", "/")]
+
+
+def test_prefetch_says_it_once(hub, tmp_path):
+    Down.asked = []
+    code = "import sys\nfrom vlgauge.cli import main\nsys.stderr = sys.stdout\nassert main(['prefetch', 'clip_s']) == 2"
+    told = output_of(code, hub(Down), tmp_path)
+    assert told.count("the Hub does not answer") == 1
+    assert set(Down.asked) == {("HEAD", "/")}
+
+
+def test_nobody_listens(tmp_path):
+    with socket.socket() as bound:  # but does not listen
+        bound.bind(("127.0.0.1", 0))
+        told = output_of(WAYS["file"] + TOLD, f"http://127.0.0.1:{bound.getsockname()[1]}", tmp_path)
+    assert "the Hub does not answer (one try" in told
+
+
+def test_a_hub_that_is_silent_is_waited_for_as_long_as_the_variable_of_its_client_says(tmp_path):
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        told = output_of(WAYS["file"] + TOLD, address, tmp_path, HF_HUB_ETAG_TIMEOUT="1")
+    assert "the Hub does not answer (one try of at most 1 s); " in told
+
+
+def test_a_folder_that_is_complete_asks_nothing(hub, tmp_path):
+    FakeHub.content = b"some weights"
+    address = hub(FakeHub)
+    code = f"""
+from vlgauge.weights.files import hub_folder
+print(*(path.name for path in hub_folder("me/my.detector", "{COMMIT}", ["weights/*"], "", asked=True).rglob("*")))
+"""
+    for expected in (True, False):
+        FakeHub.asked.clear()
+        assert output_of(code, address, tmp_path, HF_HUB_DISABLE_PROGRESS_BARS="1") == "weights small.safetensors\n"
+        assert bool(FakeHub.asked) is expected

@@ -1,0 +1,35 @@
+"""Scores on a machine without a home of one's own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+SCORE = """
+import vlgauge
+metric = vlgauge.load("bleu", progress=False)
+print(metric.compute(predictions=["A dog ran home."], references=[["A dog ran home."]])["bleu"])
+"""
+
+
+@pytest.mark.parametrize("home", ["file", "file/below", ""])
+@pytest.mark.parametrize(
+    "command", [["-c", SCORE], ["-m", "vlgauge", "score", "bleu", "rows.jsonl", "--output", "s.json"]]
+)
+def test_no_home_is_needed(tmp_path, home, command):
+    """A file in place of a folder can be written to by nobody, root included."""
+    (tmp_path / "file").write_text("")
+    (tmp_path / "work").mkdir()
+    (tmp_path / "tmp").mkdir()
+    rows = '{"predictions": "A dog ran home.", "references": ["A dog ran home."]}\n'
+    (tmp_path / "work" / "rows.jsonl").write_text(rows)
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "XDG_", "VLGAUGE_"))}
+    own = {"HOME": str(tmp_path / home) if home else "/proc/none", "TMPDIR": str(tmp_path / "tmp")}
+    own |= {"PYTHONPATH": os.pathsep.join(sys.path)}
+    asked = [sys.executable, "-W", "error", *command] if command[0] == "-c" else [sys.executable, *command]
+    told = subprocess.run(asked, env=kept | own, cwd=tmp_path / "work", capture_output=True, text=True, timeout=300)
+    assert told.returncode == 0, told.stderr
+    assert "Traceback" not in told.stderr
+    assert not [one for one in os.listdir(tmp_path / "tmp") if one.startswith("vlgauge")]
+    assert not (tmp_path / "work" / "~").exists()
