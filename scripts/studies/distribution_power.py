@@ -17,7 +17,14 @@ import numpy.typing as npt
 
 from vlgauge.caption_sets import Statistic
 from vlgauge.caption_sets.corpus_statistic import CorpusStatistic
-from vlgauge.statistics import TOLERANCE, Partitions, SetTest, calibrated_harmonic_pvalue, partitions
+from vlgauge.statistics import (
+    TOLERANCE,
+    Partitions,
+    SetTest,
+    bootstrap_intervals,
+    calibrated_harmonic_pvalue,
+    partitions,
+)
 
 Floats = npt.NDArray[np.float64]
 Change: TypeAlias = Callable[[Floats, int], None]
@@ -30,6 +37,8 @@ MODE = 2.0  # the two modes of the references lie at plus and minus this in one 
 SIZES = ((5, 5, 2_000, None), (10, 5, 1_000, None), (10, 10, 600, 999))
 # n candidates, m references, Monte-Carlo draws where partitions take long, corpora without and with a difference.
 CORPUS_SIZES = ((5, 5, None, 2_000, 500), (10, 5, 999, 200, 100))
+# Numbers of images whose mean excess has an interval.
+IMAGES = (2, 5, 10, 20)
 STATISTICS = ("Q", "separate Q", "MMD", "Frechet", "base")
 
 
@@ -208,6 +217,48 @@ def corpus_rows(scale: float = 1.0) -> Iterator[tuple[str, list[Floats]]]:
     yield "expected mean ln p, no image differs", [tests.expected.mean(axis=1) for tests in null]
 
 
+def excess_coverage(
+    change: Change, images: Sequence[int] = IMAGES, *, corpora: int = 2_000, resamples: int = 1_000, seed: int = 0
+) -> list[Floats]:
+    """How often the 95 % interval of the mean excess holds the true one, per number of images, for each statistic.
+
+    The excess is over the mean of 49 random splits, 5 v 5; the true one is the mean of all corpora together.
+
+    Args:
+        change: Of the candidates.
+        images: Numbers of images of a corpus.
+        corpora: Number of corpora of each.
+        resamples: Bootstrap samples of an interval.
+        seed: Seed of the sets.
+    """
+    ways = partitions(5, 5, pvalue="monte_carlo", draws=49)
+    rng = np.random.default_rng(seed)
+    drawn = []
+    for _ in range(max(images)):
+        points = rng.normal(size=(corpora, 10, WIDTH))
+        change(points, 5)
+        nulls = np.stack([found.null for found in all_statistics(points, 5, ways) if found.null is not None])
+        drawn.append(nulls[:, :, 0] - nulls[:, :, 1:].mean(axis=2))
+    excess = np.array(drawn)  # images x statistics x corpora
+    truths = excess.mean(axis=(0, 2))
+    rates = []
+    for count in images:
+        inside = []
+        for own, truth in zip(excess[:count].transpose(1, 2, 0), truths, strict=True):
+            found = bootstrap_intervals(own.tolist(), resamples=resamples, seed=seed)
+            inside.append(np.mean([one is not None and one.low <= truth <= one.high for one in found]))
+        rates.append(np.array(inside))
+    return rates
+
+
+def print_coverage(corpora: int) -> None:
+    """Print how often intervals of the excess of few images hold it."""
+    print(f"| 5v5, {' / '.join(STATISTICS)} | {' | '.join(f'{count} images' for count in IMAGES)} |")
+    print("|---" * (1 + len(IMAGES)) + "|")
+    for name, change in SCENARIOS.items():
+        print_row(name, excess_coverage(change, corpora=corpora), 2)
+
+
 def print_power(runs: int | None, seed: int = 0) -> None:
     """Print the table in the form of the cards."""
     titles = [f"{n}v{m} {' / '.join(STATISTICS)}" for n, m, *_ in SIZES]
@@ -239,7 +290,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--runs", type=int, metavar="N", help="sets per cell of the first table; the second is small then"
     )
+    parser.add_argument(
+        "--coverage", type=int, metavar="N", help="instead: intervals of the excess of few images, from N corpora"
+    )
     options = parser.parse_args(arguments)
+    if options.coverage:
+        print_coverage(options.coverage)
+        return 0
     print_power(options.runs)
     print()
     print_corpora(0.001 if options.runs else 1.0)

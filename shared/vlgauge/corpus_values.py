@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.distances.rouge_and_bleu import COUNT_COLUMNS, counts_of_columns, summed_bleu_4, without_match
+from vlgauge.catalog import folder_module, metric_facts, metric_names, metrics_root
 from vlgauge.remembered import Remembered
 from vlgauge.results import mean_of_defined
 from vlgauge.settings import shown
@@ -28,20 +28,49 @@ class Counted:
     """A metric whose number adds the counts of all examples before it divides.
 
     Attributes:
-        columns: Keys of a result that hold the counts of each example, without the name of the metric.
+        columns: Keys of a result that hold the counts of each example, without the name of the metric; NaN with its
+            score.
         counts: From these columns, shape ``(n, n_columns)``, to what is added, shape ``(n, n_counts)``.
         value: From counts or sums of them to a score or the number of the corpus.
-        is_noise: From counts to whether only the constants that keep a score from 0 make it, shape ``(n,)``.
+        is_noise: From counts to whether only the constants that keep a score from 0 make it, shape ``(n,)``; None where
+            a score has no such constants.
+        noise: What is so of a row whose scores are noise in both systems, to be read after "a row in which".
     """
 
     columns: tuple[str, ...]
     counts: Callable[[Floats], Floats]
     value: Statistic
-    is_noise: Callable[[Floats], npt.NDArray[np.bool_]]
+    is_noise: Callable[[Floats], npt.NDArray[np.bool_]] | None = None
+    noise: str = ""
+
+    def without_noise(self, counts: Floats) -> Floats:
+        """The values of counts, exactly 0 where only constants make them: two of these do not differ."""
+        values = self.value(counts)
+        return values if self.is_noise is None else np.where(self.is_noise(counts), 0.0, values)
 
 
-COUNTED = {"bleu": Counted(COUNT_COLUMNS, counts_of_columns, summed_bleu_4, without_match)}
-"""Those metrics; the numbers of all others are means."""
+class _InFolders(Mapping[str, Counted]):
+    """Those that a metric has in its folder, as `COUNTED` of `corpus_counts.py`."""
+
+    def __getitem__(self, name: str) -> Counted:
+        if name not in self:
+            raise KeyError(name)
+        found: Counted = folder_module(name, "corpus_counts").COUNTED
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        # A file of records asks for each line; the names in it are anybody's.
+        return isinstance(name, str) and name.isidentifier() and (metrics_root() / name / "corpus_counts.py").is_file()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name in metric_names() if name in self])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+COUNTED: Mapping[str, Counted] = _InFolders()
+"""Metrics whose number adds counts; the numbers of all others are means."""
 
 
 def corpus_counts(name: str, result: Mapping[str, Any], what: str = "result") -> Floats:
@@ -101,7 +130,9 @@ def corpus_value(name: str, result: Mapping[str, Any]) -> float:
 def corpus_interval(
     name: str, result: Mapping[str, Any], *, level: float = 0.95, resamples: int = 10_000, seed: int = 0
 ) -> Interval | None:
-    """Percentile bootstrap interval of the number of a call, over its examples.
+    """Interval of the number of a call, over its examples, within the range of the metric.
+
+    See `vlgauge.statistics.bootstrap_interval` for how it is made and how often it covers the true number.
 
     Args:
         name: Of the number, such as that of the metric.
@@ -128,4 +159,5 @@ def corpus_interval(
         else:
             known = (bootstrap_interval(values.tolist(), **how),)
         _KNOWN.put(key, known)
-    return known[0]
+    bounds = metric_facts(name).bounds if name in metric_names() else (None, None)
+    return known[0] and known[0].within(bounds)

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
+from statistics import median
 from typing import Any
 
 # Key of the two ends of the interval of a number: its own key and this.
@@ -48,6 +49,12 @@ def mean_of_defined(scores: Sequence[float]) -> float:
     """Mean of the scores that are not NaN; NaN if there is none."""
     defined = [score for score in scores if not math.isnan(score)]
     return math.fsum(defined) / len(defined) if defined else math.nan
+
+
+def median_of_defined(scores: Sequence[float]) -> float:
+    """Median of the scores that are not NaN; NaN if there is none."""
+    defined = [score for score in scores if not math.isnan(score)]
+    return float(median(defined)) if defined else math.nan
 
 
 def result_record(name: str, scores: Sequence[float], signature: str, extra: Mapping[str, Any]) -> dict[str, Any]:

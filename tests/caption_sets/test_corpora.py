@@ -138,10 +138,43 @@ def test_equal_sizes_are_silent():
 @pytest.mark.parametrize("name", METRICS)
 def test_one_candidate_per_image_is_told(name):
     sides = ragged((1, 3), (1, 1), (0, 2))
-    message = f"`{name}` is undefined for all of 3 examples, as each side needs 2 captions or more: 3 have fewer "
+    message = f"`{name}` is undefined for all of 3 rows, as each side needs 2 captions or more: 3 have fewer "
     with pytest.warns(UserWarning, match=message + "candidates, 1 fewer references") as caught:
         result = scored(name, sides, pvalue="exact")
     assert {warning.filename for warning in caught} == {__file__}
     assert result[f"{name}_undefined"] == 3
     assert math.isnan(result[f"{name}_pvalue"])
     assert np.isnan(result[f"{name}_excess_interval"]).all()
+
+
+@pytest.mark.parametrize("name", ["mmd_bert", "frechet_bert"])
+@pytest.mark.filterwarnings("ignore:.* texts have no word in")
+def test_captions_of_which_the_encoder_knows_no_word_are_undefined_and_not_the_best(name, tmp_path):
+    file = tmp_path / "vectors.txt"
+    file.write_text("dog 1 0\nplane 0 1\n", encoding="utf-8")
+    metric = vlgauge.load(name, encoder=f"vectors:{file}", pvalue="exact", keep_in_memory=True)
+    unknown = ["собака", "кот"]
+    with pytest.warns(UserWarning, match=f"1 rows have no word that `encoder` knows, so their `{name}` is undefined"):
+        result = metric.compute(
+            predictions=[unknown, unknown, ["dog", "dog"]],
+            references=[["пёс", "самолёт"], ["dog", "plane"], ["dog", "dog"]],
+            return_details=True,
+        )
+    # Where one side is known, or the captions are equal, there is a score.
+    assert np.isnan(result[f"{name}_scores"]).tolist() == [True, False, False]
+    assert np.isnan(result[f"{name}_pvalues"]).tolist() == [True, False, False]
+    assert result[f"{name}_undefined"] == 1
+    assert result[f"{name}_details"][0]["plane"] == {}
+
+
+@pytest.mark.parametrize("name", ["mmd_bert", "frechet_bert"])
+def test_captions_that_differ_and_have_one_vector_are_told(name):
+    def blind(texts):
+        return np.ones((len(texts), 2))
+
+    metric = vlgauge.load(name, encoder=blind, keep_in_memory=True)
+    with pytest.warns(UserWarning, match="1 rows have captions that differ and of which `encoder` makes one vector"):
+        result = metric.compute(
+            predictions=[["a dog", "a cat"], ["A dog", "a dog"]], references=[["a jet", "a bus"], ["a  dog", "a dog"]]
+        )
+    assert result[f"{name}_scores"] == [0.0, 0.0]

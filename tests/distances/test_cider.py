@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 from collections import Counter
+from decimal import Context
 
 import folders
 import numpy as np
@@ -16,11 +17,14 @@ from vlgauge.distances.cider import (
     SCALE,
     DocumentFrequency,
     cider_d,
+    cider_d_scores,
     length_penalties,
+    natural_log,
     ngram_counts,
     ngrams,
 )
 from vlgauge.text.coco_tokens import coco_tokens
+from vlgauge.text.ngrams import token_ids
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles"  # beside the checkout, not part of it
@@ -73,6 +77,41 @@ def test_the_length_penalty_counts_bigrams():
 def test_an_ngram_of_all_documents_has_no_weight():
     assert cider_d([["a"], ["a"]], table({"a": 100}, 100)).tolist() == [[0.0, 0.0], [0.0, 0.0]]
     assert cider_d([["a", "b"]], DocumentFrequency({}, 1)).tolist() == [[0.0]]
+
+
+# At these NumPy's logarithm on a processor with AVX-512 differs from the C library's.
+APART = [9170, 19143, 94869, 102327, 136085, 136837, 141614, 147674]
+
+
+@pytest.mark.parametrize("documents", [2, 100, *APART, 2**53 + 1])
+def test_an_ngram_of_all_documents_has_no_weight_whatever_their_number(documents):
+    df = DocumentFrequency({("a",): documents, ("b",): 2}, documents)
+    assert df.weights([("a",)]).tolist() == [0.0]
+    assert cider_d([["a"], ["a"]], df).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    found, _ = cider_d_scores(token_ids([["a"], ["a"]]), np.zeros(2, np.int64), df)
+    assert found.tolist() == [0.0]
+
+
+def test_a_word_of_all_references_has_no_weight():
+    texts = [["a"], ["a"]] * 9170
+    example = np.arange(len(texts)) // 2
+    scores, _ = cider_d_scores(token_ids(texts), example)
+    assert not scores.any()
+    # The first example has another word, too: that one counts, "a" still does not.
+    texts[1] = ["a", "b"]
+    texts[0] = ["a", "b"]
+    scores, _ = cider_d_scores(token_ids(texts), example)
+    assert scores[0] == pytest.approx(5.0)
+    assert not scores[1:].any()
+
+
+def test_logarithms_are_the_nearest_floats_on_every_processor():
+    counts = np.random.default_rng(0).integers(1, 10**6, 200)
+    exact = [float(Context(prec=50).ln(count)) for count in counts.tolist()]
+    weights = cider.inverse_frequencies(counts, 10**6)
+    assert weights.tolist() == [float(Context(prec=50).ln(10**6)) - one for one in exact]
+    assert cider.inverse_frequencies(np.array([0, 1]), 7).tolist() == [natural_log(7)] * 2
+    assert natural_log(1) == 0.0
 
 
 def test_ngrams_come_by_length():

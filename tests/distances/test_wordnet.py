@@ -111,7 +111,7 @@ def test_sources_name_the_files_as_they_are(name):
 
 def test_nothing_is_read_before_the_first_word(run_python, tmp_path):
     code = "import vlgauge.distances.wordnet as w\n"
-    code += "print(*(f.cache_info().misses for f in (w._synonym_lines, w._exceptions)))"
+    code += "print(*(f.cache_info().misses for f in (w._synonym_lines, w.exceptions)))"
     assert run_python(code, cwd=tmp_path).split() == ["0", "0"]
 
 

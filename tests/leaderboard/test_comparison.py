@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import scipy.stats
 from coco_captions import random_examples
-from made_runs import bleu_run, made_run, three_systems
+from made_runs import bleu_run, made_run, made_signature, three_systems
 
-from vlgauge.corpus_values import corpus_interval
+from vlgauge.corpus_values import COUNTED, corpus_counts, corpus_interval
 from vlgauge.leaderboard import compare, rank_groups, rows_that_differ
+from vlgauge.statistics import bootstrap_interval, holm
 
 NAN = math.nan
 
@@ -35,6 +36,7 @@ def test_three_rows_by_hand():
     assert [(one.name, one.value, one.n, one.groups) for one in systems] == [("a", 4.0, 3, (1,)), ("b", 2.0, 3, (1,))]
 
 
+@pytest.mark.filterwarnings("ignore:rovist_nr. means, order, groups and tests are of")
 def test_rows_are_joined_by_id_whatever_their_order_and_form():
     straight = the_pair({"a": made_run([1, 5, 2, NAN]), "b": made_run([0, 1, 2, 3])})
     turned = the_pair({"a": made_run([1, 5, 2, NAN]), "b": made_run([3, 2, 1, 0], ids=["3", "2", "1", "0"])})
@@ -43,6 +45,7 @@ def test_rows_are_joined_by_id_whatever_their_order_and_form():
 
 
 # -- The definition as plain loops, and scipy -------------------------------------------------------------------------
+@pytest.mark.filterwarnings("ignore:rovist_nr. means, order, groups and tests are of")
 def test_pairs_equal_double_loops():
     rng = np.random.default_rng(11)
     scores = {name: rng.normal(size=9) + shift for name, shift in (("a", 0.0), ("b", 0.4), ("c", 0.9))}
@@ -50,7 +53,7 @@ def test_pairs_equal_double_loops():
     compared = only(compare({name: made_run(own) for name, own in scores.items()}, ["rovist_nr"]))
     raw = []
     for pair in compared.pairs:
-        differences = [a - b for a, b in zip(scores[pair.first], scores[pair.second], strict=True) if a - b == a - b]
+        differences = [scores[pair.first][row] - scores[pair.second][row] for row in range(9) if row not in (2, 5)]
         observed = abs(sum(differences))
         hits = total = 0
         for signs in itertools.product((1, -1), repeat=len(differences)):
@@ -59,10 +62,8 @@ def test_pairs_equal_double_loops():
         raw.append(hits / total)
         assert pair.pvalue == pytest.approx(hits / total, rel=1e-12)
         assert pair.difference == pytest.approx(sum(differences) / len(differences), rel=1e-12)
-        drawn = np.random.default_rng(0).integers(0, len(differences), size=(10_000, len(differences)))
-        differences.sort(reverse=bool(min(differences) + max(differences) < 0))  # as the samples number them
-        means = [sum(differences[i] for i in sample) / len(sample) for sample in drawn.tolist()]
-        assert (pair.low, pair.high) == pytest.approx(np.quantile(means, [0.025, 0.975]), rel=1e-9)
+        interval = bootstrap_interval(differences)
+        assert (pair.low, pair.high) == pytest.approx((interval.low, interval.high), rel=1e-9)
         assert (pair.wins, pair.losses) == (sum(d > 0 for d in differences), sum(d < 0 for d in differences))
     for pair, own in zip(compared.pairs, raw, strict=True):
         # Holm by its definition: the largest of (number of p-values not below each smaller one) times that one.
@@ -70,8 +71,10 @@ def test_pairs_equal_double_loops():
         adjusted = max(min(1.0, other * sum(one >= other for one in raw)) for other in smaller)
         assert pair.adjusted_pvalue == pytest.approx(adjusted)
     for system in compared.systems:
-        defined = [score for score in scores[system.name] if score == score]
-        assert (system.value, system.n) == (pytest.approx(sum(defined) / len(defined)), len(defined))
+        own = [score for score in scores[system.name] if score == score]
+        shared = np.delete(scores[system.name], [2, 5])
+        assert (system.value, system.n) == (pytest.approx(shared.mean()), 7)
+        assert (system.own_value, system.undefined) == (pytest.approx(sum(own) / len(own)), 9 - len(own))
 
 
 @pytest.mark.parametrize("rows", [8, 12])
@@ -83,10 +86,11 @@ def test_tests_and_intervals_equal_scipys(rows):
         (a, b), lambda x, y, axis: np.mean(x - y, axis=axis), permutation_type="samples", vectorized=True
     )
     assert pair.pvalue == pytest.approx(theirs.pvalue, abs=1e-12)
-    interval = scipy.stats.bootstrap((a - b,), np.mean, n_resamples=20_000, method="percentile", rng=rng)
+    ends = scipy.stats.ttest_rel(a, b).confidence_interval()  # beyond which the studentised bootstrap reaches little
     spread = np.std(a - b) / math.sqrt(rows)
-    ends = interval.confidence_interval
-    assert (pair.low, pair.high) == pytest.approx((ends.low, ends.high), abs=0.08 * spread)
+    assert (pair.low, pair.high) == pytest.approx((ends.low, ends.high), abs=2.5 * spread)
+    assert pair.low <= ends.low + 1e-9
+    assert pair.high >= ends.high - 1e-9
 
 
 def test_random_flips_come_close_to_scipys():
@@ -190,25 +194,48 @@ def test_rank_groups_by_hand():
     assert rank_groups(["a", "b", "c"], [("a", "b"), ("a", "c"), ("b", "c")]) == [["a"], ["b"], ["c"]]
 
 
-def test_rank_groups_are_the_largest_sets_without_a_pair_that_is_told_apart():
+def test_two_systems_share_a_group_if_they_are_not_told_apart_and_no_group_could_be_larger():
     rng = np.random.default_rng(2)
     names = list("abcdef")
     for _ in range(60):
         apart = [pair for pair in itertools.combinations(names, 2) if rng.random() < 0.4]
         alike = [
-            set(some)
+            some
             for size in range(1, 7)
             for some in itertools.combinations(names, size)
             if not any(set(pair) <= set(some) for pair in apart)
         ]
-        largest = {frozenset(some) for some in alike if not any(some < other for other in alike)}
-        found = rank_groups(names, apart)
-        assert {frozenset(group) for group in found} == largest
-        assert len(found) == len(largest)
-        assert found == sorted(found)
-        assert "a" in found[0]
+        largest = [some for some in alike if not any(set(some) < set(other) for other in alike)]
+        found = [tuple(group) for group in rank_groups(names, apart)]
+        assert set(found) <= set(largest)
+        assert found[0] == min(largest)
+        assert found == sorted(set(found))
+        for pair in itertools.combinations_with_replacement(names, 2):
+            assert any(set(pair) <= set(group) for group in found) == (pair not in apart)
 
 
+@pytest.mark.parametrize("n_systems", [2, 5, 9])
+def test_groups_of_systems_side_by_side_are_all_of_the_largest(n_systems):
+    rng = np.random.default_rng(n_systems)
+    names = [f"s{number}" for number in range(n_systems)]
+    for _ in range(20):
+        # From which rank on a system is told apart from each.
+        until = np.maximum.accumulate(np.maximum(rng.integers(0, n_systems + 1, n_systems), np.arange(n_systems) + 1))
+        apart = [(names[i], names[j]) for i in range(n_systems) for j in range(until[i], n_systems)]
+        largest = [names[i : until[i]] for i in range(n_systems) if i == 0 or until[i] > until[i - 1]]
+        assert rank_groups(names, apart) == largest
+
+
+def test_few_groups_tell_of_many_settings_of_many_models():
+    # 2^20 sets are as large as can be: of every model one of its settings.
+    names = [f"model {model} {setting}" for setting in "ab" for model in range(20)]
+    apart = [(f"model {model} a", f"model {model} b") for model in range(20)]
+    found = rank_groups(names, apart)
+    assert found[0] == names[:20]
+    assert len(found) < 40
+
+
+@pytest.mark.filterwarnings("ignore:rovist_nr. means, order, groups and tests are of")
 def test_rows_that_differ_most_come_first_without_ties():
     runs = {"a": made_run([1, 2, 3, 4, NAN]), "b": made_run([1, 5, 2, 4.5, 1])}
     compared = only(compare(runs, ["rovist_nr"]))
@@ -216,9 +243,215 @@ def test_rows_that_differ_most_come_first_without_ties():
     assert rows_that_differ(compared, compared.pairs[0], 2) == [1, 2]
 
 
+def test_an_interval_always_holds_its_value():
+    # Rows beyond the range of the metric, as of a file that another version wrote.
+    runs = {"a": made_run([1.2, 1.5, 1.1, 1.4], "meteor"), "b": made_run([-0.2, -0.3, -0.2, -0.1], "meteor")}
+    compared = only(compare(runs, ["meteor"]))
+    (pair,) = compared.pairs
+    for one, value in [*((system, system.value) for system in compared.systems), (pair, pair.difference)]:
+        assert one.low < value < one.high
+
+
+def test_a_negative_seed_is_refused():
+    with pytest.raises(ValueError, match="`seed` must be at least 0, got -1"):
+        compare({"a": made_run([1, 2]), "b": made_run([2, 1])}, ["rovist_nr"], seed=-1)
+
+
 def test_rounding_is_a_tie():
     pair = the_pair({"a": made_run([0.1 + 0.2, 1.0]), "b": made_run([0.3, 1.0])})
     assert (pair.wins, pair.losses, pair.ties) == (0, 0, 2)
+
+
+# -- Rows that a system lacks -----------------------------------------------------------------------------------------
+def hard_and_easy(metric="meteor"):
+    """A system that has no score of the ten hard rows, and one that is better in all others."""
+    easy, hard = np.linspace(0.7, 0.9, 30), np.linspace(0.1, 0.2, 10)
+    return {
+        "silent": made_run([*(easy - 0.003), *[NAN] * 10], metric),
+        "honest": made_run([*easy, *hard], metric),
+    }
+
+
+def test_means_are_of_the_rows_that_every_system_defines():
+    with pytest.warns(
+        UserWarning, match=r"^meteor: means, order, .* of the 30 of 40 rows .* without one: silent of 10$"
+    ):
+        compared = only(compare(hard_and_easy(), ["meteor"]))
+    honest, silent = compared.systems
+    # By the means over its own rows alone the silent one was the best.
+    assert silent.own_value > honest.own_value
+    assert (honest.name, honest.groups, honest.bold, silent.groups, silent.bold) == ("honest", (1,), True, (2,), False)
+    assert (honest.value, silent.value) == (pytest.approx(0.8), pytest.approx(0.797))
+    assert [(one.n, one.undefined) for one in compared.systems] == [(30, 0), (30, 10)]
+    (pair,) = compared.pairs
+    assert (pair.wins, pair.losses, pair.n, pair.undefined, pair.better) == (0, 30, 30, 10, "honest")
+    assert pair.difference == pytest.approx(silent.value - honest.value)
+
+
+@pytest.mark.parametrize(
+    ("metric", "worst"), [("meteor", 0.0), ("trm", 4 / 3), ("rovist_nr", None), ("d_hm", None), ("clip_s", 0.0)]
+)
+@pytest.mark.filterwarnings("ignore:.*means, order, groups and tests are of", "ignore:the scores of trm can only")
+def test_undefined_counts_as_the_worst_of_the_range(metric, worst):
+    compared = only(compare(hard_and_easy(metric), [metric]))
+    by_name = {one.name: one for one in compared.systems}
+    expected = None if worst is None else pytest.approx((30 * by_name["silent"].value + 10 * worst) / 40)
+    assert by_name["silent"].worst_value == expected
+    assert by_name["honest"].worst_value == (None if worst is None else by_name["honest"].own_value)
+
+
+@pytest.mark.filterwarnings("ignore:meteor. means, order, groups and tests are of")
+def test_few_undefined_rows_are_counted_as_nothing():
+    runs = {"a": made_run([0.5] * 19 + [NAN], "meteor"), "b": made_run([0.4] * 20, "meteor")}
+    assert [one.worst_value for one in only(compare(runs, ["meteor"])).systems] == [None, None]
+    runs["a"] = made_run([0.5] * 18 + [NAN] * 2, "meteor")
+    assert [one.worst_value for one in only(compare(runs, ["meteor"])).systems] == [pytest.approx(0.45), 0.4]
+
+
+def test_an_order_that_turns_is_told():
+    runs = {"a": made_run([0.5] * 10 + [NAN] * 10, "meteor"), "b": made_run([0.4] * 20, "meteor")}
+    with pytest.warns(UserWarning, match="of the 10 of 20 rows .* a of 10; with the worst meteor .* turns: b, a$"):
+        compared = only(compare(runs, ["meteor"]))
+    assert [one.name for one in compared.systems] == ["a", "b"]
+    assert compared.told[-1] == "with the worst meteor in place of no score the order turns: b, a"
+
+
+def test_the_system_that_costs_most_rows_is_named():
+    runs = {name: made_run(np.arange(20.0)) for name in "abc"}
+    runs["b"] = made_run([*range(8), *[NAN] * 12])
+    runs["c"] = made_run([NAN, *range(1, 20)])
+    with pytest.warns(
+        UserWarning,
+        match="b of 12, c of 1; fewer than half of the rows are left by rovist_nr; b alone costs 12 of them, leave it",
+    ):
+        compared = only(compare(runs, ["rovist_nr"]))
+    assert compared.n == 7
+
+
+def test_rows_that_every_system_lacks_warn_of_nothing():
+    runs = {name: made_run([*own, NAN]) for name, own in {"a": [1, 2, 3], "b": [1, 1, 1]}.items()}
+    compared = only(compare(runs, ["rovist_nr"]))
+    assert (compared.told, compared.n, compared.systems[0].undefined) == ((), 3, 1)
+
+
+def test_no_common_row_is_refused():
+    runs = {"a": made_run([1, NAN, NAN]), "b": made_run([NAN, 1, 1]), "c": made_run([1, 1, 1])}
+    message = r"a score by rovist_nr, got none of 3 rows \(a 1, b 2, c 3\); leave out a$"
+    with pytest.raises(ValueError, match=message):
+        compare(runs, ["rovist_nr"])
+
+
+# -- Enough samples, enough rows --------------------------------------------------------------------------------------
+def ladder(systems, rows=40, step=3.0, metric="rovist_nr"):
+    """Systems each of which is far better than the next, all rows differ."""
+    rng = np.random.default_rng(systems)
+    return {f"s{i:02}": made_run(rng.normal(size=rows) - step * i, metric) for i in range(systems)}
+
+
+def test_many_systems_are_told_apart_by_default():
+    # With 10,000 samples no p-value of 528 pairs could be below .0527.
+    comparison = compare(ladder(33), ["rovist_nr"])
+    assert (comparison.resamples, comparison.test_resamples) == (10_000, 105_600)
+    compared = only(comparison)
+    assert all(pair.better for pair in compared.pairs)
+    assert [one.groups for one in compared.systems] == [(place,) for place in range(1, 34)]
+    assert [one.bold for one in compared.systems] == [True, *[False] * 32]
+
+
+@pytest.mark.parametrize(
+    ("systems", "level", "resamples", "least"),
+    [(33, 0.95, 10_000, 10_559), (15, 0.99, 10_000, 10_499), (2, 0.95, 18, 19)],
+)
+def test_too_few_resamples_are_refused(systems, level, resamples, least):
+    with pytest.raises(ValueError, match=f"`resamples` must be at least {least} for .* got {resamples}; leave it out"):
+        compare(ladder(systems), ["rovist_nr"], level=level, resamples=resamples)
+    if systems == 2:
+        assert compare(ladder(systems), ["rovist_nr"], level=level, resamples=least).test_resamples == least
+
+
+def test_a_family_of_all_metrics_needs_more():
+    runs = {name: run | ladder(8, metric="d_hm")[name] for name, run in ladder(8).items()}
+    both = ["rovist_nr", "d_hm"]
+    assert compare(runs, both).test_resamples == 10_000
+    assert compare(runs, both, family="all").test_resamples == 11_200
+    with pytest.raises(ValueError, match="at least 1119 for 56 tests"):
+        compare(runs, both, family="all", resamples=1_000)
+    compare(runs, both, resamples=1_000)
+
+
+def test_holm_for_all_metrics_together():
+    one, two = three_systems(), three_systems("d_hm", seed=3)
+    runs = {name: one[name] | two[name] for name in one}
+    alone, together = (compare(runs, ["rovist_nr", "d_hm"], family=family) for family in ("metric", "all"))
+    assert (alone.family, together.family) == ("metric", "all")
+    raw = [pair.pvalue for compared in together.metrics for pair in compared.pairs]
+    assert [pair.adjusted_pvalue for compared in together.metrics for pair in compared.pairs] == holm(raw)
+    for compared in alone.metrics:
+        assert [pair.adjusted_pvalue for pair in compared.pairs] == holm([pair.pvalue for pair in compared.pairs])
+    with pytest.raises(ValueError, match="`family` must be one of 'metric', 'all', got 'both'"):
+        compare(runs, ["rovist_nr"], family="both")
+
+
+@pytest.mark.parametrize(("systems", "few"), [(2, 5), (6, 9)])
+def test_too_few_rows_that_differ(systems, few):
+    for differing in (few, few + 1):
+        scores = {f"s{i}": [float(i)] * differing + [0.0] * 30 for i in range(systems)}
+        compared = only(compare({name: made_run(own) for name, own in scores.items()}, ["rovist_nr"]))
+        assert {(pair.n_differing, pair.too_few) for pair in compared.pairs} == {(differing, differing == few)}
+        assert {pair.better is None for pair in compared.pairs} == {differing == few}
+        # No test could support what is bold.
+        assert sum(one.bold for one in compared.systems) == (0 if differing == few else 1)
+
+
+def test_a_pair_of_few_rows_makes_nothing_bold_and_takes_no_boldness():
+    good, bad = np.linspace(0.5, 0.9, 40), np.linspace(0.1, 0.4, 40)
+    near = good.copy()
+    near[:4] -= 0.01
+    runs = {"good": made_run(good), "near": made_run(near), "bad": made_run(bad)}
+    systems = only(compare(runs, ["rovist_nr"])).systems
+    assert [(one.name, one.bold) for one in systems] == [("good", True), ("near", True), ("bad", False)]
+    assert not any(
+        one.bold for one in only(compare({name: runs[name] for name in ("good", "near")}, ["rovist_nr"])).systems
+    )
+
+
+def test_of_few_rows_that_differ_too_few_samples_find_nothing():
+    # p of five rows is .0625; of 19 random samples a third would miss every hit, p = .05.
+    runs = {"a": made_run([1.0] * 5 + [0.0] * 9), "b": made_run([0.0] * 14)}
+    for seed in range(8):
+        pair = the_pair(runs, resamples=19, seed=seed)
+        assert (pair.pvalue, pair.too_few, pair.better) == (2 / 32, True, None)
+
+
+def test_groups_that_differ_count():
+    # Forty rows of five images.
+    runs = {"a": made_run(np.linspace(1, 2, 40)), "b": made_run([0.0] * 40)}
+    pair = the_pair(runs, groups={str(row): row // 8 for row in range(40)})
+    assert (pair.n_differing, pair.too_few, pair.better) == (5, True, None)
+
+
+def test_a_level_is_read_as_it_is_written():
+    # Nine of ten sums of signs are smaller: p = .1 exactly, which 1 - .9 as a float is less than.
+    runs = {"a": made_run(range(1, 41)), "b": made_run([0] * 40)}
+    pair = the_pair(runs, resamples=9, level=0.9)
+    assert (pair.pvalue, pair.better) == (0.1, "a")
+
+
+def test_one_seed_gives_the_same_pvalues_in_any_order_of_systems_and_rows():
+    rng = np.random.default_rng(50)
+    base = rng.normal(size=40)
+    scores = {name: base + 0.3 * rng.normal(size=40) + 0.05 * i for i, name in enumerate("abcdefgh")}
+
+    def pvalues(names, order):
+        runs = {name: made_run(scores[name][order], ids=order.tolist()) for name in names}
+        pairs = only(compare(runs, ["rovist_nr"])).pairs
+        return {frozenset((pair.first, pair.second)): (pair.pvalue, pair.adjusted_pvalue) for pair in pairs}
+
+    expected = pvalues("abcdefgh", np.arange(40))
+    assert pvalues("gbhafecd", rng.permutation(40)) == expected
+    # Up to 50 pairs the samples are as many, and a pair has the same p-value beside others.
+    some = pvalues("dgb", np.arange(40))
+    assert {pair: p for pair, (p, _) in some.items()} == {pair: expected[pair][0] for pair in some}
 
 
 # -- Sets of captions of unequal sizes --------------------------------------------------------------------------------
@@ -230,22 +463,37 @@ def sets(scores, excess=None, sizes=None):
     return run | ({"trm_excess_scores": excess} if excess else {}) | ({"sizes": sizes} if sizes else {})
 
 
-def test_unequal_sets_are_compared_by_the_excess():
-    sizes = {"a": [(5, 5)] * 3, "b": [(5, 5), (8, 5), (5, 5)]}
-    runs = {"a": sets([1, 2, 3], [0.1, 0.2, 0.3], sizes["a"]), "b": sets([3, 2, 1], [0.1, 0.3, 0.5], sizes["b"])}
-    compared = only(compare(runs, ["trm"]))
-    assert (compared.value, compared.systems[0].name, compared.systems[0].value) == ("excess", "a", pytest.approx(0.2))
-    runs["b"]["sizes"] = sizes["a"]
-    compared = only(compare(runs, ["trm"]))
+def test_sets_of_equal_sizes_are_compared():
+    sizes = [(5, 5), (8, 5), (5, 5)]
+    compared = only(
+        compare({name: sets(own, sizes=sizes) for name, own in {"a": [1] * 3, "b": [1] * 3}.items()}, ["trm"])
+    )
     assert (compared.value, compared.pairs[0].difference) == ("score", 0.0)
 
 
-def test_unknown_sizes_are_compared_by_the_excess_too():
-    runs = {"a": sets([1, 2], [0.1, 0.2]), "b": sets([3, 2], [0.1, 0.3])}
-    assert only(compare(runs, ["trm"])).value == "excess"
+def test_unequal_sets_are_refused_with_the_command_that_makes_them_equal():
+    sizes = {"a": [(5, 5)] * 3, "b": [(5, 5), (8, 5), (5, 5)], "c": [(4, 5), (5, 5), (3, 5)]}
+    # The excess over the null depends on the sizes as well.
+    runs = {name: sets([1, 2, 3], [0.1, 0.2, 0.3], own) for name, own in sizes.items()}
+    said = r"a and b have unequal numbers; score every system again with --captions-per-row 3, the least that a row of"
+    with pytest.raises(ValueError, match=said):
+        compare(runs, ["trm"])
+    people = {"a": sets([1], sizes=[(5, 5)]), "b": sets([1], sizes=[(5, 4)])}
+    with pytest.raises(ValueError, match=r"must have as many references per row .* score both against the same ref"):
+        compare(people, ["trm"])
 
 
-def test_unknown_sizes_without_the_excess_warn():
+def test_what_a_set_was_drawn_from_does_not_part_systems():
+    runs = {name: sets([1, 2], sizes=[(3, 5)] * 2) for name in "ab"}
+    runs["a"]["trm_signature"] += "|sets:3v5"
+    runs["b"]["trm_signature"] += "|sets:3v5|drawn_from:10|draw_seed:0"
+    assert only(compare(runs, ["trm"])).signature == f"{SETS}|sets:3v5"
+    runs["b"]["trm_signature"] += "|ties:paper"
+    with pytest.raises(ValueError, match="a and b differ in ties absent and paper"):
+        compare(runs, ["trm"])
+
+
+def test_unknown_sizes_warn():
     with pytest.warns(UserWarning, match="scores of trm can only be compared if every system has as many captions"):
         assert only(compare({"a": sets([1, 2]), "b": sets([3, 2])}, ["trm"])).value == "score"
 
@@ -294,6 +542,35 @@ def test_rows_without_a_match_of_four_words_tie():
     (pair,) = compared.pairs
     assert (pair.wins, pair.losses, pair.ties) == (1, 0, 3)
     assert rows_that_differ(compared, pair, 4) == [3]
+
+
+def test_where_no_four_words_match_the_corpora_tie():
+    # Only the constants of the COCO code part such values from 0 and from each other.
+    references = ["a dog runs on the grass", "two cats sleep here now"] * 15
+    said = {"a": ["a dog sat", "two cats sat"] * 15, "b": ["a hat", "two hats"] * 15}
+    runs = {name: bleu_run(own, references) for name, own in said.items()}
+    assert 0.0 < runs["b"]["bleu"] < 0.5 * runs["a"]["bleu"] < 1e-6
+    compared = only(compare(runs, ["bleu"], resamples=500))
+    (pair,) = compared.pairs
+    assert (pair.difference, pair.low, pair.high, pair.pvalue, pair.better) == (0.0, 0.0, 0.0, 1.0, None)
+    assert [one.groups for one in compared.systems] == [(1,), (1,)]
+
+
+def test_sums_without_a_match_of_four_words_are_noise_where_rows_are_swapped_too():
+    references = ["a dog runs on the grass", "two cats sleep here now", "a red hat lies there", "rain fell all day"]
+    said = {"a": [references[0], "two cats", "a red", "rain"], "b": ["a dog", "two cats sleep", "a red hat", "hail"]}
+    runs = {name: bleu_run(own, references) for name, own in said.items()}
+    counts = {name: corpus_counts("bleu", run) for name, run in runs.items()}
+
+    def value(sums):
+        return float(COUNTED["bleu"].value(sums)) if sums[3] > 0 else 0.0
+
+    apart = []
+    for swapped in itertools.product((False, True), repeat=4):
+        outs = np.array(swapped)[:, None]
+        one, two = np.where(outs, counts["b"], counts["a"]), np.where(outs, counts["a"], counts["b"])
+        apart.append(abs(value(one.sum(axis=0)) - value(two.sum(axis=0))))
+    assert the_pair(runs, "bleu").pvalue == np.mean([one >= apart[0] * (1 - 1e-9) for one in apart])
 
 
 def test_swapping_the_systems_mirrors_bleu(by_bleu):
@@ -347,6 +624,11 @@ def test_counts_that_are_not_those_of_the_scores_are_refused(change, message):
     ("runs", "options", "message"),
     [
         ({"a": made_run([1])}, {}, "`runs` must have at least two systems, got 1"),
+        (
+            {"a": made_run([1]), "b": {"rovist_nr_scores": [1.0] * 99}},
+            {},
+            "`runs` must have a list `ids` for every system, which names the rows, b has none; from Python pass {.ids",
+        ),
         ({"a": made_run([]), "b": made_run([])}, {}, "`ids` must name at least one row, got none"),
         (
             {"a": made_run([1, 2]), "b": made_run([1, 2], ids=[0, "x"])},
@@ -360,9 +642,12 @@ def test_counts_that_are_not_those_of_the_scores_are_refused(change, message):
         ),
         ({"a": made_run([1, 2]), "b": made_run([1, 2], ids=[7, "7"])}, {}, "each row once, b has '7' more than once"),
         (
-            {"a": made_run([1]), "b": made_run([1], rovist_nr_signature="rovist_nr|v:0.1.0|profile:embedded|n:3")},
+            {
+                "a": made_run([1]),
+                "b": made_run([1], rovist_nr_signature=made_signature(profile="embedded").replace("n:4", "n:3")),
+            },
             {},
-            "scored in one way by rovist_nr, a and b differ in profile paper and embedded, n absent and 3; score both",
+            "scored in one way by rovist_nr, a and b differ in profile paper and embedded, n 4 and 3; score both",
         ),
         (
             {"a": made_run([1, 2], rovist_nr=1.5), "b": made_run([5, 5], rovist_nr=0.7)},
@@ -380,7 +665,7 @@ def test_counts_that_are_not_those_of_the_scores_are_refused(change, message):
             "must have a signature of rovist_nr for every system, b has none",
         ),
         (
-            {"a": made_run([1]), "b": {"ids": [0], "rovist_nr_signature": "rovist_nr|v:0.1.0|profile:paper"}},
+            {"a": made_run([1]), "b": {"ids": [0], "rovist_nr_signature": made_signature()}},
             {},
             "`runs` must have rovist_nr_scores for every system, b has none",
         ),
@@ -422,17 +707,6 @@ def test_counts_that_are_not_those_of_the_scores_are_refused(change, message):
 def test_what_cannot_be_compared(runs, options, message):
     with pytest.raises(ValueError, match=message.replace("(", r"\(").replace("|", r"\|")):
         compare(runs, ["rovist_nr"], **options)
-
-
-def test_unequal_sets_without_the_excess_are_refused():
-    runs = {"a": sets([1], sizes=[(5, 5)]), "b": sets([1], sizes=[(4, 5)])}
-    with pytest.raises(
-        ValueError, match=r"must have trm_excess_scores where systems have unequal .* --set pvalue=auto"
-    ):
-        compare(runs, ["trm"])
-    runs = {"a": sets([1], [0.1], sizes=[(5, 5)]), "b": sets([1], [0.1], sizes=[(4, 5)]) | {"trm_excess_scores": [NAN]}}
-    with pytest.raises(ValueError, match=r"`trm_excess_scores of b` must be defined for at least one of 1 rows"):
-        compare(runs, ["trm"])
 
 
 # -- Simulations ------------------------------------------------------------------------------------------------------

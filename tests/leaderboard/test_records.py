@@ -5,25 +5,42 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from made_runs import bleu_run, made_run
+from made_runs import bleu_run, made_run, made_signature
 
+from vlgauge.catalog import metric_title
 from vlgauge.corpus_values import corpus_interval
 from vlgauge.leaderboard import Dataset, Model, Source, append_records, read_records, record_of
-from vlgauge.statistics import bootstrap_interval
+from vlgauge.leaderboard.record import parse_record
+from vlgauge.statistics import METHOD, bootstrap_interval
 
 MODEL = Model("org/teller", "Teller", "a" * 40)
 DATASET = Dataset("org/vist", "VIST", "default", "test", "b" * 40)
 SOURCE = Source("https://example.org/scores", "Per-story scores", org="org")
 LINE = (
-    '{"schema": 1, "metric": "rovist_nr", "title": "RoViST-NR", "version": "0.1.0", "value": 0.5, "ci": {"low": 0.25, '
-    '"high": 0.75, "level": 0.95, "method": "bootstrap", "resamples": 10000, "seed": 0}, "n": 3, "undefined": 1, '
-    '"higher_is_better": true, "profile": "paper", "model": {"id": "org/teller", "name": "Teller", "revision": "'
-    + 40 * "a"
-    + '"}, "dataset": {"id": "org/vist", "name": "VIST", "config": "default", "split": "test", "revision": "'
-    + 40 * "b"
-    + '"}, "signature": "rovist_nr|v:0.1.0|profile:paper", "date": "2026-11-20", "source": {"url": '
-    '"https://example.org/scores", "name": "Per-story scores", "org": "org"}, "notes": null}\n'
+    '{"schema": 1, "metric": "rovist_nr", "title": "RoViST-NR", "version": "0.1.0", "value": 0.5, "ci": {"low": '
+    f'{bootstrap_interval([0.25, 0.5, 0.75]).low!r}, "high": 1.0, "level": 0.95, "method": "{METHOD}", '
+    '"resamples": 10000, "seed": 0, "groups": 3}, '
+    '"n": 3, "undefined": 1, "higher_is_better": true, "profile": "paper", "model": {"id": "org/teller", '
+    f'"name": "Teller", "revision": "{40 * "a"}"}}, "dataset": {{"id": "org/vist", "name": "VIST", '
+    f'"config": "default", "split": "test", "revision": "{40 * "b"}"}}, "signature": "{made_signature()}", '
+    '"date": "2026-11-20", "source": {"url": "https://example.org/scores", "name": "Per-story scores", "org": "org"}, '
+    '"notes": null, "scores_sha256": "d0763f1628249c93d48a95e8c02fb29317af266133b9acc2314927d1de748243"}\n'
 )
+
+
+SIGNED = made_signature()
+PAPER = SIGNED.replace("variant:released", "variant:paper")
+TRM = made_signature("trm")
+EVERY = "as every score of {} is with these settings"
+SIGNATURES = {
+    **{name: made_signature(name) for name in ("trm", "groovist")},
+    "bleu": "bleu|v:0.1.0|profile:paper",
+    "cider": "cider|v:0.1.0|profile:paper|df:references@01234567",
+    "d_hm": "d_hm|v:0.1.0|profile:paper|apply_tanh:True",
+    "mmd_bert": "mmd_bert|v:0.1.0|profile:paper|enc:mine|variant:paper|estimator:unbiased|bandwidth:median",
+    "onlystyle": "onlystyle|v:0.1.0|profile:paper|orders:available|variant:paper|exclude_self:False|n:4|tok:words-1|"
+    "styles:4|captions:100|table:6a365648a6bd",
+}
 
 
 def record(scores=(0.25, 0.5, 0.75, math.nan), **options):
@@ -39,7 +56,7 @@ def test_a_line_has_every_key_in_order(tmp_path):
 
 
 def test_the_interval_is_that_of_the_defined_scores():
-    ours, expected = record().ci, bootstrap_interval([0.25, 0.5, 0.75])
+    ours, expected = record().ci, bootstrap_interval([0.25, 0.5, 0.75]).within((None, 1.0))
     assert (ours.low, ours.high, ours.resamples) == (expected.low, expected.high, expected.resamples)
     assert record([1.0, math.nan]).ci is None
 
@@ -74,7 +91,7 @@ def test_another_signature_of_the_same_result_is_told_once(tmp_path):
     path = tmp_path / "results.jsonl"
     append_records(path, [record()])
     run = made_run([0.25, 0.5])
-    run["rovist_nr_signature"] += "|n:3"
+    run["rovist_nr_signature"] = run["rovist_nr_signature"].replace("n:4", "n:3")
     other = record_of(run, "rovist_nr", MODEL, DATASET, date="2026-11-20")
     with pytest.warns(UserWarning, match="now has 2 results of org/teller on org/vist by rovist_nr") as told:
         assert append_records(path, [other]) == [other]
@@ -117,17 +134,71 @@ def changed(**values):
 
 
 def of_metric(name, value, **more):
-    return changed(metric=name, signature=f"{name}|v:0.1.0|profile:paper", value=value, ci=None, **more)
+    told = SIGNATURES.get(name, f"{name}|v:0.1.0|profile:paper")
+    title = "Somebody's" if name == "of_somebody_else" else metric_title(name)
+    lower = {"higher_is_better": False} if name in ("d_hm", "mmd_bert") else {}
+    return changed(**{"metric": name, "title": title, "signature": told, "value": value, "ci": None, **lower, **more})
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (of_metric("bleu", 3.0), "`value` must be at least 0 and at most 1, as every score of bleu is, got 3.0"),
-        (of_metric("cider", -0.5), "`value` must be at least 0 and at most 10, as every score of cider is, got -0.5"),
-        (of_metric("d_hm", -1.0), "`value` must be at least 0, as every score of d_hm is, got -1.0"),
-        (changed(value=1.5), "`value` must be at most 1, as every score of rovist_nr is, got 1.5"),
+        (of_metric("bleu", 3.0), f"`value` must be at least 0 and at most 1, {EVERY.format('bleu')}, got 3.0"),
+        (of_metric("cider", -0.5), f"`value` must be at least 0 and at most 10, {EVERY.format('cider')}, got -0.5"),
+        (of_metric("d_hm", -1.0), f"`value` must be at least 0, {EVERY.format('d_hm')}, got -1.0"),
+        (changed(value=1.5), f"`value` must be at most 1, {EVERY.format('rovist_nr')}, got 1.5"),
         (changed(ci__high=1.5), "`ci.high` must be at most 1, as every score of rovist_nr is, got 1.5"),
+        # With the settings of the signature.
+        (of_metric("mmd_bert", 3.0), f"`value` must be at least -1 and at most 2, {EVERY.format('mmd_bert')}, got 3.0"),
+        (
+            of_metric(
+                "mmd_bert", -0.5, signature=SIGNATURES["mmd_bert"].replace("paper|estimator:unbiased", "released")
+            ),
+            f"`value` must be at least 0 and at most 4.00002, {EVERY.format('mmd_bert')}, got -0.5",
+        ),
+        (of_metric("onlystyle", 0.9), f"`value` must be at least -0.25 and at most 0.75, {EVERY.format('onlystyle')}"),
+        (
+            changed(signature=PAPER, value=-0.5, ci=None),
+            f"`value` must be at least 0 and at most 1, {EVERY.format('rovist_nr')}, got -0.5",
+        ),
+        # What follows from the name of the metric and its signature.
+        (changed(higher_is_better=False), "`higher_is_better` must be that of rovist_nr, True, got False"),
+        (changed(title="TRM"), "`title` must be that of rovist_nr, 'RoViST-NR', got 'TRM'"),
+        (changed(signature=SIGNED + "|x:1"), "`signature` must be one of rovist_nr, it has 'x', which no signature of"),
+        (changed(signature="rovist_nr|v:0.1.0|profile:paper|n:4"), "it lacks variant, sentences, lowercase"),
+        (changed(signature=SIGNED.replace("n:4", "n:x")), "it has 'n:x', where a number is possible"),
+        (changed(signature=SIGNED.replace("n:4", "n:nan")), "it has 'n:nan', where a number is possible"),
+        (
+            changed(signature=SIGNED.replace("released", "no")),
+            "it has 'variant:no', where released or paper is possible",
+        ),
+        (
+            changed(signature=SIGNED.replace("paper", "embedded"), profile="embedded"),
+            "it has 'profile:embedded', where paper is possible",
+        ),
+        (
+            of_metric(
+                "trm", 0.3, signature=TRM.replace("paper", "embedded"), profile="embedded", higher_is_better=False
+            ),
+            "it has 'profile:embedded' without a model, `enc`",
+        ),
+        (
+            changed(signature=SIGNED.replace("0.1.0", "junk"), version="junk"),
+            "it has 'junk' as its version, which is none (it is of version junk, this is 0.1.0)",
+        ),
+        # The numbers against one another.
+        (changed(value=0.76, ci__low=0.25, ci__high=0.75), "`value` must lie in its interval, 0.25 to 0.75, got 0.76"),
+        (changed(value=0.2, ci__low=0.25, ci__high=0.75), "`value` must lie in its interval, 0.25 to 0.75, got 0.2"),
+        (
+            changed(n=10**30),
+            "`n` must be at least 1, the value is of them, and with `undefined` at most 1,000,000,000,000",
+        ),
+        (changed(undefined=10**12), "`n` must be at least 1, the value is of them, and with `undefined` at most"),
+        (changed(n=0), "`n` must be at least 1, the value is of them"),
+        (changed(n=1), "`ci` must be null for fewer than 2 rows, got one for 1"),
+        (changed(ci__groups=4), "`ci.groups` must be at least 2 and at most `n`, 3, got 4"),
+        (changed(ci__groups=1), "`ci.groups` must be at least 2 and at most `n`, 3, got 1"),
+        (changed(scores_sha256="x"), "`scores_sha256` must be a digest of 64 hexadecimal digits or null, got 'x'"),
         (changed(schema=2), "`schema` must be 1, the only one that there is, got 2"),
         (changed(schema=True), "`schema` must be 1"),
         (changed(value=..., n=...), "`record` lacks value, n"),
@@ -137,7 +208,7 @@ def of_metric(name, value, **more):
         (changed(value=math.inf), "`value` must be a finite number, got inf"),
         (changed(value=True), "`value` must be a finite number, got True"),
         (changed(ci__low=math.nan), "`ci.low` must be a finite number, got nan"),
-        (changed(ci__low=0.9), "`ci` must have its low end first and a level between 0 and 1"),
+        (changed(ci__low=1.1), "`ci` must have its low end first and a level between 0 and 1"),
         (changed(n=-1), "`n` must be a whole number of at least 0, got -1"),
         (changed(higher_is_better=1), "`higher_is_better` must be true or false, got 1"),
         (changed(profile="toy"), "`profile` must be paper or embedded, got 'toy'"),
@@ -159,7 +230,7 @@ def of_metric(name, value, **more):
         (changed(notes=3), "`notes` must be a text, got 3"),
         ("[1]", "`record` must be an object, got [1]"),
         ("{", "FILE must hold JSON"),
-        (LINE.strip(), "must have one record per metric, signature, model and data set, got lines 1 and 3 of"),
+        (changed(undefined=2), "must have one record per metric, signature, model and data set, got lines 1 and 3 of"),
     ],
 )
 def test_what_is_no_record_is_told_with_its_line(tmp_path, line, message):
@@ -173,15 +244,24 @@ def test_what_is_no_record_is_told_with_its_line(tmp_path, line, message):
     assert path.read_text("utf-8") == f"{LINE}\n{line}\n"
 
 
-@pytest.mark.parametrize(("name", "value"), [("bleu", 1.0 + 1e-9), ("groovist", -5.0), ("of_somebody_else", 300.0)])
-def test_values_that_a_metric_can_have_are_records(tmp_path, name, value):
+@pytest.mark.parametrize(
+    ("name", "value", "more"),
+    [
+        ("bleu", 1.0 + 1e-9, {}),
+        ("groovist", -5.0, {}),
+        ("of_somebody_else", 300.0, {"higher_is_better": False}),
+        ("mmd_bert", 3.7, {"signature": SIGNATURES["mmd_bert"].replace("paper|estimator:unbiased", "released")}),
+        ("onlystyle", 1.0, {"signature": SIGNATURES["onlystyle"].replace("variant:paper", "variant:released")}),
+    ],
+)
+def test_values_that_a_metric_can_have_are_records(tmp_path, name, value, more):
     path = tmp_path / "results.jsonl"
-    path.write_text(of_metric(name, value), encoding="utf-8")
+    path.write_text(of_metric(name, value, **more), encoding="utf-8")
     assert [one.value for one in read_records(path)] == [value]
 
 
 def test_an_undefined_value_is_not_recorded():
-    with pytest.raises(ValueError, match=r"`rovist_nr_scores` must be defined for at least one example to be recorded"):
+    with pytest.raises(ValueError, match=r"`rovist_nr_scores` must be defined for at least one row to be recorded"):
         record([math.nan])
 
 
@@ -199,3 +279,11 @@ def test_bleu_is_recorded_as_that_of_the_corpus_with_its_interval():
     interval = corpus_interval("bleu", result)
     assert (found.ci.low, found.ci.high) == (interval.low, interval.high)
     assert found.ci.low < found.value < found.ci.high
+
+
+def test_an_interval_beyond_the_range_of_the_settings_is_recorded():
+    run = made_run([0.0] * 9 + [0.9])
+    run["rovist_nr_signature"] = PAPER
+    found = record_of(run, "rovist_nr", MODEL, DATASET, date="2026-11-20")
+    beyond = dataclasses.replace(found, ci=dataclasses.replace(found.ci, low=-0.02))
+    assert parse_record(json.loads(beyond.line())) == beyond

@@ -1,15 +1,17 @@
 """Sending: dry by default, a pull request always, faults in words; the Hub is on this machine."""
 
-import json
-
 import pytest
 import yaml
 from fake_uploads import Uploads
 from folders import GOLDEN
 from local_hub import be_online
+from made_runs import run_of_record
 
 from vlgauge.cli import main
 from vlgauge.leaderboard import read_records
+from vlgauge.results import to_json
+
+pytestmark = pytest.mark.sending
 
 RECORDS = str(GOLDEN / "leaderboard" / "results.jsonl")
 CARD = b"---\nlicense: mit\n---\r\n# VIST\n<!-- leaderboard:start -->\n<!-- leaderboard:end -->\r\nend"
@@ -112,8 +114,7 @@ def test_the_card_of_a_data_set_is_that_of_the_hub(hub):
 
 def test_a_results_repository_is_one_pull_request(hub, tmp_path):
     (teller, *_) = read_records(RECORDS)
-    scores = {"ids": [1], "groovist": 0.5, "groovist_scores": [0.5], "groovist_signature": teller.signature}
-    (tmp_path / "scores.json").write_text(json.dumps(scores), encoding="utf-8")
+    (tmp_path / "scores.json").write_text(to_json(run_of_record(teller)), encoding="utf-8")
     words = ["--repository", "org/results", "--scores", "org/teller=scores.json", "--send"]
     assert export("results-repository", *words) == 0
     assert len(commits(hub)) == 1
@@ -152,8 +153,8 @@ def test_a_refusal_is_told_in_words(hub, capsys):
         (["eval-results", RECORDS, "--model", "org/none"], "must have a record that the options choose, got none"),
         (["dataset-card", RECORDS], "--card must name the card of the data set, such as README.md, got none"),
         (["dataset-card", RECORDS, "--card", "bad.md"], "--card must be UTF-8 text"),
-        (["results-repository", RECORDS, "--repository", "o/r", "--scores", "x"], "--scores must be MODEL=FILE, each"),
-        (["dataset-card", RECORDS, "--card", "bad.md", "--scores", "x"], "--scores must be MODEL=FILE, each"),
+        (["results-repository", RECORDS, "--repository", "o/r", "--scores", "x"], "--scores must be MODEL=FILE with"),
+        (["dataset-card", RECORDS, "--card", "bad.md", "--scores", "x"], "--scores must be MODEL=FILE with"),
         (
             ["results-repository", RECORDS, "--repository", "o/r", "--scores", "org/teller=bad.md"],
             "--scores must name a file that `vlgauge score --output` wrote, got 'bad.md'",

@@ -1,9 +1,17 @@
+import dataclasses
+
 import pytest
 from made_runs import bleu_run, made_run, three_systems
 
+from vlgauge.corpus_values import COUNTED
 from vlgauge.leaderboard import compare
 from vlgauge.leaderboard.table import Cell, Table, differences_table, pairs_table, pvalue_text, render, systems_table
 
+FEW = "\N{DAGGER} of fewer than 20 rows or groups of rows, an interval misses more often than its level says."
+UNCORRECTED = (
+    'Intervals are corrected for no other pair and need not agree with the tests: one may leave 0 out beside "not told '
+    'apart".'
+)
 HOSTILE = "a|b *c* _d_ <e> \x1b[2J & [f](javascript:g) {h}%$#~^\\\nnext"
 TABLE = Table(["name", "x ↑"], [[Cell(HOSTILE), Cell("-1 [2, 3]", bold=True, right=True)]], "over", ["under"])
 
@@ -53,6 +61,19 @@ def test_the_first_group_is_bold_and_arrows_point_to_the_better_scores(compariso
     assert [line.startswith("d_hm|") for line in table.notes] == [False, False, True]
 
 
+def test_scores_of_toys_are_called_so_in_every_form():
+    toy = {"clip_s_signature": "clip_s|v:0.1.0|profile:embedded|enc:vlgauge-toy-clip@0"}
+    found = compare({name: run | toy for name, run in three_systems("clip_s").items()}, ["clip_s"])
+    note = "clip_s: scores of toys, which rank drawn scenes and say nothing about photographs or people's stories."
+    assert note in systems_table(found).notes
+    whole = {"rovist_signature": "rovist|v:0.1.0|profile:embedded|scale_vg:False|parts:5daf87e0"}
+    rovist = compare({name: run | whole for name, run in three_systems("rovist").items()}, ["rovist"])
+    assert systems_table(rovist).header[1].startswith("rovist (toy) ")
+    for table in (systems_table(found), pairs_table(found)):
+        cells = [line for line in render(table, "latex").splitlines() if not line.startswith("%")]
+        assert any(r"clip\_s (toy) $\uparrow$" in line for line in cells)
+
+
 def test_text_marks_the_first_group_with_a_star(comparison):
     table = systems_table(comparison)
     lines = render(table, "text").splitlines()
@@ -87,13 +108,36 @@ def test_what_adds_counts_is_told(metrics, notes):
     assert told[0].startswith(notes[0])
     assert notes[1] in told[1]
     assert pairs_table(table).notes == [
-        "p (Holm) corrects for 1 pair" + (", each metric by itself." if len(metrics) > 1 else "."),
+        "p (Holm) corrects for 1 pair"
+        + (
+            ", each metric by itself: that any of 2 metrics errs is likelier than 0.05; the family of all "
+            "(`--family all`) has 2 tests."
+            if len(metrics) > 1
+            else "."
+        ),
+        UNCORRECTED,
+        "too few rows that differ to tell apart: with so few rows that differ no outcome is significant; such a pair "
+        "makes nothing bold.",
         "bleu: wins, losses and ties are of the scores of single rows, the rest is of the corpus. A row in which "
         "neither system matches four words in a row ties.",
+        FEW,
     ]
     compared = table.metrics[-1]
     caption = differences_table(table, compared, compared.pairs[0], 1, {}).caption
     assert caption == "Rows in which a and b differ most by sentence bleu ↑"
+
+
+def test_only_a_metric_with_noise_tells_which_rows_tie(monkeypatch):
+    counted = dataclasses.replace(COUNTED["bleu"], is_noise=None, noise="")
+    monkeypatch.setattr(type(COUNTED), "__getitem__", lambda self, name: counted)
+    table = compare({"a": bleu_run(["a dog"], ["a cat"]), "b": bleu_run(["cats"], ["a cat"])}, ["bleu"])
+    assert table.metrics[0].noise == {}
+    assert table.metrics[0].pairs[0].wins == 1
+    (note,) = [one for one in pairs_table(table).notes if one.startswith("bleu: ")]
+    assert note == "bleu: wins, losses and ties are of the scores of single rows, the rest is of the corpus."
+
+
+RUNS_OF_40 = {"a": list(range(40)), "b": [0.5] * 40}
 
 
 def test_both_tables_tell_how_many_pairs_they_correct_for():
@@ -106,8 +150,27 @@ def test_both_tables_tell_how_many_pairs_they_correct_for():
     assert [row[-1].text for row in pairs.rows] == ["a", "b"]
     assert "(Holm's correction for 3 pairs, 0.01)" in systems.notes[1]
     assert pairs.notes == [
-        "p (Holm) corrects for 2 pairs, the groups for all 3: a pair may be told apart here and yet share a group."
+        "p (Holm) corrects for 2 pairs, the groups for all 3: a pair may be told apart here and yet share a group.",
+        UNCORRECTED,
+        FEW,
     ]
+
+
+@pytest.mark.parametrize(("rows", "few"), [(19, True), (20, False)])
+def test_intervals_of_few_rows_are_marked(rows, few):
+    compared = compare({"a": made_run(range(rows)), "b": made_run([0.5] * rows)}, ["rovist_nr"])
+    for table, column in ((systems_table(compared), 1), (pairs_table(compared), 2)):
+        assert [row[column].text.endswith("]\N{DAGGER}") for row in table.rows] == [few] * len(table.rows)
+        assert (FEW in table.notes) == few
+
+
+def test_intervals_of_few_groups_are_marked():
+    labels = {str(row): row // 4 for row in range(40)}
+    runs = {name: made_run(own) | {"ids": [str(row) for row in range(40)]} for name, own in RUNS_OF_40.items()}
+    (compared,) = compare(runs, ["rovist_nr"], groups=labels).metrics
+    assert all(one.few for one in (*compared.systems, *compared.pairs))
+    (alone,) = compare(runs, ["rovist_nr"]).metrics
+    assert not any(one.few for one in (*alone.systems, *alone.pairs))
 
 
 def test_a_system_in_several_groups_is_explained():
@@ -146,6 +209,63 @@ def test_undefined_rows_are_counted_and_means_of_one_row_have_no_interval():
     runs = {"a": made_run([1, float("nan")]), "b": made_run([2, float("nan")])}
     row = systems_table(compare(runs, ["rovist_nr"])).rows[0]
     assert [cell.text for cell in row] == ["b", "2.0000", "1", "1 (+1 undefined)"]
+
+
+@pytest.mark.filterwarnings("ignore:meteor. means, order, groups and tests are of")
+def test_rows_that_a_system_lacks_stand_beside_the_means():
+    lacking = [*[0.797] * 30, *[float("nan")] * 10]
+    runs = {"silent": made_run(lacking, "meteor"), "honest": made_run([*[0.8] * 30, *[0.1] * 10], "meteor")}
+    comparison = compare(runs, ["meteor"])
+    table = systems_table(comparison)
+    assert table.header == ["system", "meteor ↑", "group", "own rows", "undefined", "as the worst", "n"]
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        ["honest", "0.8000 [0.8000, 0.8000]", "1", "0.6250", "0", "0.6250", "30 of 40"],
+        ["silent", "0.7970 [0.7970, 0.7970]", "2", "0.7970", "10", "0.5978", "30 of 40"],
+    ]
+    assert [row[1].bold for row in table.rows] == [True, False]
+    (told,) = comparison.metrics[0].told
+    assert f"{told}." in table.notes
+
+
+@pytest.mark.filterwarnings("ignore:meteor. means, order, groups and tests are of")
+def test_metrics_of_unequal_rows_each_have_their_number():
+    runs = {name: made_run([1.0, 2.0, 3.0]) | made_run([0.1, 0.2, 0.3], "meteor") for name in "ab"}
+    runs["b"]["meteor_scores"] = [0.1, 0.2, None]
+    table = systems_table(compare(runs, ["rovist_nr", "meteor"]))
+    expected = ["rovist_nr ↑", "group", "n", "meteor ↑", "group", "own rows", "undefined", "as the worst", "n"]
+    assert table.header == ["system", *expected]
+    assert [cell.text for cell in table.rows[0]][3::6] == ["3", "2 of 3"]
+
+
+def test_too_few_rows_are_told_and_nothing_is_bold():
+    comparison = compare({"a": made_run([2.0] * 5), "b": made_run([1.0] * 5)}, ["rovist_nr"])
+    systems, pairs = systems_table(comparison), pairs_table(comparison)
+    assert [cell.text for cell in pairs.rows[0]][-1] == "too few rows that differ to tell apart"
+    assert pairs.notes[-2].startswith("too few rows that differ to tell apart: with so few rows that differ no outcome")
+    assert not any(cell.bold for row in [*systems.rows, *pairs.rows] for cell in row)
+    assert systems.bold == ""
+
+
+def test_the_family_of_all_metrics_is_told():
+    runs = {name: run | three_systems("d_hm")[name] for name, run in three_systems().items()}
+    comparison = compare(runs, ["rovist_nr", "d_hm"], family="all")
+    assert "(Holm's correction for 3 pairs by each of 2 metrics, 0.05)" in systems_table(comparison).notes[1]
+    told = "p (Holm) corrects for the 3 pairs of all 2 metrics together, 6 tests."
+    assert pairs_table(comparison).notes[0] == told
+
+
+def test_samples_of_the_tests_are_told_where_they_are_more():
+    runs = {f"s{i}": made_run([float(i + row % 3) for row in range(12)]) for i in range(11)}
+    told = "12 rows, 10000 samples, 11000 of the tests, seed 0."
+    assert systems_table(compare(runs, ["rovist_nr"])).notes[0].endswith(told)
+
+
+def test_samples_that_keep_the_document_frequencies_are_told():
+    run = made_run([1.0, 2.0], "cider")
+    told = "cider: samples of rows keep the document frequencies of all rows."
+    for df, is_told in (("references@0123abcd", True), ("coco@0123abcd", False)):
+        runs = {name: run | {"cider_signature": f"cider|v:0.1.0|df:{df}"} for name in "ab"}
+        assert (told in systems_table(compare(runs, ["cider"])).notes) == is_told
 
 
 def test_rows_that_differ_name_the_better_one(comparison):

@@ -3,6 +3,7 @@
 import re
 import shlex
 
+import pytest
 from folders import EXAMPLES
 
 from vlgauge.cli import main
@@ -10,6 +11,7 @@ from vlgauge.cli import main
 README = EXAMPLES / "leaderboard" / "README.md"
 
 
+@pytest.mark.sending
 def test_every_command_runs_and_the_table_of_the_readme_is_true(tmp_path, monkeypatch, capsys):
     (tmp_path / "examples").symlink_to(EXAMPLES)
     monkeypatch.chdir(tmp_path)

@@ -6,56 +6,10 @@ import pytest
 import scipy.stats
 
 from vlgauge.statistics import bootstrap_interval, bootstrap_intervals, differences, holm, paired_test, paired_tests
+from vlgauge.statistics.drawing import all_signs_fit, every_sign, random_signs
 
 RNG = np.random.default_rng(3)
 SCORES = RNG.normal(0.3, 1.0, size=40)
-
-
-def test_interval_equals_scipys():
-    ours = bootstrap_interval(SCORES, resamples=20_000)
-    rng = np.random.default_rng(1)
-    theirs = scipy.stats.bootstrap((SCORES,), np.mean, n_resamples=20_000, method="percentile", rng=rng)
-    assert ours.low == pytest.approx(theirs.confidence_interval.low, abs=0.02)
-    assert ours.high == pytest.approx(theirs.confidence_interval.high, abs=0.02)
-
-
-def test_interval_covers_the_mean_as_often_as_it_says():
-    samples = np.random.default_rng(5).exponential(size=(400, 60))
-    intervals = [bootstrap_interval(sample, resamples=400, seed=i) for i, sample in enumerate(samples)]
-    covered = np.mean([interval.low <= 1.0 <= interval.high for interval in intervals])
-    assert 0.905 <= covered <= 0.97
-
-
-@pytest.mark.parametrize(("items", "share"), [(2, 0.50), (5, 0.83), (10, 0.89), (20, 0.93)])
-def test_interval_of_few_items_covers_the_mean_less_often(items, share):
-    samples = np.random.default_rng(items).normal(size=(1_000, items))
-    intervals = [bootstrap_interval(sample, resamples=500, seed=i) for i, sample in enumerate(samples)]
-    assert np.mean([one.low <= 0.0 <= one.high for one in intervals]) == pytest.approx(share, abs=0.035)
-
-
-def test_undefined_items_are_left_out():
-    with_nan = np.insert(SCORES, [3, 10], math.nan)
-    assert bootstrap_interval(with_nan) == bootstrap_interval(SCORES)
-
-
-@pytest.mark.parametrize("scores", [[], [1.0], [1.0, math.nan]])
-def test_no_interval_of_fewer_than_two_items(scores):
-    assert bootstrap_interval(scores) is None
-
-
-def test_constant_scores_have_width_zero():
-    interval = bootstrap_interval([0.25] * 9)
-    assert (interval.low, interval.high) == (0.25, 0.25)
-
-
-def test_groups_are_drawn_whole():
-    # Twenty copies of each of two values say no more than the two values.
-    scores, groups = [0.0] * 20 + [1.0] * 20, [0] * 20 + [1] * 20
-    interval = bootstrap_interval(scores, groups=groups)
-    assert (interval.low, interval.high) == (0.0, 1.0)
-    assert bootstrap_interval(scores[:20], groups=groups[:20]) is None
-    alone = bootstrap_interval(SCORES, groups=range(40))
-    assert alone == bootstrap_interval(SCORES)
 
 
 @pytest.mark.parametrize("n", [3, 8])
@@ -79,9 +33,9 @@ def test_worked_example():
 
 def test_random_flips_come_close_to_all_of_them():
     a, b = RNG.normal(size=12), RNG.normal(0.5, 1.0, size=12)
-    every, some = paired_test(a, b), paired_test(a, b, resamples=4_000)
+    every, some = paired_test(a, b), paired_test(a, b, resamples=2_000)
     assert (every.exact, some.exact) == (True, False)
-    assert some.pvalue == pytest.approx(every.pvalue, abs=4 * math.sqrt(every.pvalue / 4_000))
+    assert some.pvalue == pytest.approx(every.pvalue, abs=4 * math.sqrt(every.pvalue / 2_000))
 
 
 def test_swapping_the_systems_keeps_the_pvalue():
@@ -108,15 +62,6 @@ def test_items_undefined_in_either_system_are_dropped_and_counted():
     assert math.isnan(empty.difference)
 
 
-def test_an_interval_is_that_of_the_means_of_samples_drawn_one_by_one():
-    scores, groups = [3.0, math.nan, 1.0, 4.0, 1.5], ["x", "x", "y", "z", "y"]
-    drawn = np.random.default_rng(4).integers(0, 3, size=(50, 3))
-    members = {0: [1.0, 1.5], 1: [3.0], 2: [4.0]}  # of y, x and z, by their sums less the least score of each row
-    means = [np.mean([score for group in sample for score in members[group]]) for sample in drawn.tolist()]
-    ours = bootstrap_interval(scores, resamples=50, seed=4, level=0.8, groups=groups)
-    assert (ours.low, ours.high) == pytest.approx(np.quantile(means, [0.1, 0.9]), rel=1e-12)
-
-
 @pytest.mark.parametrize("grouped", [False, True])
 def test_the_order_of_the_rows_changes_nothing(grouped):
     rng = np.random.default_rng(11)
@@ -128,7 +73,7 @@ def test_the_order_of_the_rows_changes_nothing(grouped):
     def found(order):
         how = {"resamples": 400, "groups": labels[order].tolist() if grouped else None}
         columns = [one[order] for one in (a, b, c, a - b)]
-        tests = paired_tests([(a[order], b[order]), (b[order], c[order])], **how)
+        tests = [paired_test(a[order], b[order], **how), paired_test(b[order], c[order], **how)]
         ends = bootstrap_intervals(columns, **how) + [bootstrap_interval(one, **how) for one in columns]
         return [(one.low, one.high) for one in ends], tests
 
@@ -136,29 +81,6 @@ def test_the_order_of_the_rows_changes_nothing(grouped):
     assert np.array(ends) == pytest.approx(np.array(others), rel=1e-12)
     assert tests == same
     assert not any(test.exact for test in tests)
-
-
-def test_the_interval_of_the_turned_difference_is_mirrored():
-    for scores in (SCORES, SCORES.round(), [1.0, -1.0, 2.0, -2.0, 0.5], [3.0, -1.0, -2.0]):
-        one, two = (bootstrap_interval(np.array(scores) * sign, resamples=300) for sign in (1, -1))
-        assert (one.low, one.high) == pytest.approx((-two.high, -two.low), rel=1e-12)
-
-
-def test_sums_of_groups_do_not_depend_on_what_is_beside():
-    rng = np.random.default_rng(1)
-    # Sums of tenths are rounded one way or another; equal ones of groups of unequal sizes must stay equal.
-    one, *others = rng.integers(0, 11, (8, 60)) / 10
-    groups = rng.integers(0, 20, 60).tolist()
-    alone = bootstrap_interval(one, groups=groups, resamples=400)
-    for other in others:
-        beside, turned = bootstrap_intervals([one, other - one], groups=groups, resamples=400)
-        mirrored = bootstrap_interval(one - other, groups=groups, resamples=400)
-        assert (beside.low, beside.high) == pytest.approx((alone.low, alone.high), rel=1e-12)
-        assert (turned.low, turned.high) == pytest.approx((-mirrored.high, -mirrored.low), rel=1e-12)
-
-
-def test_constant_scores_of_no_short_binary_form_have_width_zero():
-    assert bootstrap_interval([0.1] * 37).low == bootstrap_interval([0.1] * 37).high == 0.1
 
 
 def test_where_all_scores_tie_nothing_is_told_apart():
@@ -193,11 +115,6 @@ def test_several_lists_have_the_intervals_and_tests_of_each_alone():
         for one, column in zip(together, columns, strict=True):
             other = bootstrap_interval(column, resamples=300, groups=groups)
             assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-12)
-        pairs = list(itertools.combinations(columns, 2))
-        for one, (a, b) in zip(paired_tests(pairs, resamples=300, groups=groups), pairs, strict=True):
-            other = paired_test(a, b, resamples=300, groups=groups)
-            assert (one.pvalue, one.n_items, one.exact) == (other.pvalue, other.n_items, other.exact)
-            assert one.difference == pytest.approx(other.difference, rel=1e-12)
 
 
 def test_lists_with_undefined_items_come_close_to_each_alone():
@@ -209,13 +126,99 @@ def test_lists_with_undefined_items_come_close_to_each_alone():
     assert together[2] == bootstrap_interval(columns[2])
     alone = bootstrap_interval(columns[1])
     assert (together[1].low, together[1].high) == pytest.approx((alone.low, alone.high), abs=0.01)
-    pairs = [(columns[0], columns[1]), (columns[0], columns[3]), (columns[0], columns[0] * math.nan)]
-    tests = paired_tests(pairs)
-    other = paired_test(*pairs[0])
-    assert (tests[0].n_items, tests[0].n_dropped, tests[0].difference) == (185, 15, pytest.approx(other.difference))
-    assert tests[0].pvalue == pytest.approx(other.pvalue, abs=4 * math.sqrt(other.pvalue / 10_000))
-    assert tests[1] == paired_test(*pairs[1])
-    assert (tests[2].n_items, tests[2].n_dropped, math.isnan(tests[2].pvalue)) == (0, 200, True)
+
+
+# -- several systems --------------------------------------------------------------------------------------------------
+def made_systems(rng, rows=60, systems=5):
+    """Scores of systems that are close to each other, some of which tie in some rows, shape ``(systems, rows)``."""
+    scores = rng.normal(size=rows) + 0.4 * rng.normal(size=(systems, rows)) + np.linspace(0, 0.2, systems)[:, None]
+    scores[1, :20] = scores[0, :20]
+    scores[2, 20:30] = scores[0, 20:30] * (1 + 1e-13)  # ties, but is not equal
+    return scores
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_several_systems_have_the_signs_of_one_matrix(grouped):
+    scores = made_systems(np.random.default_rng(31))
+    labels = np.random.default_rng(32).integers(0, 30, 60) if grouped else np.arange(60)
+    pairs = list(itertools.combinations(range(5), 2))
+    tests = paired_tests(scores, pairs, resamples=700, seed=3, groups=labels.tolist() if grouped else None)
+    units = list(dict.fromkeys(labels.tolist()))
+    signs = np.concatenate(list(random_signs(len(units), 700, 3)))
+    assert set(np.unique(signs)) == {-1.0, 1.0}
+    assert np.abs(signs.mean(axis=0)).max() < 0.15
+    for (first, second), test in zip(pairs, tests, strict=True):
+        apart = differences(scores[first], scores[second])
+        sums = np.array([math.fsum(apart[labels == unit]) for unit in units])
+        hits = sum(abs(sum((row * sums).tolist())) >= abs(sums.sum()) - 1e-12 for row in signs)
+        assert (test.pvalue, test.exact) == ((1 + hits) / 701, False)
+        assert test.difference == pytest.approx(apart.mean(), rel=1e-12)
+        assert test.n_differing == np.count_nonzero(sums)
+
+
+def test_a_pair_does_not_depend_on_the_order_of_the_systems_or_on_others():
+    scores = made_systems(np.random.default_rng(33))
+    pairs = list(itertools.combinations(range(5), 2))
+    order = [3, 0, 4, 2, 1]
+    by_names = dict(zip(pairs, paired_tests(scores, pairs, resamples=500), strict=True))
+    turned = paired_tests(scores[order], pairs, resamples=500)
+    for (first, second), test in zip(pairs, turned, strict=True):
+        names = order[first], order[second]
+        assert test.pvalue == by_names[tuple(sorted(names))].pvalue
+        assert test.difference == (1 if names[0] < names[1] else -1) * by_names[tuple(sorted(names))].difference
+        assert paired_tests(scores[list(names)], [(0, 1)], resamples=500)[0] == test
+
+
+def test_an_item_that_one_system_lacks_is_in_no_pair():
+    scores = made_systems(np.random.default_rng(34))
+    scores[4, [3, 17]] = math.nan
+    kept = [row for row in range(60) if row not in (3, 17)]
+    (test,) = paired_tests(scores, [(0, 3)], resamples=300)
+    (other,) = paired_tests(scores[:, kept], [(0, 3)], resamples=300)
+    assert (test.pvalue, test.n_items, test.n_dropped) == (other.pvalue, 58, 2)
+    (empty,) = paired_tests([[1.0, math.nan], [math.nan, 1.0]], [(0, 1)])
+    assert (empty.n_items, empty.n_dropped, math.isnan(empty.pvalue), math.isnan(empty.difference)) == (
+        0,
+        2,
+        True,
+        True,
+    )
+
+
+def test_few_items_that_differ_among_many_are_enumerated():
+    scores = np.zeros((2, 400))
+    scores[0, [5, 80, 210, 333]] = [1.0, 2.0, 3.0, -0.5]
+    (test,) = paired_tests(scores, [(0, 1)])
+    # All differences turned to plus, and the sum as it is: 2 of 8 with the first sign fixed.
+    assert (test.pvalue, test.exact, test.n_differing) == (4 / 16, True, 4)
+    assert paired_test(*scores) == test
+
+
+def test_groups_whose_differences_cancel_do_not_differ():
+    scores = [[0.1, 0.2, 0.3, 1.0], [0.2, 0.1, 0.2, 0.0]]
+    (test,) = paired_tests(scores, [(0, 1)], groups=["a", "a", "b", "c"])
+    assert test.n_differing == 2
+
+
+def test_large_scores_with_small_differences_are_drawn_as_they_are():
+    rng = np.random.default_rng(35)
+    small = rng.normal(0.2, 1.0, size=(2, 40))
+    far = np.vstack([small, -1e13 * np.ones(40)])
+    assert paired_tests(far, [(0, 1)])[0].pvalue == paired_tests(small, [(0, 1)])[0].pvalue
+
+
+def test_all_signs_but_the_mirrored_ones():
+    found = np.concatenate(list(every_sign(4)))
+    assert sorted(found.tolist()) == sorted([1.0, *rest] for rest in itertools.product((-1.0, 1.0), repeat=3))
+    assert [all_signs_fit(n, 8) for n in (0, 1, 4, 5)] == [True, True, True, False]
+
+
+def test_signs_are_the_same_however_many_are_drawn():
+    for n in (1, 63, 64, 65, 200):
+        long = np.concatenate(list(random_signs(n, 9_000, 7)))
+        assert long.shape == (9_000, n)
+        assert (np.concatenate(list(random_signs(n, 50, 7))) == long[:50]).all()
+        assert np.abs(long.T @ long / 9_000 - np.eye(n)).max() < 0.06
 
 
 def test_groups_change_their_signs_together():

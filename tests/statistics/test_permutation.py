@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 from folders import GOLDEN
 
 from vlgauge.statistics import (
@@ -212,7 +213,7 @@ def test_set_test_by_hand():
     assert summary["zscores"] == pytest.approx([math.sqrt(3 / 2), math.nan], nan_ok=True)
     assert summary["null_mean"] == pytest.approx(3.5)
     assert summary["z"] == pytest.approx((8 - 7) / math.sqrt(2 / 3))
-    assert summary["pvalue"] == pytest.approx(1 / 3, abs=four_standard_errors(1 / 3))
+    assert summary["pvalue"] == 1 / 3  # of the one that varies
 
 
 def test_set_test_summarises_its_pvalues_and_excess():
@@ -224,7 +225,8 @@ def test_set_test_summarises_its_pvalues_and_excess():
     assert summary["expected_mean_log_pvalue"] == pytest.approx(mean_log_pvalue([1 / 4, 2 / 4, 3 / 4, 1.0]))
     assert summary["excess_scores"] == pytest.approx([0.5, -0.5])
     assert summary["excess"] == pytest.approx(0.0)
-    assert summary["excess_interval"] == [-0.5, 0.5]
+    reach = scipy.stats.t.ppf(0.975, 1) * 0.5  # two of mean 0, whose standard error is 1/2
+    assert summary["excess_interval"] == pytest.approx([-reach, reach])
 
 
 def test_excess_has_the_interval_of_its_mean():
@@ -355,8 +357,8 @@ def test_summary_holds_plain_floats():
     [
         ([0, 1], [[1.0, 0.0]], r"`null` must have one row for each of 2 `rows`, got shape \(1, 2\)"),
         ([0], [1.0, 0.0], r"`null` must have one row for each of 1 `rows`, got shape \(2,\)"),
-        ([1, 2], [[1.0, 0.0]] * 2, r"`rows` must hold each example once and none added before, got \[1, 2\]"),
-        ([0, 0], [[1.0, 0.0]] * 2, r"`rows` must hold each example once and none added before, got \[0, 0\]"),
+        ([1, 2], [[1.0, 0.0]] * 2, r"`rows` must hold each row once and none added before, got \[1, 2\]"),
+        ([0, 0], [[1.0, 0.0]] * 2, r"`rows` must hold each row once and none added before, got \[0, 0\]"),
     ],
 )
 def test_set_test_refuses(rows, null, message):
@@ -390,6 +392,15 @@ def test_a_corpus_is_restored_from_tests_of_single_examples():
     restored.restore(rows, sum(one.sums for one in singles), 6 * 2.0**-40)
     for key, value in whole.summary().items():
         np.testing.assert_allclose(restored.summary()[key], value, rtol=1e-12, err_msg=key)
+
+
+@pytest.mark.parametrize("constant", [0, 2])
+def test_where_one_example_varies_the_corpus_has_its_p_and_nothing_is_drawn(constant):
+    test = SetTest(1 + constant, draws=9_999)
+    test.add([0], [[3.0, 1.0, 2.0]])
+    for row in range(constant):
+        test.add([1 + row], [[5.0, 5.0, 5.0]])
+    assert test.summary()["pvalue"] == 1 / 3
 
 
 def test_rounded_sums_of_equal_draws_still_tie():

@@ -5,9 +5,11 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from vlgauge.distances.rouge_and_bleu import counts_of_columns, summed_bleu_4
-from vlgauge.statistics import summed, summed_intervals, summed_tests, summed_value
+from vlgauge.statistics import bootstrap_interval, summed_intervals, summed_tests, summed_value
+from vlgauge.statistics.drawing import random_signs
 
 NAN = math.nan
 
@@ -35,9 +37,12 @@ def test_two_rows_by_hand():
     (test,) = summed_tests([a, b], [(0, 1)], ratio)
     assert (test.difference, test.pvalue, test.n_items, test.n_dropped, test.exact) == (0.5, 0.5, 2, 0, True)
     assert summed_value(a, ratio) == 0.75
-    # The samples of two rows are the first twice, both (half of them), and the second twice.
+    # Without the first row a is 1/2, without the second 2/2: effects of 1/4 and -1/4, of variance 1/8 as of n - 1. The
+    # difference is 1/2 without either.
     ends = summed_intervals([a, b], [(0,), (0, 1)], ratio)
-    assert [(one.low, one.high) for one in ends] == [(0.5, 1.0), (0.5, 0.5)]
+    reach = scipy.stats.t.ppf(0.975, 1) * math.sqrt(1 / 8 / 2)
+    assert [one.low for one in ends] == pytest.approx([0.75 - reach, 0.5])
+    assert [one.high for one in ends] == pytest.approx([0.75 + reach, 0.5])
 
 
 def test_two_values_that_tie_differ_by_nothing():
@@ -68,26 +73,31 @@ def test_tests_equal_all_swaps_by_loops(labels):
     assert test.difference == pytest.approx(difference(set()), rel=1e-12)
     assert test.pvalue == np.mean([one >= every[0] - 1e-12 for one in every])
     assert test.exact
-    some = summed_tests([a, b], [(0, 1)], summed_bleu_4, groups=labels, resamples=len(every) - 1)[0]
+    some = summed_tests([a, b], [(0, 1)], summed_bleu_4, groups=labels, resamples=len(every) // 2 - 1)[0]
     assert (some.exact, some.pvalue) == (False, pytest.approx(test.pvalue, abs=0.2))
 
 
 @pytest.mark.parametrize("labels", [None, list("aabccdeef")])
-def test_intervals_equal_samples_drawn_one_by_one(labels):
+def test_intervals_are_those_of_what_each_unit_adds(labels):
     b, a = made_counts(np.random.default_rng(2), (2, 9))
     units = list(range(9)) if labels is None else labels
-    contrasts = [(0,), (1,), (0, 1)]
-    ours = summed_intervals([a, b], contrasts, summed_bleu_4, resamples=60, seed=4, level=0.8, groups=labels)
-    assert summed_bleu_4(a.sum(axis=0)) > summed_bleu_4(b.sum(axis=0))  # so that a comes first in the pair
+    names = list(dict.fromkeys(units))
+    contrasts = [(0,), (1,), (0, 1), (1, 0)]
+    how = {"resamples": 60, "seed": 4, "level": 0.8}
+    ours = summed_intervals([a, b], contrasts, summed_bleu_4, groups=labels, **how)
     for contrast, one in zip(contrasts, ours, strict=True):
-        own = np.hstack([(a, b)[system] for system in contrast])
-        sums = sorted([sum(own[row] for row in range(9) if units[row] == name).tolist() for name in set(units)])
-        samples = []
-        for drawn in np.random.default_rng(4).integers(0, len(sums), size=(60, len(sums))).tolist():
-            total = np.array([sum(sums[index][k] for index in drawn) for k in range(own.shape[1])])
-            values = [float(summed_bleu_4(part)) for part in np.split(total, len(contrast))]
-            samples.append(values[0] - sum(values[1:]))
-        assert (one.low, one.high) == pytest.approx(np.quantile(samples, [0.1, 0.9]), rel=1e-12)
+
+        def value(left_out, contrast=contrast):
+            kept = [row for row, unit in enumerate(units) if unit != left_out]
+            values = [float(summed_bleu_4((a, b)[system][kept].sum(axis=0))) for system in contrast]
+            return values[0] - sum(values[1:])
+
+        lost = [(len(names) - 1) * (value(None) - value(name)) for name in names]
+        # The jackknife: the interval of the mean of the effects, around the value of all rows.
+        of_mean = bootstrap_interval(np.array(lost) - np.mean(lost), **how)
+        expected = (value(None) + of_mean.low, value(None) + of_mean.high)
+        assert (one.low, one.high) == pytest.approx(expected, rel=1e-9)
+        assert one.units == len(names)
 
 
 # -- properties -------------------------------------------------------------------------------------------------------
@@ -101,27 +111,51 @@ def test_swapping_the_systems_mirrors_everything(rows):
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_the_order_of_the_rows_changes_nothing(grouped, monkeypatch):
+def test_the_order_of_the_rows_changes_nothing(grouped):
     rng = np.random.default_rng(12)
     counts = made_counts(rng, (3, 50))
     counts[1, 7] = NAN
     labels = rng.integers(0, 20, size=50)
-    contrasts, pairs = [(0,), (1,), (2,), (0, 1), (0, 2)], [(0, 1), (0, 2)]
+    contrasts = [(0,), (1,), (2,), (0, 1), (0, 2)]
 
     def found(order):
         how = {"resamples": 300, "groups": labels[order].tolist() if grouped else None}
-        tests = summed_tests(counts[:, order], pairs, summed_bleu_4, **how)
         ends = summed_intervals(counts[:, order], contrasts, summed_bleu_4, **how)
-        return np.array([(one.low, one.high) for one in ends]), [test.pvalue for test in tests]
+        return np.array([(one.low, one.high) for one in ends])
 
-    (ends, pvalues), (others, same) = found(np.arange(50)), found(rng.permutation(50))
+    ends, others = found(np.arange(50)), found(rng.permutation(50))
     assert ends == pytest.approx(others, rel=1e-12)
-    assert pvalues == same
-    # Drawn one at a time they are the same, and so is a system beside others and alone.
-    monkeypatch.setattr(summed, "_TABLE_CELLS", 1)
-    assert found(np.arange(50))[0] == pytest.approx(ends, rel=1e-12)
+    # A system beside others has the interval that it has alone.
     alone = summed_intervals(counts[2:], [(0,)], summed_bleu_4, resamples=300, groups=labels if grouped else None)
     assert (alone[0].low, alone[0].high) == pytest.approx(ends[2], rel=1e-12)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_several_systems_have_the_signs_of_one_matrix(grouped):
+    counts = made_counts(np.random.default_rng(13), (3, 40))
+    labels = np.arange(40) // 2 if grouped else np.arange(40)
+    pairs = [(0, 1), (2, 0), (1, 2)]
+    tests = summed_tests(counts, pairs, summed_bleu_4, resamples=200, seed=5, groups=labels if grouped else None)
+    signs = np.concatenate(list(random_signs(labels.max() + 1, 200, 5)))
+    for (first, second), test in zip(pairs, tests, strict=True):
+        hits = 0
+        for row in signs:
+            kept = (row[labels] > 0)[:, None]
+            one, two = np.where(kept, counts[first], counts[second]), np.where(kept, counts[second], counts[first])
+            apart = summed_bleu_4(one.sum(axis=0)) - summed_bleu_4(two.sum(axis=0))
+            hits += abs(apart) >= abs(test.difference) - 1e-12
+        assert (test.pvalue, test.exact) == ((1 + hits) / 201, False)
+    assert summed_tests(counts[[2, 0]], [(0, 1)], summed_bleu_4, resamples=200, seed=5) == summed_tests(
+        counts, [(2, 0)], summed_bleu_4, resamples=200, seed=5
+    )
+
+
+def test_few_rows_that_differ_among_many_are_enumerated():
+    counts = made_counts(np.random.default_rng(14), (2, 80))
+    counts[1, 6:] = counts[0, 6:]
+    (test,) = summed_tests(counts, [(0, 1)], summed_bleu_4)
+    assert (test.exact, test.n_differing) == (True, int((counts[0] != counts[1]).any(axis=1).sum()))
+    assert (test.pvalue * 2 ** (test.n_differing - 1)).is_integer()
 
 
 def test_equal_systems_are_never_told_apart():
@@ -142,7 +176,7 @@ def test_a_row_that_one_system_leaves_undefined_is_in_no_comparison_of_it():
     for index, lacking in enumerate([[], [4], [4], [4, 7]]):
         kept = [row for row in range(12) if row not in lacking]
         assert ends[index] == summed_intervals(both[:, kept], contrasts, summed_bleu_4, resamples=50)[index]
-    assert [(test.n_items, test.n_dropped) for test in tests] == [(11, 1), (10, 2)]
+    assert [(test.n_items, test.n_dropped) for test in tests] == [(10, 2), (10, 2)]
     kept = [row for row in range(12) if row not in (4, 7)]
     (alone,) = summed_tests(both[1:, kept], [(0, 1)], summed_bleu_4)
     assert (tests[1].difference, tests[1].pvalue) == (alone.difference, alone.pvalue)

@@ -14,7 +14,7 @@ WORDS = ["dog", "cat", "tree", "road", "sun", "child", "ball", "park"]
 
 @pytest.fixture(scope="module")
 def sets():
-    """Candidates and references of 6 examples; some captions come twice."""
+    """Candidates and references of 6 rows; some captions come twice."""
     rng = np.random.default_rng(0)
     texts = [[" ".join(rng.choice(WORDS, 4)) for _ in range(7)] for _ in range(6)]
     return [[*row[:3], row[3], row[3]] for row in texts], [row[3:] for row in texts]
@@ -86,5 +86,5 @@ def test_a_context_ends_and_the_outer_one_counts(sets):
 
 
 def test_sides_of_unequal_length():
-    with pytest.raises(ValueError, match="`predictions` and `references` must have equally many examples, got 2 and 1"):
+    with pytest.raises(ValueError, match="`predictions` and `references` must have equally many rows, got 2 and 1"):
         together([["a"], ["b"]], [["c"]])

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from coloured_study import NAMES, coloured_stories, loader
+from coloured_study import COLOURS, NAMES, coloured_stories, loader
 
 from vlgauge.statistics import bootstrap_interval
 from vlgauge.studies import groovist as study
@@ -87,11 +87,22 @@ def test_pairs_are_scored_by_the_settings_of_the_metric(data, settings):
 
 
 def test_given_regions_stay_with_their_images(data):
-    boxes = [[{"boxes": [[0, 0, 3, 3]]}] * 2 for _ in NAMES]
+    # The left third of each picture has another colour, and only the boxes of every second story hold it.
+    other = NAMES[1:] + NAMES[:1]
+    for pictures, name in zip(data.images, other, strict=True):
+        for picture in pictures:
+            picture.paste(COLOURS[name], (0, 0, 2, 6))
+    boxes = [[{"boxes": [[0, 0, 2, 6]] if i % 2 else [[2, 0, 6, 6]]}] * 2 for i in range(len(NAMES))]
     with_regions = study.Stories(data.stories, data.images, boxes)
-    pairs = study.compared_pairs(loader(), with_regions, n_random=1)
+    pairs = study.compared_pairs(loader(), with_regions, n_random=1, seed=2)
     assert "|regions:given|" in pairs.signature
-    assert all(phrase["scaled"] for row in pairs.random for one in row for phrase in one["noun_phrases"])
+    found, others = pairs.scores(), study.random_stories(len(NAMES), 1, seed=2)
+    for i, ((j,), own, random) in enumerate(zip(others, found.own, found.random, strict=True)):
+        for story, score in ((i, own), (j, random[0])):
+            given = {"images": [data.images[i]], "regions": [boxes[i]]}
+            expected = loader()().compute(predictions=[data.stories[story]], **given)["groovist"]
+            assert score == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert found.own[0] > 0.1 > found.own[1]  # what its boxes show is the colour of the first story alone
 
 
 def test_ablations_are_the_settings_of_the_metric(data):

@@ -64,7 +64,7 @@ def test_the_package_is_named_where_it_is_missing(monkeypatch):
 
     def without(name, *rest):
         if name == "mauve":
-            raise ImportError(name)
+            raise ModuleNotFoundError(name, name=name)
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
@@ -123,7 +123,7 @@ def test_without_a_second_reference_there_is_no_line_of_people(asked, against_pe
     ("predictions", "references", "message"),
     [
         ([["a"], []], [[], ["b"]], "must have captions of one image, got none with both"),
-        ([["a"]], [["b"], ["c"]], "must have equally many examples, got 1 and 2"),
+        ([["a"]], [["b"], ["c"]], "must have equally many rows, got 1 and 2"),
         ([["a"]], ["b"], r"`references\[0\]` must be a list of captions, got str"),
     ],
 )

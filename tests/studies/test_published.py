@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from folders import GOLDEN
 
-from vlgauge.studies.published import PAPERS, Row, backbone_of, items, rows, rows_beside, verdict
+from vlgauge.studies.published import PAPERS, Row, backbone_of, published_tables, rows, rows_beside, verdict
 
 TEXTS = {"distribution": "distribution_aware.txt"}
 # Tables and figures of each paper, counted by hand.
@@ -22,7 +22,9 @@ def paper(request, shared_folder):
 
 
 def numbered(name):
-    return [one.item for one in items() if one.paper == name and one.item.startswith(("Table ", "Figure "))]
+    return [
+        one.table for one in published_tables() if one.paper == name and one.table.startswith(("Table ", "Figure "))
+    ]
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -58,12 +60,12 @@ def test_every_row_stands_in_the_text(paper):
 
 
 def test_reasons_and_commands_are_whole():
-    for one in items():
+    for one in published_tables():
         assert one.checked in ("yes", "with data", "no")
         assert one.why
         assert one.about
         assert one.checked == "no" or (one.command and one.needs)
-    listed = {(one.paper, one.item) for one in items()}
+    listed = {(one.paper, one.table) for one in published_tables()}
     assert {(row.paper, row.table) for row in rows()} <= listed
 
 

@@ -31,9 +31,9 @@ def test_report_of_a_corpus():
     assert style_report(*rest, test=tuple(out))["held out"] == report["held out"]
     shuffled = np.random.default_rng(0).permutation(np.array(styles, dtype=object)).tolist()
     assert report["shuffled: in sample"] == style_agreement(captions, shuffled)
-    authors = style_report(captions, styles, variant="authors", shuffle_seed=None)
-    assert list(authors) == names[:3]
-    assert authors["in sample"] == style_agreement(captions, styles, variant="authors")
+    released = style_report(captions, styles, variant="released", shuffle_seed=None)
+    assert list(released) == names[:3]
+    assert released["in sample"] == style_agreement(captions, styles, variant="released")
 
 
 def test_held_out_caption_of_a_style_that_no_other_has():

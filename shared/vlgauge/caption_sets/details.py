@@ -24,7 +24,8 @@ def principal_plane(vectors: npt.NDArray[np.floating]) -> dict[str, Any]:
     """
     if not np.isfinite(vectors).all():
         return {}
-    centred = np.asarray(vectors, dtype=np.float64) - np.mean(vectors, axis=0, dtype=np.float64)
+    moved = vectors.astype(np.float64) - vectors[:1]  # so that equal vectors are exactly 0, and so is their mean
+    centred = moved - moved.mean(axis=0)
     values, directions = np.linalg.eigh(centred @ centred.T)  # N is small where d is hundreds
     largest = values[:-3:-1].clip(min=0.0)
     points = np.zeros((len(vectors), 2))

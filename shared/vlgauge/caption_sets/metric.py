@@ -272,7 +272,7 @@ class CaptionSetMetric(Metric):
         elif sizes and not counts:
             few = [sum(n < 2 for n in side) for side in zip(*sizes, strict=True)]
             warn(
-                f"`{self.name}` is undefined for all of {len(sizes)} examples, as each side needs 2 captions or "
+                f"`{self.name}` is undefined for all of {len(sizes)} rows, as each side needs 2 captions or "
                 f"more: {few[0]} have fewer candidates, {few[1]} fewer references"
             )
 
@@ -344,17 +344,21 @@ class CaptionVectorMetric(CaptionSetMetric):
         unread = {"dtype": None, "pooling": None}
         vectors = self.caption_vectors(predictions, references, embeddings)
         check_lengths(vectors, "encoder" if embeddings is None else "embeddings")
+        unseen = set() if embeddings is not None else self._unseen_rows(vectors, predictions, references)
 
         def example_bytes(captions: int, ways: int) -> int:
             # Float64: vectors, a few matrices of pairs, and the null distribution with its comparison.
             return 8 * (captions * vectors.table.shape[1] + 6 * captions**2 + 3 * ways)
 
         def scored(rows: list[int], n: int, ways: statistics.Partitions | None) -> GroupScores:
-            found, details = score_group(vectors.stack(rows), n, ways)
+            stacked = vectors.stack(rows)
+            if unseen:
+                stacked = np.where(np.array([row in unseen for row in rows])[:, None, None], np.nan, stacked)
+            found, details = score_group(stacked, n, ways)
             for note, row in zip(details, rows, strict=True):
                 note["n_distinct"] = len(set(vectors.positions[row].tolist()))
                 if return_details:
-                    note["plane"] = principal_plane(vectors.stack([row])[0])
+                    note["plane"] = {} if row in unseen else principal_plane(vectors.stack([row])[0])
             return found, details
 
         return self.score_sets(
@@ -365,6 +369,32 @@ class CaptionVectorMetric(CaptionSetMetric):
             return_details=return_details,
             made_with={"enc": vectors.identity, **(unread if embeddings is not None else {})},
         )
+
+    def _unseen_rows(
+        self, vectors: CaptionVectors, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
+    ) -> set[int]:
+        """Rows of which the encoder knows no word, whose vectors are all zero; a warning says so.
+
+        Equal vectors have the score of a perfect model: where captions differ, another warning says that.
+        """
+        unseen, alike = set(), 0
+        for row, positions in enumerate(vectors.positions):
+            if min(len(predictions[row]), len(references[row])) < 2:
+                continue
+            own = vectors.table[np.unique(positions)]
+            if not own.any():
+                unseen.add(row)
+            elif (own == own[0]).all():
+                texts = {" ".join(text.casefold().split()) for text in (*predictions[row], *references[row])}
+                alike += len(texts) > 1
+        if unseen:
+            warn(f"{len(unseen)} rows have no word that `encoder` knows, so their `{self.name}` is undefined")
+        if alike:
+            warn(
+                f"{alike} rows have captions that differ and of which `encoder` makes one vector: their "
+                f"`{self.name}` is that of equal captions; choose an encoder that sees their words"
+            )
+        return unseen
 
     def caption_vectors(
         self, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], embeddings: Any = None

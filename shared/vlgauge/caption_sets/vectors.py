@@ -152,9 +152,7 @@ def _vector_rows(
 def _checked_side(number: int, arrays: Any, captions: CaptionSets) -> list[npt.NDArray[np.floating]]:
     if not hasattr(arrays, "__len__") or len(arrays) != len(captions):
         got = len(arrays) if hasattr(arrays, "__len__") else type(arrays).__name__
-        raise ValueError(
-            f"`embeddings[{number}]` must have one array per example, got {got} for {len(captions)} examples"
-        )
+        raise ValueError(f"`embeddings[{number}]` must have one array per row, got {got} for {len(captions)} rows")
     checked = []
     for row, (array, texts) in enumerate(zip(arrays, captions, strict=True)):
         vectors = _real(array, f"embeddings[{number}][{row}]")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from decimal import Context
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -39,6 +39,7 @@ _FEW_DOCUMENTS = 50
 _FORMAT = "vlgauge document frequencies"
 _VERSION = 1
 _BLOCK = 2**20  # entries of a working array
+_DIGITS = Context(prec=30)  # of a logarithm, before it is rounded to a float's 17
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -150,8 +151,9 @@ class DocumentFrequency:
         return hashlib.sha256(json.dumps([self.n_documents, self._rows()]).encode()).hexdigest()
 
     def weights(self, ngrams: Iterable[Ngram]) -> Floats:
-        """Inverse document frequencies ln D - ln max(1, df(g)), one per n-gram."""
-        return math.log(self.n_documents) - np.log([self.counts.get(ngram, 1) for ngram in ngrams])
+        """Inverse document frequencies of n-grams, see `inverse_frequencies`."""
+        found = [self.counts.get(ngram, 1) for ngram in ngrams]
+        return inverse_frequencies(np.array(found, np.int64), self.n_documents)
 
     def _rows(self) -> list[list[str | int]]:
         return [[*ngram, count] for ngram, count in sorted(self.counts.items()) if count > 1]
@@ -247,8 +249,8 @@ def warn_of_few_documents(n_documents: int) -> None:
     """Warn where the references of a call are too few documents to count in."""
     if n_documents < _FEW_DOCUMENTS:
         warn(
-            f"CIDEr-D takes document frequencies from the references of {n_documents} examples, too few to "
-            "tell which n-grams are rare (from one example, no n-gram has any weight); pass `df`"
+            f"CIDEr-D takes document frequencies from the references of {n_documents} rows, too few to "
+            "tell which n-grams are rare (from one row, no n-gram has any weight); pass `df`"
         )
 
 
@@ -260,6 +262,32 @@ def ngrams(tokens: Sequence[str]) -> Iterator[Ngram]:
     """All n-grams of 1 to 4 tokens, with repetitions, the short ones first."""
     for n in ORDERS:
         yield from zip(*(tokens[start:] for start in range(n)), strict=False)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Weights
+# ---------------------------------------------------------------------------------------------------------------------
+def inverse_frequencies(df: Ints, n_documents: int) -> Floats:
+    """Weights ln D - ln max(1, df(g)) (Vedantam et al., 2015, Eq. 1), exactly 0 where df = D.
+
+    Args:
+        df: df(g) of some n-grams, shape ``(n,)``.
+        n_documents: D.
+    """
+    distinct, place = np.unique(np.maximum(1, df), return_inverse=True)
+    weights = natural_log(n_documents) - np.array([natural_log(count) for count in distinct.tolist()])
+    found: Floats = weights[place]
+    return found
+
+
+@lru_cache(2**16)
+def natural_log(count: int) -> float:
+    """The float nearest to ln of a whole number of at least 1.
+
+    The logarithms of NumPy and of the C library differ in the last bit, and each from one processor to the next: where
+    D and df = D went through two of them, a word of all documents kept a weight of 1e-15, and cosines of it are 1.
+    """
+    return float(_DIGITS.ln(count))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -373,7 +401,7 @@ def cider_d_scores(texts: TokenIds, example: Ints, df: DocumentFrequency | None 
     """
     is_candidate = first_of_run(example)
     candidate = np.flatnonzero(is_candidate)[example]
-    log_documents = math.log(max(1, np.count_nonzero(is_candidate) if df is None else df.n_documents))
+    n_documents = max(1, int(np.count_nonzero(is_candidate))) if df is None else df.n_documents
     similarity = np.zeros(len(example))
     spelled: list[Ngram] = [()]
     # An n-gram that occurs once is in one document at most. But a table may know it.
@@ -384,8 +412,7 @@ def cider_d_scores(texts: TokenIds, example: Ints, df: DocumentFrequency | None 
         if df is None:
             # The first reference of an example that has the n-gram comes first in the example, or after the candidate.
             is_document = ~ours & (is_new | np.roll(ours, 1))
-            documents = np.bincount(grams.ngrams, is_document, len(grams.keys))
-            idf = log_documents - np.log(np.maximum(1, documents))
+            idf = inverse_frequencies(np.bincount(grams.ngrams[is_document], minlength=len(grams.keys)), n_documents)
         else:
             prefixes, last = np.divmod(grams.keys, max(1, len(texts.tokens)))
             spelled = [(*spelled[prefix], texts.tokens[token]) for prefix, token in zip(prefixes, last, strict=True)]
@@ -395,7 +422,7 @@ def cider_d_scores(texts: TokenIds, example: Ints, df: DocumentFrequency | None 
         h = (r * ours)[np.maximum.accumulate(np.arange(len(r)) * is_new)]
         products = np.bincount(grams.captions, np.minimum(h, r) * r, len(example))
         left_out = np.maximum(texts.lengths - (n - 1), 0) - np.bincount(grams.captions, grams.counts, len(example))
-        norms = np.sqrt(np.bincount(grams.captions, r**2, len(example)) + left_out * log_documents**2)
+        norms = np.sqrt(np.bincount(grams.captions, r**2, len(example)) + left_out * natural_log(n_documents) ** 2)
         both = norms[candidate] * norms
         similarity += np.divide(products, both, out=np.zeros(len(example)), where=both > 0.0)
     scores = penalized_mean(similarity, texts.lengths[candidate], texts.lengths)

@@ -71,7 +71,7 @@ def meteor_scores(
         references: Tokens of the references of each example.
 
     Returns:
-        Iterator over one list of scores per example, of which several are computed at a time.
+        Iterator over one list of scores per row, of which several are computed at a time.
 
     Raises:
         TypeError: If a string is given in place of tokens.

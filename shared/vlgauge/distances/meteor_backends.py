@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from vlgauge.distances.meteor import VARIANT, Floats, Tokenizer, Tokens, computed_once, meteor_matrices, tokenized
+from vlgauge.installed import not_importable
 from vlgauge.text.coco_tokens import coco_tokens
 from vlgauge.weights.files import WeightsNotFound, sha256_of
 from vlgauge.weights.preflight import Preflight
@@ -97,7 +98,9 @@ def nltk_meteor() -> tuple[str, Callable[[Tokens, Tokens], float]]:
         from nltk.corpus import wordnet
         from nltk.translate.meteor_score import single_meteor_score
     except ImportError as error:
-        raise ImportError("`backend='nltk'` needs NLTK, which cannot be imported here; run pip install nltk") from error
+        raise ImportError(
+            not_importable("`backend='nltk'` needs NLTK, which cannot be imported here; run pip install nltk", error)
+        ) from error
     try:
         version = wordnet.get_version()
     except LookupError:

@@ -14,10 +14,10 @@ from functools import lru_cache
 from vlgauge.files import DATA
 from vlgauge.remembered import remembered_for_words
 
-_PARTS = ("noun", "verb", "adj", "adv")
+PARTS = ("noun", "verb", "adj", "adv")
 
 # Endings of inflected forms and of the lemmas they may belong to.
-_INFLECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
+INFLECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "noun": (
         *(("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh")),
         *(("men", "man"), ("ies", "y")),
@@ -40,7 +40,7 @@ def synonyms(word: str) -> frozenset[str]:
     """
     found = {word}
     if "_" not in word:
-        for index, part in enumerate(_PARTS):
+        for index, part in enumerate(PARTS):
             for form in _forms(word, part):
                 found.update(_names(form)[index].split())
     return frozenset(found)
@@ -48,10 +48,10 @@ def synonyms(word: str) -> frozenset[str]:
 
 def _forms(word: str, part: str) -> list[str]:
     """The word and what it may be a form of: what its exception says, or else what the endings allow."""
-    exceptions = _exceptions().get((part, word))
-    if exceptions is not None:
-        return [word, *exceptions]
-    endings = ((old, new) for old, new in _INFLECTIONS[part] if word.endswith(old))
+    irregular = exceptions().get((part, word))
+    if irregular is not None:
+        return [word, *irregular]
+    endings = ((old, new) for old, new in INFLECTIONS[part] if word.endswith(old))
     return [word, *(word.removesuffix(old) + new for old, new in endings)]
 
 
@@ -61,7 +61,7 @@ def _names(lemma: str) -> list[str]:
     index = bisect_left(lines, lemma)
     fields = lines[index].split("\t") if index < len(lines) else [""]
     names = fields[1:] if fields[0] == lemma else []
-    return names + [""] * (len(_PARTS) - len(names))
+    return names + [""] * (len(PARTS) - len(names))
 
 
 @lru_cache(maxsize=1)
@@ -70,7 +70,7 @@ def _synonym_lines() -> list[str]:
 
 
 @lru_cache(maxsize=1)
-def _exceptions() -> dict[tuple[str, str], list[str]]:
+def exceptions() -> dict[tuple[str, str], list[str]]:
     """Lemmas by part of speech and irregular form."""
     rows = (line.split("\t") for line in _lines("wordnet_exceptions.txt.xz"))
     return {(part, form): lemmas.split(" ") for part, form, lemmas in rows}

@@ -6,13 +6,14 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from vlgauge.catalog import metric_facts
 from vlgauge.corpus_values import COUNTED, corpus_counts
+from vlgauge.leaderboard.common_rows import Scores, common_rows, ranked, told_of_undefined, worst_values
 from vlgauge.leaderboard.joined_runs import (
     common_signature,
     compared_value,
@@ -20,12 +21,25 @@ from vlgauge.leaderboard.joined_runs import (
     labels_in_order,
     scores_in_order,
 )
+from vlgauge.leaderboard.row_differences import Noise, RowDifferences
 from vlgauge.leaderboard.runs import Run
-from vlgauge.leaderboard.tested_systems import Drawn, Scores, Tested
-from vlgauge.settings import nearest
-from vlgauge.statistics import Interval, differences, holm
+from vlgauge.leaderboard.tested_systems import Drawn, Tested
+from vlgauge.results import mean_of_defined
+from vlgauge.settings import nearest, one_of, warn
+from vlgauge.statistics import (
+    LEAST_SAMPLES,
+    Interval,
+    can_differ,
+    check_enough_resamples,
+    enough_resamples,
+    holm,
+    is_significant,
+    summed_value,
+)
+from vlgauge.statistics.drawing import check_level, check_resamples, check_seed
 
-Noise: TypeAlias = Mapping[str, Sequence[bool]]
+FAMILIES = ("metric", "all")
+"""What Holm's correction is for: the pairs of each metric by itself, or those of all metrics."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +48,18 @@ class System:
 
     Attributes:
         name: Of the system.
-        value: Mean over the rows that it defines, or for BLEU the value of their added counts.
+        value: Mean over the rows that every system defines, or of a metric such as BLEU the value of their added
+            counts.
         low: Lower end of the interval; None with fewer than two rows or groups of rows.
         high: Upper end.
-        n: Number of the defined rows.
-        undefined: Number of the others.
+        n: Number of the rows that every system defines.
+        undefined: Number of the rows that this one does not define.
+        own_value: As `value`, over all the rows that this one defines.
+        worst_value: Mean over all rows with the worst of the range where it defines none; None where every system lacks
+            few rows, or the range has no such end.
         groups: Numbers of the rank groups it is in, the best first: two systems that share one are not told apart.
+        bold: Whether it is in the first group, and in a pair with enough rows that differ to be told apart.
+        few: Whether the interval is of so few rows, or groups of rows, that it is to be marked.
     """
 
     name: str
@@ -48,7 +68,11 @@ class System:
     high: float | None
     n: int
     undefined: int
+    own_value: float
+    worst_value: float | None
     groups: tuple[int, ...]
+    bold: bool
+    few: bool
 
 
 @dataclass(frozen=True)
@@ -58,18 +82,23 @@ class Pair:
     Attributes:
         first: Name of a system.
         second: Name of another.
-        difference: Mean of first - second over the rows that both define, or for BLEU first - second of their added
-            counts. Scores that tie, see `vlgauge.statistics.differences`, differ by 0.
-        low: Lower end of its paired bootstrap interval; None with fewer than two rows or groups of rows.
+        difference: Mean of first - second over the rows that every system defines, or of a metric such as BLEU
+            first - second of the values of their added counts. Scores that tie, see `vlgauge.statistics.differences`,
+            differ by 0, and so do two corpora that are noise, see `MetricComparison.noise`.
+        low: Lower end of its paired bootstrap interval, which is corrected for no other pair: it may leave 0 out where
+            the corrected test does not tell the two apart. None with fewer than two rows or groups of rows.
         high: Upper end.
-        pvalue: Of the sign-flip test, or for BLEU of the test that swaps rows.
-        adjusted_pvalue: The same by Holm's correction for all pairs that were tested.
-        wins: Number of rows in which the first system is better, by the scores of the rows, see `row_differences`.
+        pvalue: Of the sign-flip test, or where counts are added of the test that swaps rows.
+        adjusted_pvalue: The same by Holm's correction for the family of tests.
+        wins: Number of rows in which the first system is better, by the scores of the rows, see `RowDifferences`.
         losses: Number of rows in which the second is.
         ties: Number of the others, whose scores tie.
-        n: Number of rows that both define.
+        n: Number of rows that every system defines.
         undefined: Number of the others.
+        n_differing: Number of rows that differ, or of groups of rows.
+        too_few: Whether these are so few that no outcome could be significant in the family.
         better: The better system, None if they are not told apart.
+        few: Whether the interval is of so few rows, or groups of rows, that it is to be marked.
     """
 
     first: str
@@ -84,7 +113,10 @@ class Pair:
     ties: int
     n: int
     undefined: int
+    n_differing: int
+    too_few: bool
     better: str | None
+    few: bool
 
 
 @dataclass(frozen=True)
@@ -93,24 +125,33 @@ class MetricComparison:
 
     Attributes:
         metric: Name of the metric.
-        value: What is compared: "score", "excess" over the null mean, or "corpus" where counts of all rows are added.
+        value: What is compared: "score", or "corpus" where counts of all rows are added.
         higher_is_better: Direction.
         signature: How the scores of every system were made.
+        n: Number of rows that every system defines.
         systems: From the best to the worst.
         pairs: Those that were tested, in the order of the call.
-        scores: By name of the system, in the order of the ids.
-        noise: By name of the system, of BLEU alone, whether no four words of a row match: only the constants of the
-            COCO code part such scores from 0 and from each other, so that two of them tie.
+        told: Sentences about rows that some systems do not define.
+        scores: By name of the system, in the order of the ids, of all rows.
+        noise: By name of the system, whether only constants of the metric part the score of a row from 0, as of BLEU
+            where no four words match: two of them tie. Empty for metrics without such constants.
     """
 
     metric: str
     value: str
     higher_is_better: bool
     signature: str
+    n: int
     systems: tuple[System, ...]
     pairs: tuple[Pair, ...]
+    told: tuple[str, ...]
     scores: Scores
     noise: Noise
+
+    @cached_property
+    def row_differences(self) -> RowDifferences:
+        """Differences of single rows."""
+        return RowDifferences(self.scores, self.noise)
 
 
 @dataclass(frozen=True)
@@ -121,7 +162,9 @@ class Comparison:
         ids: The rows, in the order of the first system.
         baseline: The system that the others are compared with; None for all pairs.
         level: Of the intervals; tests are significant at one minus it.
-        resamples: Of the intervals and the tests.
+        resamples: Number of samples of the intervals.
+        test_resamples: Number of samples of the tests.
+        family: What Holm's correction is for, one of `FAMILIES`.
         seed: Of both.
         n_groups: Number of groups of rows that are drawn together; None where each row is drawn by itself.
         metrics: One per metric.
@@ -131,6 +174,8 @@ class Comparison:
     baseline: str | None
     level: float
     resamples: int
+    test_resamples: int
+    family: str
     seed: int
     n_groups: int | None
     metrics: tuple[MetricComparison, ...]
@@ -142,16 +187,18 @@ def compare(
     *,
     baseline: str | None = None,
     groups: Mapping[str, object] | None = None,
+    family: str = "metric",
     level: float = 0.95,
-    resamples: int = 10_000,
+    resamples: int | None = None,
     seed: int = 0,
 ) -> Comparison:
     """Compare systems on the same rows, metric by metric.
 
-    Differences have paired bootstrap intervals and sign-flip tests, corrected by Holm for the pairs of a metric that
-    are tested. BLEU adds the counts of rows, with which the intervals are drawn, and which the tests swap between two
-    systems. Rank groups come from all pairs, whatever the baseline. Sets of captions of unequal sizes are compared
-    by the excess of the score over its null mean, for which they must be scored with ``pvalue``.
+    All numbers are of the rows that every system defines; where systems lack rows, a warning says which. Differences
+    have paired bootstrap intervals and sign-flip tests, corrected by Holm for the pairs of a metric that are tested, or
+    for those of all metrics. A metric such as BLEU adds the counts of rows: intervals draw these, and tests swap them
+    between two systems. Rank groups come from all pairs, whatever the baseline. Sets of captions must be
+    of equal sizes, row by row.
 
     Args:
         runs: By name of the system what `vlgauge score --output` writes as JSON: ``ids``, and per metric
@@ -160,8 +207,10 @@ def compare(
         metrics: Names of the metrics.
         baseline: Name of the system that all others are compared with; None for all pairs.
         groups: Label by id; rows of one label, such as the captions of one image, are drawn together.
+        family: What Holm's correction is for: "metric", the pairs of each metric by itself, or "all", those of all.
         level: Of the intervals; tests are significant at one minus it.
-        resamples: Number of samples of the intervals and the tests.
+        resamples: Number of samples of the intervals and the tests; None for 10,000 of the intervals, and as many of
+            the tests as their number needs, see `vlgauge.statistics.enough_resamples`.
         seed: Of both.
 
     Returns:
@@ -169,43 +218,105 @@ def compare(
 
     Raises:
         ValueError: If there are fewer than two systems, their ids or signatures differ, a score is missing or
-            infinite, counts of BLEU are missing or do not give its scores, a system has no row that is defined, or a
-            name, a label or a number is wrong.
+            infinite, counts of BLEU are missing or do not give its scores, no row is defined for every system, there
+            are too few ``resamples`` for any difference to be significant, or a name, a label or a number is wrong.
     """
     if len(runs) < 2:
         raise ValueError(f"`runs` must have at least two systems, got {len(runs)}")
     if baseline is not None and baseline not in runs:
         raise ValueError(f"`baseline` must be one of the systems, got {baseline!r}; {nearest(baseline, runs)}")
+    one_of("family", family, FAMILIES)
+    check_level(level)
+    check_seed(seed)
+    names = [(b, a) if a == baseline else (a, b) for a, b in itertools.combinations(runs, 2)]
+    n_tests = len(names) * (len(metrics) if family == "all" else 1)
+    enough = enough_resamples(n_tests, level)
+    if resamples is not None:
+        check_resamples(resamples)
+        check_enough_resamples(resamples, n_tests, level, by_default=enough)
+    test_resamples = resamples or enough
     keys, orders = joined_rows(runs)
     labels = None if groups is None else labels_in_order(groups, keys)
-    signatures = [common_signature(metric, runs) for metric in metrics]
-    kinds = [compared_value(metric, runs, orders) for metric in metrics]
-    scores = [
-        {name: scores_in_order(metric, kind, name, run, orders[name], len(keys)) for name, run in runs.items()}
-        for metric, kind in zip(metrics, kinds, strict=True)
-    ]
-    counts = [
-        {name: corpus_counts(metric, run, f"runs[{name!r}]")[orders[name]] for name, run in runs.items()}
-        if metric in COUNTED
-        else None
-        for metric in metrics
-    ]
-    names = [(b, a) if a == baseline else (a, b) for a, b in itertools.combinations(runs, 2)]
-    drawn = Drawn(names, labels, level, resamples, seed)
-    means = [own for own, added in zip(scores, counts, strict=True) if added is None]
-    of_means = iter(drawn.means(means) if means else ())
-    compared = []
-    for metric, kind, signature, own, added in zip(metrics, kinds, signatures, scores, counts, strict=True):
-        tested = next(of_means) if added is None else drawn.counted(added, COUNTED[metric].value)
-        higher = metric_facts(metric).higher_is_better
-        noise = {} if added is None else {name: COUNTED[metric].is_noise(own).tolist() for name, own in added.items()}
-        every = _pairs(own, noise, tested, names, higher, 1 - level)
-        with_baseline = [pair for pair in names if pair[1] == baseline]
-        pairs = every if baseline is None else _pairs(own, noise, tested, with_baseline, higher, 1 - level)
-        systems = _systems(own, tested, every, higher)
-        compared.append(MetricComparison(metric, kind, higher, signature, systems, pairs, own, noise))
+    drawn = Drawn(names, level, resamples or LEAST_SAMPLES, test_resamples, seed)
+    joined = [_joined(metric, runs, orders, keys) for metric in metrics]
+    tested = [_tested(one, drawn, labels) for one in joined]
+    every = _corrected(joined, tested, names, family, level)
+    with_baseline = [pair for pair in names if pair[1] == baseline]
+    pairs = every if baseline is None else _corrected(joined, tested, with_baseline, family, level)
+    compared = [_compared(*parts) for parts in zip(joined, tested, every, pairs, strict=True)]
+    for one in compared:
+        if one.told:
+            warn("; ".join(one.told))
     n_groups = None if labels is None else len(set(labels))
-    return Comparison(tuple(keys), baseline, level, resamples, seed, n_groups, tuple(compared))
+    return Comparison(
+        *(tuple(keys), baseline, level, drawn.resamples, test_resamples, family, seed, n_groups, tuple(compared))
+    )
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """The scores of all systems by one metric.
+
+    Attributes:
+        metric: Name of the metric.
+        kind: What is compared.
+        signature: How the scores were made.
+        scores: Of all rows.
+        counts: Of all rows, where counts are added; else None.
+        rows: Those that every system defines, in the order in which they have their signs.
+    """
+
+    metric: str
+    kind: str
+    signature: str
+    scores: Scores
+    counts: Mapping[str, npt.NDArray[np.float64]] | None
+    rows: Sequence[int]
+
+    @property
+    def higher_is_better(self) -> bool:
+        return metric_facts(self.metric).higher_is_better
+
+    @cached_property
+    def noise(self) -> Noise:
+        is_noise = None if self.counts is None else COUNTED[self.metric].is_noise
+        if self.counts is None or is_noise is None:
+            return {}
+        return {name: is_noise(own).tolist() for name, own in self.counts.items()}
+
+    @cached_property
+    def row_differences(self) -> RowDifferences:
+        return RowDifferences(self.scores, self.noise)
+
+
+def _joined(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]], keys: Sequence[str]) -> _Joined:
+    signature, kind = common_signature(metric, runs), compared_value(metric, runs, orders)
+    scores = {name: scores_in_order(metric, name, run, orders[name], len(keys)) for name, run in runs.items()}
+    counts = None
+    if metric in COUNTED:
+        counts = {name: corpus_counts(metric, run, f"runs[{name!r}]")[orders[name]] for name, run in runs.items()}
+    return _Joined(metric, kind, signature, scores, counts, common_rows(metric, scores, keys))
+
+
+def _tested(joined: _Joined, drawn: Drawn, labels: Sequence[object] | None) -> Tested:
+    """Values, tests and intervals over the rows that every system defines."""
+    groups = None if labels is None else [labels[row] for row in joined.rows]
+    if joined.counts is not None:
+        counts = {name: own[joined.rows] for name, own in joined.counts.items()}
+        tested = drawn.counted(counts, COUNTED[joined.metric], groups)
+    else:
+        rows = {name: [own[row] for row in joined.rows] for name, own in joined.scores.items()}
+        tested = drawn.means(rows, groups)
+    return tested.within(*metric_facts(joined.metric).bounds)
+
+
+def _compared(joined: _Joined, tested: Tested, every: Sequence[Pair], pairs: tuple[Pair, ...]) -> MetricComparison:
+    """What is said of one metric, with groups of all pairs and a table of some."""
+    worst = worst_values(joined.metric, joined.kind, joined.scores)
+    told = told_of_undefined(joined.metric, joined.scores, tested.values, worst)
+    kinds = (joined.metric, joined.kind, joined.higher_is_better, joined.signature, len(joined.rows))
+    systems = _systems(joined, tested, every, worst)
+    return MetricComparison(*kinds, systems, pairs, told, joined.scores, joined.noise)
 
 
 def rows_that_differ(compared: MetricComparison, pair: Pair, limit: int) -> list[int]:
@@ -216,45 +327,43 @@ def rows_that_differ(compared: MetricComparison, pair: Pair, limit: int) -> list
         pair: Two of them.
         limit: Most rows.
     """
-    sizes = np.abs(row_differences(compared.scores, compared.noise, (pair.first, pair.second))).tolist()
+    sizes = np.abs(compared.row_differences.between(pair.first, pair.second)).tolist()
     return sorted((row for row, size in enumerate(sizes) if size > 0), key=lambda row: -sizes[row])[:limit]
 
 
-def row_differences(scores: Scores, noise: Noise, pair: tuple[str, str]) -> npt.NDArray[np.float64]:
-    """First - second of each row, shape ``(n_rows,)``: 0 where the scores tie, NaN where one is undefined.
-
-    Args:
-        scores: By name of the system.
-        noise: Rows whose scores are noise, of which two tie.
-        pair: Names of two systems.
-    """
-    apart = differences(*(scores[name] for name in pair))
-    return np.where(np.all([noise[name] for name in pair], axis=0), 0.0, apart) if noise else apart
-
-
-def _pairs(
-    scores: Scores,
-    noise: Noise,
-    tested: Tested,
+def _corrected(
+    joined: Sequence[_Joined],
+    tested: Sequence[Tested],
     names: Sequence[tuple[str, str]],
-    higher_is_better: bool,
-    alpha: float,
-) -> tuple[Pair, ...]:
-    """The pairs of some names, corrected for their number."""
-    pairs = []
-    adjusted = holm([tested.pairs[pair][0].pvalue for pair in names])
-    for (first, second), pvalue in zip(names, adjusted, strict=True):
-        test, interval = tested.pairs[first, second]
-        winner = first if (test.difference > 0) == higher_is_better else second
-        outcomes = _outcomes(row_differences(scores, noise, (first, second)), higher_is_better)
-        pairs.append(
-            Pair(
-                *(first, second, test.difference, *_ends(interval), test.pvalue, pvalue),
-                *(*outcomes, test.n_items, test.n_dropped),
-                better=winner if pvalue <= alpha and test.difference != 0 else None,
-            )
-        )
-    return tuple(pairs)
+    family: str,
+    level: float,
+) -> list[tuple[Pair, ...]]:
+    """The pairs of some names by each metric, corrected for their number in a family."""
+    pvalues = [[own.pairs[pair][0].pvalue for pair in names] for own in tested]
+    if family == "all":
+        whole = iter(holm([pvalue for own in pvalues for pvalue in own]))
+        adjusted = [[next(whole) for _ in own] for own in pvalues]
+    else:
+        adjusted = [holm(own) for own in pvalues]
+    n_tests = len(names) * (len(joined) if family == "all" else 1)
+    return [
+        tuple(_pair(one, own, pair, pvalue, n_tests, level) for pair, pvalue in zip(names, corrected, strict=True))
+        for one, own, corrected in zip(joined, tested, adjusted, strict=True)
+    ]
+
+
+def _pair(joined: _Joined, tested: Tested, names: tuple[str, str], adjusted: float, n_tests: int, level: float) -> Pair:
+    """A pair with its p-value as it was corrected among some tests."""
+    (test, interval), higher = tested.pairs[names], joined.higher_is_better
+    too_few = not can_differ(test.n_differing, n_tests, level)
+    winner = names[0] if (test.difference > 0) == higher else names[1]
+    is_apart = is_significant(adjusted, level) and test.difference != 0 and not too_few
+    outcomes = _outcomes(joined.row_differences.between(*names), higher)
+    undefined = len(joined.scores[names[0]]) - test.n_items
+    return Pair(
+        *(*names, test.difference, *_ends(interval), test.pvalue, adjusted, *outcomes, test.n_items, undefined),
+        *(test.n_differing, too_few, winner if is_apart else None, interval is not None and interval.of_few),
+    )
 
 
 def _outcomes(apart: npt.NDArray[np.float64], higher_is_better: bool) -> tuple[int, int, int]:
@@ -267,35 +376,59 @@ def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
     return (None, None) if interval is None else (interval.low, interval.high)
 
 
-def _systems(scores: Scores, tested: Tested, pairs: Sequence[Pair], higher_is_better: bool) -> tuple[System, ...]:
+def _systems(
+    joined: _Joined, tested: Tested, pairs: Sequence[Pair], worst: Mapping[str, float | None]
+) -> tuple[System, ...]:
     """The systems from the best to the worst."""
-    values = tested.values
-    ranked = sorted(values, key=lambda name: -values[name] if higher_is_better else values[name])
-    groups = rank_groups(ranked, [(pair.first, pair.second) for pair in pairs if pair.better is not None])
+    order = ranked(tested.values, joined.higher_is_better)
+    groups = rank_groups(order, [(pair.first, pair.second) for pair in pairs if pair.better is not None])
+    decided = {name for pair in pairs if not pair.too_few for name in (pair.first, pair.second)}
     systems = []
-    for name in ranked:
-        undefined = sum(map(math.isnan, scores[name]))
+    for name in order:
+        scores = joined.scores[name]
         mine = tuple(number for number, members in enumerate(groups, 1) if name in members)
-        counts = len(scores[name]) - undefined, undefined
-        systems.append(System(name, values[name], *_ends(tested.intervals[name]), *counts, mine))
+        own = (
+            mean_of_defined(scores)
+            if joined.counts is None
+            else summed_value(joined.counts[name], COUNTED[joined.metric].value)
+        )
+        counts = len(joined.rows), sum(map(math.isnan, scores))
+        ends = tested.values[name], *_ends(tested.intervals[name])
+        interval = tested.intervals[name]
+        marks = 1 in mine and name in decided, interval is not None and interval.of_few
+        systems.append(System(name, *ends, *counts, own, worst[name], mine, *marks))
     return tuple(systems)
 
 
 def rank_groups(ranked: Sequence[str], told_apart: Sequence[tuple[str, str]]) -> list[list[str]]:
-    """The largest groups of systems none of which is told apart from another (Piepho, 2004).
+    """Groups of systems none of which is told apart from another: two share a group if and only if they are not.
+
+    No group could take one more system. There may be exponentially many such groups (of ten models with two settings
+    each, where only the settings of one model are told apart, 1,024); here are as many as pairs that are not told apart
+    need, so that each has one to share. Where the systems of every group stand side by side in the ranks, these are all
+    (Piepho, 2004).
 
     Args:
         ranked: Names, the best first.
         told_apart: The pairs that differ significantly.
 
     Returns:
-        Members of each group in the order of the ranks; the group of the best system first.
+        Members of each group in the order of the ranks; first the group of the best system, then of the next best one
+        that is not told apart from it and from those before, and so on.
     """
-    groups = [frozenset(ranked)]
+    place = {name: number for number, name in enumerate(ranked)}
+    alike = np.ones((len(ranked), len(ranked)), dtype=np.bool_)
     for first, second in told_apart:
-        split = []
-        for group in groups:
-            split += [group - {first}, group - {second}] if {first, second} <= group else [group]
-        groups = [group for group in dict.fromkeys(split) if not any(group < other for other in split)]
-    ordered = [[name for name in ranked if name in group] for group in groups]
-    return sorted(ordered, key=lambda group: [ranked.index(name) for name in group])
+        alike[place[first], place[second]] = alike[place[second], place[first]] = False
+    shared = np.zeros_like(alike)
+    groups = []
+    for pair in itertools.combinations_with_replacement(range(len(ranked)), 2):
+        if shared[pair] or not alike[pair]:
+            continue
+        members = sorted(set(pair))
+        while (others := np.setdiff1d(np.flatnonzero(alike[members].all(axis=0)), members)).size:
+            # That which shares no group yet with most of them; of equal ones the best.
+            members.append(int(others[np.argmax((~shared[others][:, members]).sum(axis=1))]))
+        shared[np.ix_(members, members)] = True
+        groups.append(sorted(members))
+    return [[ranked[number] for number in members] for members in sorted(groups)]

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.corpus_values import corpus_value
-from vlgauge.leaderboard.joined_runs import is_same_mean
+from vlgauge.installed import check_version
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.record_groups import RecordGroups, record_groups
 from vlgauge.leaderboard.record_tables import tables
+from vlgauge.leaderboard.recorded_scores import Checked, scores_of_records
 from vlgauge.leaderboard.runs import Run
 from vlgauge.leaderboard.score_files import file_name, score_file, score_path
 from vlgauge.settings import one_of, warn
@@ -56,9 +56,10 @@ def eval_results(records: Sequence[Record], *, lower_is_better: str = "skip") ->
         ValueError: If a record is of the embedded profile, or the Hub has room for one of two: it keeps one number per
             model, data set and metric.
     """
+    _refuse_embedded(records, "eval-results")
+    check_version("huggingface_hub", "1.4", "the export eval-results")
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
-    _refuse_embedded(records, "eval-results")
     entries: dict[tuple[str, str], dict[tuple[str, str], EvalResultEntry]] = {}
     for record, task, value in _ranked_from_high(records, lower_is_better):
         source = _source(record)
@@ -177,24 +178,31 @@ def eval_yaml(
 
 
 def results_repository(
-    records: Sequence[Record], repository: str, runs: Mapping[str, Run] | None = None, *, by: str | None = None
+    records: Sequence[Record],
+    repository: str,
+    runs: Mapping[str, Sequence[Run]] | None = None,
+    *,
+    by: str | None = None,
 ) -> list[Export]:
-    """The files of a data set that holds results: the records, tables of them, and the scores of each example.
+    """The files of a data set that holds results: the records, tables of them, and the scores of each row.
 
     Args:
         records: The records.
         repository: Id of the data set.
-        runs: Scores by the id of the model, as `vlgauge score --output` writes them; those of a record are added to it
-            where their signature is the same, and the tables have the rank groups that they give.
+        runs: Files of scores by the id of the model, as `vlgauge score --output` writes them, each checked against the
+            record that it is of; the tables have the rank groups that they give.
         by: Metric by which the tables are sorted.
 
     Raises:
-        ValueError: If the scores of a model belong to no record, or two records would have the same file.
+        ValueError: If scores are not those of a record, see `vlgauge.leaderboard.recorded_scores`, or two records would
+            have the same file.
     """
     files: dict[str, Export] = {}
-    for record, run in _scored(records, runs or {}):
-        path = score_path(record)
-        _put_once(files, path, Export("dataset", repository, path, score_file(run, record.metric)), record)
+    scored = scores_of_records(records, runs or {})
+    for one in scored:
+        path = score_path(one.record)
+        content = score_file(one.run, one.record.metric)
+        _put_once(files, path, Export("dataset", repository, path, content), one.record)
     lines = "".join(record.line() for record in records)
     configs = [
         f"- config_name: {metric}\n  data_files: data/{metric}/*/*.parquet\n"
@@ -203,7 +211,7 @@ def results_repository(
     matter = "".join(
         ["---\npretty_name: Results\ntags:\n- leaderboard\n", *(["configs:\n", *configs] if configs else [])]
     )
-    groups = _groups(records, runs)
+    groups = _groups(records, scored)
     readme = f"{matter}---\n\n# Results\n\n{tables(records, by=by, split_signatures=True, groups=groups)}\n"
     return [
         Export("dataset", repository, "results.jsonl", lines),
@@ -215,7 +223,7 @@ def results_repository(
 def dataset_card(
     records: Sequence[Record],
     card: str,
-    runs: Mapping[str, Run] | None = None,
+    runs: Mapping[str, Sequence[Run]] | None = None,
     *,
     by: str | None = None,
     split_signatures: bool = False,
@@ -225,13 +233,13 @@ def dataset_card(
     Args:
         records: The records, all of one data set.
         card: Text of the card.
-        runs: Scores by the id of the model, for rank groups, as for `results_repository`.
+        runs: Files of scores by the id of the model, for rank groups, as for `results_repository`.
         by: Metric by which the tables are sorted; the first one if None.
         split_signatures: Whether results of one metric with different signatures get a column each.
 
     Raises:
         ValueError: If a marker is missing, comes twice or they are swapped, the records are of several data sets, or of
-            several signatures of one metric, or the scores of a model belong to no record.
+            several signatures of one metric, or scores are not those of a record.
     """
     identities = list(dict.fromkeys(record.dataset.id for record in records))
     if len(identities) != 1:
@@ -245,43 +253,15 @@ def dataset_card(
             f"{card.count(end)} of them" + (", swapped" if card.count(start) == card.count(end) == 1 else "")
         )
     before, after = card[: card.index(start) + len(start)], card[card.index(end) :]
-    text = tables(records, by=by, split_signatures=split_signatures, groups=_groups(records, runs))
+    groups = _groups(records, scores_of_records(records, runs or {}))
+    text = tables(records, by=by, split_signatures=split_signatures, groups=groups)
     return [Export("dataset", identities[0], "README.md", f"{before}\n{text}\n{after}")]
 
 
 # -- What several formats need ----------------------------------------------------------------------------------------
-def _scored(records: Sequence[Record], runs: Mapping[str, Run]) -> list[tuple[Record, Run]]:
-    """The records whose scores are given, with the same signature.
-
-    Args:
-        records: The records.
-        runs: Scores by the id of the model.
-
-    Raises:
-        ValueError: If the scores of a model belong to no record.
-    """
-    found = [
-        (record, runs[record.model.id])
-        for record in records
-        if runs.get(record.model.id, {}).get(f"{record.metric}_signature") == record.signature
-    ]
-    if idle := [model for model in runs if model not in {record.model.id for record, _ in found}]:
-        raise ValueError(f"`runs` must have scores of the records, got those of {idle[0]} with the signature of none")
-    return found
-
-
-def _groups(records: Sequence[Record], runs: Mapping[str, Run] | None) -> RecordGroups | None:
-    """The rank groups that scores give; None without any, and none for a record that they contradict."""
-    if not runs:
-        return None
-    found, faults = {}, {}
-    for record, run in _scored(records, runs):
-        value = corpus_value(record.metric, run)
-        if is_same_mean(value, record.value):
-            found[record.key] = run
-        else:
-            faults[record.key] = f"its scores give {value:.6g}, the record has {record.value:.6g}"
-    return record_groups(records, found, faults)
+def _groups(records: Sequence[Record], scored: Sequence[Checked]) -> RecordGroups | None:
+    """The rank groups that scores give; None without any."""
+    return record_groups(records, {one.record.key: one.run for one in scored}, {}) if scored else None
 
 
 def _refuse_embedded(records: Iterable[Record], form: str) -> None:

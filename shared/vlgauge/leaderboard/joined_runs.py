@@ -9,6 +9,7 @@ from vlgauge.catalog import metric_facts
 from vlgauge.corpus_values import COUNTED
 from vlgauge.leaderboard.runs import Run, numbers, row_keys
 from vlgauge.results import mean_of_defined
+from vlgauge.set_sizes import OPTION, without_draw, without_sizes
 from vlgauge.settings import shown, warn
 from vlgauge.signatures import parse_signature, unlike_fields
 
@@ -19,8 +20,13 @@ def joined_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]
     """Keys of the rows, and for each system the index of each of them among its own rows.
 
     Raises:
-        ValueError: If a system names a row twice, or two do not have the same rows.
+        ValueError: If a system has no list of ids, names a row twice, or two do not have the same rows.
     """
+    if lacking := [name for name, run in runs.items() if not isinstance(run.get("ids"), list | tuple)]:
+        raise ValueError(
+            f"`runs` must have a list `ids` for every system, which names the rows, {', '.join(lacking)} "
+            f'{"have" if len(lacking) > 1 else "has"} none; from Python pass {{"ids": ids}} | metric.compute(...)'
+        )
     keys: list[str] = []
     orders = {}
     for name, run in runs.items():
@@ -28,13 +34,17 @@ def joined_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]
         index = {key: row for row, key in enumerate(own)}
         if len(index) < len(own):
             twice = next(key for row, key in enumerate(own) if index[key] != row)
-            raise ValueError(f"`ids` must name each row once, {name} has {shown(twice)} more than once")
+            raise ValueError(
+                f"`ids` must name each row once, {name} has {shown(twice)} more than once; "
+                "name the rows by what tells them apart, or leave all but one of them out"
+            )
         keys = keys or own
         if set(keys) != set(own):
             first = next(iter(runs))
             raise ValueError(
                 f"`ids` must be the same in every system, {first} has {_few(set(keys) - set(own))} that {name} lacks, "
-                f"{name} has {_few(set(own) - set(keys))} that {first} lacks"
+                f"{name} has {_few(set(own) - set(keys))} that {first} lacks; "
+                "score the same rows with every system"
             )
         orders[name] = [index[key] for key in keys]
     if not keys:
@@ -74,54 +84,60 @@ def common_signature(metric: str, runs: Mapping[str, Run]) -> str:
             raise ValueError(f"`runs` must have a signature of {metric} for every system, {name} has none")
     (first, signature), *others = found.items()
     for name, other in others:
-        if other == signature:
+        if without_sizes(other) == without_sizes(signature):
             continue
+        unlike = unlike_fields(without_sizes(signature), without_sizes(other)) or "order"
         raise ValueError(
-            f"`runs` must have been scored in one way by {metric}, {first} and {name} differ in "
-            f"{unlike_fields(signature, other) or 'order'}; score both with the same settings and version"
+            f"`runs` must have been scored in one way by {metric}, {first} and {name} differ in {unlike}; score both "
+            f"with the same settings and version"
         )
-    return signature
+    return signature if len(set(found.values())) == 1 else without_draw(signature)
 
 
 def compared_value(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]]) -> str:
-    """What is compared: "corpus" where counts are added, "excess" for sets of captions of unequal or unknown sizes.
-
-    All else is "score".
+    """What is compared: "corpus" where counts are added, else "score".
 
     Raises:
-        ValueError: If the excess is wanted and not there.
+        ValueError: If sets of captions are of unequal sizes.
     """
     if metric in COUNTED:
         return "corpus"
     if not metric_facts(metric).compares_sets:
         return "score"
-    sizes = [
-        [tuple(run["sizes"][row]) for row in orders[name]] if "sizes" in run else None for name, run in runs.items()
-    ]
-    if None not in sizes and all(own == sizes[0] for own in sizes):
-        return "score"
-    if all(f"{metric}_excess_scores" in run for run in runs.values()):
-        return "excess"
-    if None not in sizes:
-        raise ValueError(
-            f"`runs` must have {metric}_excess_scores where systems have unequal numbers of captions, got none; score "
-            f"with --set pvalue=auto"
+    sizes = {name: [tuple(run["sizes"][row]) for row in orders[name]] for name, run in runs.items() if run.get("sizes")}
+    (first, own), *others = sizes.items() or [("", [])]
+    for name, other in others:
+        if other != own:
+            raise ValueError(_unequal(metric, sizes, first, name))
+    if len(sizes) < len(runs):
+        warn(
+            f"the scores of {metric} can only be compared if every system has as many captions per row as the others, "
+            f"which files without sizes do not tell; score again with `vlgauge score`"
         )
-    warn(
-        f"the scores of {metric} can only be compared if every system has as many captions per row as the others, "
-        f"which files of scores do not tell; score with --set pvalue=auto to compare the excess over the null"
-    )
     return "score"
 
 
-def scores_in_order(
-    metric: str, kind: str, name: str, run: Run, order: Sequence[int], n_rows: int
-) -> tuple[float, ...]:
+def _unequal(metric: str, sizes: Mapping[str, Sequence[tuple[int, ...]]], first: str, other: str) -> str:
+    """That two systems cannot be compared, and what to do."""
+    of_people = [[size[1] for size in sizes[name]] for name in (first, other)]
+    if of_people[0] != of_people[1]:
+        return (
+            f"`runs` must have as many references per row for every system by {metric}, {first} and {other} have "
+            f"unequal numbers; score both against the same references"
+        )
+    least = min(size[0] for own in sizes.values() for size in own)
+    return (
+        f"`runs` must have as many captions per row for every system by {metric}, whose scores depend on their number, "
+        f"{first} and {other} have unequal numbers; score every system again with {OPTION} {least}, the least that a "
+        f"row of one has"
+    )
+
+
+def scores_in_order(metric: str, name: str, run: Run, order: Sequence[int], n_rows: int) -> tuple[float, ...]:
     """The compared values of one system.
 
     Args:
         metric: Name of the metric.
-        kind: What `compared_value` says.
         name: Of the system.
         run: Its run.
         order: Index of each row among those of the run.
@@ -130,7 +146,7 @@ def scores_in_order(
     Raises:
         ValueError: If they are missing, infinite, undefined in every row, or not those that the mean of the run is of.
     """
-    key = f"{metric}_excess_scores" if kind == "excess" else f"{metric}_scores"
+    key = f"{metric}_scores"
     if key not in run:
         raise ValueError(f"`runs` must have {key} for every system, {name} has none")
     own = numbers(f"{key} of {name}", run[key], row_keys(run["ids"]))

@@ -10,13 +10,17 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from vlgauge.catalog import metric_facts, metric_names
+from vlgauge.catalog import MetricFacts, metric_facts, metric_names, metric_title
 from vlgauge.settings import PROFILES, shown
+from vlgauge.signature_checks import bounds_of, signature_fault
 from vlgauge.signatures import parse_signature
+from vlgauge.version import __version__
 
 SCHEMA = 1
+MOST_EXAMPLES = 10**12
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _ROUNDING = 1e-6  # by which a sum of floats may lie beyond a bound
 _METRIC = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -32,17 +36,19 @@ class Confidence:
         low: Lower end.
         high: Upper end.
         level: Share of such intervals that cover the true value, about.
-        method: How it was made.
+        method: How it was made; None, as any of the following, where that is not told.
         resamples: Number of samples.
         seed: Of the samples.
+        groups: Number of what was drawn: of the defined examples, or of the groups of them that were drawn together.
     """
 
     low: float
     high: float
     level: float
-    method: str
-    resamples: int
-    seed: int
+    method: str | None = None
+    resamples: int | None = None
+    seed: int | None = None
+    groups: int | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,8 @@ class Record:
         metric: Name of the metric.
         title: The same for people.
         version: Of this package.
-        value: Mean over the defined examples, or for BLEU the value of their added counts.
+        value: Mean over the defined examples, or of a metric such as BLEU the value of their added
+            counts.
         ci: Its interval, None where it has none.
         n: Number of the examples that the value is of.
         undefined: Number of those that have no score.
@@ -116,6 +123,8 @@ class Record:
         date: When, by ISO 8601.
         source: Where more is to be seen.
         notes: Anything else.
+        scores_sha256: Digest of the scores of its examples, see `vlgauge.leaderboard.recorded_scores`; None where the
+            record is unsigned.
     """
 
     metric: str
@@ -133,6 +142,7 @@ class Record:
     date: str
     source: Source | None = None
     notes: str | None = None
+    scores_sha256: str | None = None
 
     @property
     def key(self) -> Key:
@@ -143,8 +153,9 @@ class Record:
     def line(self) -> str:
         """The record as a line of `results.jsonl`."""
         content: dict[str, Any] = {"schema": SCHEMA} | asdict(self)
-        if self.source is not None:
-            content["source"] = {key: value for key, value in asdict(self.source).items() if value is not None}
+        for name in ("source", "ci"):
+            if content[name] is not None:
+                content[name] = {key: value for key, value in content[name].items() if value is not None}
         return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -167,30 +178,61 @@ def parse_record(content: Any) -> Record:
     Raises:
         ValueError: If it is none.
     """
-    values = _fields("record", content, {"schema": _schema, **_RECORD})
+    values = _fields("record", content, {"schema": _schema, **_RECORD}, optional=("scores_sha256",))
     del values["schema"]
     record = Record(**values)
     name, fields = parse_signature(record.signature)
-    told = {"metric": name, "version": fields.get("v"), "profile": fields.get("profile")}
-    for key, value in told.items():
-        if value != getattr(record, key):
-            raise NoRecord(f"`{key}` must be that of the signature, {shown(value)}, got {shown(getattr(record, key))}")
+    _refuse_others(record, {"metric": name, "version": fields.get("v"), "profile": fields.get("profile")})
     if record.metric in metric_names():
-        _refuse_beyond(record, *metric_facts(record.metric).bounds)
+        _check_facts(record, metric_facts(record.metric), fields)
+    _check_numbers(record)
     return record
 
 
-def _refuse_beyond(record: Record, low: float | None, high: float | None) -> None:
-    """Refuse a value, or an end of its interval, that no score of the metric can have."""
+def _refuse_others(record: Record, told: Mapping[str, Any], of: str = "the signature") -> None:
+    """Refuse what is not as something else tells it."""
+    for key, value in told.items():
+        if value != getattr(record, key):
+            raise NoRecord(f"`{key}` must be that of {of}, {shown(value)}, got {shown(getattr(record, key))}")
+
+
+def _check_facts(record: Record, facts: MetricFacts, fields: Mapping[str, str]) -> None:
+    """Refuse what does not follow from the metric and the fields of the signature."""
+    told = {"title": metric_title(facts.name), "higher_is_better": facts.higher_is_better}
+    _refuse_others(record, told, facts.name)
+    if fault := signature_fault(facts, fields):
+        of = "" if fields["v"] == __version__ else f" (it is of version {fields['v'][:20]}, this is {__version__})"
+        raise NoRecord(f"`signature` must be one of {facts.name}, it {fault}{of}")
+    own = bounds_of(facts, fields)
+    # An interval is cut at the ends that a metric has whatever its settings.
     ends = {} if record.ci is None else {"ci.low": record.ci.low, "ci.high": record.ci.high}
     for name, number in {"value": record.value, **ends}.items():
+        low, high = own if name == "value" else facts.bounds
         if (low is not None and number < low - _ROUNDING) or (high is not None and number > high + _ROUNDING):
             least = "" if low is None else f"at least {low:g}"
             most = "" if high is None else f"at most {high:g}"
             raise NoRecord(
-                f"`{name}` must be {' and '.join(filter(None, (least, most)))}, as every score of {record.metric} is, "
-                f"got {shown(number)}"
+                f"`{name}` must be {' and '.join(filter(None, (least, most)))}, as every score of {record.metric} is"
+                f"{' with these settings' if name == 'value' else ''}, got {shown(number)}"
             )
+
+
+def _check_numbers(record: Record) -> None:
+    """Refuse numbers that contradict one another."""
+    ci, n = record.ci, record.n
+    if not 0 < n <= MOST_EXAMPLES - record.undefined:
+        raise NoRecord(
+            f"`n` must be at least 1, the value is of them, and with `undefined` at most {MOST_EXAMPLES:,}, got "
+            f"{shown(n)} and {shown(record.undefined)}"
+        )
+    if ci is None:
+        return
+    if not ci.low - _ROUNDING <= record.value <= ci.high + _ROUNDING:
+        raise NoRecord(f"`value` must lie in its interval, {ci.low:.6g} to {ci.high:.6g}, got {record.value:.6g}")
+    if n < 2:
+        raise NoRecord(f"`ci` must be null for fewer than 2 rows, got one for {n}")
+    if ci.groups is not None and not 2 <= ci.groups <= n:
+        raise NoRecord(f"`ci.groups` must be at least 2 and at most `n`, {n}, got {shown(ci.groups)}")
 
 
 def _fields(name: str, content: Any, checks: Mapping[str, Check], optional: Sequence[str] = ()) -> dict[str, Any]:
@@ -279,7 +321,7 @@ def _address(name: str, value: Any) -> str:
 
 
 def _confidence(name: str, value: Any) -> Confidence:
-    found = Confidence(**_fields(name, value, _CONFIDENCE))
+    found = Confidence(**_fields(name, value, _CONFIDENCE, optional=("method", "resamples", "seed", "groups")))
     if found.low > found.high or not 0 < found.level < 1:
         raise NoRecord(f"`{name}` must have its low end first and a level between 0 and 1, got {shown(value)}")
     return found
@@ -295,7 +337,9 @@ def _source(name: str, value: Any) -> Source:
 _id = _matching(_REPOSITORY, "an id of the Hub, owner/name")
 _revision = _or_null(_matching(_COMMIT, "a commit of 40 hexadecimal digits or null"))
 _CONFIDENCE = (
-    dict.fromkeys(("low", "high", "level"), _number) | {"method": _text} | dict.fromkeys(("resamples", "seed"), _count)
+    dict.fromkeys(("low", "high", "level"), _number)
+    | {"method": _text}
+    | dict.fromkeys(("resamples", "seed", "groups"), _count)
 )
 _MODEL: dict[str, Check] = {"id": _id, "name": _text, "revision": _revision}
 _DATASET: dict[str, Check] = {"id": _id, "name": _text, "config": _text, "split": _text, "revision": _revision}
@@ -316,4 +360,5 @@ _RECORD: dict[str, Check] = {
     "date": _date,
     "source": _or_null(_source),
     "notes": _or_null(_text),
+    "scores_sha256": _or_null(_matching(_SHA256, "a digest of 64 hexadecimal digits or null")),
 }

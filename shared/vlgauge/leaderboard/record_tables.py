@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from vlgauge.corpus_values import COUNTED
-from vlgauge.leaderboard.record import Record
+from vlgauge.leaderboard.record import Key, Record
 from vlgauge.leaderboard.record_groups import RecordGroups, column_of, table_of
-from vlgauge.leaderboard.table import ARROWS, Cell, Table, mean_text, render
+from vlgauge.leaderboard.table import ARROWS, Cell, Table, few_notes, mean_text, render
+from vlgauge.set_sizes import without_draw
+from vlgauge.statistics import FEW
+
+_COUNTS = ("n", "undefined")
 
 
 def tables(
@@ -51,6 +56,10 @@ def records_table(
 ) -> Table:
     """The table of one data set: a row per model, a column per metric, the best of each bold, ties share a rank.
 
+    Of a column in which every model has a rank group, those of the first group are bold, as in a comparison. No value
+    is bold where those of its column are of unequal numbers of examples: the hard ones may be among those that one
+    model lacks.
+
     Args:
         records: Of one data set, configuration, split, revision and profile.
         by: Metric by which it is sorted.
@@ -60,21 +69,27 @@ def records_table(
     known = groups or RecordGroups()
     columns: dict[str, dict[str, list[Record]]] = {}
     for record in records:
-        columns.setdefault(record.metric, {}).setdefault(record.signature, []).append(record)
+        columns.setdefault(record.metric, {}).setdefault(without_draw(record.signature), []).append(record)
     if not split_signatures:
         _refuse_several_signatures(columns)
     parted = [(signature, own) for signatures in columns.values() for signature, own in signatures.items()]
     chosen = by if by in columns else next(iter(columns))
     (sorting, *_) = columns[chosen].values()
     cells = [{_row(record): record for record in own} for _, own in parted]
+    tested = [all(record.key in known.groups for record in own) for _, own in parted]
+    tops = [
+        _first_group(own.values(), known) if has_tests else _best(own.values())
+        for own, has_tests in zip(cells, tested, strict=True)
+    ]
     rows = _ranked(records, {_row(record): record for record in sorting})
-    header, notes, of_groups = ["#", "model"], [], []
+    header, notes, of_groups, unequal = ["#", "model"], [], [], []
     grouped = [any(record.key in known.groups for record in own) for _, own in parted]
     for number, (signature, own) in enumerate(parted, 1):
         mark = f" ({number})" if split_signatures and len(columns[own[0].metric]) > 1 else ""
         header.append(f"{own[0].title} {ARROWS[own[0].higher_is_better]}{mark}")
         header += ["group"] if grouped[number - 1] else []
         notes.append(f"{mark.strip()} {signature}".strip())
+        unequal += [f"{own[0].title}{mark}"] if _sizes(own)[1:] else []
         of_groups += [f"{mark.strip()} {note}".strip() for note in known.notes.get(column_of(own[0]), ())]
     names = _names(records)
     lines = [
@@ -83,16 +98,22 @@ def records_table(
             Cell(names[row]),
             *(
                 cell
-                for own, has_groups in zip(cells, grouped, strict=True)
-                for cell in (_value_cell(own, row), *([_group_cell(own, row, known)] if has_groups else []))
+                for own, top, has_groups in zip(cells, tops, grouped, strict=True)
+                for cell in (_value_cell(own, row, top), *([_group_cell(own, row, known)] if has_groups else []))
             ),
-            Cell(_count(row, cells), right=True),
+            *(Cell(_count(row, cells, name), right=True) for name in _COUNTS),
         ]
         for row, rank in rows.items()
     ]
-    tested = "" if any(grouped) else "; differences are not tested"
-    bold = f"the best value; #: the order by {sorting[0].title}{tested}" if len(rows) > 1 else ""
-    return Table([*header, "n"], lines, _caption(records[0]), [_summary(records), *of_groups, *notes], bold)
+    notes += few_notes(_is_few(record) for _, own in parted for record in own)
+    bold = ""
+    if len(rows) > 1:
+        titles = " and ".join(own[0].title for (_, own), has_tests in zip(parted, tested, strict=True) if has_tests)
+        what = "the first group" if all(tested) else "the best value" + (f", by {titles} the first group" * any(tested))
+        untested = "" if any(grouped) else "; differences are not tested"
+        bold = f"{what}; #: the order by {sorting[0].title}{untested}"
+    said = [f"Nothing is bold by {' and '.join(unequal)}: the models have unequal n there."] if unequal else []
+    return Table([*header, *_COUNTS], lines, _caption(records[0]), [_summary(records), *said, *of_groups, *notes], bold)
 
 
 def _refuse_several_signatures(columns: Mapping[str, Mapping[str, Sequence[Record]]]) -> None:
@@ -144,8 +165,8 @@ def _names(records: Sequence[Record]) -> dict[tuple[str, str | None], str]:
     """Names of the models, as far as needed to tell them apart."""
     names = {_row(record): record.model.name for record in records}
     for tell in (lambda row: row[0], lambda row: f"{row[0]} {(row[1] or 'of no revision')[:14]}"):
-        taken = list(names.values())
-        names = {row: tell(row) if taken.count(name) > 1 else name for row, name in names.items()}
+        taken = Counter(names.values())
+        names = {row: tell(row) if taken[name] > 1 else name for row, name in names.items()}
     return names
 
 
@@ -154,28 +175,53 @@ def _ranked(
 ) -> dict[tuple[str, str | None], str]:
     """Ranks of the rows, the best first; those without a value come last and have none."""
     higher = next(iter(sorting.values())).higher_is_better
-    values = sorted((record.value for record in sorting.values()), reverse=higher)
-    ordered = sorted(sorting, key=lambda row: values.index(sorting[row].value))
-    ranks = {row: str(values.index(sorting[row].value) + 1) for row in ordered}
+    ordered = sorted(sorting, key=lambda row: -sorting[row].value if higher else sorting[row].value)
+    first: dict[float, int] = {}  # of those with a value
+    for place, row in enumerate(ordered, 1):
+        first.setdefault(sorting[row].value, place)
+    ranks = {row: str(first[sorting[row].value]) for row in ordered}
     return ranks | {_row(record): "-" for record in records if _row(record) not in ranks}
 
 
-def _value_cell(own: Mapping[tuple[str, str | None], Record], row: tuple[str, str | None]) -> Cell:
+def _is_few(record: Record) -> bool:
+    """Whether its interval is of so few examples that it is to be marked."""
+    return record.ci is not None and (record.ci.groups or record.n) < FEW
+
+
+def _best(own: Collection[Record]) -> set[Key]:
+    """Who has the best value of a column; nobody where the values are of unequal numbers of examples."""
+    if _sizes(own)[1:]:
+        return set()
+    top = (max if next(iter(own)).higher_is_better else min)(record.value for record in own)
+    return {record.key for record in own if record.value == top}
+
+
+def _first_group(own: Collection[Record], known: RecordGroups) -> set[Key]:
+    """Who is in the first rank group of a column; nobody where its values are of unequal numbers of examples."""
+    return set() if _sizes(own)[1:] else {record.key for record in own if record.key in known.bold}
+
+
+def _value_cell(own: Mapping[tuple[str, str | None], Record], row: tuple[str, str | None], top: set[Key]) -> Cell:
     if row not in own:
         return Cell("-", right=True)
     record = own[row]
-    values = [other.value for other in own.values()]
-    best = record.value == (max(values) if record.higher_is_better else min(values))
+    best = record.key in top
     low, high = (record.ci.low, record.ci.high) if record.ci else (None, None)
     link = record.source.url if record.source else ""
-    return Cell(mean_text(record.value, low, high, digits=3), best, right=True, link=link)
+    text = mean_text(record.value, low, high, digits=3, few=_is_few(record))
+    return Cell(text, best, right=True, link=link)
 
 
 def _group_cell(own: Mapping[tuple[str, str | None], Record], row: tuple[str, str | None], known: RecordGroups) -> Cell:
     return Cell(known.groups.get(own[row].key, "-") if row in own else "-", right=True)
 
 
-def _count(row: tuple[str, str | None], cells: Sequence[Mapping[tuple[str, str | None], Record]]) -> str:
-    """Number of examples of a model; both ends where its metrics differ in it."""
-    counts = sorted({own[row].n for own in cells if row in own})
+def _sizes(own: Collection[Record]) -> list[int]:
+    """The numbers of examples that the values of a column are of."""
+    return sorted({record.n for record in own})
+
+
+def _count(row: tuple[str, str | None], cells: Sequence[Mapping[tuple[str, str | None], Record]], name: str) -> str:
+    """Number of the defined or undefined examples of a model; both ends where its metrics differ in it."""
+    counts = sorted({getattr(own[row], name) for own in cells if row in own})
     return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"

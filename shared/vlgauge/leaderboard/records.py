@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +17,7 @@ from vlgauge.catalog import metric_facts, metric_title
 from vlgauge.corpus_values import corpus_interval, corpus_value
 from vlgauge.files import decoded, parse_json, read_bytes
 from vlgauge.leaderboard.record import Confidence, Dataset, Key, Model, NoRecord, Record, Source, parse_record
+from vlgauge.leaderboard.recorded_scores import scores_digest
 from vlgauge.leaderboard.runs import numbers, row_keys
 from vlgauge.settings import warn
 from vlgauge.signatures import parse_signature
@@ -32,6 +33,7 @@ def record_of(
     model: Model,
     dataset: Dataset,
     *,
+    ids: Sequence[Any] | None = None,
     date: str,
     source: Source | None = None,
     notes: str | None = None,
@@ -43,6 +45,7 @@ def record_of(
         metric: Its name.
         model: What was scored.
         dataset: On what.
+        ids: Id of each example; None where the result holds them, as a file of scores does.
         date: When, by ISO 8601.
         source: Where more is to be seen.
         notes: Anything else.
@@ -50,11 +53,11 @@ def record_of(
     Raises:
         ValueError: If no example has a score, or what is given is nothing that a record can hold.
     """
-    cells = result[f"{metric}_scores"]
-    scores = numbers(f"{metric}_scores", cells, row_keys(range(len(cells))))
+    own = result["ids"] if ids is None else ids
+    scores = numbers(f"{metric}_scores", result[f"{metric}_scores"], row_keys(own))
     undefined = sum(map(math.isnan, scores))
     if undefined == len(scores):
-        raise ValueError(f"`{metric}_scores` must be defined for at least one example to be recorded, got NaN for all")
+        raise ValueError(f"`{metric}_scores` must be defined for at least one row to be recorded, got NaN for all")
     signature = str(result[f"{metric}_signature"])
     fields = parse_signature(signature)[1]
     record = Record(
@@ -62,7 +65,7 @@ def record_of(
         title=metric_title(metric),
         version=fields.get("v", ""),
         value=corpus_value(metric, result),
-        ci=_interval(metric, result),
+        ci=_interval(metric, result, len(scores) - undefined),
         n=len(scores) - undefined,
         undefined=undefined,
         higher_is_better=metric_facts(metric).higher_is_better,
@@ -73,15 +76,16 @@ def record_of(
         date=date,
         source=source,
         notes=notes,
+        scores_sha256=scores_digest({**result, "ids": own}, metric),
     )
     return parse_record(json.loads(record.line()))
 
 
-def _interval(metric: str, result: Mapping[str, Any]) -> Confidence | None:
+def _interval(metric: str, result: Mapping[str, Any], n: int) -> Confidence | None:
     found = corpus_interval(metric, result)
     if found is None:
         return None
-    return Confidence(found.low, found.high, found.level, "bootstrap", found.resamples, found.seed)
+    return Confidence(found.low, found.high, found.level, found.method, found.resamples, found.seed, groups=n)
 
 
 # -- Files ------------------------------------------------------------------------------------------------------------
@@ -89,11 +93,30 @@ def read_records(path: str | Path) -> list[Record]:
     """The records in a file.
 
     Raises:
-        ValueError: If a line is none, or two records are of the same metric, signature, model and data set; the
-            message names the line.
+        ValueError: If a line is none, or two records of the same metric, signature, model and data set differ in more
+            than the date; the message names the line.
         OSError: If the file cannot be read.
     """
     return parse_records(read_bytes(path, FILE), path)
+
+
+def read_all_records(paths: Sequence[str]) -> list[Record]:
+    """The records in several files, one that is in two of them once.
+
+    Raises:
+        ValueError: As `read_records`; and if two files have unlike records of one result.
+        OSError: If a file cannot be read.
+    """
+    known: dict[Key, tuple[str, Record]] = {}
+    for path in paths:
+        for record in read_records(path):
+            first, other = known.setdefault(record.key, (path, record))
+            if unlike := _unlike(record, other):
+                raise ValueError(
+                    f"FILE must have one record per metric, signature, model and data set, {first!r} and {path!r} have "
+                    f"two of {record.metric} for {record.model.id} and {record.dataset.id} with another {unlike}"
+                )
+    return [record for _, record in known.values()]
 
 
 def parse_records(content: bytes, path: str | Path) -> list[Record]:
@@ -106,8 +129,7 @@ def parse_records(content: bytes, path: str | Path) -> list[Record]:
 
 
 def _records(text: str, path: str | Path) -> list[Record]:
-    records: list[Record] = []
-    lines: dict[Key, int] = {}
+    known: dict[Key, tuple[int, Record]] = {}
     # Only "\n" ends a line of JSONL.
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -116,13 +138,19 @@ def _records(text: str, path: str | Path) -> list[Record]:
             record = parse_record(parse_json(line, FILE, path, number))
         except NoRecord as error:
             raise ValueError(f"FILE must hold one record per line, line {number} of {str(path)!r}: {error}") from None
-        if (first := lines.setdefault(record.key, number)) != number:
+        first, other = known.setdefault(record.key, (number, record))
+        if unlike := _unlike(record, other):
             raise ValueError(
                 f"FILE must have one record per metric, signature, model and data set, got lines {first} and {number} "
-                f"of {str(path)!r} for {record.metric}, {record.model.id} and {record.dataset.id}"
+                f"of {str(path)!r} for {record.metric}, {record.model.id} and {record.dataset.id} with another {unlike}"
             )
-        records.append(record)
-    return records
+    return [record for _, record in known.values()]
+
+
+def _unlike(one: Record, other: Record) -> str:
+    """In what two records of one result differ, but for the date; empty if they are the same."""
+    others = asdict(other)
+    return " and ".join(key for key, value in asdict(one).items() if key != "date" and others[key] != value)
 
 
 @contextmanager
@@ -178,12 +206,10 @@ def append_records(path: str | Path, records: Iterable[Record]) -> list[Record]:
             if other is record:
                 added.append(record)
                 _warn_of_another_signature(record, known.values(), path)
-            elif unlike := [
-                key for key, value in asdict(record).items() if key != "date" and asdict(other)[key] != value
-            ]:
+            elif unlike := _unlike(record, other):
                 raise ValueError(
                     f"FILE must have one record per metric, signature, model and data set, {str(path)!r} has one for "
-                    f"{record.metric}, {record.model.id} and {record.dataset.id} with another {' and '.join(unlike)}; "
+                    f"{record.metric}, {record.model.id} and {record.dataset.id} with another {unlike}; "
                     f"remove that line to record this result"
                 )
         if added:

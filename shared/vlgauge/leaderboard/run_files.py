@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from vlgauge.results import INTERVAL, SIDECAR, to_json, without_nan
+
+# What a text begins with that a spreadsheet takes for a formula, and one with apostrophes before it.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_DIVIDES = re.compile(r"""[",;\t\r\n]""")
 
 Columns = dict[str, list[Any]]
 
@@ -17,7 +22,7 @@ Columns = dict[str, list[Any]]
 def run_files(record: Mapping[str, Any], ending: str) -> dict[str, str | bytes]:
     """Contents of the files of a result, by what is added to the name of the first.
 
-    JSON has everything. The others are tables with one row per example; means, counts and signatures, which are no
+    JSON has everything. The others are tables with one line per row; means, counts and signatures, which are no
     column, stand in the metadata of a Parquet file under the key ``vlgauge``, or in a JSON file beside the table.
 
     Args:
@@ -59,18 +64,32 @@ def _id(one: Any) -> Any:
 
 
 def _csv(columns: Columns, rest: Mapping[str, Any]) -> str:
-    """Numbers in full, an empty cell for an undefined one; the quotes are those of RFC 4180."""
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_csv_cell(cell) for cell in row] for row in zip(*columns.values(), strict=True))
-    return stream.getvalue()
+    """Numbers in full, an empty cell for an undefined one; the quotes are those of RFC 4180.
+
+    A spreadsheet takes a text for a formula that begins as one, and in some countries divides a row at semicolons: such
+    a text gets an apostrophe before it, which `as_kept` takes away, and one with a semicolon quotes around it.
+    """
+    rows = [list(columns), *zip(*columns.values(), strict=True)]
+    return "".join(",".join(map(_csv_cell, row)) + "\n" for row in rows)
 
 
-def _csv_cell(cell: Any) -> Any:
-    if isinstance(cell, float):
-        return "" if math.isnan(cell) else repr(cell)
-    return cell
+def _csv_cell(cell: Any) -> str:
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return ""
+    if not isinstance(cell, str):
+        return repr(cell)
+    text = f"'{cell}" if _is_formula(cell) else cell
+    return '"' + text.replace('"', '""') + '"' if _DIVIDES.search(text) else text
+
+
+def as_kept(cell: Any) -> Any:
+    """What stood in a cell of a table before it was written for spreadsheets."""
+    return cell[1:] if isinstance(cell, str) and cell.startswith("'") and _is_formula(cell[1:]) else cell
+
+
+def _is_formula(text: str) -> bool:
+    """Whether a spreadsheet takes a text for a formula, or did without apostrophes before it; a number is none."""
+    return _FORMULA.match(text) is not None and not _NUMBER.fullmatch(text.lstrip("'"))
 
 
 def _jsonl(columns: Columns, rest: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from vlgauge.files import STDIN, parse_json, read_bytes, read_json
+from vlgauge.leaderboard.run_files import as_kept
 from vlgauge.media.tables import FILE, Rows, read_rows
 from vlgauge.results import SIDECAR
 from vlgauge.settings import shown
@@ -51,7 +52,9 @@ def _of_table(path: str) -> dict[str, Any] | None:
     beside = _beside(path)
     if beside is None:
         return None
-    rows = read_rows(path)
+    rows: Sequence[Mapping[str, Any]] = read_rows(path)
+    if Path(path).suffix.lower() == ".csv":
+        rows = [{as_kept(title): as_kept(cell) for title, cell in row.items()} for row in rows]
     titles = [title for title in rows[0] if title != "id"]
     run: dict[str, Any] = {"ids": [row.get("id") for row in rows], **beside}
     for title in titles:
@@ -85,7 +88,10 @@ def _metadata(path: str) -> Any:
 
 def row_keys(ids: Iterable[Any]) -> list[str]:
     """Ids as texts, by which rows of files of different forms are joined: a number in one is a text in another."""
-    return [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in ids]
+    return [
+        one if isinstance(one, str) else str(one) if type(one) is int else json.dumps(one, ensure_ascii=False)
+        for one in ids
+    ]
 
 
 def numbers(name: str, cells: Sequence[Any], keys: Sequence[str]) -> list[float]:

@@ -1,23 +1,21 @@
-"""The scores of each example beside records: where they lie in a data set of results, and what they must hold."""
+"""The scores of each row beside records: where they lie in a data set of results, and how they are read there."""
 
 from __future__ import annotations
 
 import io
-import math
 import re
 from typing import Any
 
 from vlgauge.corpus_values import COUNTED
 from vlgauge.files import limits
-from vlgauge.leaderboard.joined_runs import is_same_mean
 from vlgauge.leaderboard.record import Record
+from vlgauge.leaderboard.recorded_scores import check_scores, score_columns
 from vlgauge.leaderboard.runs import Run, numbers, row_keys
 from vlgauge.parquet import parquet_rows
-from vlgauge.results import mean_of_defined
 from vlgauge.settings import shown
 
 MOST_ROWS = 100_000
-_COLUMNS = ("id", "score")
+SCORE_FILES = "data/*/*/*.parquet"
 
 
 def file_name(text: str) -> str:
@@ -33,13 +31,16 @@ def score_path(record: Record) -> str:
 
 
 def score_file(run: Run, metric: str) -> bytes:
-    """The scores of a run as a file of Parquet with the columns ``id`` and ``score``, null where undefined."""
+    """The scores of a run as a file of Parquet: ``id``, ``score``, and counts that are added; null where undefined."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    keys = row_keys(run["ids"])
-    scores = numbers(f"{metric}_scores", run[f"{metric}_scores"], keys)
-    table = pa.table({"id": pa.array(keys, pa.string()), "score": pa.array(scores, pa.float64(), from_pandas=True)})
+    columns = score_columns(run, metric)
+    arrays = {
+        name: pa.array(cells, pa.string() if name == "id" else pa.float64(), from_pandas=True)
+        for name, cells in columns.items()
+    }
+    table = pa.table(arrays)
     stream = io.BytesIO()
     pq.write_table(table, stream)
     return stream.getvalue()
@@ -56,25 +57,20 @@ def run_of_file(content: bytes, record: Record) -> dict[str, Any]:
         ValueError: If they are not those that the record is of.
     """
     path, metric = score_path(record), record.metric
-    if metric in COUNTED:
-        raise ValueError(f"{path} must have the counts of {metric}, of which its value is made, and has scores only")
+    counts = COUNTED[metric].columns if metric in COUNTED else ()
     with limits(max_rows=MOST_ROWS):
         rows = parquet_rows(content, "the file", path)
-    if not rows or tuple(sorted(rows[0])) != _COLUMNS:
+    if not rows or set(rows[0]) != {"id", "score", *counts}:
+        expected = " and ".join(["id", "score", *counts])
         raise ValueError(
-            f"{path} must have rows with the columns id and score, got {shown(sorted(rows[0]) if rows else 0)}"
+            f"{path} must have rows with the columns {expected}, got {shown(sorted(rows[0]) if rows else 0)}"
         )
     ids = [row["id"] for row in rows]
     if not all(isinstance(one, str) for one in ids):
         raise ValueError(f"{path} must have texts as ids, got others")
-    scores = numbers(path, [row["score"] for row in rows], row_keys(ids))
-    undefined = sum(map(math.isnan, scores))
-    told = (len(scores) - undefined, undefined)
-    if told != (record.n, record.undefined):
-        raise ValueError(
-            f"{path} must have {record.n} scores and {record.undefined} undefined ones, got {told[0]} and {told[1]}"
-        )
-    mean = mean_of_defined(scores)
-    if not is_same_mean(mean, record.value):
-        raise ValueError(f"{path} must have scores with the mean of the record, {record.value:.6g}, got {mean:.6g}")
-    return {"ids": ids, f"{metric}_scores": scores, f"{metric}_signature": record.signature}
+    run: dict[str, Any] = {"ids": ids, f"{metric}_signature": record.signature}
+    for name in ("score", *counts):
+        key = f"{metric}_scores" if name == "score" else f"{metric}_{name}"
+        run[key] = numbers(path, [row[name] for row in rows], row_keys(ids))
+    check_scores(record, run, what=path, interval=False)
+    return run

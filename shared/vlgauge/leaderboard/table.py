@@ -9,13 +9,19 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from vlgauge.corpus_values import COUNTED
 from vlgauge.leaderboard.comparison import Comparison, MetricComparison, Pair, System, rows_that_differ
 from vlgauge.results import printable
 from vlgauge.settings import one_of
+from vlgauge.signatures import TOY_NUMBERS, made_by_toy
+from vlgauge.statistics import FEW_MARK, FEW_NOTE, alpha
 
 SIGN_FLIPS = "paired sign-flip tests"
 SWAPS = "tests that swap rows"
 AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
+TOO_FEW = "too few rows that differ to tell apart"
+# In the signature of a metric that weighs words by the references of all rows.
+_WEIGHED = "|df:references@"
 ARROWS = {True: "\N{UPWARDS ARROW}", False: "\N{DOWNWARDS ARROW}"}
 
 
@@ -59,21 +65,54 @@ class Table:
 def systems_table(comparison: Comparison) -> Table:
     """The leaderboard: a row per system, the best by the first metric first, and per metric its mean and rank groups.
 
-    The means of the first rank group are bold: the best system, and those that are not told apart from it.
+    Means are of the rows that every system has a score of; where systems lack some, how many and the mean over all of
+    its own stand beside. The means of the first rank group are bold: the best system and others of which no two are
+    told apart, if a test could have done that. A system that is not told apart from the best, but is from another of
+    that group, is in a later group together with the best, and is not bold.
     """
     header = ["system"]
+    counts = [_count_text(comparison, compared) for compared in comparison.metrics]
+    is_one = len(set(counts)) == 1
     for compared in comparison.metrics:
-        header += [title(compared), "group"]
+        header += [title(compared), "group", *_titles_beside(compared), *([] if is_one else ["n"])]
     rows = []
     for first in comparison.metrics[0].systems:
         cells = [Cell(first.name)]
-        for compared in comparison.metrics:
+        for compared, count in zip(comparison.metrics, counts, strict=True):
             system = next(one for one in compared.systems if one.name == first.name)
-            best = 1 in system.groups
-            cells += [Cell(mean_text(system.value, system.low, system.high), best, right=True)]
-            cells += [Cell(groups_text(system), right=True)]
-        rows.append([*cells, Cell(counts_text(first.n, first.undefined), right=True)])
-    return Table([*header, "n"], rows, notes=_notes(comparison), bold="the first group")
+            cells += [Cell(mean_text(system.value, system.low, system.high, few=system.few), system.bold, right=True)]
+            told = [groups_text(system), *_beside(compared, system), *([] if is_one else [count])]
+            cells += [Cell(text, right=True) for text in told]
+        rows.append([*cells, *([Cell(counts[0], right=True)] if is_one else [])])
+    has_bold = any(system.bold for compared in comparison.metrics for system in compared.systems)
+    header += ["n"] if is_one else []
+    return Table(header, rows, notes=_notes(comparison), bold="the first group" if has_bold else "")
+
+
+def _count_text(comparison: Comparison, compared: MetricComparison) -> str:
+    """Number of rows that every system defines, of how many."""
+    n_rows = len(comparison.ids)
+    if compared.n == n_rows:
+        return str(n_rows)
+    return f"{compared.n} of {n_rows}" if lack_others(compared) else f"{compared.n} (+{n_rows - compared.n} undefined)"
+
+
+def lack_others(compared: MetricComparison) -> bool:
+    """Whether a system lacks rows that another does not."""
+    n_rows = len(next(iter(compared.scores.values())))
+    return any(one.undefined != n_rows - compared.n for one in compared.systems)
+
+
+def _titles_beside(compared: MetricComparison) -> list[str]:
+    """Titles of `_beside`."""
+    titles = ["own rows", "undefined"] if lack_others(compared) else []
+    return titles + ([] if compared.systems[0].worst_value is None else ["as the worst"])
+
+
+def _beside(compared: MetricComparison, system: System) -> list[str]:
+    """What stands beside the mean of a system where rows lack a score: its own mean, how many, and the worst case."""
+    own = [mean_text(system.own_value), str(system.undefined)] if lack_others(compared) else []
+    return own + ([] if system.worst_value is None else [mean_text(system.worst_value)])
 
 
 def pairs_table(comparison: Comparison) -> Table:
@@ -84,16 +123,38 @@ def pairs_table(comparison: Comparison) -> Table:
         for compared in comparison.metrics
         for pair in compared.pairs
     ]
-    n_pairs = len(comparison.metrics[0].pairs)
-    alone = ", each metric by itself" if len(comparison.metrics) > 1 else ""
-    notes = [f"p (Holm) corrects for {_counted_pairs(n_pairs)}{alone}{_unlike_groups(comparison)}."]
+    notes = [
+        f"p (Holm) corrects for {_family(comparison)}{_unlike_groups(comparison)}.",
+        "Intervals are corrected for no other pair and need not agree with the tests: one may leave 0 out beside "
+        '"not told apart".',
+    ]
+    if any(pair.too_few for compared in comparison.metrics for pair in compared.pairs):
+        rows_or_groups = "rows" if comparison.n_groups is None else "groups of rows"
+        notes.append(
+            f"{TOO_FEW}: with so few {rows_or_groups} that differ no outcome is significant; such a pair makes nothing "
+            "bold."
+        )
     notes += [
-        f"{compared.metric}: wins, losses and ties are of the scores of single rows, the rest is of the corpus. A row "
-        "in which neither system matches four words in a row ties."
+        f"{compared.metric}: wins, losses and ties are of the scores of single rows, the rest is of the corpus."
+        + (f" A row in which {noise} ties." if (noise := COUNTED[compared.metric].noise) else "")
         for compared in comparison.metrics
         if compared.value == "corpus"
     ]
+    notes += few_notes(pair.few for compared in comparison.metrics for pair in compared.pairs)
     return Table(header, rows, notes=notes)
+
+
+def _family(comparison: Comparison) -> str:
+    """What Holm's correction is for, and by how much it would have to be for more."""
+    n_pairs, n_metrics = len(comparison.metrics[0].pairs), len(comparison.metrics)
+    if n_metrics == 1:
+        return _counted_pairs(n_pairs)
+    if comparison.family == "all":
+        return f"the {_counted_pairs(n_pairs)} of all {n_metrics} metrics together, {n_pairs * n_metrics} tests"
+    return (
+        f"{_counted_pairs(n_pairs)}, each metric by itself: that any of {n_metrics} metrics errs is likelier than "
+        f"{_alpha_text(comparison.level)}; the family of all (`--family all`) has {n_pairs * n_metrics} tests"
+    )
 
 
 def _unlike_groups(comparison: Comparison) -> str:
@@ -101,17 +162,20 @@ def _unlike_groups(comparison: Comparison) -> str:
     n_pairs, every = len(comparison.metrics[0].pairs), _pairs_of(len(comparison.metrics[0].systems))
     if n_pairs == every:
         return ""
-    return f", the groups for all {every}: a pair may be told apart here and yet share a group"
+    of_each = " of each metric" if comparison.family == "all" and len(comparison.metrics) > 1 else ""
+    return f", the groups for all {every}{of_each}: a pair may be told apart here and yet share a group"
 
 
 def _pair_cells(pair: Pair, least: float) -> list[Cell]:
-    numbers = [mean_text(pair.difference, pair.low, pair.high), pvalue_text(pair.pvalue, least=least)]
+    numbers = [mean_text(pair.difference, pair.low, pair.high, few=pair.few), pvalue_text(pair.pvalue, least=least)]
     numbers += [pvalue_text(pair.adjusted_pvalue, least=least, raw=pair.pvalue)]
     numbers += map(str, (pair.wins, pair.losses, pair.ties))
-    return [
-        *(Cell(text, right=True) for text in numbers),
-        Cell(pair.better or "not told apart", bold=bool(pair.better)),
-    ]
+    return [*(Cell(text, right=True) for text in numbers), Cell(verdict_text(pair), bold=bool(pair.better))]
+
+
+def verdict_text(pair: Pair) -> str:
+    """The better system, or why none is."""
+    return pair.better or (TOO_FEW if pair.too_few else "not told apart")
 
 
 def differences_table(
@@ -145,9 +209,9 @@ def differences_table(
 
 
 def title(compared: MetricComparison) -> str:
-    """Name of a metric, of what is compared, and the arrow that points to the better scores."""
+    """Name of a metric, of what is compared, whether a toy made it, and the arrow that points to the better scores."""
     what = "" if compared.value == "score" else f" {compared.value}"
-    return f"{compared.metric}{what} {_arrow(compared)}"
+    return f"{compared.metric}{what}{_toy(compared)} {_arrow(compared)}"
 
 
 def row_title(compared: MetricComparison) -> str:
@@ -155,14 +219,26 @@ def row_title(compared: MetricComparison) -> str:
     return title(compared) if compared.value != "corpus" else f"sentence {compared.metric} {_arrow(compared)}"
 
 
+def _toy(compared: MetricComparison) -> str:
+    """In the title, since a paper keeps of a table its cells alone."""
+    return " (toy)" if made_by_toy(compared.signature) else ""
+
+
 def _arrow(compared: MetricComparison) -> str:
     return ARROWS[compared.higher_is_better]
 
 
-def mean_text(value: float, low: float | None = None, high: float | None = None, digits: int = 4) -> str:
-    """A number with its interval."""
+def mean_text(
+    value: float, low: float | None = None, high: float | None = None, digits: int = 4, *, few: bool = False
+) -> str:
+    """A number with its interval, which is marked if it is of few rows."""
     value_text, *ends = (f"{number:z.{digits}f}" for number in (value, low, high) if number is not None)
-    return f"{value_text} [{', '.join(ends)}]" if ends else value_text
+    return f"{value_text} [{', '.join(ends)}]{FEW_MARK if few else ''}" if ends else value_text
+
+
+def few_notes(few: Iterable[bool]) -> list[str]:
+    """What the mark of intervals of few rows means, if one has it."""
+    return [f"{FEW_MARK} {FEW_NOTE}."] if any(few) else []
 
 
 def pvalue_text(pvalue: float, *, least: float = 0.0, raw: float | None = None) -> str:
@@ -181,17 +257,12 @@ def pvalue_text(pvalue: float, *, least: float = 0.0, raw: float | None = None) 
 
 def least_pvalue(comparison: Comparison) -> float:
     """The smallest p-value of random assignments; of all assignments, at most as many, none is that small."""
-    return 1 / (comparison.resamples + 1)
+    return 1 / (comparison.test_resamples + 1)
 
 
 def groups_text(system: System) -> str:
     """Numbers of the rank groups of a system."""
     return ",".join(map(str, system.groups))
-
-
-def counts_text(n: int, undefined: int) -> str:
-    """Number of rows, and of those that have no score."""
-    return f"{n} (+{undefined} undefined)" if undefined else str(n)
 
 
 def _pairs_of(n_systems: int) -> int:
@@ -209,12 +280,24 @@ def _counted_pairs(n_pairs: int) -> str:
     return f"{n_pairs} {'pairs' if n_pairs > 1 else 'pair'}"
 
 
-def told_apart(n_systems: int, level: float, tests: str = SIGN_FLIPS) -> str:
-    """What rank groups mean."""
+def told_apart(n_systems: int, level: float, tests: str = SIGN_FLIPS, n_metrics: int = 1) -> str:
+    """What rank groups mean.
+
+    Args:
+        n_systems: Number of the systems, all pairs of which are tested.
+        level: The tests are significant at one minus it.
+        tests: Which they are.
+        n_metrics: Number of metrics that are corrected for together.
+    """
+    together = f" by each of {n_metrics} metrics" if n_metrics > 1 else ""
     return (
         f"Systems that share a group are not told apart by {tests} "
-        f"(Holm's correction for {_counted_pairs(_pairs_of(n_systems))}, {1 - level:.2g})."
+        f"(Holm's correction for {_counted_pairs(_pairs_of(n_systems))}{together}, {_alpha_text(level)})."
     )
+
+
+def _alpha_text(level: float) -> str:
+    return f"{float(alpha(level)):.2g}"
 
 
 def _notes(comparison: Comparison) -> list[str]:
@@ -229,11 +312,20 @@ def _notes(comparison: Comparison) -> list[str]:
     elif added:
         names = ", ".join(added)
         values, tests = f"Means, for {names} the value of the corpus,", f"{tests}, for {names} {SWAPS}"
-    samples = f"{comparison.resamples} samples, seed {comparison.seed}"
+    samples = f"{comparison.resamples} samples"
+    if comparison.test_resamples != comparison.resamples:
+        samples += f", {comparison.test_resamples} of the tests"
+    n_metrics = len(comparison.metrics) if comparison.family == "all" else 1
+    weighed = [compared.metric for compared in comparison.metrics if _WEIGHED in compared.signature]
+    toys = [compared.metric for compared in comparison.metrics if made_by_toy(compared.signature)]
     return [
-        f"{values} with {percent} bootstrap intervals; {drawn}, {samples}.",
-        told_apart(len(comparison.metrics[0].systems), comparison.level, tests),
+        *([f"{', '.join(toys)}: scores of toys, which {TOY_NUMBERS}."] if toys else []),
+        f"{values} with {percent} bootstrap intervals; {drawn}, {samples}, seed {comparison.seed}.",
+        told_apart(len(comparison.metrics[0].systems), comparison.level, tests, n_metrics),
         *several_groups(system for compared in comparison.metrics for system in compared.systems),
+        *few_notes(system.few for compared in comparison.metrics for system in compared.systems),
+        *(f"{one}." for compared in comparison.metrics for one in compared.told),
+        *([f"{', '.join(weighed)}: samples of rows keep the document frequencies of all rows."] if weighed else []),
         *(compared.signature for compared in comparison.metrics),
     ]
 

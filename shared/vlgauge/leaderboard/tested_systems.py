@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.corpus_values import Counted
+from vlgauge.leaderboard.common_rows import Scores
 from vlgauge.results import mean_of_defined
 from vlgauge.statistics import (
     Interval,
     PairedTest,
-    Statistic,
     bootstrap_intervals,
     differences,
     paired_tests,
@@ -23,8 +24,6 @@ from vlgauge.statistics import (
 )
 
 Floats = npt.NDArray[np.float64]
-Scores: TypeAlias = Mapping[str, Sequence[float]]
-"""By name of the system, in the order of the rows."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,28 @@ class Tested:
     intervals: Mapping[str, Interval | None]
     pairs: Mapping[tuple[str, str], tuple[PairedTest, Interval | None]]
 
+    def within(self, least: float | None, greatest: float | None) -> Tested:
+        """The same, with intervals that end where values and their differences do.
+
+        Args:
+            least: What no value is below; None where there is no such number.
+            greatest: What none is above.
+        """
+        width = None if least is None or greatest is None else greatest - least
+        apart = (None if width is None else -width, width)
+        return Tested(
+            self.values,
+            {name: _within(ends, self.values[name], (least, greatest)) for name, ends in self.intervals.items()},
+            {pair: (test, _within(ends, test.difference, apart)) for pair, (test, ends) in self.pairs.items()},
+        )
+
+
+def _within(ends: Interval | None, value: float, bounds: tuple[float | None, float | None]) -> Interval | None:
+    """The part of an interval that lies within bounds; all of it where the value itself does not."""
+    least, greatest = bounds
+    is_beyond = (least is not None and value < least) or (greatest is not None and value > greatest)
+    return ends if ends is None or is_beyond else ends.within(bounds)
+
 
 @dataclass(frozen=True)
 class Drawn:
@@ -48,59 +69,60 @@ class Drawn:
 
     Attributes:
         names: The pairs.
-        groups: Label per row, None where each row is drawn by itself.
         level: Of the intervals.
-        resamples: Of the intervals and the tests.
+        resamples: Of the intervals.
+        test_resamples: Of the tests.
         seed: Of both.
     """
 
     names: Sequence[tuple[str, str]]
-    groups: Sequence[object] | None
     level: float
     resamples: int
+    test_resamples: int
     seed: int
 
-    def means(self, scores: Sequence[Scores]) -> list[Tested]:
-        """Of the means of every metric; in one call each, which draws the samples once."""
-        both = [(own[first], own[second]) for own in scores for first, second in self.names]
-        tests = paired_tests(both, resamples=self.resamples, seed=self.seed, groups=self.groups)
-        columns = [column for own in scores for column in own.values()]
-        columns += [differences(first, second).tolist() for first, second in both]
-        ends = bootstrap_intervals(
-            columns, level=self.level, resamples=self.resamples, seed=self.seed, groups=self.groups
-        )
-        of_systems, of_pairs = iter(ends), zip(tests, ends[len(columns) - len(both) :], strict=True)
-        return [
-            Tested(
-                {name: mean_of_defined(column) for name, column in own.items()},
-                {name: next(of_systems) for name in own},
-                {pair: next(of_pairs) for pair in self.names},
-            )
-            for own in scores
-        ]
-
-    def counted(self, counts: Mapping[str, Floats], statistic: Statistic) -> Tested:
-        """Of a statistic of added counts.
+    def means(self, scores: Scores, labels: Sequence[object] | None) -> Tested:
+        """Of the means of scores.
 
         Args:
-            counts: By name of the system, shape ``(n_rows, n_counts)``, NaN where a row is undefined.
-            statistic: From their sums to the value.
+            scores: Of rows that every system defines.
+            labels: Group of each row, None where each is drawn by itself.
         """
-        every, index = list(counts.values()), {name: number for number, name in enumerate(counts)}
-        pairs = [(index[first], index[second]) for first, second in self.names]
-        tests = summed_tests(every, pairs, statistic, resamples=self.resamples, seed=self.seed, groups=self.groups)
-        contrasts = [*((number,) for number in index.values()), *pairs]
+        columns = [np.asarray(column, dtype=np.float64) for column in scores.values()]
+        pairs = self._pairs(scores)
+        tests = paired_tests(columns, pairs, resamples=self.test_resamples, seed=self.seed, groups=labels)
+        columns += [differences(columns[first], columns[second]) for first, second in pairs]
         ends = iter(
-            summed_intervals(
-                *(every, contrasts, statistic),
-                level=self.level,
-                resamples=self.resamples,
-                seed=self.seed,
-                groups=self.groups,
-            )
+            bootstrap_intervals(columns, level=self.level, resamples=self.resamples, seed=self.seed, groups=labels)
         )
         return Tested(
-            {name: summed_value(own, statistic) for name, own in counts.items()},
-            {name: next(ends) for name in index},
+            {name: mean_of_defined(column) for name, column in scores.items()},
+            {name: next(ends) for name in scores},
             {pair: (test, next(ends)) for pair, test in zip(self.names, tests, strict=True)},
         )
+
+    def counted(self, counts: Mapping[str, Floats], metric: Counted, labels: Sequence[object] | None) -> Tested:
+        """Of a statistic of added counts; what is noise in a row is noise in the sums that are tested.
+
+        Args:
+            counts: By name of the system, shape ``(n_rows, n_counts)``, of rows that every system defines.
+            metric: Makes a value of their sums.
+            labels: Group of each row, None where each is drawn by itself.
+        """
+        every, pairs = list(counts.values()), self._pairs(counts)
+        tests = summed_tests(
+            *(every, pairs, metric.without_noise), resamples=self.test_resamples, seed=self.seed, groups=labels
+        )
+        contrasts = [*((number,) for number in range(len(every))), *pairs]
+        how: dict[str, Any] = {"level": self.level, "resamples": self.resamples, "seed": self.seed, "groups": labels}
+        ends = iter(summed_intervals(every, contrasts, metric.without_noise, **how))
+        return Tested(
+            {name: summed_value(own, metric.value) for name, own in counts.items()},
+            {name: next(ends) for name in counts},
+            {pair: (test, next(ends)) for pair, test in zip(self.names, tests, strict=True)},
+        )
+
+    def _pairs(self, systems: Iterable[str]) -> list[tuple[int, int]]:
+        """The pairs as places among the systems."""
+        index = {name: number for number, name in enumerate(systems)}
+        return [(index[first], index[second]) for first, second in self.names]

@@ -1,15 +1,14 @@
 """Permutation tests, p-values over a corpus, intervals, and the comparison of systems."""
 
-from vlgauge.statistics.comparison import (
-    LARGEST,
+from vlgauge.statistics.comparison import PairedTest, differences, holm, paired_test, paired_tests
+from vlgauge.statistics.intervals import (
+    FEW,
+    FEW_MARK,
+    FEW_NOTE,
+    METHOD,
     Interval,
-    PairedTest,
     bootstrap_interval,
     bootstrap_intervals,
-    differences,
-    holm,
-    paired_test,
-    paired_tests,
 )
 from vlgauge.statistics.permutation import (
     PVALUE_MODES,
@@ -34,10 +33,25 @@ from vlgauge.statistics.resampling import (
     least_bootstrap_pvalue,
     percentile_interval,
 )
+from vlgauge.statistics.scores import LARGEST
+from vlgauge.statistics.significance import (
+    LEAST_SAMPLES,
+    alpha,
+    can_differ,
+    check_enough_resamples,
+    enough_resamples,
+    is_significant,
+    least_resamples,
+)
 from vlgauge.statistics.summed import Statistic, summed_intervals, summed_tests, summed_value
 
 __all__ = [
+    "FEW",
+    "FEW_MARK",
+    "FEW_NOTE",
     "LARGEST",
+    "LEAST_SAMPLES",
+    "METHOD",
     "PVALUE_MODES",
     "RESAMPLES",
     "SIGNS",
@@ -47,19 +61,25 @@ __all__ = [
     "Partitions",
     "SetTest",
     "Statistic",
+    "alpha",
     "bootstrap_interval",
     "bootstrap_intervals",
     "bootstrap_pvalue",
     "calibrated_harmonic_pvalue",
+    "can_differ",
+    "check_enough_resamples",
     "check_partition_count",
     "check_resampling",
     "differences",
+    "enough_resamples",
     "expected_log_pvalues",
     "grouped_intervals",
     "grouped_samples",
     "harmonic_mean_pvalue",
     "holm",
+    "is_significant",
     "least_bootstrap_pvalue",
+    "least_resamples",
     "mean_log_pvalue",
     "paired_test",
     "paired_tests",

@@ -1,10 +1,10 @@
-"""How sure is a mean, and is one system better than another: bootstrap intervals and paired permutation tests."""
+"""Is one system better than another: paired permutation tests, and their correction for several pairs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,41 +13,22 @@ from vlgauge.results import mean_of_defined
 from vlgauge.statistics.drawing import (
     all_signs_fit,
     check_labels,
-    check_level,
     check_resamples,
-    resampled_sums,
-    signed_sums,
+    every_sign,
+    random_signs,
     unit_sums,
 )
+from vlgauge.statistics.scores import finite_or_nan, side_by_side
 
 Floats = npt.NDArray[np.float64]
 
 # Scores this close, relative to the larger one, tie: rounding parts what is equal by much less.
 _TIE = 1e-9
 _TIE_NEAR_ZERO = 1e-12
-LARGEST = 1e300  # sums of scores up to here stay finite, of a hundred million too
 
-# Share of the units that a list must define to share the samples of the others.
-_SHARED = 0.9
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A percentile interval of a mean.
-
-    Attributes:
-        low: Lower end.
-        high: Upper end.
-        level: Share of such intervals that cover the true mean, about.
-        resamples: Number of bootstrap samples.
-        seed: Seed of the samples.
-    """
-
-    low: float
-    high: float
-    level: float
-    resamples: int
-    seed: int
+# What sums lose, relative to the numbers that are added, and what they may lose relative to the differences.
+_ROUNDING = 1e-12
+_RESOLUTION = 1e-8
 
 
 @dataclass(frozen=True)
@@ -60,6 +41,7 @@ class PairedTest:
         n_items: Number of those items.
         n_dropped: Number of items that one of the two leaves undefined.
         exact: Whether every assignment of signs was enumerated.
+        n_differing: Number of items that differ, or groups of items: no p-value is below 2 / 2^n_differing.
     """
 
     difference: float
@@ -67,6 +49,7 @@ class PairedTest:
     n_items: int
     n_dropped: int
     exact: bool
+    n_differing: int
 
 
 def differences(first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
@@ -86,129 +69,6 @@ def differences(first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
     return apart
 
 
-def bootstrap_interval(
-    scores: Sequence[float],
-    *,
-    level: float = 0.95,
-    resamples: int = 10_000,
-    seed: int = 0,
-    groups: Sequence[object] | None = None,
-) -> Interval | None:
-    """Percentile bootstrap interval of the mean over the defined items (Efron and Tibshirani, 1993, chapter 13).
-
-    The order of the items does not matter, nor does that of two systems whose differences they are, but for the sign.
-    Of few items it is too narrow: at a level of .95 that of 2 normal scores covers the true mean
-    .50 of the time, of 5 .84, of 10 .90, of 20 .93. One seed draws alike for all lists of one length: with few samples
-    the errors of their intervals have one direction.
-
-    Args:
-        scores: One per item; NaN is left out.
-        level: Coverage, in (0, 1).
-        resamples: Number of bootstrap samples, at least 1.
-        seed: Seed of the samples.
-        groups: Label per item; items of one label, such as the captions of one image, are drawn together.
-
-    Returns:
-        The interval; None with fewer than two items, or groups of items.
-
-    Raises:
-        ValueError: If ``level`` or ``resamples`` is out of range, the scores are no single list, one is infinite or
-            beyond 1e300, or there is not one label per item.
-    """
-    values = _finite_or_nan("scores", scores)
-    check_labels(len(values), groups)
-    kept = np.flatnonzero(~np.isnan(values)).tolist()
-    labels = None if groups is None else [groups[i] for i in kept]
-    return bootstrap_intervals([values[kept].tolist()], level=level, resamples=resamples, seed=seed, groups=labels)[0]
-
-
-def bootstrap_intervals(
-    columns: Sequence[Sequence[float]],
-    *,
-    level: float = 0.95,
-    resamples: int = 10_000,
-    seed: int = 0,
-    groups: Sequence[object] | None = None,
-) -> list[Interval | None]:
-    """`bootstrap_interval` of several lists of scores of the same items, in about the time of one.
-
-    Lists without an undefined item share what is drawn. Those with a few share it too, whose samples then have not
-    exactly as many defined items as the list; one with more than a tenth undefined is drawn by itself.
-
-    Args:
-        columns: Lists of scores of the same items.
-        level: Coverage, in (0, 1).
-        resamples: Number of bootstrap samples, at least 1.
-        seed: Seed of the samples.
-        groups: Label per item.
-
-    Returns:
-        An interval, or None, per list.
-
-    Raises:
-        ValueError: As `bootstrap_interval`, or if the lists have different numbers of items.
-    """
-    check_level(level)
-    check_resamples(resamples)
-    values = _columns([_finite_or_nan("scores", column) for column in columns])
-    # The differences b - a have the interval of a - b, mirrored, if both are drawn with the same signs.
-    signs = np.array([_turn(column[~np.isnan(column)]) for column in values.T])
-    values = values * signs
-    # Equal scores differ from the least one by exactly 0, and so do their means.
-    centres = np.array([min(column[~np.isnan(column)].tolist(), default=0.0) for column in values.T])
-    sums, counts = unit_sums(values - centres, groups)
-    found: list[Interval | None] = [None] * values.shape[1]
-    for rows, chosen in _sharing(counts > 0):
-        if np.count_nonzero(rows) < 2:
-            continue
-        means = _bootstrap_means(sums[np.ix_(rows, chosen)], counts[np.ix_(rows, chosen)], resamples, seed)
-        means = (means + centres[chosen]) * signs[chosen]
-        ends = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        for index, (low, high) in zip(chosen.tolist(), ends.T.tolist(), strict=True):
-            found[index] = Interval(low, high, level, resamples, seed)
-    return found
-
-
-def _turn(column: Floats) -> float:
-    """The sign with which numbers are drawn: of least plus greatest, or the next such pair whose sum is not 0."""
-    ascending = np.sort(column)
-    sums = ascending + ascending[::-1]
-    return float(np.sign(next(iter(sums[sums != 0.0]), 1.0)))
-
-
-def _sharing(defined: npt.NDArray[np.bool_]) -> Iterator[tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]]:
-    """Columns that share samples, and the units that are drawn for them.
-
-    Args:
-        defined: Whether a unit has an item in a column, shape ``(n_units, n_columns)``.
-
-    Yields:
-        Which units, shape ``(n_units,)``, and indices of columns.
-    """
-    together = defined.mean(axis=0) >= _SHARED if len(defined) else np.zeros(defined.shape[1], dtype=np.bool_)
-    if together.any():
-        yield np.ones(len(defined), dtype=np.bool_), np.flatnonzero(together)
-    for index in np.flatnonzero(~together):
-        yield defined[:, index], np.array([index])
-
-
-def _bootstrap_means(sums: Floats, counts: Floats, resamples: int, seed: int) -> Floats:
-    """Means of bootstrap samples of units.
-
-    Args:
-        sums: Sum of each unit in each column, shape ``(n_units, n_columns)``.
-        counts: Number of items of each, of the same shape.
-        resamples: Number of samples.
-        seed: Their seed.
-
-    Returns:
-        Shape ``(resamples, n_columns)``.
-    """
-    # Every column by itself: in one interval no number is beside that of another column.
-    drawn = resampled_sums([np.stack(both, axis=1) for both in zip(sums.T, counts.T, strict=True)], resamples, seed)
-    return drawn[:, ::2] / drawn[:, 1::2]
-
-
 def paired_test(
     a: Sequence[float],
     b: Sequence[float],
@@ -221,8 +81,9 @@ def paired_test(
 
     Null hypothesis: the difference of each item is as likely to have the other sign. Scores tie if they differ by at
     most 1e-9 of the larger one (near 0: see `differences`); their difference counts as 0, and p is 1 where all tie.
-    All 2^n assignments of signs are enumerated if there are no more than ``resamples``; else
-    p = (1 + hits) / (1 + resamples), never 0 (Phipson and Smyth, 2010). The order of the items does not matter.
+    Of m items that differ all 2^m assignments of signs are taken if ``resamples`` are half as many, since the other
+    half is mirrored; else p = (1 + hits) / (1 + resamples), never 0 (Phipson and Smyth, 2010). The order of the items
+    does not matter.
 
     Args:
         a: Scores of the first system; items that are NaN in either are left out.
@@ -239,78 +100,144 @@ def paired_test(
         ValueError: If the systems have different numbers of items or are no single lists, a score is infinite or
             beyond 1e300, there is not one label per item, or ``resamples`` is below 1.
     """
-    first, second = _finite_or_nan("a", a), _finite_or_nan("b", b)
-    _check_pair(first, second)
+    check_resamples(resamples)
+    first, second = finite_or_nan("a", a), finite_or_nan("b", b)
+    if first.shape != second.shape:
+        raise ValueError(f"`a` and `b` must be two lists of equal length, got shapes {first.shape} and {second.shape}")
     check_labels(len(first), groups)
-    kept = np.flatnonzero(~np.isnan(first - second)).tolist()
+    apart = differences(first, second)
+    kept = np.flatnonzero(~np.isnan(apart)).tolist()
     labels = None if groups is None else [groups[i] for i in kept]
-    test = paired_tests([(first[kept].tolist(), second[kept].tolist())], resamples=resamples, seed=seed, groups=labels)[
-        0
-    ]
-    return replace(test, n_dropped=len(first) - len(kept))
+    units = _unit_differences(apart[kept, None], labels)[:, 0]
+    # A unit is as likely to have the other sign: what is drawn depends on the sizes alone.
+    sizes = np.sort(np.abs(units))[:, None] if len(units) else np.empty((0, 1))
+    columns = np.hstack([sizes, np.zeros_like(sizes)])
+    return _tests(apart[kept, None], units[:, None], columns, [(0, 1)], len(first) - len(kept), resamples, seed)[0]
 
 
 def paired_tests(
-    pairs: Sequence[tuple[Sequence[float], Sequence[float]]],
+    scores: Sequence[Sequence[float] | Floats],
+    pairs: Sequence[tuple[int, int]],
     *,
     resamples: int = 10_000,
     seed: int = 0,
     groups: Sequence[object] | None = None,
 ) -> list[PairedTest]:
-    """`paired_test` of several pairs of systems on the same items, in about the time of one: they share the signs.
+    """`paired_test` of several pairs of systems on the items that all systems define.
 
-    Signs are drawn for the items of all pairs, so that of a pair with undefined items p differs as by another seed.
+    One product of signs and scores serves all pairs, as the sum of signed differences is linear in the two systems. The
+    p-value of a pair depends neither on the order of the systems nor on the other pairs; it depends on the order of
+    the items, which have their signs by their place.
 
     Args:
-        pairs: Scores of two systems each.
+        scores: Of each system, one per item; an item that is NaN in one is left out.
+        pairs: Indices of two systems each.
         resamples: Number of random assignments.
         seed: Their seed.
         groups: Label per item.
 
     Raises:
-        ValueError: As `paired_test`, or if the pairs have different numbers of items.
+        ValueError: As `paired_test`.
     """
     check_resamples(resamples)
-    both = [(_finite_or_nan("a", a), _finite_or_nan("b", b)) for a, b in pairs]
-    for first, second in both:
-        _check_pair(first, second)
-    apart = _columns([differences(first, second) for first, second in both])
-    # A unit without an item in a pair adds 0 to every sum of that pair, whatever its sign.
-    sums, counts = unit_sums(apart, groups)
-    n_units = np.count_nonzero(counts, axis=0)
-    exact = np.array([all_signs_fit(n, resamples) for n in n_units.tolist()], dtype=np.bool_)
-    hits, totals = np.ones(len(pairs)), np.ones(len(pairs))
-    for index in np.flatnonzero(exact & (n_units > 0)).tolist():
-        own = sums[counts[:, index] > 0][:, [index]]
-        hits[index], totals[index] = _sign_flips(own, 2 ** len(own), None)[0], 2 ** len(own)
-    if not exact.all():
-        drawn = _sign_flips(sums[:, ~exact], resamples, np.random.default_rng(seed))
-        hits[~exact], totals[~exact] = drawn + 1, resamples + 1
-    tests = []
-    for index, column in enumerate(apart.T):
-        defined = column[~np.isnan(column)]
-        mean = mean_of_defined(defined.tolist())
-        pvalue = float(hits[index] / totals[index]) if len(defined) else math.nan
-        tests.append(PairedTest(mean, pvalue, len(defined), len(column) - len(defined), bool(exact[index])))
-    return tests
+    every = side_by_side([finite_or_nan("scores", own) for own in scores])
+    check_labels(len(every), groups)
+    kept = np.flatnonzero(~np.isnan(every).any(axis=1))
+    labels = None if groups is None else [groups[i] for i in kept.tolist()]
+    own = every[kept]
+    apart = np.empty((len(own), len(pairs)))
+    for index, (first, second) in enumerate(pairs):
+        apart[:, index] = differences(own[:, first], own[:, second])
+    units = _unit_differences(apart, labels)
+    # Sums of numbers near 0 lose the least: what is subtracted of a row is in no difference.
+    centred = own - own.min(axis=1, keepdims=True, initial=np.inf)
+    columns = np.hstack([unit_sums(centred, labels)[0], np.zeros((len(units), 1))])
+    found = list(pairs)
+    rounding = _ROUNDING * np.abs(columns).sum(axis=0)
+    linear = []
+    for index, (first, second) in enumerate(pairs):
+        whole = float(np.abs(units[:, index]).sum())
+        # Scores that tie but are not equal, and differences far below the scores, are drawn as they are.
+        ties = bool(((apart[:, index] == 0.0) & (own[:, first] != own[:, second])).any())
+        linear.append(not ties and rounding[first] + rounding[second] <= _RESOLUTION * whole)
+    alone = [index for index, is_linear in enumerate(linear) if not is_linear]
+    for place, index in enumerate(alone, columns.shape[1]):
+        found[index] = (place, len(every.T))
+    columns = np.hstack([columns, units[:, alone]])
+    return _tests(apart, units, columns, found, len(every) - len(own), resamples, seed)
 
 
-def _sign_flips(units: Floats, total: int, rng: np.random.Generator | None) -> npt.NDArray[np.intp]:
-    """How many of ``total`` assignments of signs, all of them without a generator, give at least the observed sums.
+def _unit_differences(apart: Floats, groups: Sequence[object] | None) -> Floats:
+    """Summed differences of each group, exactly 0 where they cancel; shape ``(n_units, n_pairs)``."""
+    sums = unit_sums(apart, groups)[0]
+    if groups is None:
+        return sums
+    return np.where(np.abs(sums) <= _ROUNDING * unit_sums(np.abs(apart), groups)[0], 0.0, sums)
+
+
+def _tests(
+    apart: Floats,
+    units: Floats,
+    columns: Floats,
+    pairs: Sequence[tuple[int, int]],
+    n_dropped: int,
+    resamples: int,
+    seed: int,
+) -> list[PairedTest]:
+    """The tests of pairs, of few units that differ by all signs, else by random ones.
 
     Args:
-        units: Difference of each unit in each pair, shape ``(n_units, n_pairs)``.
-        total: Number of assignments.
-        rng: Draws them.
-
-    Returns:
-        Shape ``(n_pairs,)``.
+        apart: Difference of each item, shape ``(n_items, n_pairs)``.
+        units: The same of each unit, shape ``(n_units, n_pairs)``.
+        columns: What is summed with random signs, shape ``(n_units, n_columns)``.
+        pairs: Indices of the two columns whose difference is that of a pair.
+        n_dropped: Number of items that are left out.
+        resamples: Number of random assignments.
+        seed: Their seed.
     """
-    hits = np.zeros(units.shape[1], dtype=np.intp)
-    # Sums of the same numbers in another order differ in the last digits only.
-    bounds = np.abs(units.sum(axis=0)) - 1e-12 * np.abs(units).sum(axis=0)
-    for sums in signed_sums(np.hsplit(units, units.shape[1]), total, rng):
-        hits += np.count_nonzero(np.abs(sums) >= bounds, axis=0)
+    n_differing = np.count_nonzero(units, axis=0)
+    exact = np.array([all_signs_fit(n, resamples) for n in n_differing.tolist()], dtype=np.bool_)
+    pvalues = np.ones(len(pairs))
+    for n in np.unique(n_differing[exact & (n_differing > 0)]).tolist():
+        of = np.flatnonzero(exact & (n_differing == n))
+        own = np.stack([units[units[:, index] != 0.0, index] for index in of.tolist()], axis=1)
+        bounds = _bounds(own)
+        hits = sum(np.count_nonzero(np.abs(signs @ own) >= bounds, axis=0) for signs in every_sign(n))
+        pvalues[of] = hits / 2 ** (n - 1)
+    drawn = np.flatnonzero(~exact)
+    if drawn.size:
+        some = [pairs[index] for index in drawn.tolist()]
+        bounds = _bounds(units[:, drawn]) - _ROUNDING * np.abs(columns).sum(axis=0)[np.array(some)].sum(axis=1)
+        pvalues[drawn] = (1 + _sampled_hits(columns, some, bounds, resamples, seed)) / (1 + resamples)
+    if not len(apart):
+        pvalues[:] = math.nan
+    return [
+        PairedTest(mean_of_defined(column), pvalue, len(apart), n_dropped, is_exact, n)
+        for column, pvalue, is_exact, n in zip(
+            apart.T.tolist(), pvalues.tolist(), exact.tolist(), n_differing.tolist(), strict=True
+        )
+    ]
+
+
+def _bounds(units: Floats) -> Floats:
+    """Sums that count as at least the observed one: those of the same numbers may differ in the last digits."""
+    bounds: Floats = np.abs(units.sum(axis=0)) - _ROUNDING * np.abs(units).sum(axis=0)
+    return bounds
+
+
+def _sampled_hits(
+    columns: Floats, pairs: Sequence[tuple[int, int]], bounds: Floats, resamples: int, seed: int
+) -> npt.NDArray[np.intp]:
+    """How many random assignments of signs take the difference of two columns to a bound; shape ``(n_pairs,)``."""
+    firsts, seconds = np.array(pairs).T
+    hits = np.zeros(len(pairs), dtype=np.intp)
+    for signs in random_signs(len(columns), resamples, seed):
+        sums = np.ascontiguousarray((signs @ columns).T)  # columns x assignments
+        for first in np.unique(firsts).tolist():
+            own = np.flatnonzero(firsts == first)
+            apart = sums[seconds[own]]
+            np.abs(np.subtract(apart, sums[first], out=apart), out=apart)
+            hits[own] += np.count_nonzero(apart >= bounds[own, None], axis=1)
     return hits
 
 
@@ -334,30 +261,3 @@ def holm(pvalues: Sequence[float]) -> list[float]:
     factors = np.arange(len(order), 0, -1)
     adjusted[order] = np.minimum(np.maximum.accumulate(factors * values[order]), 1.0)
     return adjusted.tolist()
-
-
-def _check_pair(first: Floats, second: Floats) -> None:
-    if first.shape != second.shape:
-        raise ValueError(f"`a` and `b` must be two lists of equal length, got shapes {first.shape} and {second.shape}")
-
-
-def _columns(lists: Sequence[Floats]) -> Floats:
-    """Lists of scores of the same items side by side, shape ``(n_items, n_lists)``."""
-    lengths = sorted({len(one) for one in lists})
-    if len(lengths) > 1:
-        raise ValueError(f"the lists of scores must be of the same items, got {lengths[0]} and {lengths[-1]} of them")
-    return np.stack(lists, axis=1) if lists else np.empty((0, 0))
-
-
-def _finite_or_nan(name: str, scores: Sequence[float]) -> Floats:
-    """The scores as an array; a mean with an infinite one, or one that overflows, has no interval and no test."""
-    values = np.asarray(scores, dtype=np.float64)
-    if values.ndim != 1:
-        raise ValueError(f"`{name}` must be one list of numbers, got shape {values.shape}; pass one system at a time")
-    beyond = np.flatnonzero(np.abs(values) > LARGEST)
-    if beyond.size:
-        raise ValueError(
-            f"`{name}` must hold finite numbers of at most {LARGEST} in absolute value, or NaN for undefined items, "
-            f"got {values[beyond[0]]} at position {beyond[0]}; leave such items out or make them NaN"
-        )
-    return values

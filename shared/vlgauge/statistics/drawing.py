@@ -17,6 +17,9 @@ Floats = npt.NDArray[np.float64]
 # Cells of an index or sign matrix that are in memory at once: as many as the caches hold.
 _CHUNK_CELLS = 2**20
 
+# The signs of eight units, for each value of a byte.
+_SIGNS_OF_BYTE = np.where(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1), -1.0, 1.0)
+
 
 def unit_sums(values: Floats, groups: Sequence[object] | None) -> tuple[Floats, Floats]:
     """Sum and number of the defined values of each group; every item is a group of its own without labels.
@@ -41,72 +44,63 @@ def unit_sums(values: Floats, groups: Sequence[object] | None) -> tuple[Floats, 
     return np.array(exact).T, np.stack([counts[rows].sum(axis=0) for rows in members])
 
 
-def resampled_sums(tables: Sequence[Floats], resamples: int, seed: int) -> Floats:
+def resampled_sums(units: Floats, resamples: int, seed: int) -> Iterator[Floats]:
     """Sums over bootstrap samples of units, each of as many as there are.
 
     Args:
-        tables: Values of each unit, shape ``(n_units, n_columns)``. The columns of one table are drawn together, and
-            do not depend on what else is drawn.
+        units: Values of each unit, shape ``(n_units, n_columns)``.
         resamples: Number of samples.
         seed: Their seed.
 
-    Returns:
-        Of the columns of one table after the other, shape ``(resamples, n_columns of all)``.
+    Yields:
+        Those of some of the samples, shape ``(some, n_columns)``.
     """
     rng = np.random.default_rng(seed)
-    units = np.hstack([table[_order(table)] for table in tables])
     n = len(units)
-    sums = np.empty((resamples, units.shape[1]))
     step = max(1, _CHUNK_CELLS // n)
     for start in range(0, resamples, step):
         drawn = rng.integers(0, n, size=(min(step, resamples - start), n))
         cells = drawn + n * np.arange(len(drawn))[:, None]
         # How often each sample has each unit, samples x units.
         times = np.bincount(cells.ravel(), minlength=cells.size).reshape(cells.shape).astype(np.float64)
-        sums[start : start + len(drawn)] = times @ units
-    return sums
+        yield times @ units
 
 
 def all_signs_fit(n_units: int, resamples: int) -> bool:
-    """Whether there are no more assignments of signs than samples, so that all of them are taken."""
-    return n_units < 63 and 2**n_units <= resamples
+    """Whether `every_sign` has no more assignments than there are samples, so that all of them are taken."""
+    return n_units < 63 and 2 ** max(n_units - 1, 0) <= resamples
 
 
-def signed_sums(tables: Sequence[Floats], total: int, rng: np.random.Generator | None) -> Iterator[Floats]:
-    """Sums of units with random signs, or with all assignments of signs without a generator.
-
-    Args:
-        tables: Values of each unit, shape ``(n_units, n_columns)``. The columns of one table have one sign, and do not
-            depend on what else is drawn. Every unit is as likely to have the other sign, and is taken with that which
-            makes its first value positive.
-        total: Number of assignments.
-        rng: Draws them.
+def every_sign(n_units: int) -> Iterator[Floats]:
+    """All assignments of signs to units but for the mirrored ones: the first unit keeps its sign.
 
     Yields:
-        Some of them, of the columns of one table after the other, shape ``(some, n_columns of all)``.
+        Some of the 2^(n_units - 1), shape ``(some, n_units)``.
     """
-    turned = [table * _first_signs(table)[:, None] for table in tables]
-    units = np.hstack([table[_order(table)] for table in turned])
-    n = len(units)
-    step = max(1, _CHUNK_CELLS // n)
+    total, step = 2 ** (n_units - 1), max(1, _CHUNK_CELLS // n_units)
     for start in range(0, total, step):
-        count = min(step, total - start)
-        if rng is None:
-            signs = 1 - 2 * ((np.arange(start, start + count)[:, None] >> np.arange(n)) & 1)
-        else:
-            signs = 1 - 2 * rng.integers(0, 2, size=(count, n), dtype=np.int8)
-        yield signs.astype(np.float64) @ units
+        numbers = np.arange(start, min(start + step, total))
+        yield np.where((numbers[:, None] >> np.arange(n_units - 1, -1, -1)) & 1, -1.0, 1.0)
 
 
-def _order(table: Floats) -> npt.NDArray[np.intp]:
-    """Indices of the rows of a table by their first value, then by their second, and so on."""
-    return np.lexsort(table.T[::-1])
+def random_signs(n_units: int, total: int, seed: int) -> Iterator[Floats]:
+    """Random assignments of signs to units; the first ones are the same whatever their number.
 
+    Args:
+        n_units: Number of the units.
+        total: Number of the assignments.
+        seed: Of their signs.
 
-def _first_signs(table: Floats) -> Floats:
-    """Sign of the first value of each row that is not 0, else 1; shape ``(n_rows,)``."""
-    first = np.take_along_axis(table, (table != 0.0).argmax(axis=1)[:, None], axis=1)[:, 0]
-    return np.where(first < 0.0, -1.0, 1.0)
+    Yields:
+        Some of them, shape ``(some, n_units)``.
+    """
+    rng = np.random.default_rng(seed)
+    words, n_bytes = -(-n_units // 64), -(-n_units // 8)
+    step = max(1, _CHUNK_CELLS // n_units)
+    for start in range(0, total, step):
+        drawn = rng.integers(0, 2**64, size=(min(step, total - start), words), dtype=np.uint64)
+        told = drawn.astype("<u8").view(np.uint8)[:, :n_bytes]
+        yield _SIGNS_OF_BYTE[told].reshape(len(drawn), -1)[:, :n_units]
 
 
 def check_labels(n_items: int, groups: Sequence[object] | None) -> None:
@@ -137,3 +131,13 @@ def check_resamples(resamples: int) -> None:
     """
     if resamples < 1:
         raise ValueError(f"`resamples` must be at least 1, got {resamples}")
+
+
+def check_seed(seed: int) -> None:
+    """Refuse what no generator of random numbers starts from.
+
+    Raises:
+        ValueError: If it is below 0.
+    """
+    if seed < 0:
+        raise ValueError(f"`seed` must be at least 0, got {seed}")

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.results import mean_of_defined
-from vlgauge.statistics.comparison import bootstrap_interval
+from vlgauge.statistics.intervals import bootstrap_interval
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -330,7 +330,7 @@ class SetTest:
         if values.ndim != 2 or len(values) != len(where):
             raise ValueError(f"`null` must have one row for each of {len(where)} `rows`, got shape {values.shape}")
         if len(np.unique(where)) < len(where) or not np.isnan(self.observed[where]).all():
-            raise ValueError(f"`rows` must hold each example once and none added before, got {where.tolist()}")
+            raise ValueError(f"`rows` must hold each row once and none added before, got {where.tolist()}")
         gaps = np.broadcast_to(np.asarray(tolerance, dtype=np.float64), len(values))
         defined = np.isfinite(values).all(axis=1)
         shares = permutation_pvalues(self.sign * values, tolerance=gaps) if pvalues is None else np.asarray(pvalues)
@@ -370,7 +370,8 @@ class SetTest:
     def stratified(self) -> tuple[float, float]:
         """The z-score and the Monte-Carlo p-value, in [1/(draws+1), 1], of the mean over the defined examples.
 
-        z = sum(Q_s - mu_s) / sqrt(sum sigma_s^2). Both NaN if no example varies over its partitions.
+        z = sum(Q_s - mu_s) / sqrt(sum sigma_s^2). Both NaN if no example varies over its partitions. If only one does,
+        p is that of this example: nothing is drawn where it is known exactly.
         """
         defined = ~np.isnan(self.observed)
         spread = math.hypot(*self.null_stds[defined].tolist())  # no square is too large or too small for it
@@ -378,12 +379,15 @@ class SetTest:
             return math.nan, math.nan
         total = np.sum(self.observed[defined])
         z = (total - np.sum(self.null_means[defined])) / spread
+        varying = np.flatnonzero(self.null_stds > 0.0)
+        if len(varying) == 1:
+            return float(z), float(self.pvalues[varying[0]])
         slack = np.sum(self.tolerances) + self._rounding
         as_extreme = np.count_nonzero(self.sign * (self.sums - total) >= -slack)
         return float(z), float((as_extreme + 1) / (self.sums.size + 1))
 
     def excess_interval(self) -> tuple[float, float]:
-        """The 95 % percentile bootstrap interval of the mean excess; NaN with fewer than two defined examples."""
+        """The 95 % interval of the mean excess, see `bootstrap_interval`; NaN with fewer than two defined examples."""
         interval = bootstrap_interval(self.excess_scores.tolist(), seed=self.seed)
         return (math.nan, math.nan) if interval is None else (interval.low, interval.high)
 

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.statistics.comparison import LARGEST, Interval, PairedTest, differences
+from vlgauge.statistics.comparison import PairedTest, differences
 from vlgauge.statistics.drawing import (
     all_signs_fit,
     check_labels,
     check_level,
     check_resamples,
-    resampled_sums,
-    signed_sums,
+    every_sign,
+    random_signs,
     unit_sums,
 )
+from vlgauge.statistics.intervals import Interval, effect_ends, turn
+from vlgauge.statistics.scores import LARGEST
 
 Floats = npt.NDArray[np.float64]
+
+# Counts of pairs that are in memory at once, several times.
+_CELLS = 2**18
+
 Statistic: TypeAlias = Callable[[Floats], Floats]
 """From sums of counts, shape ``(..., n_counts)``, to the values of the corpora, shape ``(...)``, none of them NaN."""
-
-
-# Counts of contrasts that are drawn at once; more contrasts are drawn in turns, each with the same samples.
-_TABLE_CELLS = 2**26
 
 
 def summed_value(counts: Floats, statistic: Statistic) -> float:
@@ -50,9 +52,11 @@ def summed_intervals(
     seed: int = 0,
     groups: Sequence[object] | None = None,
 ) -> list[Interval | None]:
-    """Percentile bootstrap intervals of a statistic and of its differences between systems (Koehn, 2004).
+    """Intervals of a statistic and of its differences between systems, by the effects of the items; see `effect_ends`.
 
-    Items are drawn with their counts, for a difference those of both systems. The order of the items does not matter.
+    The effect of an item is (n - 1) times what the statistic loses without its counts (the jackknife; Efron and
+    Tibshirani, 1993, chapter 11), for a difference without those of both systems. The order of the items does not
+    matter.
 
     Args:
         counts: Of each system the counts of each item, shape ``(n_items, n_counts)``; NaN where it is undefined.
@@ -79,56 +83,50 @@ def summed_intervals(
     # Contrasts of the same items share the samples.
     for rows in {rows.tobytes(): rows for rows in rows_of}.values():
         chosen = [index for index, own in enumerate(rows_of) if (own == rows).all()]
-        units = _units(stacked[:, rows], _chosen(groups, rows))
-        if units.shape[1] < 2:
+        systems = sorted({system for index in chosen for system in contrasts[index]})
+        units = _units(stacked[systems][:, rows], _chosen(groups, rows))
+        n_units = units.shape[1]
+        if n_units < 2:
             continue
-        step = max(1, _TABLE_CELLS // (2 * units[0].size))
-        for start in range(0, len(chosen), step):
-            some = chosen[start : start + step]
-            samples = _samples(units, [contrasts[index] for index in some], statistic, resamples, seed)
-            ends = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=1)
-            for index, (low, high) in zip(some, ends.T.tolist(), strict=True):
-                found[index] = Interval(low, high, level, resamples, seed)
+        every = units.sum(axis=1, keepdims=True)
+        own_values = dict(zip(systems, statistic(every[:, 0]).tolist(), strict=True))
+        # Values without each unit: n_units of each system.
+        without = dict(zip(systems, statistic(np.maximum(every - units, 0.0)), strict=True))
+        values = np.array([_contrast(own_values, contrasts[index]) for index in chosen])
+        effects = np.stack([_effects(_contrast(without, contrasts[index])) for index in chosen], axis=1)
+        signs = np.array([turn(column) for column in effects.T])
+        there = np.ones(effects.shape, dtype=np.bool_)
+        ends = effect_ends(effects * signs, there, level=level, resamples=resamples, seed=seed)
+        ends = np.sort(ends * signs, axis=0) + values
+        for index, (low, high) in zip(chosen, ends.T.tolist(), strict=True):
+            found[index] = Interval(low, high, level, resamples, seed, n_units)
     return found
+
+
+def _contrast(values: Mapping[int, Any], systems: tuple[int, ...]) -> Any:
+    """The value of a system, or the difference between two."""
+    return values[systems[0]] if len(systems) == 1 else values[systems[0]] - values[systems[1]]
+
+
+def _effects(without: Floats) -> Floats:
+    """Effects of the units by the values without each of them, shape ``(n_units,)``."""
+    # The mean of exact differences from one of them is exactly 0 where all are equal.
+    lost = without.min() - without
+    mean = math.fsum(lost.tolist()) / len(lost)
+    effects: Floats = (len(lost) - 1) * (lost - mean)
+    return effects
 
 
 def _units(counts: Floats, groups: Sequence[object] | None) -> Floats:
     """Sums of the counts of each group, shape ``(n_systems, n_units, n_counts)``.
 
     Args:
-        counts: Shape ``(n_systems, n_items, n_counts)``; a system that an item is undefined for has NaN, which is 0
-            here, as no contrast of these items reads it.
+        counts: Shape ``(n_systems, n_items, n_counts)``, none of them NaN.
         groups: Label per item.
     """
     n_systems, n_items, n_counts = counts.shape
     sums = unit_sums(counts.transpose(1, 0, 2).reshape(n_items, n_systems * n_counts), groups)[0]
     return sums.reshape(len(sums), n_systems, n_counts).transpose(1, 0, 2)
-
-
-def _samples(
-    units: Floats, contrasts: Sequence[tuple[int, ...]], statistic: Statistic, resamples: int, seed: int
-) -> Floats:
-    """Values of a system, or differences of two, in bootstrap samples; shape ``(n_contrasts, resamples)``.
-
-    Args:
-        units: Counts of each unit, shape ``(n_systems, n_units, n_counts)``.
-        contrasts: Index of one system, or of two.
-        statistic: From sums of counts to the value.
-        resamples: Number of samples.
-        seed: Their seed.
-    """
-    values = statistic(units.sum(axis=1))
-    # The better of two systems first, so that the interval of b - a is that of a - b, mirrored.
-    ordered = [sorted(contrast, key=lambda index: -values[index]) for contrast in contrasts]
-    sums = resampled_sums([np.hstack(list(units[systems])) for systems in ordered], resamples, seed)
-    ends = np.cumsum([units.shape[2] * len(systems) for systems in ordered])
-    samples = []
-    for contrast, systems, drawn in zip(contrasts, ordered, np.hsplit(sums, ends[:-1]), strict=True):
-        # resamples x systems of the contrast
-        own = statistic(drawn.reshape(resamples, len(systems), units.shape[2]))
-        first = own[:, systems.index(contrast[0])]
-        samples.append(first - own[:, systems.index(contrast[1])] if len(contrast) > 1 else first)
-    return np.stack(samples)
 
 
 def summed_tests(
@@ -142,12 +140,14 @@ def summed_tests(
 ) -> list[PairedTest]:
     """Two-sided tests of the difference of a statistic by approximate randomisation (Noreen, 1989; Riezler, 2005).
 
-    Null hypothesis: of each item the counts of the two systems might as well be swapped. All 2^n assignments are
-    enumerated if there are no more than ``resamples``; else p = (1 + hits) / (1 + resamples), never 0. Two values that
-    tie, see `differences`, have the difference 0.
+    Null hypothesis: of each item the counts of the two systems might as well be swapped. Of m items that differ all 2^m
+    assignments are taken if ``resamples`` are half as many, since the other half is mirrored; else
+    p = (1 + hits) / (1 + resamples), never 0. Two values that tie, see `differences`, have the difference 0. Random
+    signs are those of `paired_tests`: the p-value of a pair depends neither on the order of the systems nor on other
+    pairs.
 
     Args:
-        counts: As for `summed_intervals`.
+        counts: As for `summed_intervals`; an item that is undefined for one system is left out for all.
         pairs: Indices of two systems each.
         statistic: From sums of counts to the value.
         resamples: Number of random assignments.
@@ -155,41 +155,69 @@ def summed_tests(
         groups: Label per item; the items of one label are swapped together.
 
     Returns:
-        A test per pair, over the items that both define; difference and p-value are NaN if there is none.
+        A test per pair; difference and p-value are NaN if there is no item.
 
     Raises:
         ValueError: If ``resamples`` is below 1, the systems have different items, or there is not one label per item.
     """
     check_resamples(resamples)
     stacked = _stacked(counts, groups)
-    return [_swap_test(stacked[list(pair)], statistic, resamples, seed, groups) for pair in pairs]
-
-
-def _swap_test(
-    both: Floats, statistic: Statistic, resamples: int, seed: int, groups: Sequence[object] | None
-) -> PairedTest:
-    """The test of two systems, whose counts have the shape ``(2, n_items, n_counts)``."""
-    rows = np.asarray(_defined(both[0]) & _defined(both[1]))
+    rows = np.asarray(_defined(stacked).all(axis=0))
     n_items, n_dropped = int(rows.sum()), int(len(rows) - rows.sum())
     if not n_items:
-        return PairedTest(math.nan, math.nan, 0, n_dropped, True)
-    first, second = both[:, rows]
-    totals = np.stack([first.sum(axis=0), second.sum(axis=0)])
-    one, two = statistic(totals)
-    difference = float(differences(one, two))
-    # Swapping an item moves its difference from one sum to the other: the sums are their mean plus or minus half of
-    # the signed sum of differences.
-    middle, units = totals.mean(axis=0), unit_sums(first - second, _chosen(groups, rows))[0] / 2
-    exact = all_signs_fit(len(units), resamples)
-    total, rng = (2 ** len(units), None) if exact else (resamples, np.random.default_rng(seed))
+        return [PairedTest(math.nan, math.nan, 0, n_dropped, True, 0) for _ in pairs]
+    totals = stacked[:, rows].sum(axis=1)
+    values = statistic(totals)
+    units = _units(stacked[:, rows], _chosen(groups, rows)) / 2  # systems x units x counts
+    apart = [float(differences(values[first], values[second])) for first, second in pairs]
     # The same sums in another place of an array may differ in the last digits of their statistic.
-    bound = abs(difference) - 1e-12 * (abs(one) + abs(two))
-    hits = sum(
-        int(np.count_nonzero(np.abs(statistic(middle + half) - statistic(middle - half)) >= bound))
-        for half in signed_sums([units], total, rng)
-    )
-    pvalue = hits / total if exact else (hits + 1) / (total + 1)
-    return PairedTest(difference, pvalue, n_items, n_dropped, exact)
+    bounds = [
+        abs(difference) - 1e-12 * float(abs(values[first]) + abs(values[second]))
+        for difference, (first, second) in zip(apart, pairs, strict=True)
+    ]
+    differing = [(units[first] != units[second]).any(axis=1) for first, second in pairs]
+    exact = [all_signs_fit(int(own.sum()), resamples) for own in differing]
+    hits = np.zeros(len(pairs), dtype=np.intp)
+    for index in (index for index, is_exact in enumerate(exact) if is_exact):
+        (first, second), own = pairs[index], differing[index]
+        swapped, middle = units[first][own] - units[second][own], totals[[first, second]].mean(axis=0)
+        for signs in every_sign(int(own.sum())) if own.any() else ():
+            hits[index] += _hits(middle, signs @ swapped, statistic, bounds[index])
+    drawn = np.array([index for index, is_exact in enumerate(exact) if not is_exact], dtype=np.intp)
+    every = units.transpose(1, 0, 2)  # units x systems x counts
+    for signs in random_signs(len(every), resamples, seed) if drawn.size else ():
+        sums = (signs @ every.reshape(len(every), -1)).reshape(len(signs), *every.shape[1:])
+        step = max(1, _CELLS // (len(signs) * every.shape[2]))
+        for start in range(0, len(drawn), step):
+            some = drawn[start : start + step]
+            firsts, seconds = np.array(pairs)[some].T
+            middles = (totals[firsts] + totals[seconds]) / 2  # pairs x counts
+            swapped = sums[:, firsts] - sums[:, seconds]  # assignments x pairs x counts
+            hits[some] += _hits(middles, swapped, statistic, np.array(bounds)[some])
+    tests = []
+    for index, own in enumerate(differing):
+        n = int(own.sum())
+        pvalue = hits[index] / 2 ** (n - 1) if exact[index] else (hits[index] + 1) / (resamples + 1)
+        tests.append(PairedTest(apart[index], float(pvalue) if n else 1.0, n_items, n_dropped, exact[index], n))
+    return tests
+
+
+def _hits(middle: Floats, half: Floats, statistic: Statistic, bound: float | Floats) -> npt.NDArray[np.intp]:
+    """How many swaps take the values of two systems as far apart, of one pair or of several.
+
+    Swapping an item moves its difference from one sum to the other: the sums are their mean plus or minus half of the
+    signed sum of differences.
+
+    Args:
+        middle: Mean of the two sums of counts, shape ``([n_pairs,] n_counts)``.
+        half: Half of the signed sums of differences, shape ``(n_assignments, [n_pairs,] n_counts)``.
+        statistic: From sums of counts to the value.
+        bound: How far, shape ``([n_pairs])``.
+
+    Returns:
+        shape ``([n_pairs])``.
+    """
+    return np.count_nonzero(np.abs(statistic(middle + half) - statistic(middle - half)) >= bound, axis=0)
 
 
 def _stacked(counts: Sequence[Floats], groups: Sequence[object] | None) -> Floats:

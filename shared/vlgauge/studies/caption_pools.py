@@ -26,12 +26,12 @@ def together(*sides: CaptionSets) -> list[list[str]]:
     """The captions of all sides of each example.
 
     Raises:
-        ValueError: If the sides do not have equally many examples.
+        ValueError: If the sides do not have equally many rows.
     """
     numbers = [len(side) for side in sides]
     if len(set(numbers)) > 1:
         counts = " and ".join(map(str, numbers))
-        raise ValueError(f"`predictions` and `references` must have equally many examples, got {counts}")
+        raise ValueError(f"`predictions` and `references` must have equally many rows, got {counts}")
     return [[text for texts in row for text in texts] for row in zip(*sides, strict=True)]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.installed import not_importable
 from vlgauge.settings import warn
 
 SEED = 25
@@ -40,7 +41,7 @@ def mauve_package() -> Any:
         import mauve
     except ImportError as error:
         raise ImportError(
-            "MAUVE needs the package mauve-text, not installed here; run: pip install mauve-text"
+            not_importable("MAUVE needs the package mauve-text, not installed here; run: pip install mauve-text", error)
         ) from error
     return mauve
 

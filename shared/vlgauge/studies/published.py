@@ -29,12 +29,12 @@ REFERENCE_FREE = ("clip_s", "pac_s", "length", "groovist", "rovist_vg", "rovist_
 
 
 @dataclass(frozen=True)
-class Item:
+class PublishedTable:
     """A table or figure of a paper, or a number that its authors' code prints.
 
     Attributes:
         paper: Key of `PAPERS`.
-        item: Such as "Table 1".
+        table: Such as "Table 1".
         about: What it shows.
         command: What recomputes it; None if nothing here does.
         needs: Data and weights for that; None if there is nothing to need.
@@ -44,7 +44,7 @@ class Item:
     """
 
     paper: str
-    item: str
+    table: str
     about: str
     command: str | None
     needs: str | None
@@ -99,9 +99,9 @@ def _content() -> Any:
     return json.loads(FILE.read_text("utf-8"))
 
 
-def items() -> list[Item]:
+def published_tables() -> list[PublishedTable]:
     """Every table and figure of the papers, and what their authors' code prints."""
-    return [Item(**record) for record in _content()["items"]]
+    return [PublishedTable(**record) for record in _content()["tables"]]
 
 
 def rows() -> list[Row]:

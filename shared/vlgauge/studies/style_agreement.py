@@ -17,6 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from vlgauge.progress import Progress
+from vlgauge.studies.protocols.ratings import is_constant
 from vlgauge.style import CosineSums, StyleTable, cosine_sums, score_blocks
 from vlgauge.style.weights import Floats
 from vlgauge.text.ngrams import Ints
@@ -93,7 +94,7 @@ def style_agreement(
         captions: Captions.
         styles: Style of each.
         table: Style table; None fits one on the captions, as the paper did.
-        variant: "paper" or "authors".
+        variant: "paper" or "released".
         include_self: Whether a caption is among its own references in Eq. 10.
         exclude_self: Whether a caption of the table is left out of the weights that it is scored with. That gives every
             caption weights of its own, so Eq. 10 is not computed.
@@ -272,6 +273,7 @@ def _mean_ranks(values: Floats) -> Floats:
 
 
 def _correlation(a: Floats, b: Floats) -> float:
+    if is_constant(a) or is_constant(b):  # less their mean, equal values need not be 0
+        return math.nan
     a, b = a - a.mean(), b - b.mean()
-    norm = math.sqrt(float(a @ a) * float(b @ b))
-    return float(a @ b) / norm if norm > 0.0 else math.nan
+    return float(a @ b) / math.sqrt(float(a @ a) * float(b @ b))

@@ -37,7 +37,7 @@ def style_report(
         held_out: Captions to score with a table, and against references, from the others; see `parted_by_group`.
         test: Other captions and their styles to score, in the place of captions held out.
         shuffle_seed: Seed of the permutation of the styles; None for no rows with shuffled styles.
-        variant: "paper" or "authors".
+        variant: "paper" or "released".
         progress: As in `progress_bar`.
 
     Returns:

@@ -53,7 +53,8 @@ def curve(
 ) -> list[CurvePoint]:
     """Scores of the candidates that were sampled at each temperature, against the same references.
 
-    Each caption is encoded once. A score depends on the sizes of the sets: where they differ, read the excess.
+    Each caption is encoded once. A score depends on the sizes of the sets, and so does its excess: compare
+    temperatures with equally many captions.
 
     Args:
         predictions: Candidates of each example by temperature.

@@ -134,20 +134,20 @@ def _stories(row: Row, ending: str, data: Data, tools: Tools) -> Iterator[Findin
 
 
 def check_style_table(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
-    """Table 1 of StyleM: how often the own style of a caption wins, in sample, by the authors' variant."""
+    """Table 1 of StyleM: how often the own style of a caption wins, in sample, by the released code."""
     for row in tools.wanted("style_report"):
         if row.row == "Flickr7k":
             yield from attempted(
                 [row], "it is FlickrStyle_v0.9; --data FOLDER", partial(_style_table, row, data, tools)
             )
         else:
-            how = "vlgauge style-report FILE --kind personality-captions --variant authors"
+            how = "vlgauge style-report FILE --kind personality-captions --variant released"
             yield Unchecked([row], "the paper does not say which of its parts it counted", how)
 
 
 def _style_table(row: Row, data: Data, tools: Tools) -> Iterator[Finding]:
     corpus = read_flickrstyle(data.all_of(FLICKRSTYLE)[0].parents[1])
     table = StyleTable.fit(corpus.captions, corpus.styles, progress=tools.progress)
-    found, _ = in_sample_agreements(corpus.captions, corpus.styles, table, "authors", tools.progress)
+    found, _ = in_sample_agreements(corpus.captions, corpus.styles, table, "released", tools.progress)
     eq10 = math.nan if found.eq10 is None else found.eq10.share
     yield from compared([row], {str(row.metric): {"onlystyle": found.eq9.share, "stylecider": eq10}})

@@ -1,0 +1,185 @@
+"""How often `vlgauge compare` tells systems apart that are equally good, and that are not.
+
+Scores are made of a hardness that all systems share and of their own noise, in four shapes. A run draws the scores of
+2, 6 or 40 systems on 5 to 200 rows and tests all pairs as `compare` does: the same random signs, the same number of
+them, the same correction. A pair is decided as soon as its hits leave no doubt, which spares nearly all of the time.
+Where the first step of Holm's correction finds a pair, so does the whole. Pairs with many ties, which `compare` decides
+by all of their signs, are sampled here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.statistics import alpha, can_differ, enough_resamples
+from vlgauge.statistics.drawing import all_signs_fit, every_sign, random_signs
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+LEVEL = 0.95
+ROWS = (5, 10, 20, 50, 200)
+SYSTEMS = (2, 6, 40)
+EFFECTS = (0.2, 0.5)
+RUNS = 2_000
+# Runs that share the random signs of one seed.
+_BLOCK = 100
+# Signs of the first step, and pairs whose sums are in memory at once.
+_STEP, _AT_ONCE = 250, 2_000
+
+
+def _noise(rng: np.random.Generator, systems: int, rows: int) -> Floats:
+    """Hardness and noise of as much spread, shape ``(systems, rows)``."""
+    noise: Floats = rng.normal(size=rows) + rng.normal(size=(systems, rows))
+    return noise
+
+
+def normal(rng: np.random.Generator, systems: int, rows: int) -> Floats:
+    """Scores of an encoder: normal."""
+    return _noise(rng, systems, rows)
+
+
+def lognormal(rng: np.random.Generator, systems: int, rows: int) -> Floats:
+    """Skewed scores such as those of CIDEr-D: lognormal."""
+    return np.exp(0.7 * _noise(rng, systems, rows))
+
+
+def half_zeros(rng: np.random.Generator, systems: int, rows: int) -> Floats:
+    """The same where half of the scores are 0."""
+    noise = _noise(rng, systems, rows)
+    return np.where(noise > 0.0, np.exp(0.7 * noise), 0.0)
+
+
+def steps(rng: np.random.Generator, systems: int, rows: int) -> Floats:
+    """Scores of few values, of which many tie: fifths between 0 and 1."""
+    return np.clip(np.round(2.5 + _noise(rng, systems, rows)), 0.0, 5.0) / 5.0
+
+
+def unlike(rng: np.random.Generator, systems: int, rows: int) -> Floats:
+    """Systems of one mean, every other one lognormal and the rest constant: not equal, though no mean is better."""
+    scores = np.full((systems, rows), math.exp(0.5))
+    scores[::2] = np.exp(rng.normal(size=scores[::2].shape))
+    return scores
+
+
+SHAPES: dict[str, Callable[[np.random.Generator, int, int], Floats]] = {
+    "normal": normal,
+    "lognormal": lognormal,
+    "half zeros": half_zeros,
+    "fifths": steps,
+}
+
+
+def told_apart(scores: Floats, seed: int = 0, *, first_pair: bool = False) -> Bools:
+    """Whether each pair of systems is told apart after Holm's first step.
+
+    Args:
+        scores: Of several runs, shape ``(runs, systems, rows)``.
+        seed: Of the random signs.
+        first_pair: Whether only the first two systems are looked at, among as many tests.
+
+    Returns:
+        Shape ``(runs, pairs)``, in the order of `itertools.combinations`.
+    """
+    n_runs, systems, rows = scores.shape
+    n_pairs = systems * (systems - 1) // 2
+    resamples, part = enough_resamples(n_pairs, LEVEL), alpha(LEVEL) / n_pairs
+    is_exact = all_signs_fit(rows, resamples)
+    # The most hits with which a p-value is significant.
+    most = math.floor(part * 2 ** (rows - 1)) if is_exact else math.floor(part * (resamples + 1)) - 1
+    pairs = np.array(list(itertools.combinations(range(systems), 2))[: 1 if first_pair else None])
+    apart = scores[:, pairs[:, 0]] - scores[:, pairs[:, 1]]  # runs x pairs x rows
+    enough = np.array([can_differ(count, n_pairs, LEVEL) for count in range(rows + 1)])
+    run, pair = np.nonzero(enough[np.count_nonzero(apart, axis=2)])
+    found = np.zeros((n_runs, n_pairs), dtype=np.bool_)
+    own = apart[run, pair]
+    bounds = np.abs(own.sum(axis=1)) - 1e-12 * np.abs(own).sum(axis=1)
+    hits = np.zeros(len(run), dtype=np.intp)
+    for signs in _steps(every_sign(rows) if is_exact else random_signs(rows, resamples, seed)):
+        for start in range(0, len(run), _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            hits[some] += np.count_nonzero(np.abs(own[some] @ signs.T) >= bounds[some, None], axis=1)
+        left = hits <= most
+        run, pair, hits, own, bounds = run[left], pair[left], hits[left], own[left], bounds[left]
+        if not len(run):
+            break
+    found[run, pair] = True
+    return found
+
+
+def _steps(chunks: Iterator[Floats]) -> Iterator[Floats]:
+    """The same signs in pieces that grow, so that the first decide most pairs."""
+    size = _STEP
+    for chunk in chunks:
+        start = 0
+        while start < len(chunk):
+            yield chunk[start : start + size]
+            start, size = start + size, 2 * size
+
+
+def rates(
+    shape: Callable[[np.random.Generator, int, int], Floats],
+    systems: int,
+    rows: int,
+    *,
+    effect: float = 0.0,
+    runs: int = RUNS,
+    seed: int = 0,
+) -> float:
+    """How often any pair is told apart; with an effect, how often the first two are of which one is better.
+
+    Args:
+        shape: Of the scores.
+        systems: Number of them.
+        rows: Number of rows.
+        effect: What the first system has more, in standard deviations of the differences of two equal ones.
+        runs: Number of runs.
+        seed: Of the scores and the signs.
+    """
+    of_all = shape(np.random.default_rng([seed, 1]), 2, 100_000)
+    shift = effect * float(np.std(of_all[0] - of_all[1]))
+    hits = 0
+    for block, start in enumerate(range(0, runs, _BLOCK)):
+        rng = np.random.default_rng([seed, systems, rows, block])
+        scores = np.stack([shape(rng, systems, rows) for _ in range(min(_BLOCK, runs - start))])
+        scores[:, 0] += shift
+        found = told_apart(scores, seed=block, first_pair=effect > 0.0)
+        hits += int(np.count_nonzero(found[:, 0] if effect else found.any(axis=1)))
+    return hits / runs
+
+
+def print_tables(runs: int = RUNS, rows: Sequence[int] = ROWS, systems: Sequence[int] = SYSTEMS) -> None:
+    """Print size and power in the form of the pages."""
+    error = math.sqrt(0.05 * 0.95 / runs)
+    of_power = 0.5 / math.sqrt(max(2, runs // 4))
+    print(f"{runs} runs per size, standard error {error:.4f} at .05; a quarter per power, at most {of_power:.3f}.\n")
+    header = ["scores", "rows", *(f"size, {count} systems" for count in systems)]
+    header += [f"power at d = {effect}, {count} systems" for effect in EFFECTS for count in systems]
+    print(f"| {' | '.join(header)} |\n|{'---|' * len(header)}", flush=True)
+    for name, shape in SHAPES.items():
+        for n in rows:
+            cells = [f"{rates(shape, count, n, runs=runs):.3f}" for count in systems]
+            for effect in EFFECTS:
+                cells += [f"{rates(shape, count, n, effect=effect, runs=max(2, runs // 4)):.2f}" for count in systems]
+            print(f"| {name} | {n} | {' | '.join(cells)} |", flush=True)
+    cells = [f"{n} rows {rates(unlike, 2, n, runs=runs):.3f}" for n in rows]
+    print(f"\nTwo systems of one mean, lognormal against constant: {', '.join(cells)}.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"runs per cell (default: {RUNS})")
+    print_tables(parser.parse_args(arguments).runs)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,240 @@
+"""How often intervals cover the true value, over scores as our metrics give them: the table of docs/reading.md."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri, stdtrit
+
+import vlgauge
+from vlgauge import scenes
+from vlgauge.corpus_values import COUNTED, corpus_counts
+from vlgauge.statistics import bootstrap_interval, summed_intervals
+
+Floats = npt.NDArray[np.float64]
+
+SIZES = (10, 30, 100, 300)
+LEVEL = 0.95
+N_ROWS, N_PICTURES, N_REFERENCES = 2_000, 500, 5
+METHODS = ("ours", "percentile", "BCa", "Student's t", "studentised", "variance stabilised")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A population of units that are drawn.
+
+    Attributes:
+        name: In the table.
+        units: What each unit adds, shape ``(n_units, n_systems, n_counts)``.
+        value: From sums over units, shape ``(..., n_systems, n_counts)``, to the statistic.
+        interval: Ends by the package, from the units that were drawn, the number of samples and the seed.
+    """
+
+    name: str
+    units: Floats
+    value: Callable[[Floats], Floats]
+    interval: Callable[[Floats, int, int], tuple[float, float]]
+
+
+# -- Populations ------------------------------------------------------------------------------------------------------
+def scored_scenes(seed: int) -> dict[str, Floats]:
+    """Scores and counts of rows: captions of drawn scenes, of which a system confuses pictures and words."""
+    rng = np.random.default_rng(seed)
+    seen = scenes.scenes(N_ROWS, seed=seed)
+    told = [scenes.captions(scene, seed=seed, n=N_REFERENCES + 1) for scene in seen]
+    words = sorted({word for own in told for caption in own for word in caption.split()})
+    references = [own[:N_REFERENCES] for own in told]
+
+    def said(row: int, quality: float) -> str:
+        seen_row = row if rng.random() < quality else int(rng.integers(N_ROWS))
+        kept = [word for word in told[seen_row][-1].split() if rng.random() < 0.9]
+        return " ".join(word if rng.random() < quality else str(rng.choice(words)) for word in kept) or "a"
+
+    found: dict[str, Floats] = {}
+    for system, quality in (("good", 0.9), ("fair", 0.6), ("weak", 0.5)):
+        captions = [said(row, quality) for row in range(N_ROWS)]
+        for name in ("cider", "bleu"):
+            result = vlgauge.load(name).compute(predictions=captions, references=references) or {}
+            found[f"{name} {system}"] = np.array(result[f"{name}_scores"])
+            if name in COUNTED:
+                found[f"counts {system}"] = corpus_counts(name, result)
+    sets = [[said(row, 0.6) for _ in range(N_REFERENCES)] for row in range(N_ROWS)]
+    trm = vlgauge.load("trm").compute(predictions=sets, references=references) or {}
+    found["trm"] = np.array(trm["trm_scores"])
+    pictures = [scenes.draw_scene(scene, seed=seed).image for scene in seen[:N_PICTURES]]
+    captions = [said(row, 0.6) for row in range(N_PICTURES)]
+    clip_s = vlgauge.load("clip_s", profile="embedded").compute(predictions=captions, images=pictures) or {}
+    found["clip_s"] = np.array(clip_s["clip_s_scores"])
+    return found
+
+
+def shapes(seed: int) -> Iterator[Shape]:
+    """The populations."""
+    rng, of = np.random.default_rng(seed), scored_scenes(seed)
+    half = rng.lognormal(size=4 * N_ROWS) * (rng.random(4 * N_ROWS) < 0.5)
+    yield mean("half zeros, half lognormal", half)
+    yield mean("lognormal", rng.lognormal(size=4 * N_ROWS))
+    yield mean("CIDEr", of["cider fair"])
+    yield mean("sentence BLEU, 78 % zeros", of["bleu fair"])
+    yield mean("CLIP-S (toy)", of["clip_s"])
+    yield mean("TRM", of["trm"])
+    yield mean("CIDEr, difference", of["cider fair"] - of["cider weak"])
+    apart = of["bleu fair"] - of["bleu weak"]
+    yield mean("sentence BLEU, difference", np.where(np.abs(apart) < 1e-9, 0.0, apart))
+    sizes = rng.integers(1, 6, N_ROWS)
+    for name, scores in (("half zeros", half), ("CIDEr", of["cider fair"])):
+        # Rows of a group share half of their score.
+        shared, own = rng.choice(scores, N_ROWS), (rng.choice(scores, size) for size in sizes)
+        sums = [float(np.sum((one + rows) / 2)) for one, rows in zip(shared, own, strict=True)]
+        yield grouped(f"{name}, groups of 1 to 5 rows", np.stack([sums, sizes], axis=1))
+    yield added("corpus BLEU .44", of["counts good"][:, None])
+    yield added("corpus BLEU .13", of["counts fair"][:, None])
+    yield added("corpus BLEU, difference", np.stack([of["counts fair"], of["counts weak"]], axis=1))
+    groups = np.stack([of["counts good"][rng.integers(0, N_ROWS, size)].sum(axis=0) for size in sizes])
+    yield added("corpus BLEU, groups of 1 to 5 rows", groups[:, None])
+
+
+def mean(name: str, scores: Floats) -> Shape:
+    """Rows by themselves."""
+
+    def interval(units: Floats, resamples: int, seed: int) -> tuple[float, float]:
+        found = bootstrap_interval(units[:, 0, 0].tolist(), resamples=resamples, seed=seed)
+        return (found.low, found.high) if found else (np.nan, np.nan)
+
+    return Shape(name, np.stack([scores, np.ones(len(scores))], axis=1)[:, None], _ratio, interval)
+
+
+def grouped(name: str, sums: Floats) -> Shape:
+    """Groups of rows, each a sum and a number, whose rows are given to the package as equal ones."""
+
+    def interval(units: Floats, resamples: int, seed: int) -> tuple[float, float]:
+        counts = units[:, 0, 1].astype(int)
+        scores, labels = np.repeat(units[:, 0, 0] / counts, counts), np.repeat(np.arange(len(units)), counts)
+        found = bootstrap_interval(scores.tolist(), resamples=resamples, seed=seed, groups=labels.tolist())
+        return (found.low, found.high) if found else (np.nan, np.nan)
+
+    return Shape(name, sums[:, None], _ratio, interval)
+
+
+def added(name: str, counts: Floats) -> Shape:
+    """Counts of one system or two, which are added up."""
+    of_system = COUNTED["bleu"].value
+
+    def value(sums: Floats) -> Floats:
+        values = of_system(sums)
+        return values[..., 0] - values[..., 1] if values.shape[-1] > 1 else values[..., 0]
+
+    def interval(units: Floats, resamples: int, seed: int) -> tuple[float, float]:
+        systems = list(units.transpose(1, 0, 2))
+        (found,) = summed_intervals(systems, [tuple(range(len(systems)))], of_system, resamples=resamples, seed=seed)
+        return (found.low, found.high) if found else (np.nan, np.nan)
+
+    return Shape(name, counts, value, interval)
+
+
+def _ratio(sums: Floats) -> Floats:
+    ratios: Floats = sums[..., 0, 0] / sums[..., 0, 1]
+    return ratios
+
+
+# -- Methods ----------------------------------------------------------------------------------------------------------
+def candidates(shape: Shape, units: Floats, times: Floats) -> dict[str, tuple[float, float]]:
+    """Ends by the methods that ours was chosen among.
+
+    Args:
+        shape: What is estimated.
+        units: What was drawn, shape ``(n, n_systems, n_counts)``.
+        times: How often each bootstrap sample has each of them, shape ``(n_samples, n)``.
+    """
+    n, tail = len(units), (1 - LEVEL) / 2
+    total = units.sum(axis=0)
+    estimate = float(shape.value(total))
+    # Samples of the statistic itself, and of the mean of what each unit adds, with its variance.
+    values = shape.value(np.einsum("sn,nkc->skc", times, units))
+    effects = (n - 1) * (estimate - shape.value(total - units))
+    effects = effects - effects.mean()
+    variance = float(np.mean(effects**2))
+    if not variance > 0.0:
+        return dict.fromkeys(METHODS[1:], (estimate, estimate))
+    means = times @ effects / n
+    variances = np.maximum(times @ effects**2 / n - means**2, 0.0)
+    spread = np.sqrt(variance / n)
+    found = {"percentile": _between(values, tail, 1 - tail)}
+    below = np.clip((np.mean(values < estimate) + np.mean(values <= estimate)) / 2, 1e-3, 1 - 1e-3)
+    bias, skew = ndtri(below), np.sum(effects**3) / (6 * np.sum(effects**2) ** 1.5)
+    shifts = [bias + ndtri(tail), bias - ndtri(tail)]
+    found["BCa"] = _between(values, *(float(ndtr(bias + one / (1 - skew * one))) for one in shifts))
+    reach = stdtrit(n - 1, 1 - tail) * spread * np.sqrt(n / (n - 1))
+    found["Student's t"] = (estimate - reach, estimate + reach)
+    with np.errstate(all="ignore"):
+        studentised = np.where(variances > 1e-24 * variance, means / np.sqrt(variances / n), np.sign(means) * np.inf)
+    low, high = np.quantile(studentised, [tail, 1 - tail], method="nearest")
+    found["studentised"] = (estimate - high * spread, estimate - low * spread)
+    found["variance stabilised"] = _stabilised(estimate, means / spread, variances / variance, spread, tail)
+    return found
+
+
+def _stabilised(estimate: float, shifts: Floats, ratios: Floats, spread: float, tail: float) -> tuple[float, float]:
+    """Ends where the deviation grows as exp(slope * shift) (Tibshirani, 1988)."""
+    positive = ratios > 1e-24
+    slope = np.polyfit(shifts[positive], np.log(ratios[positive]) / 2, 1)[0] if positive.sum() > 2 else 0.0
+    if abs(slope) < 1e-9:
+        low, high = np.quantile(shifts, [tail, 1 - tail])
+        return float(estimate - high * spread), float(estimate - low * spread)
+    low, high = np.quantile((1 - np.exp(-slope * shifts)) / slope, [tail, 1 - tail])
+    ends = [-np.log(max(1 + slope * end, 1e-9)) / slope for end in (high, low)]
+    return float(estimate + spread * min(ends)), float(estimate + spread * max(ends))
+
+
+def _between(values: Floats, low: float, high: float) -> tuple[float, float]:
+    first, last = np.quantile(values, [low, high])
+    return float(first), float(last)
+
+
+# -- Coverage ---------------------------------------------------------------------------------------------------------
+def coverage(shape: Shape, n: int, runs: int, resamples: int, seed: int) -> dict[str, float]:
+    """How often each method covers the value of the population, of samples of n units."""
+    rng = np.random.default_rng([seed, n])
+    truth = float(shape.value(shape.units.sum(axis=0)))
+    hits = dict.fromkeys(METHODS, 0)
+    for run in range(runs):
+        units = shape.units[rng.integers(0, len(shape.units), n)]
+        times = rng.multinomial(n, [1 / n] * n, size=resamples).astype(np.float64)
+        ends = {"ours": shape.interval(units, resamples, run)} | candidates(shape, units, times)
+        for method, (low, high) in ends.items():
+            hits[method] += low - 1e-12 <= truth <= high + 1e-12
+    return {method: count / runs for method, count in hits.items()}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Print both tables in Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=400, help="samples of each shape and size (default: 400)")
+    parser.add_argument("--resamples", type=int, default=600, help="bootstrap samples (default: 600)")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(words)
+    warnings.simplefilter("ignore", UserWarning)
+    worst: dict[str, dict[int, float]] = {method: dict.fromkeys(SIZES, 1.0) for method in METHODS}
+    print("| scores | " + " | ".join(f"n = {n}" for n in SIZES) + " |\n| --- |" + " ---: |" * len(SIZES))
+    for shape in shapes(options.seed):
+        cells = []
+        for n in SIZES:
+            found = coverage(shape, n, options.runs, options.resamples, options.seed)
+            cells.append(f"{found['ours']:.2f} ({found['percentile']:.2f})")
+            for method, share in found.items():
+                worst[method][n] = min(worst[method][n], share)
+        print(f"| {shape.name} | " + " | ".join(cells) + " |", flush=True)
+    print("\n| worst of all | " + " | ".join(f"n = {n}" for n in SIZES) + " |\n| --- |" + " ---: |" * len(SIZES))
+    for method, shares in worst.items():
+        print(f"| {method} | " + " | ".join(f"{share:.2f}" for share in shares.values()) + " |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

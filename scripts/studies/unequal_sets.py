@@ -1,0 +1,134 @@
+"""How often two equal systems are told apart whose sets of captions have unequal sizes.
+
+People have 5 points in each row, drawn from a Gaussian in 10 dimensions. Both systems draw theirs from one Gaussian,
+which differs from that of people by spread and shift: one system has n points per row, the other twice as many. Neither
+is better. Their scores are compared over 20 rows by the sign-flip test of `vlgauge compare`, in three ways: n points
+are drawn of the larger set once, as `vlgauge compare` and `score --captions-per-row` do; the scores of several such
+draws are averaged; or all points are scored, and what is compared is the excess over the null mean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import runpy
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.statistics import partitions
+
+Floats = npt.NDArray[np.float64]
+
+STUDIES = Path(__file__).resolve().parent
+PEOPLE, WIDTH, ROWS = 5, 10, 20
+SIZES = (3, 5, 10)
+SPREADS, SHIFTS = (0.6, 1.0, 1.6), (0.0, 0.6)
+RUNS = 2_000
+DRAWS = 5  # of the larger set, whose scores are averaged
+SPLITS = 9  # random ones, whose mean is the null mean, without bias
+WAYS = ("one draw", f"mean of {DRAWS}", "excess of all")
+PARTS = (1, 4, 10)  # of the runs, one in so many for each way
+NAMES = ("trm", "separate", "mmd_bert", "frechet_bert")
+# Runs of one random generator.
+_BLOCK = 50
+
+power = SimpleNamespace(**runpy.run_path(str(STUDIES / "distribution_power.py")))
+comparison = SimpleNamespace(**runpy.run_path(str(STUDIES / "comparison_power.py")))
+
+
+def scores(points: Floats, n: int, *, excess: bool = False) -> Floats:
+    """Scores of the four statistics, shape ``(4, S)``, or what they have more than random splits.
+
+    Args:
+        points: Of S rows, the n of the system before those of people, shape ``(S, N, d)``.
+        n: Number of points of the system.
+        excess: Whether the mean over random splits is taken off.
+    """
+    ways = partitions(n, points.shape[1] - n, pvalue="monte_carlo", draws=SPLITS if excess else 1)
+    nulls = np.stack([found.null for found in power.all_statistics(points, n, ways)[: len(NAMES)]])
+    return nulls[:, :, 0] - (nulls[:, :, 1:].mean(axis=2) if excess else 0.0)
+
+
+def rates(
+    n: int, spread: float, shift: float, *, ways: Sequence[str] = WAYS, runs: int = RUNS, seed: int = 0
+) -> dict[str, Floats]:
+    """How often the two systems are told apart by each statistic, shape ``(4,)``, of each way to compare them.
+
+    Args:
+        n: Points of the smaller system in each row; the other has twice as many.
+        spread: Standard deviation of both systems; that of people is 1.
+        shift: How far both are off in every coordinate.
+        ways: Some of `WAYS`.
+        runs: Number of runs of `ROWS` rows.
+        seed: Of the points and of the signs.
+    """
+    hits = {way: np.zeros(len(NAMES)) for way in ways}
+    for block, start in enumerate(range(0, runs, _BLOCK)):
+        n_rows = min(_BLOCK, runs - start) * ROWS
+        rng = np.random.default_rng([seed, n, round(10 * spread), round(10 * shift), block])
+        people = rng.normal(size=(n_rows, PEOPLE, WIDTH))
+        small, large = (spread * rng.normal(size=(n_rows, count, WIDTH)) + shift for count in (n, 2 * n))
+        for way, one in _compared(people, small, large, rng, ways):
+            # Axes: statistic, run, system, row.
+            systems = one.reshape(2, len(NAMES), -1, ROWS).transpose(1, 2, 0, 3)
+            hits[way] += [np.count_nonzero(comparison.told_apart(found, seed=block)) for found in systems]
+    return {way: count / runs for way, count in hits.items()}
+
+
+def _compared(
+    people: Floats, small: Floats, large: Floats, rng: np.random.Generator, ways: Sequence[str]
+) -> Iterator[tuple[str, Floats]]:
+    """Scores of both systems, shape ``(2, 4, rows)``, as each way compares them."""
+    n = small.shape[1]
+
+    def drawn() -> Floats:
+        chosen = rng.permuted(np.tile(np.arange(2 * n), (len(large), 1)), axis=1)[:, :n, None]
+        return scores(np.concatenate([np.take_along_axis(large, chosen, axis=1), people], axis=1), n)
+
+    own = scores(np.concatenate([small, people], axis=1), n)
+    first = drawn()
+    if WAYS[0] in ways:
+        yield WAYS[0], np.stack([own, first])
+    if WAYS[1] in ways:
+        yield WAYS[1], np.stack([own, np.mean([first, *(drawn() for _ in range(DRAWS - 1))], axis=0)])
+    if WAYS[2] in ways:
+        sides = ((small, n), (large, 2 * n))
+        yield (
+            WAYS[2],
+            np.stack([scores(np.concatenate([side, people], axis=1), count, excess=True) for side, count in sides]),
+        )
+
+
+def print_table(runs: int = RUNS, sizes: Sequence[int] = SIZES) -> None:
+    """Print the table in the form of the page."""
+    error = math.sqrt(0.05 * 0.95 / runs)
+    print(
+        f"{runs} runs of one draw, standard error {error:.4f} at .05; a fourth and a tenth of the others. "
+        f"{' / '.join(NAMES)}\n"
+    )
+    print(f"| n | spread | shift | {' | '.join(WAYS)} |\n|{'---|' * (3 + len(WAYS))}", flush=True)
+    for n in sizes:
+        for shift in SHIFTS:
+            for spread in SPREADS:
+                found: dict[str, Floats] = {}
+                for way, part in zip(WAYS, PARTS, strict=True):
+                    found |= rates(n, spread, shift, ways=[way], runs=max(2, runs // part))
+                cells = [" ".join(f"{rate:.{3 if way == WAYS[0] else 2}f}" for rate in found[way]) for way in WAYS]
+                print(f"| {n} | {spread} | {shift} | {' | '.join(cells)} |", flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"runs per cell (default: {RUNS})")
+    print_table(parser.parse_args(arguments).runs)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

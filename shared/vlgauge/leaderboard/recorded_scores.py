@@ -1,0 +1,169 @@
+"""Whether scores are those of a record: their digest, and what follows from them once more.
+
+The digest is of ids, scores and counts that are added, sorted: it is the same for each form of a file of scores and
+for the file of Parquet that is exported. It finds damage and swapped files; who forges both the record and its scores
+makes a digest that fits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vlgauge.corpus_values import COUNTED, corpus_interval, corpus_value
+from vlgauge.leaderboard.joined_runs import is_same_mean
+from vlgauge.leaderboard.record import Record
+from vlgauge.leaderboard.runs import Run, numbers, row_keys
+from vlgauge.signatures import unlike_fields
+
+MOST_SAMPLES = 100_000
+_UNLIKE = "the file is of another model or other rows, or one of the two was altered; score again and record that"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Scores that are those of a record.
+
+    Attributes:
+        record: The record.
+        run: Its scores.
+        is_signed: Whether the record holds their digest.
+        interval: Why its interval was not calculated again; empty if it was, and is the same.
+    """
+
+    record: Record
+    run: Run
+    is_signed: bool
+    interval: str
+
+
+def score_columns(run: Run, metric: str, what: str = "") -> dict[str, list[Any]]:
+    """The columns ``id``, ``score`` and, where they are added, those of the counts of a run; NaN where a cell is empty.
+
+    Args:
+        run: Scores by a metric.
+        metric: Its name.
+        what: What they are called in messages; the name of the column if empty.
+
+    Raises:
+        ValueError: If a column is no list of numbers, one per row.
+    """
+    keys = row_keys(run["ids"])
+    counts = COUNTED[metric].columns if metric in COUNTED else ()
+    names = {"score": f"{metric}_scores", **{name: f"{metric}_{name}" for name in counts}}
+    return {"id": keys, **{name: numbers(what or key, run.get(key, ()), keys) for name, key in names.items()}}
+
+
+def scores_digest(run: Run, metric: str) -> str:
+    """SHA-256 of ids, scores and counts, in hexadecimal digits, whatever the order of the rows."""
+    columns = score_columns(run, metric)
+    empty = [
+        [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in own] for own in columns.values()
+    ]
+    rows = sorted(json.dumps(row) for row in zip(*empty, strict=True))
+    return hashlib.sha256("\n".join([json.dumps(list(columns)), *rows]).encode()).hexdigest()
+
+
+def check_scores(record: Record, run: Run, *, what: str = "", interval: bool = True) -> Checked:
+    """Compare a record with scores: counts, value, digest, and the interval.
+
+    Args:
+        record: The record.
+        run: Scores by its metric.
+        what: What the scores are called in messages.
+        interval: Whether the interval is calculated again.
+
+    Raises:
+        ValueError: If they are not those of the record.
+    """
+    metric, called = record.metric, what or f"the scores of {record.model.id} by {record.metric}"
+    if record.signature != (signature := str(run.get(f"{metric}_signature", ""))):
+        unlike = unlike_fields(record.signature, signature) or "order"
+        raise ValueError(f"{called} must have been made as the record says, they differ in {unlike}")
+    scores = score_columns(run, metric, what)["score"]
+    undefined = sum(map(math.isnan, scores))
+    if (told := (len(scores) - undefined, undefined)) != (record.n, record.undefined):
+        raise ValueError(
+            f"{called} must have {record.n} scores and {record.undefined} undefined ones, got {told[0]} and {told[1]}: "
+            f"{_UNLIKE}"
+        )
+    if not is_same_mean(value := corpus_value(metric, run), record.value):
+        raise ValueError(f"{called} must have the value of the record, {record.value:.6g}, got {value:.6g}: {_UNLIKE}")
+    if record.scores_sha256 not in (None, digest := scores_digest(run, metric)):
+        raise ValueError(
+            f"{called} must have the digest that the record holds, {str(record.scores_sha256)[:16]}, got "
+            f"{digest[:16]}: they were altered, or are of other rows"
+        )
+    unchecked = _interval_fault(record, run, called) if interval else "not asked for"
+    return Checked(record, run, record.scores_sha256 is not None, unchecked)
+
+
+def _interval_fault(record: Record, run: Run, called: str) -> str:
+    """Why the interval of a record cannot be calculated again; ValueError if it can be and is another one."""
+    ci = record.ci
+    if ci is None:
+        return "the record has none"
+    told = {"method": ci.method, "samples": ci.resamples, "seed": ci.seed, "groups": ci.groups}
+    if lacking := [name for name, value in told.items() if value is None]:
+        return f"the record does not tell its {' and '.join(lacking)}"
+    assert ci.resamples is not None
+    assert ci.seed is not None
+    if ci.groups != record.n:
+        return f"{ci.groups} groups of rows were drawn, which scores do not tell"
+    if not 1 <= ci.resamples <= MOST_SAMPLES:
+        return f"it is of {ci.resamples} samples, {MOST_SAMPLES:,} are the most here"
+    found = corpus_interval(record.metric, run, level=ci.level, resamples=ci.resamples, seed=ci.seed)
+    if found is not None and found.method != ci.method:
+        return f"its method is {ci.method}, that of this version {found.method}"
+    if found is None or not (is_same_mean(found.low, ci.low) and is_same_mean(found.high, ci.high)):
+        got = "none" if found is None else f"{found.low:.6g} to {found.high:.6g}"
+        raise ValueError(f"{called} must have the interval of the record, {ci.low:.6g} to {ci.high:.6g}, got {got}")
+    return ""
+
+
+def scores_of_records(records: Sequence[Record], runs: Mapping[str, Sequence[Run]]) -> list[Checked]:
+    """The records whose scores are given, each checked.
+
+    Args:
+        records: The records.
+        runs: Runs by the id of the model; those of one model are of several data sets or metrics.
+
+    Raises:
+        ValueError: If scores of a model belong to no record of it by their metric, or a run to no record at all.
+    """
+    found: dict[Any, Checked] = {}
+    for model, own in runs.items():
+        for run in own:
+            of_run = [
+                one
+                for metric in [key.removesuffix("_signature") for key in run if key.endswith("_signature")]
+                if (one := _match([r for r in records if (r.model.id, r.metric) == (model, metric)], run))
+            ]
+            if not of_run:
+                raise ValueError(
+                    f"`runs` must have scores of the records, got those of {model} by none of their metrics"
+                )
+            for one in of_run:
+                if one.record.key in found:
+                    raise ValueError(
+                        f"`runs` must have the scores of a record once, got two files of {model} by {one.record.metric}"
+                    )
+                found[one.record.key] = one
+    return list(found.values())
+
+
+def _match(records: Sequence[Record], run: Run) -> Checked | None:
+    """The record of a run among those of one model and metric; None without any; ValueError if it is of none."""
+    faults = []
+    for record in records:
+        try:
+            return check_scores(record, run)
+        except ValueError as error:
+            faults.append(str(error))
+    if faults:
+        raise ValueError("; ".join(faults))
+    return None

@@ -1,0 +1,157 @@
+"""Scores against the record of them: digests, and counts, values and intervals that are calculated again."""
+
+import dataclasses
+import hashlib
+import json
+import math
+
+import pytest
+from made_runs import bleu_run, made_run
+
+from vlgauge.cli.outputs import write_result
+from vlgauge.leaderboard import Dataset, Model, read_run, record_of
+from vlgauge.leaderboard.exporters import dataset_card, results_repository
+from vlgauge.leaderboard.recorded_scores import check_scores, scores_digest, scores_of_records
+from vlgauge.leaderboard.run_files import RESULT_ENDINGS
+from vlgauge.leaderboard.score_files import run_of_file, score_file
+
+MODEL = Model("org/teller", "Teller")
+SCORES = [0.25, 0.5, 0.75, math.nan, 0.125]
+
+
+def recorded(run, metric="rovist_nr", split="test"):
+    return record_of(run, metric, MODEL, Dataset("org/vist", "VIST", "default", split), date="2026-11-20")
+
+
+def exported(runs):
+    return results_repository([recorded(made_run(SCORES))], "org/results", {"org/teller": runs})
+
+
+def test_the_digest_is_of_ids_and_scores_whatever_their_order():
+    run = made_run([0.5, math.nan], ids=["b", 1])
+    rows = ['["id", "score"]', '["1", null]', '["b", 0.5]']
+    assert scores_digest(run, "rovist_nr") == hashlib.sha256("\n".join(rows).encode()).hexdigest()
+    turned = made_run([math.nan, 0.5], ids=[1, "b"])
+    assert scores_digest(turned, "rovist_nr") == scores_digest(run, "rovist_nr")
+    for other in (
+        made_run([math.nan, 0.5], ids=["b", 1]),
+        made_run([0.5, 0.0], ids=["b", 1]),
+        made_run([0.5], ids="b"),
+    ):
+        assert scores_digest(other, "rovist_nr") != scores_digest(run, "rovist_nr")
+
+
+@pytest.mark.parametrize("metric", ["rovist_nr", "bleu"])
+@pytest.mark.parametrize("ending", [*RESULT_ENDINGS, "export"])
+def test_every_form_of_the_scores_is_that_of_the_record(tmp_path, metric, ending):
+    said = ["a dog runs on the grass", "two cats sit on a mat", "a cat", "the sea"]
+    run = made_run(SCORES) if metric == "rovist_nr" else bleu_run(said, [*said[:2], "two red cats", []])
+    run = {"ids": run["ids"], metric: 0.0, **run} if metric == "rovist_nr" else run
+    record = recorded(run, metric)
+    if ending == "export":
+        assert run_of_file(score_file(run, metric), record)
+        return
+    path = str(tmp_path / f"scores{ending}")
+    write_result(path, run)
+    found = check_scores(record, read_run(path, [metric]))
+    assert (found.is_signed, found.interval) == (True, "")
+
+
+CHANGES = {
+    "n": ({"n": 5, "undefined": 0}, "must have 5 scores and 0 undefined ones, got 4 and 1"),
+    "value": (
+        {"value": 0.5},
+        "must have the value of the record, 0.5, got 0.40625: the file is of another model or other rows, or one of",
+    ),
+    "digest": ({"scores_sha256": "0" * 64}, "must have the digest that the record holds, 0000000000000000, got "),
+    "signature": (
+        {"signature": "rovist_nr|v:0.1.0|profile:paper|variant:released|n:3|sentences:rules|lowercase:False"},
+        "must have been made as the record says, they differ in n 3 and 4",
+    ),
+    "interval": (
+        {"ci": dataclasses.replace(recorded(made_run(SCORES)).ci, high=0.75)},
+        "must have the interval of the record, -?0.",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_another_number_than_that_of_the_scores_is_refused(change):
+    values, said = CHANGES[change]
+    record = dataclasses.replace(recorded(made_run(SCORES)), **values)
+    with pytest.raises(ValueError, match=f"the scores of org/teller by rovist_nr {said}"):
+        check_scores(record, made_run(SCORES))
+    with pytest.raises(ValueError, match=f"the scores of org/teller by rovist_nr {said}"):
+        results_repository([record], "org/results", {"org/teller": [made_run(SCORES)]})
+    card = "<!-- leaderboard:start -->\n<!-- leaderboard:end -->"
+    with pytest.raises(ValueError, match=said):
+        dataset_card([record], card, {"org/teller": [made_run(SCORES)]})
+
+
+def test_swapped_scores_of_the_same_mean_are_refused():
+    swapped = made_run([SCORES[1], SCORES[0], *SCORES[2:]])
+    with pytest.raises(ValueError, match="must have the digest that the record holds"):
+        exported([swapped])
+    assert len(exported([made_run(SCORES)])) == 3
+
+
+def test_a_record_without_a_digest_is_compared_and_unsigned():
+    record = dataclasses.replace(recorded(made_run(SCORES)), scores_sha256=None)
+    assert not check_scores(record, made_run(SCORES)).is_signed
+    # It is what numbers can tell, and no more.
+    assert check_scores(record, made_run([SCORES[1], SCORES[0], *SCORES[2:]]))
+    with pytest.raises(ValueError, match="must have the value of the record"):
+        check_scores(record, made_run([0.5, *SCORES[1:]]))
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"method": None, "groups": None}, "the record does not tell its method and groups"),
+        ({"seed": None}, "the record does not tell its seed"),
+        ({"resamples": None}, "the record does not tell its samples"),
+        ({"method": "by eye"}, "its method is by eye, that of this version "),
+        ({"groups": 2}, "2 groups of rows were drawn, which scores do not tell"),
+        ({"resamples": 10**9}, "it is of 1000000000 samples, 100,000 are the most here"),
+        ({"resamples": 0}, "it is of 0 samples, 100,000 are the most here"),
+    ],
+)
+def test_why_an_interval_is_not_checked_is_said(changed, why):
+    record = recorded(made_run(SCORES))
+    # It would be refused if it were checked.
+    ci = dataclasses.replace(record.ci, high=0.75, **changed)
+    assert check_scores(dataclasses.replace(record, ci=ci), made_run(SCORES)).interval.startswith(why)
+    none = dataclasses.replace(record, ci=None)
+    assert check_scores(none, made_run(SCORES)).interval == "the record has none"
+
+
+def test_every_file_of_a_model_belongs_to_a_record():
+    runs = [made_run(SCORES), made_run([0.1, 0.2, 0.4])]
+    records = [recorded(run, split=split) for run, split in zip(runs, ("test", "val"), strict=True)]
+    found = scores_of_records(records, {"org/teller": runs[::-1]})
+    assert [(one.record.dataset.split, one.run) for one in found] == [("val", runs[1]), ("test", runs[0])]
+    with pytest.raises(
+        ValueError, match="must have the scores of a record once, got two files of org/teller by rovist"
+    ):
+        scores_of_records(records, {"org/teller": [runs[0], runs[0]]})
+    with pytest.raises(
+        ValueError, match=r"must have 4 scores and 1 undefined ones, got 2 and 0: .*; the scores of .*, got"
+    ):
+        scores_of_records(records, {"org/teller": [made_run([0.1, 0.2])]})
+    with pytest.raises(ValueError, match="got those of org/teller by none of their metrics"):
+        scores_of_records(records, {"org/teller": [made_run([0.1], "trm")]})
+    # Of two metrics in a file, one is recorded.
+    both = {**made_run([0.1] * 5, "trm"), **runs[0]}
+    assert [one.record for one in scores_of_records(records, {"org/teller": [both]})] == records[:1]
+
+
+@pytest.mark.parametrize("cells", [["x"], [1e301], "text", None])
+def test_what_are_no_scores_is_told(cells):
+    run = made_run([0.5]) | {"rovist_nr_scores": cells}
+    with pytest.raises(ValueError, match="`rovist_nr_scores` must"):
+        check_scores(recorded(made_run([0.5])), run)
+
+
+def test_the_digest_is_in_the_line(tmp_path):
+    record = recorded(made_run(SCORES))
+    assert json.loads(record.line())["scores_sha256"] == scores_digest(made_run(SCORES), "rovist_nr")

@@ -1,0 +1,58 @@
+"""As many captions of each row: what is drawn, and what signatures say of it."""
+
+from collections import Counter
+
+from vlgauge.catalog import metric_facts
+from vlgauge.cli import main
+from vlgauge.set_sizes import drawn_captions, signed_sizes, without_draw, without_sizes
+from vlgauge.signature_checks import signature_fault
+from vlgauge.signatures import parse_signature
+
+ROWS = [list("abcde"), list("fghi"), list("jklmn")]
+
+
+def test_what_is_drawn_of_a_row_does_not_depend_on_the_others():
+    drawn = drawn_captions(ROWS, ["x", "y", "z"], [3, 2, 5], seed=4)
+    assert [len(one) for one in drawn] == [3, 2, 5]
+    assert all(own == sorted(own) and set(own) <= set(row) for own, row in zip(drawn, ROWS, strict=True))
+    assert drawn[2] == ROWS[2]
+    assert drawn_captions(ROWS[::-1], ["z", "y", "x"], [5, 2, 3], seed=4) == drawn[::-1]
+
+
+def test_every_subset_is_as_likely():
+    counts = Counter("".join(drawn_captions([list("abcd")], [str(key)], [2], 0)[0]) for key in range(1_200))
+    assert len(counts) == 6
+    assert all(140 < count < 260 for count in counts.values())
+    of_seeds = Counter("".join(drawn_captions([list("abcd")], ["x"], [2], seed)[0]) for seed in range(1_200))
+    assert all(140 < count < 260 for count in of_seeds.values())
+
+
+def test_signatures_hold_the_sizes():
+    result = {"trm_signature": "trm|v:0.1.0|ties:fractional", "cider_signature": "cider|v:0.1.0", "trm": 0.5}
+    assert signed_sizes(result, [(3, 5), (3, 4)]) == {"trm_signature": "trm|v:0.1.0|ties:fractional|sets:3v4-5"}
+    signed = signed_sizes(result, [(3, 5)], there=[10, 7], seed=2)["trm_signature"]
+    assert signed.endswith("|sets:3v5|drawn_from:7-10|draw_seed:2")
+    assert without_draw(signed).endswith("|ties:fractional|sets:3v5")
+    assert without_sizes(signed) == result["trm_signature"]
+    assert signed_sizes(result, []) == {}
+
+
+def test_the_check_of_signatures_knows_them():
+    fields = parse_signature(
+        "trm|v:0.1.0|profile:paper|distance:rouge_l|ties:fractional|tie_tol:1e-12|force_zero_self:False"
+        "|sets:3v5|drawn_from:7-10|draw_seed:2"
+    )[1]
+    assert signature_fault(metric_facts("trm"), fields) == ""
+    assert "draw_seed" in signature_fault(metric_facts("cider"), {**fields})
+
+
+def test_what_cannot_be_drawn_is_refused(tmp_path, capsys):
+    path = tmp_path / "sets.jsonl"
+    path.write_text('{"predictions": ["a b", "c d"], "references": ["a b", "e f"]}\n', encoding="utf-8")
+    assert main(["score", "trm", str(path), "--captions-per-row", "3"]) == 2
+    assert (
+        "--captions-per-row must be at most the least number of captions of a row, 2, got 3" in capsys.readouterr().err
+    )
+    path.write_text('{"predictions": "a b", "references": ["a b", "e f"]}\n', encoding="utf-8")
+    assert main(["score", "rouge_l", str(path), "--captions-per-row", "3"]) == 2
+    assert "--captions-per-row must come with metrics of sets of captions, got rouge_l" in capsys.readouterr().err
