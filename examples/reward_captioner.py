@@ -1,10 +1,10 @@
-"""Train a tiny captioner with metrics as its reward, and see it cheat where the reward is the first metric alone.
+"""Train a tiny captioner with metrics as its reward, and see it cheat where nothing guards the first metric.
 
 A captioner learns from captions that leave things out, and of which some are wrong. Then it writes captions by itself,
 eight for each picture, and those that have a higher reward than the others of their picture become more likely (policy
-gradient with the mean of the group as the baseline). Once the reward is pac_s alone, once pac_s and cider against
-references. Held-out pictures show what came of it. All numbers of pac_s are those of the **toy** CLIP of the embedded
-profile.
+gradient with the mean of the group as the baseline). Once the reward is pac_s without its guards, once with them, once
+pac_s and cider; both look at references. Held-out pictures show what came of it. All numbers of pac_s are those of the
+**toy** CLIP of the embedded profile.
 
     python examples/reward_captioner.py                # three seeds
     python examples/reward_captioner.py --seeds 1      # one of them
@@ -33,11 +33,17 @@ from transformers.utils import logging
 import vlgauge
 from vlgauge import scenes
 from vlgauge.distances.cider import DocumentFrequency
+from vlgauge.integrations.guards import GUARDS
 from vlgauge.integrations.trl import combined_reward
 from vlgauge.scenes.wording import COLOUR_WORDS, SHAPE_WORDS
 
 GROUP, PICTURES = 8, 12  # captions of a picture, pictures of a step
-REWARDS = {"pac_s": {"pac_s": 1.0}, "pac_s and cider": {"pac_s": 1.0, "cider": 0.5}}
+# Factor of each metric, and the guards that are off. Both metrics look at the references, pac_s at the picture, too.
+REWARDS: dict[str, tuple[dict[str, float], tuple[str, ...]]] = {
+    "pac_s, unguarded": ({"pac_s": 1.0}, GUARDS),
+    "pac_s": ({"pac_s": 1.0}, ()),
+    "pac_s and cider": ({"pac_s": 1.0, "cider": 0.5}, ()),
+}
 NAMES = {word: name for named in (COLOUR_WORDS, SHAPE_WORDS) for name, said in named.items() for word in said}
 TITLES = {
     "pac_s": "pac_s",
@@ -186,10 +192,13 @@ def compare_rewards(
         "pac_s": vlgauge.load("pac_s", profile="embedded", **silent),
         "cider": vlgauge.load("cider", df=DocumentFrequency.from_references(train.references), **silent),
     }
+    # The variant whose RefPAC-S has a lowest value.
+    terms = {**metrics, "pac_s": vlgauge.load("pac_s", profile="embedded", variant="paper", **silent)}
     rows = []
-    for seed, (name, weights) in itertools.product(range(n_seeds), REWARDS.items()):
+    for seed, (name, (weights, unguarded)) in itertools.product(range(n_seeds), REWARDS.items()):
         model.load_state_dict(start)
-        reward = combined_reward({metrics[key]: w for key, w in weights.items()}, references="references")
+        chosen = {terms[key]: weight for key, weight in weights.items()}
+        reward = combined_reward(chosen, references="references", unguarded=unguarded)
         for step in itertools.chain([0], learn_from_reward(model, words, train, reward, steps[1], seed)):
             if step % steps[2] == 0:
                 state = torch.get_rng_state()
@@ -203,7 +212,7 @@ def compare_rewards(
 def line(row: dict[str, Any]) -> str:
     """A row as text."""
     numbers = "".join(f"{row[name]:9.2f}" for name in COLUMNS)
-    return f"{row['reward']:16}{row['step']:5}{numbers}  {row.get('example', '')}".rstrip()
+    return f"{row['reward']:17}{row['step']:5}{numbers}  {row.get('example', '')}".rstrip()
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -224,7 +233,7 @@ def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 5), layout="constrained")
-    colours = dict(zip(REWARDS, ("tab:red", "tab:blue"), strict=True))
+    colours = dict(zip(REWARDS, ("tab:red", "tab:orange", "tab:blue"), strict=True))
     for axes, key in zip(figure.subplots(2, 3).flat, COLUMNS, strict=True):
         for (name, _), own in itertools.groupby(rows, lambda row: (row["reward"], row["seed"])):
             points = [(row["step"], row[key]) for row in own]
@@ -248,12 +257,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.set_verbosity_error()
     warnings.filterwarnings("ignore", "the toy CLIP")  # said below
     warnings.filterwarnings("ignore", ".*are empty and were scored as such")
+    warnings.filterwarnings("ignore", ".*are 0 because neither image nor references are like the caption")
     start, cpu = time.perf_counter(), time.process_time()
     steps = (20, 2, 1) if options.smoke else (1500, 120, 20)
     sizes: dict[str, tuple[int, int | None]] = (
         {"train": (1, 32), "test": (1, 4)} if options.smoke else {"train": (12, None), "test": (2, None)}
     )
-    print(f"{'reward':16} step" + "".join(f"{name:>9}" for name in COLUMNS))
+    print(f"{'reward':17} step" + "".join(f"{name:>9}" for name in COLUMNS))
     rows = compare_rewards(options.seeds, steps, sizes)
     (options.output / "rows.json").write_text(json.dumps(rows, indent=1))
     plot(rows, options.output / "rewards.png")

@@ -18,6 +18,7 @@ from vlgauge import catalog
 from vlgauge.encoders.features.memory import process_memory
 from vlgauge.integrations.batches import ENCODED, OF_BATCH, RowScorer
 from vlgauge.pool import pool
+from vlgauge.set_sizes import signed_sizes
 
 
 def forget():
@@ -91,6 +92,10 @@ def test_no_bit_depends_on_batches_and_order_and_the_result_is_that_of_compute(c
     if (sizes := found[0].pop("sizes", None)) is not None:
         pairs = zip(columns["predictions"], columns["references"], strict=True)
         assert sizes == [(len(ours), len(theirs)) for ours, theirs in pairs]
+        # As `vlgauge score` signs them.
+        signed = signed_sizes(expected, sizes)
+        assert "|sets:" in found[0][f"{name}_signature"]
+        expected |= signed
     assert_close(found[0], expected, gap=1e-6 if "profile" in settings else 1e-11)
 
 
@@ -266,7 +271,7 @@ def test_stories_of_two_forms_are_refused_across_batches():
     ("name", "settings", "message"),
     [
         ("trm", {"distance": "precomputed"}, "trm: `distance='precomputed'` takes matrices of the whole call"),
-        ("trm", {"backend": "meteor-1.5"}, "trm: `backend='meteor-1.5'` would start Java for each example"),
+        ("trm", {"backend": "meteor-1.5"}, "trm: `backend='meteor-1.5'` would start Java for each row"),
         (
             "clip_s",
             {"config_name": "video", "variant": "emscore"},
@@ -323,7 +328,7 @@ def test_few_documents_warn_once():
     counted = [scorer.count_rows(batch) for batch in batches]
     assert not RowScorer("rouge_l").needs_counts
     counted_scorer = scorer.with_counts(counted)
-    with pytest.warns(UserWarning, match="references of 6 examples") as told:
+    with pytest.warns(UserWarning, match="references of 6 rows") as told:
         scores = [counted_scorer.score_rows(batch) for batch in batches]
     assert len(told) == 1
     assert math.isnan(counted_scorer.combine(scores)["cider_scores"][3])

@@ -19,6 +19,7 @@ from vlgauge.cli import main
 from vlgauge.integrations import ray as of_ray
 from vlgauge.integrations.batches import RowScorer
 from vlgauge.integrations.ray import common_folder, score_files
+from vlgauge.run_locks import only_run
 
 N_ROWS = 40
 WORDS = ["dog", "cat", "runs", "sits", "red"]
@@ -148,6 +149,44 @@ def test_a_row_that_always_kills_its_worker_ends_the_run(stories, tmp_path):
 
 
 @pytest.mark.ray
+@pytest.mark.usefixtures("session")
+def test_rows_that_changed_are_not_answered_by_scores_of_others(tmp_path):
+    """A file of the same name and size, and settings that name a file that changed."""
+    rows, scorer = tmp_path / "rows.jsonl", RowScorer("rovist_nr")
+    rows.write_text('{"id": 1, "predictions": "a dog. a dog."}\n')
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    left = kept / f".x.{8 * '0'}.{16 * '0'}.part"  # of a process that was killed before it wrote run.json
+    left.touch()
+    assert score_files(scorer, [rows], kept, progress=False)["rovist_nr_scores"] == [0.5]
+    assert not left.exists()
+    rows.write_text('{"id": 1, "predictions": "a dog. no cat"}\n')
+    message = r"--parts must be of the same run, got another one .*, which differs in files \(.*rows.jsonl \(sha256\)\)"
+    with pytest.raises(ValueError, match=message):
+        score_files(scorer, [rows], kept, progress=False)
+
+    with (
+        patch.object(of_ray, "_states", side_effect=[{str(rows): (1, 1)}, {str(rows): (1, 2)}]),
+        pytest.raises(
+            ValueError, match=r"FILE must stay as it is while it is scored, '.*rows.jsonl' did not; remove the"
+        ),
+    ):
+        score_files(scorer, [rows], tmp_path / "other", progress=False)
+
+
+@pytest.mark.ray
+def test_the_second_of_two_runs_is_refused_before_ray_starts(stories, tmp_path):
+    pytest.importorskip("ray")
+    message = "--parts must be written by one run at a time, got '.*kept'"
+    with (
+        patch.object(of_ray, "session", side_effect=AssertionError),
+        only_run(tmp_path / "kept", "this"),
+        pytest.raises(ValueError, match=message),
+    ):
+        score_files(RowScorer("rovist_nr"), stories[0], tmp_path / "kept")
+
+
+@pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.usefixtures("session")
 def test_pictures_as_bytes_in_parquet(tmp_path):
@@ -178,13 +217,13 @@ def test_the_command_counts_scores_and_writes_what_compare_reads(tmp_path, capsy
     told = capsys.readouterr()
     assert re.search(rf"cider +{expected['cider']:.4f}\n", told.out)
     assert told.out.endswith(f"{expected['cider_signature']}\n")
-    assert "references of 6 examples" in told.err
+    assert "references of 6 rows" in told.err
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["result.json", "scores.parquet"]
     scores = pd.read_parquet(tmp_path / "out" / "scores.parquet")["cider"].to_list()
     assert scores[:3] == pytest.approx(expected["cider_scores"][:3], rel=1e-12)
     loop, rows = RowScorer("cider"), {"id": list(range(7)), **columns}
     loop = loop.with_counts([loop.count_rows(rows)])
-    with pytest.warns(UserWarning, match="references of 6 examples"):
+    with pytest.warns(UserWarning, match="references of 6 rows"):
         found = loop.combine([loop.score_rows(rows)])["cider_scores"]
     assert [score for score in scores if score == score] == [score for score in found if score == score]
     result = json.loads((tmp_path / "out" / "result.json").read_text())
@@ -269,6 +308,22 @@ def test_options_that_do_not_go_together_are_refused(words, message, capsys, tmp
     (tmp_path / "a.jsonl").write_text('{"id": 1, "predictions": "a", "references": ["a"]}\n')
     with patch("vlgauge.cli.ray_scoring.imported_ray"):
         assert main(["score", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "--output must be written by one run at a time, got 'out', in which another one is at work"),
+        (["--parts", "./out"], "--parts must be another folder than --output, got 'out' for both"),
+    ],
+)
+def test_a_folder_that_another_run_has_is_refused(words, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "predictions": "a", "references": ["a"]}\n')
+    score = ["score", "bleu", "a.jsonl", "--engine", "ray", "--output", "out"]
+    with only_run(tmp_path / "out", "this"), patch("vlgauge.cli.ray_scoring.imported_ray"):
+        assert main([*score, *words]) == 2
     assert message in capsys.readouterr().err
 
 

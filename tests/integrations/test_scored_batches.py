@@ -34,9 +34,18 @@ def test_a_batch_that_is_scored_twice_is_there_once(tmp_path):
 def test_another_run_is_refused_by_what_differs(tmp_path):
     ScoredBatches(tmp_path, RUN)
     with pytest.raises(
-        ValueError, match=r"of the same run, got another one in .*, which differs in profile, settings;"
+        ValueError, match=r"of the same run, got another one in .*, which differs in profile, settings \(n\);"
     ):
         ScoredBatches(tmp_path, RUN | {"settings": {"n": 3}, "profile": "paper"})
+
+
+def test_one_of_two_files_with_the_same_ids_counts(tmp_path):
+    """A worker that dies behind its batch has written it; the scores of who takes its place may differ in a bit."""
+    files = ScoredBatches(tmp_path, RUN)
+    for score in (0.5, 0.5000000000000001):
+        files.add([1, 2], pa.table({"id": [1, 2], "x": [score, score]}))
+    assert len(list(tmp_path.glob("*.parquet"))) == 2
+    assert [table.num_rows for table in files.batches()] == [2]
 
 
 def test_a_folder_of_other_files_is_refused(tmp_path):
@@ -48,8 +57,33 @@ def test_a_folder_of_other_files_is_refused(tmp_path):
 @pytest.mark.parametrize("content", ["[]", "{"])
 def test_a_damaged_run_is_refused(tmp_path, content):
     (tmp_path / "run.json").write_text(content)
-    with pytest.raises(ValueError, match=r"--checkpoint must .*run\.json|--checkpoint must be of the same run"):
+    with pytest.raises(ValueError, match=r"--parts must .*run\.json|--parts must be of the same run"):
         ScoredBatches(tmp_path, RUN)
+
+
+def test_every_byte_that_turns_over_is_noticed(tmp_path):
+    files = ScoredBatches(tmp_path, RUN)
+    files.add([1, 2], pa.table({"id": [1, 2], "x": [0.5, 1.5]}))
+    (path,) = tmp_path.glob("*.parquet")
+    whole = path.read_bytes()
+    for at in range(0, len(whole), 7):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(
+            ValueError, match=f"must hold whole files, got .*{path.name}.*; remove it, and its rows are"
+        ):
+            list(files.batches())
+    path.write_bytes(whole)
+    assert len(list(files.batches())) == 1
+
+
+def test_a_file_of_another_run_is_refused(tmp_path):
+    other = ScoredBatches(tmp_path / "other", RUN | {"settings": {"n": 3}})
+    other.add([1], pa.table({"id": [1]}))
+    (path,) = other.folder.glob("*.parquet")
+    files = ScoredBatches(tmp_path / "own", RUN)
+    path.rename(files.folder / path.name)
+    with pytest.raises(ValueError, match=r"must hold whole files, .* its content is not what was written"):
+        files.ids("id")
 
 
 def test_a_damaged_file_is_named(tmp_path):
@@ -57,7 +91,5 @@ def test_a_damaged_file_is_named(tmp_path):
     files.add([1], pa.table({"id": [1]}))
     (path,) = tmp_path.glob("*.parquet")
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(
-        ValueError, match=f"--checkpoint must hold whole files, got .*{path.name}.*; remove it, and its"
-    ):
+    with pytest.raises(ValueError, match=f"--parts must hold whole files, got .*{path.name}.*; remove it, and its"):
         files.ids("id")

@@ -16,6 +16,7 @@ import vlgauge
 from vlgauge import scenes
 from vlgauge.distances.cider import DocumentFrequency
 from vlgauge.integrations.trl import caption_reward, combined_reward, completion_text
+from vlgauge.signatures import parse_signature
 
 SCENES = scenes.scenes(8, seed=0, split="test")
 CAPTIONS = [scenes.captions(scene, seed=0)[0] for scene in SCENES]
@@ -63,27 +64,149 @@ def test_pictures_are_encoded_once_each():
     assert images_encoded(reward) - before == 3
 
 
-def test_undefined_reward_is_none_and_both_shares_are_logged():
+def test_a_text_that_makes_its_score_undefined_gets_the_lowest_and_a_row_without_a_score_none():
     logged = {}
     reward = caption_reward("rovist_nr")
     told = "A red ring. A red star."
     rewards = reward(["p"] * 2, [told, "One sentence."], log_metric=logged.__setitem__)
-    assert rewards == [load("rovist_nr").compute(predictions=[told])["rovist_nr"], None]
-    assert logged == {"rovist_nr_undefined": 0.5}
+    assert rewards == [vlgauge.load("rovist_nr", variant="paper").compute(predictions=[told])["rovist_nr"], 0.0]
+    shares = {"wordless": 0, "markup": 0, "repetition": 0, "undefined": 0.5, "unscored": 0}
+    assert logged == {f"rovist_nr_{name}": share for name, share in shares.items()}
+    reward = caption_reward("rouge_l", references="captions")
+    rows = {"captions": [[told], [], []]}
+    assert reward(["p"] * 3, ["A blue cat.", "A blue cat.", ""], log_metric=logged.__setitem__, **rows) == [
+        pytest.approx(load("rouge_l").compute(predictions=["A blue cat."], references=[[told]])["rouge_l"]),
+        None,
+        0.0,
+    ]
+    assert (logged["rouge_l_undefined"], logged["rouge_l_unscored"]) == (0, pytest.approx(1 / 3))
+
+
+@pytest.mark.filterwarnings("ignore:.*could not be read")
+def test_a_picture_that_cannot_be_read_is_not_the_fault_of_the_text(tmp_path):
+    (tmp_path / "broken.png").write_bytes(b"no picture")
+    reward = caption_reward("clip_s", profile="embedded", on_error="nan")
+    found = reward(["p"] * 3, ["a star", "a star", "!"], image=[str(tmp_path / "broken.png"), drawn(0), drawn(0)])
+    assert found[0] is None
+    assert found[1] > 0
+    assert found[2] == 0.0
+
+
+LONG = " ".join(f"w{i}" for i in range(80))
 
 
 @pytest.mark.filterwarnings("ignore:.*have more than 77 tokens")
-def test_captions_that_clip_cannot_read_to_the_end_are_logged():
+def test_captions_that_clip_cannot_read_to_the_end_are_guarded_or_logged():
     logged = {}
-    texts = ["red " * 76, "a red circle", "red " * 10, "red " * 90]
-    caption_reward("clip_s", profile="embedded")(["p"] * 4, texts, image=[drawn(0)] * 4, log_metric=logged.__setitem__)
-    assert logged == {"clip_s_undefined": 0.0, "clip_s_cut": 0.5}
+    given = {"image": [drawn(0)] * 2, "log_metric": logged.__setitem__}
+    assert caption_reward("clip_s", profile="embedded")(["p"] * 2, [LONG, "a red circle"], **given)[0] == 0.0
+    assert logged["clip_s_context"] == 0.5
+    assert "clip_s_cut" not in logged
+    free = caption_reward("clip_s", profile="embedded", unguarded="context")
+    assert free(["p"] * 2, [LONG, "a red circle"], **given)[0] > 0.0
+    assert logged["clip_s_cut"] == 0.5
+    split = caption_reward("clip_s", profile="embedded", long_text="split")
+    assert split.guards == ("wordless", "markup", "repetition")  # it reads all
+
+
+def test_guarded_texts_get_the_lowest_and_are_named():
+    logged, extra = {}, {}
+    texts = ["", "<b>a red circle</b>", "red red red", LONG, "a red circle"]
+    reward = caption_reward("pac_s", profile="embedded", scale=2.0, offset=-1.0)
+    given = {"image": [drawn(0)] * 5, "log_metric": logged.__setitem__, "log_extra": extra.__setitem__}
+    found = reward(["p"] * 5, texts, **given)
+    assert reward.range == (-1.0, 3.0)
+    assert found[:4] == [-1.0] * 4
+    assert found[4] > -1.0
+    guards = ("wordless", "markup", "repetition", "context")
+    assert {name: logged[f"pac_s_{name}"] for name in guards} == dict.fromkeys(guards, 0.2)
+    assert extra == {"pac_s_guard": [*guards, ""]}
+    assert reward.metric_signature.startswith("pac_s|")
+    name, fields = parse_signature(reward.signature)
+    assert (name, fields["range"], fields["guards"]) == ("pac_s_reward", "-1..3", "+".join(guards))
+    for guard in guards:
+        others = caption_reward("pac_s", profile="embedded", unguarded=[guard])
+        assert guard not in others.guards
+        assert parse_signature(others.signature)[1]["guards"] == "+".join(one for one in guards if one != guard)
+    none = caption_reward("pac_s", profile="embedded", unguarded=guards)
+    assert parse_signature(none.signature)[1]["guards"] == "none"
+
+
+def test_a_guarded_text_gets_the_lowest_sum_whichever_term_guards_it():
+    both = combined_reward({"clip_s": 1.0, "rouge_l": 0.5}, references="captions", profile="embedded")
+    rows = {"image": [drawn(0)] * 3, "captions": [[CAPTIONS[0]], [LONG], []]}
+    assert both.range == (0.0, pytest.approx(5 / 3.5 + 0.5))
+    # The second has all of its words in the reference, but CLIP cannot read it; the third cannot be scored by ROUGE-L,
+    # which takes nothing from its being no caption.
+    found = both(["p"] * 3, [CAPTIONS[0], LONG, "!!"], **rows)
+    assert found[0] > 0.5
+    assert found[1:] == [0.0, 0.0]
+    assert both(["p"], ["a star"], image=[drawn(0)], captions=[[]]) == [None]
+    name, fields = parse_signature(both.signature)
+    assert (name, fields["guards"]) == ("clip_s_rouge_l_reward", "wordless+markup+repetition+context")
+    assert fields["term2"] == both.rewards[1].signature
+    off = combined_reward({"clip_s": 1.0}, unguarded="markup", profile="embedded")
+    assert off.rewards[0].guards == ("wordless", "repetition", "context")
+
+
+def test_a_caption_behind_the_prompt_of_the_metric_is_scored_without_it():
+    rows = {"image": [drawn(0)] * 3}
+    for name in ("clip_s", "pac_s"):
+        texts = [CAPTIONS[0], f"A photo depicts {CAPTIONS[0]}", f"a  photo depicts: A photo depicts {CAPTIONS[0]}"]
+        found = caption_reward(name, profile="embedded")(["p"] * 3, texts, **rows)
+        assert found == [found[0]] * 3
+    assert caption_reward("clip_s", profile="embedded")(["p"], ["A photo depicts a"], image=[drawn(0)]) == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "ends"),
+    [
+        ("clip_s", {}, (0.0, 2.5)),
+        ("clip_s", {"w": 1}, (0.0, 1.0)),
+        ("clip_s", {"references": "told"}, (0.0, 5 / 3.5)),
+        ("pac_s", {"references": "told"}, (0.0, 4 / 3)),
+        ("pac_s", {"references": "told", "w": 1, "scale": 3, "offset": 1}, (1.0, 4.0)),
+        ("pac_s", {"references": "told", "variant": "released", "lowest": -2}, (-2.0, None)),
+        ("rouge_l", {"references": "told", "scale": 2.0}, (0.0, 2.0)),
+        ("rovist_nr", {}, (0.0, 1.0)),
+        ("rovist_nr", {"variant": "released", "lowest": -1, "scale": 0.5}, (-0.5, 0.5)),
+        ("groovist", {}, (-1.0, 1.0)),
+        ("rovist_vg", {}, (-1.0, 1.0)),
+        ("rovist", {}, (-1.0, 3.0)),
+    ],
+)
+def test_ranges_of_rewards(name, settings, ends):
+    reward = caption_reward(name, profile="embedded", **settings)
+    assert reward.range == pytest.approx(ends) if None not in ends else reward.range == ends
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_refpac_s_stays_within_its_range_for_junk(seed):
+    rng = np.random.default_rng(seed)
+    junk = ["".join(map(chr, rng.integers(97, 123, 9))) + " " + chr(rng.integers(97, 123)) for _ in range(40)]
+    rows = {"image": [drawn(0)] * 40, "captions": [[CAPTIONS[0]]] * 40}
+    reward = caption_reward("pac_s", references="captions", profile="embedded")
+    found = reward(["p"] * 40, junk, **rows)
+    assert None not in found
+    assert 0.0 <= min(found) <= max(found) <= 4 / 3
+    (honest,) = reward(["p"], [CAPTIONS[0]], image=rows["image"][:1], captions=rows["captions"][:1])
+    assert honest > max(found)
+
+
+def test_scores_below_the_lowest_count_as_the_lowest():
+    told = "A red ring and a red ring. A red ring and a red ring on a red field."
+    below = load("rovist_nr").compute(predictions=[told])["rovist_nr"]
+    assert below < 0.5
+    free = {"variant": "released", "unguarded": "repetition"}
+    assert caption_reward("rovist_nr", lowest=0.5, **free)(["p"], [told]) == [0.5]
+    assert caption_reward("rovist_nr", lowest=-9, **free)(["p"], [told]) == [below]
 
 
 def test_references_count_where_they_are_given():
     rows = {"image": [drawn(0)], "captions": [[CAPTIONS[0]]]}
     reward = caption_reward("clip_s", references="captions", profile="embedded")
-    both = load("clip_s").compute(predictions=["a star"], images=rows["image"], references=rows["captions"])
+    bounded = vlgauge.load("clip_s", profile="embedded", variant="paper")
+    both = bounded.compute(predictions=["a star"], images=rows["image"], references=rows["captions"])
     assert reward(["p"], ["a star"], **rows) == both["ref_clip_s_scores"] != both["clip_s_scores"]
     told = caption_reward("rouge_l", references="captions")(["p"], [CAPTIONS[0]], **rows)
     assert told == [1.0]
@@ -95,8 +218,8 @@ def test_sum_of_several_rewards():
     texts = ["A red ring. A red star.", "One sentence."]
     found = both(["p"] * 2, texts, **rows)
     terms = [caption_reward(name, profile="embedded") for name in ("clip_s", "rovist_nr")]
-    (first,), (second,) = (term(["p"], texts[:1], image=rows["image"][:1]) for term in terms)
-    assert found == [pytest.approx(first + 0.5 * second), None]
+    (first, clip_s), (second, _) = (term(["p"] * 2, texts, **rows) for term in terms)
+    assert found == [pytest.approx(first + 0.5 * second), pytest.approx(clip_s)]  # of one sentence 0 is the worst
     assert both.__name__ == get_callable_name(both) == "clip_s_rovist_nr_reward"
     assert get_callable_name(terms[0]) == "clip_s_reward"
 
@@ -104,25 +227,16 @@ def test_sum_of_several_rewards():
 def test_metrics_with_settings_of_their_own_are_summed():
     cider = vlgauge.load("cider", df=DocumentFrequency({("a",): 9}, 10), keep_in_memory=True)
     rows = {"image": [drawn(0)], "captions": [[CAPTIONS[0]]]}
-    both = combined_reward({load("clip_s"): 1.0, cider: 0.5}, references="captions")
+    bounded = vlgauge.load("clip_s", profile="embedded", variant="paper", keep_in_memory=True)
+    both = combined_reward({bounded: 1.0, cider: 0.5}, references="captions")
     (found,) = both(["p"], [CAPTIONS[1]], **rows)
-    terms = (load("clip_s"), "ref_clip_s", {"images": rows["image"]}), (cider, "cider", {})
+    terms = (bounded, "ref_clip_s", {"images": rows["image"]}), (cider, "cider", {})
     first, second = (
         metric.compute(predictions=[CAPTIONS[1]], references=rows["captions"], **given)[key]
         for metric, key, given in terms
     )
     assert second > 0
     assert found == pytest.approx(first + 0.5 * second)
-
-
-@pytest.mark.filterwarnings("ignore:.*are empty and were scored as such")
-def test_nothing_said_is_scored_as_the_metric_does():
-    reward = caption_reward("clip_s", profile="embedded")
-    found = reward(["p"] * 3, ["", "  ", messages("")], image=[drawn(0)] * 3)
-    with pytest.warns(UserWarning, match="are empty"):
-        expected = load("clip_s").compute(predictions=[""] * 3, images=[drawn(0)] * 3)["clip_s_scores"]
-    assert found == expected
-    assert all(map(math.isfinite, found))
 
 
 def test_text_of_a_completion():
@@ -155,6 +269,21 @@ def test_text_of_a_completion():
             {"references": "told"},
             ValueError,
             "in every batch, got cider, which counts words in it",
+        ),
+        ("clip_s", {"unguarded": "empty"}, ValueError, "`unguarded` must be names among .*, got 'empty'"),
+        ("clip_s", {"lowest": math.inf}, ValueError, "`lowest` must be a finite number"),
+        (
+            "pac_s",
+            {"references": "told", "variant": "released"},
+            ValueError,
+            "`lowest` must be the score of a text that is no caption, as ref_pac_s has no lowest one under these "
+            "settings, got None; or load it with variant='paper'",
+        ),
+        (
+            "rovist_nr",
+            {"variant": "released"},
+            ValueError,
+            "as rovist_nr has no lowest .* or load it with variant='paper'",
         ),
         ("rouge_l", {}, ValueError, "^`references` must be a column of the data for rouge_l, got None$"),
         ("onlystyle", {}, ValueError, "no column but images and references, onlystyle needs styles"),
@@ -215,5 +344,14 @@ def test_two_steps_of_the_trainer_of_trl(tmp_path):
     first, second = [line for line in trainer.state.log_history if "rewards/clip_s_reward/mean" in line]
     for line in (first, second):
         assert 0 <= line["rewards/clip_s_reward/mean"] <= 2.5
-        assert line["clip_s_cut"] == 0
+        assert 0 <= line["clip_s_wordless"] <= 1
     json.dumps(trainer.state.log_history, allow_nan=False)
+
+
+@pytest.mark.parametrize(("name", "sign"), [("chair", -1.0), ("aloha", 1.0), ("soft_spice", 1.0)])
+def test_a_metric_that_silence_pleases_is_no_reward_by_itself(name, sign):
+    with pytest.raises(ValueError, match=f"must have a term that falls when a caption says less, got {name},"):
+        caption_reward(name, scale=sign, references="references", profile="embedded")
+    reward = combined_reward({load(name): sign, load("rouge_l"): 1.0}, references="references")
+    full, empty = reward(prompts=["", ""], completions=["a dog on a bed", "a"], references=[["a dog on a bed"]] * 2)
+    assert full > empty

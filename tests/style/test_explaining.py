@@ -21,7 +21,7 @@ def test_top_ngrams(toy):
     assert [weight.ngram for weight in toy.top_ngrams("A", 2, k=2)] == ["i love", "love it"]
     assert [weight.ngram for weight in toy.top_ngrams("A", 3)] == ["i love it", "i love the", "love the sun"]
     assert [weight.ngram for weight in toy.top_ngrams("A", min_df=2)] == ["love", "i"]
-    assert toy.top_ngrams("A", variant="authors")[0].cng == pytest.approx(1)
+    assert toy.top_ngrams("A", variant="released")[0].cng == pytest.approx(1)
     assert toy.top_ngrams("A", min_df=9) == []
 
 
@@ -41,8 +41,8 @@ def test_explain_lists_the_distinct_ngrams_in_reading_order(toy):
 @settings(deadline=None)
 def test_explain_equals_cng(rows, caption):
     table = table_of(rows)
-    for part in table.explain(" ".join(caption), table.styles[0], "authors"):
-        assert part.cng == table.cng(part.ngram, table.styles[0], "authors")
+    for part in table.explain(" ".join(caption), table.styles[0], "released"):
+        assert part.cng == table.cng(part.ngram, table.styles[0], "released")
 
 
 @given(CORPORA, st.lists(CAPTIONS, min_size=1, max_size=3))

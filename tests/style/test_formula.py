@@ -125,12 +125,12 @@ def test_onlystyle_with_one_left_out_equals_fitting_again(rows, more):
 def test_bounds_sums_and_variants_of_onlystyle(rows, captions):
     table = table_of(rows)
     n = len(table.styles)
-    paper, authors = (all_scores(table, captions, variant) for variant in VARIANTS)
+    paper, released = (all_scores(table, captions, variant) for variant in VARIANTS)
     assert paper.sum(axis=1) == pytest.approx(np.zeros(len(captions)), abs=1e-12)
     assert paper.min() >= -1 / n - 1e-12
     assert paper.max() <= (n - 1) / n + 1e-12
-    assert authors.min() > -1 / (n - 1)
-    assert authors.max() <= 1 + 1e-12
+    assert released.min() > -1 / (n - 1)
+    assert released.max() <= 1 + 1e-12
     if n == 2:
         assert paper[:, 0] == pytest.approx(-paper[:, 1], abs=1e-12)
 
@@ -217,7 +217,7 @@ def test_frequent_ngrams_of_references_with_a_rare_caption_left_out():
 def test_range_and_symmetry_of_stylecider(rows, a, b):
     table = table_of(rows)
     for style in table.styles:
-        for variant, top in (("paper", 1.0), ("authors", 10.0)):
+        for variant, top in (("paper", 1.0), ("released", 10.0)):
             forth, back, same = cider_scores(table, [(a, [b], style), (b, [a], style), (a, [a], style)], variant)
             assert forth == pytest.approx(back, abs=1e-12)
             assert 0.0 <= forth <= top

@@ -19,7 +19,7 @@ from vlgauge.style import StyleTable
         (lambda t: t.cng("", "A"), "`ngram` must have 1 to 4 tokens, got 0 in ''"),
         (lambda t: t.cng("a b c d e"), "`ngram` must have 1 to 4 tokens, got 5 in 'a b c d e'"),
         (lambda t: t.cng("a", "Q"), "`style` is 'Q', not one of the table's 3 styles; they are: 'A', 'B', 'C'"),
-        (lambda t: t.cng("a", "A", "print"), "`variant` must be one of 'paper', 'authors', got 'print'"),
+        (lambda t: t.cng("a", "A", "print"), "`variant` must be one of 'paper', 'released', got 'print'"),
         (lambda t: t.top_ngrams("A", 5), "`order` must be 1 to 4, got 5"),
         (lambda t: t.top_ngrams("a"), "`style` is 'a', not one of the table's 3 styles; near matches: 'A'"),
         (lambda t: t.top_ngrams("A", variant=""), "`variant` must be one of"),
@@ -50,10 +50,10 @@ def test_weights_keep_their_bounds_and_sum_to_0(rows):
     n = len(table.styles)
     for caption, _ in rows:
         for part in table.explain(" ".join(caption), table.styles[0]):
-            paper, authors = (table.cng(part.ngram, variant=variant) for variant in ("paper", "authors"))
+            paper, released = (table.cng(part.ngram, variant=variant) for variant in ("paper", "released"))
             assert sum(paper.values()) == pytest.approx(0, abs=1e-12)
             assert all(-1 / n - 1e-12 <= weight <= (n - 1) / n + 1e-12 for weight in paper.values())
-            assert all(-1 / (n - 1) < weight <= 1 + 1e-12 for weight in authors.values())
+            assert all(-1 / (n - 1) < weight <= 1 + 1e-12 for weight in released.values())
             if n == 2:
                 assert paper[table.styles[0]] == pytest.approx(-paper[table.styles[1]], abs=1e-12)
 
@@ -70,7 +70,7 @@ def test_goemotions_counts(shared_folder):
     assert [len(counts.keys) for counts in table.orders] == expected["distinct_ngrams_by_order"]
     assert [len(counts.df) for counts in table.orders] == expected["ngram_style_pairs_by_order"]
     for ngram, facts in expected["cng"].items():
-        for variant in ("paper", "authors"):
+        for variant in ("paper", "released"):
             weights = {style: table.cng(ngram, style, variant) for style in facts[variant]}
             assert weights == pytest.approx(facts[variant], rel=1e-9)
         assert {w.ngram: (w.df, w.occurrences) for w in table.explain(ngram, "joy")} == {

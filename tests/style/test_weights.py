@@ -33,7 +33,7 @@ def test_counts_and_weights_equal_the_definition(rows):
             assert known.df.tolist() == [definition.df(ngram, name) for ngram in ngrams]
             assert known.occurrences.tolist() == [definition.occurrences(ngram) for ngram in ngrams]
             assert known.ecdf == pytest.approx([float(definition.ecdf(ngram, name)) for ngram in ngrams], abs=1e-15)
-            for variant in ("paper", "authors"):
+            for variant in ("paper", "released"):
                 expected = [float(definition.cng(ngram, name, variant)) for ngram in ngrams]
                 assert known.weights(len(table.styles), variant) == pytest.approx(expected, abs=1e-12)
 
@@ -65,7 +65,7 @@ def test_golden_frequencies_and_ecdf(toy):
 @pytest.mark.parametrize("ngram", TOY["cng"])
 def test_golden_cng(toy, ngram):
     expected = TOY["cng"][ngram]
-    for variant in ("paper", "authors"):
+    for variant in ("paper", "released"):
         weights = {style: float(Fraction(value)) for style, value in expected[variant].items()}
         assert toy.cng(ngram, variant=variant) == pytest.approx(weights, abs=1e-12)
         assert {style: toy.cng(ngram, style, variant) for style in toy.styles} == toy.cng(ngram, variant=variant)

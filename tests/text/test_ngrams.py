@@ -18,7 +18,9 @@ from vlgauge.text.ngrams import _check_room, ngram_sets, sorted_with_places, tok
 def test_ids_are_positions_in_the_sorted_ngrams_of_all_captions(captions, repeated_only):
     texts = token_ids(captions)
     assert texts.tokens == sorted(set().union(*map(set, captions)))
-    for n, sets in enumerate(ngram_sets(texts, repeated_only=repeated_only), 1):
+    every = list(ngram_sets(texts, max_order=6, repeated_only=repeated_only))
+    assert len(every) == 6
+    for n, sets in enumerate(every, 1):
         windows = [list(zip(*(caption[start:] for start in range(n)), strict=False)) for caption in captions]
         occurrences = Counter(chain.from_iterable(windows))
         everything = sorted(ngram for ngram, number in occurrences.items() if number > repeated_only)

@@ -1,13 +1,18 @@
 """The training loop by itself: what a checkpoint holds, and what is refused."""
 
 import json
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
 
+from vlgauge.run_locks import only_run
 from vlgauge.training.loop import Checkpoint, Plan, Progressed, train
+from vlgauge.writing import PART
 
 
 def parts(folder, identity="this"):
@@ -76,3 +81,50 @@ def test_other_states_are_refused(tmp_path):
         checkpoint.resumed()
     checkpoint.file.unlink()
     assert checkpoint.resumed() == Progressed()
+
+
+def test_every_byte_that_turns_over_is_noticed(tmp_path):
+    weight, _, checkpoint = parts(tmp_path)
+    run(tmp_path, 2)
+    whole = checkpoint.file.read_bytes()
+    refused = r"must be (the state of|as the training wrote it, got one that was altered since, .*; delete it, or put)"
+    for at in range(8, len(whole), 5):
+        checkpoint.file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(ValueError, match=refused):
+            checkpoint.resumed()
+    # The last byte is one of a tensor.
+    with pytest.raises(ValueError, match="as the training wrote it, got one that was altered since"):
+        checkpoint.resumed()
+    assert weight.tolist() == [4.0, -3.0]
+    checkpoint.file.write_bytes(whole)
+    assert len(checkpoint.resumed().rounds) == 2
+
+
+KILLED_IN_THE_MIDDLE = """
+import os, signal, sys, threading, time
+from pathlib import Path
+import torch
+from vlgauge.training.loop import Checkpoint, Progressed
+
+folder = Path(sys.argv[1])
+weight = torch.nn.Parameter(torch.zeros(30_000_000))
+def kill():
+    while not any(path.name.startswith(".tmp") for path in folder.rglob(".tmp*")):
+        time.sleep(0.0005)
+    os.kill(os.getpid(), signal.SIGKILL)
+threading.Thread(target=kill, daemon=True).start()
+while True:
+    Checkpoint(folder / "state", "this", {"w": weight.detach()}, torch.optim.Adam([weight])).save(Progressed())
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_what_a_killed_training_leaves_goes_with_the_next(tmp_path):
+    """safetensors writes to a name of its own beside the file, which tells nobody whose it was."""
+    finished = subprocess.run([sys.executable, "-c", KILLED_IN_THE_MIDDLE, str(tmp_path)], check=False, timeout=120)
+    assert finished.returncode == -signal.SIGKILL
+    assert all(PART.fullmatch(path.name) for path in tmp_path.iterdir() if path.name != "state")
+    assert len(list(tmp_path.rglob(".tmp*"))) == 1
+    (tmp_path / "state").unlink(missing_ok=True)
+    with only_run(tmp_path, "OUT"):
+        assert [path.name for path in tmp_path.iterdir()] == [".run.lock"]

@@ -51,7 +51,7 @@ def rows_once(rows: Sequence[Any]) -> list[Any]:
         first = known.setdefault(_id_of(row, "rows"), row)
         if first is not row and plain(first) != plain(row):
             raise ValueError(
-                f"`rows` must have one id per example, got two different rows of the id {_id_of(row, 'rows')!r}; give "
+                f"`rows` must have one id per row, got two different rows of the id {_id_of(row, 'rows')!r}; give "
                 "the index in the whole data set, and draw no second caption for a row that a sampler repeats"
             )
     kinds = {type(name).__name__ for name in known}

@@ -25,9 +25,10 @@ import vlgauge
 from vlgauge.base import Metric, Story
 from vlgauge.base.parts import Counts, Parts, added_counts, joined
 from vlgauge.encoders.clip.toy import is_told_once
+from vlgauge.integrations.run_identity import settings_told
 from vlgauge.media.tables import located
+from vlgauge.set_sizes import signed_sizes
 from vlgauge.settings import nearest, plain_number, shown, true_or_false, warn
-from vlgauge.signatures import named
 
 # Columns of our own: what a model made of a row, and in the first row of a batch what belongs to all of it.
 ENCODED, OF_BATCH = "vlgauge_encoded", "vlgauge_batch"
@@ -126,11 +127,8 @@ class RowScorer:
         counts = hashlib.sha256(json.dumps(self._counts, sort_keys=True).encode()).hexdigest()
         columns = {column.name: self.title(column.name) for column in self.metric.columns}
         told = {"metric": self.name, "id": self.id, "columns": columns, "together": self._together, "counts": counts}
-        settings = {
-            key: value if isinstance(value, (str, int, float, type(None))) else str(named(value))
-            for key, value in self._load.items()
-        }
-        return told | {"settings": settings, "profile": self.metric.profile}
+        signed = {"profile": self.metric.profile, "signature": self.metric.signature()}
+        return told | {"settings": settings_told(self._load)} | signed
 
     @property
     def needs_counts(self) -> bool:
@@ -228,7 +226,7 @@ class RowScorer:
             scored: What `score_rows` returned of all batches, in any order.
 
         Returns:
-            ``ids``, for sets of captions their ``sizes``, and the result of the metric.
+            ``ids``, for sets of captions their ``sizes``, which the signature holds too, and the result of the metric.
 
         Raises:
             ValueError: If there is no row, an id is there twice, a batch is not complete, or rows were scored
@@ -260,6 +258,7 @@ class RowScorer:
         record: dict[str, Any] = {"ids": [names[i] for i in order]}
         if self.metric.compares_sets:
             record["sizes"] = list(zip(*sizes, strict=True))
+            result = result | signed_sizes(result, record["sizes"])
         return record | result
 
     def _rows(self, batch: Any) -> tuple[list[Any], list[dict[str, Any]], dict[str, frozenset[str]]]:

@@ -21,10 +21,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vlgauge.installed import not_importable
 from vlgauge.integrations.batches import COUNTS, RowScorer, checked_id, sorted_ids
+from vlgauge.integrations.run_identity import contents_of
 from vlgauge.integrations.scored_batches import ScoredBatches
 from vlgauge.media.tables import PICTURED, READERS, located, read_rows, take_column
 from vlgauge.progress import Progress, progress_bar
+from vlgauge.run_locks import only_run
 from vlgauge.settings import finite_number, shown, whole_number
 from vlgauge.version import __version__
 
@@ -58,7 +61,8 @@ def score_files(
 ) -> dict[str, Any]:
     """The result of all rows of some files, as `RowScorer.combine` makes it.
 
-    Each batch is written to the folder when it is scored. A second call with the same folder computes what is missing.
+    Each batch is written to the folder when it is scored. A second call with the same folder computes what is missing,
+    if content of the files, settings and version are those of the first; of two calls at once the second is refused.
     Uses the Ray that runs in this process, else one of its own, on this machine or at the address.
 
     Args:
@@ -86,21 +90,37 @@ def score_files(
     kind = _format_of(paths, input_format)
     imported_ray()
     rows = _Rows(scorer, paths, kind, batch_rows)
-    names = rows.ids()
-    sorted_ids(names)  # refused before Ray is started
-    with session(address, workers * cpus, workers * gpus), told_plainly(folder):
-        pool = _Pool(workers, cpus, gpus)
-        if scorer.needs_counts:
-            counted = rows.mapped(pool, _Counter, scorer=scorer)
-            scorer = scorer.with_counts({COUNTS: [answer]} for answer in counted)
-        kept = ScoredBatches(folder, {**scorer.described(), "vlgauge": __version__, "files": _sizes(paths)})
-        n_done = len(kept.ids(scorer.id))
-        with progress_bar(len(names), "Scoring rows", progress) as advance:
-            advance(n_done)
-            if n_done < len(names):
-                for n_rows in rows.mapped(pool, _Scorer, scorer=scorer, kept=kept):
-                    advance(int(n_rows))
-        record = scorer.combine(kept.batches())
+    with only_run(Path(folder).absolute(), "--parts"):
+        before = _states(paths)
+        run = {"vlgauge": __version__, "files": contents_of(paths)}
+        names = rows.ids()
+        sorted_ids(names)  # refused before Ray is started
+        with session(address, workers * cpus, workers * gpus), told_plainly(folder):
+            record = _scored(rows, _Pool(workers, cpus, gpus), folder, run, names, progress)
+    if changed := [path for path, state in _states(paths).items() if state != before[path]]:
+        raise ValueError(
+            f"FILE must stay as it is while it is scored, {changed[0]!r} did not; remove the folder {str(folder)!r}, "
+            "and score again"
+        )
+    return record
+
+
+def _scored(
+    rows: _Rows, pool: _Pool, folder: str | Path, run: Mapping[str, Any], names: Sequence[Any], progress: Progress
+) -> dict[str, Any]:
+    """The result of all rows, of which those that the folder has are not scored again."""
+    scorer = rows.scorer
+    if scorer.needs_counts:
+        counted = rows.mapped(pool, _Counter, scorer=scorer)
+        scorer = scorer.with_counts({COUNTS: [answer]} for answer in counted)
+    kept = ScoredBatches(folder, {**scorer.described(), **run})
+    n_done = len(kept.ids(scorer.id))
+    with progress_bar(len(names), "Scoring rows", progress) as advance:
+        advance(n_done)
+        if n_done < len(names):
+            for n_rows in rows.mapped(pool, _Scorer, scorer=scorer, kept=kept):
+                advance(int(n_rows))
+    record = scorer.combine(kept.batches())
     if lost := set(names) ^ set(record["ids"]):
         raise ValueError(
             f"the folder {str(folder)!r} must hold the rows of the files, got {len(lost)} ids that only one of the two "
@@ -121,7 +141,7 @@ def imported_ray() -> Any:
         import ray
         import ray.data
     except ImportError as error:
-        raise ImportError(f'--engine ray needs Ray; run: pip install "vlgauge[ray]" ({error})') from None
+        raise ImportError(not_importable('--engine ray needs Ray; run: pip install "vlgauge[ray]"', error)) from error
     for name in ("ray", "ray.data"):
         logging.getLogger(name).setLevel(logging.ERROR)
     return ray
@@ -231,7 +251,7 @@ class _Rows:
     """The rows of the files in batches, from Ray."""
 
     def __init__(self, scorer: RowScorer, paths: list[str], kind: str, batch_rows: int) -> None:
-        self._scorer, self._paths, self._kind, self._batch_rows = scorer, paths, kind, batch_rows
+        self.scorer, self._paths, self._kind, self._batch_rows = scorer, paths, kind, batch_rows
 
     def ids(self) -> list[Any]:
         """All ids, read here and checked one by one.
@@ -239,18 +259,18 @@ class _Rows:
         Raises:
             ValueError: If a file, or a row of a text file, lacks a column, or there is no row.
         """
-        title = self._scorer.id
+        title = self.scorer.id
         found: list[Any] = []
         for path in self._paths:
             if self._kind == "parquet":
                 file = pq.ParquetFile(path)
                 there = file.schema_arrow.names
-                if absent := [name for name in self._scorer.required if name not in there]:
+                if absent := [name for name in self.scorer.required if name not in there]:
                     raise ValueError(f"FILE must have the columns {', '.join(absent)}, {path!r} has {', '.join(there)}")
                 cells = [cell for part in file.iter_batches(columns=[title]) for cell in part.column(0).to_pylist()]
             else:
                 rows = read_rows(path, self._kind)
-                cells, *_ = [take_column(rows, name) for name in self._scorer.required]
+                cells, *_ = [take_column(rows, name) for name in self.scorer.required]
             found += map(checked_id, cells)
         if not found:
             raise ValueError(f"FILE must have at least one row, got none in {', '.join(self._paths[:3])}")
@@ -279,12 +299,12 @@ class _Rows:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.max_consecutive_actor_init_deaths = _RESTARTS
-        titles = self._scorer.titles
+        titles = self.scorer.titles
         if self._kind == "parquet":
             there = pq.ParquetFile(self._paths[0]).schema_arrow.names
             return ray.data.read_parquet(self._paths).select_columns([title for title in titles if title in there])
         files = ray.data.from_items([{"file": path} for path in self._paths], override_num_blocks=len(self._paths))
-        pictured = {name: self._scorer.title(name) for name in PICTURED if self._scorer.title(name) in titles}
+        pictured = {name: self.scorer.title(name) for name in PICTURED if self.scorer.title(name) in titles}
         read = {"kind": self._kind, "titles": titles, "pictured": pictured}
         reader: Any = _read_text
         return files.map_batches(reader, batch_size=1, batch_format="pyarrow", fn_kwargs=read)
@@ -403,6 +423,7 @@ def common_folder(files: Sequence[str], pictured: bool) -> str | None:
     return folders.pop()
 
 
-def _sizes(paths: Sequence[str]) -> Mapping[str, int]:
-    """Sizes of the files by name, which tell a run that others have taken the place of."""
-    return {path: os.path.getsize(path) for path in paths}
+def _states(paths: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Size and time of each file, which tell that it changed while it was read."""
+    stats = {path: os.stat(path) for path in paths}
+    return {path: (stat.st_size, stat.st_mtime_ns) for path, stat in stats.items()}

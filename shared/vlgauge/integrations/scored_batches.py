@@ -13,16 +13,18 @@ import pyarrow.parquet as pq
 
 from vlgauge.files import read_json
 from vlgauge.results import without_nan
+from vlgauge.run_locks import LOCK
 from vlgauge.writing import write
 
 _RUN = "run.json"
+_DIGITS = 32  # of the ids in the name of a file, and of its checksum
 
 
 class ScoredBatches:
     """A folder with the scored batches of one run.
 
-    A file is there when it is complete, and its name is made of its ids: a batch that is scored twice, because a worker
-    died behind it, is written twice to the same place.
+    A file is there when it is complete. Its name is made of its ids and of a checksum of its content and of the run: a
+    batch that is scored twice, because a worker died behind it, counts once, and bytes that turned over are noticed.
 
     Args:
         folder: Made where it is not there.
@@ -36,27 +38,27 @@ class ScoredBatches:
         self.folder = Path(folder).absolute()  # workers may be somewhere else
         self.folder.mkdir(parents=True, exist_ok=True)
         told = json.loads(json.dumps(without_nan(dict(run))))
+        self._run = json.dumps(told, sort_keys=True).encode()
         if (self.folder / _RUN).exists():
-            found = read_json(self.folder / _RUN, "--checkpoint")
-            other = [key for key in {**told, **found} if told.get(key) != found.get(key)] if _is_run(found) else ["all"]
+            found = read_json(self.folder / _RUN, "--parts")
+            other = _differing(told, found) if isinstance(found, dict) else ["all"]
             if other:
                 raise ValueError(
-                    f"--checkpoint must be of the same run, got another one in {str(folder)!r}, which differs in "
+                    f"--parts must be of the same run, got another one in {str(folder)!r}, which differs in "
                     f"{', '.join(sorted(other))}; give another folder, or remove this one"
                 )
-        elif any(self.folder.iterdir()):
-            raise ValueError(
-                f"--checkpoint must be the folder of a run, or empty, got {str(folder)!r} with other files"
-            )
+        elif any(path.name != LOCK for path in self.folder.iterdir()):
+            raise ValueError(f"--parts must be the folder of a run, or empty, got {str(folder)!r} with other files")
         else:
             write(self.folder / _RUN, json.dumps(told, indent=1) + "\n")
 
     def add(self, ids: Sequence[Any], scored: pa.Table) -> None:
         """Write a scored batch."""
-        name = hashlib.sha256(json.dumps(sorted(map(repr, ids))).encode()).hexdigest()[:32]
+        name = hashlib.sha256(json.dumps(sorted(map(repr, ids))).encode()).hexdigest()[:_DIGITS]
         stream = pa.BufferOutputStream()
         pq.write_table(scored, stream)
-        write(self.folder / f"{name}.parquet", stream.getvalue().to_pybytes())
+        content = stream.getvalue().to_pybytes()
+        write(self.folder / f"{name}-{self._checksum(content)}.parquet", content)
 
     def ids(self, title: str) -> set[Any]:
         """The ids of all rows that are there."""
@@ -71,17 +73,32 @@ class ScoredBatches:
         Raises:
             ValueError: If a file is damaged; it is named.
         """
-        for path in sorted(self.folder.glob("*.parquet")):
+        # One file of those with the same ids; the others were written by a worker that then died.
+        files = {path.name[:_DIGITS]: path for path in sorted(self.folder.glob("*.parquet"))}
+        for path in files.values():
             try:
-                # Not `read_table`, which would take parts of the path for columns.
-                yield pq.ParquetFile(path).read(columns=columns)
+                content = path.read_bytes()
+                if path.stem[_DIGITS + 1 :] != self._checksum(content):
+                    raise OSError("its content is not what was written")
+                yield pq.ParquetFile(pa.BufferReader(content)).read(columns=columns)
             except (pa.ArrowException, OSError, KeyError) as error:
                 why = " ".join(str(error).split())[:200]
                 raise ValueError(
-                    f"--checkpoint must hold whole files, got {str(path)!r}, which fails with: {why}; remove it, and "
+                    f"--parts must hold whole files, got {str(path)!r}, which fails with: {why}; remove it, and "
                     "its rows are scored again"
                 ) from None
 
+    def _checksum(self, content: bytes) -> str:
+        return hashlib.sha256(self._run + content).hexdigest()[:_DIGITS]
 
-def _is_run(found: Any) -> bool:
-    return isinstance(found, dict)
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """The keys in which two runs differ, with those inside of them."""
+    found = []
+    for key in {**one, **other}:
+        first, second = one.get(key), other.get(key)
+        if isinstance(first, dict) and isinstance(second, dict) and first != second:
+            found.append(f"{key} ({', '.join(sorted(_differing(first, second)))})")
+        elif first != second:
+            found.append(key)
+    return found

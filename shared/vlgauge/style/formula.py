@@ -87,7 +87,7 @@ def score_blocks(
     Args:
         table: Style table.
         captions: Tokens of each caption.
-        variant: "paper" or "authors".
+        variant: "paper" or "released".
         orders: As in `onlystyle_scores`.
         left_out_of: shape ``(n_captions,)``, style from which one copy of the caption is taken out; None: from none.
 
@@ -177,7 +177,7 @@ def reference_scores(cosines: Iterable[Floats], variant: str, candidates: Ints, 
 
     Args:
         cosines: cos_n by order, each of one shape.
-        variant: "paper" or "authors".
+        variant: "paper" or "released".
         candidates: numbers of tokens, of a shape that broadcasts with the cosines.
         references: numbers of tokens, likewise.
     """
@@ -258,7 +258,7 @@ def cosine_sums(
         styles: shape ``(n_captions,)``.
         references: Tokens of each reference.
         reference_styles: shape ``(n_references,)``.
-        variant: "paper" or "authors".
+        variant: "paper" or "released".
         progress: As in `progress_bar`.
     """
     own, theirs = table.ngrams(captions), table.ngrams(references)

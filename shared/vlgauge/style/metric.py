@@ -18,7 +18,7 @@ class StyleMetric(Metric):
     """Base of the style metrics.
 
     Its settings choose the weights: ``table`` (a `StyleTable`, file or Hub data set), ``table_revision`` (of a data
-    set), ``variant`` ("paper" or "authors") and ``exclude_self`` (leave one out). A configuration names a table.
+    set), ``variant`` ("paper" or "released") and ``exclude_self`` (leave one out). A configuration names a table.
     """
 
     columns = (Text("predictions"), Text("styles"), References("references", optional=True))

@@ -72,7 +72,7 @@ class WeightedNgrams:
 
         Args:
             counts: of the order, as in the table.
-            variant: "paper" or "authors".
+            variant: "paper" or "released".
         """
         # An n-gram whose only caption is left out has E = T = 0 and no occ, like one that no style has.
         there = self.evidence.occurrences > 0
@@ -103,7 +103,7 @@ def weighted_ngrams(
         table: Style table.
         captions: Tokens of each caption.
         styles: shape ``(n_captions,)``, rows of the styles in the table.
-        variant: "paper" or "authors".
+        variant: "paper" or "released".
         exclude_self: Whether a caption of the table is left out of the counts that it is scored with.
     """
     one_of("variant", variant, VARIANTS)
@@ -135,7 +135,7 @@ def weighted_references(
         examples: shape ``(n_references,)``, ascending, example of each.
         candidates: N-grams of the candidate of each example; what was left out for them is left out here too.
         styles: shape ``(n_examples,)``, rows of the styles in the table.
-        variant: "paper" or "authors".
+        variant: "paper" or "released".
 
     Returns:
         The n-grams, and which of them the candidate has too, shape ``(m,)``.

@@ -117,7 +117,7 @@ class StyleTable(StyleCounts):
         Args:
             ngram: One to four tokens, such as ``"i love"``.
             style: Name of a style.
-            variant: "paper" or "authors"; see `contrastive_weights`.
+            variant: "paper" or "released"; see `contrastive_weights`.
 
         Raises:
             ValueError: If it is not one to four tokens, or the style or variant is unknown.
@@ -136,7 +136,7 @@ class StyleTable(StyleCounts):
             style: Name of a style.
             order: 1 to 4.
             k: How many.
-            variant: "paper" or "authors".
+            variant: "paper" or "released".
             min_df: Smallest number of captions of the style that an n-gram is in.
 
         Raises:
@@ -150,7 +150,7 @@ class StyleTable(StyleCounts):
         Args:
             caption: A string.
             style: Name of a style.
-            variant: "paper" or "authors".
+            variant: "paper" or "released".
 
         Raises:
             ValueError: If the style or variant is unknown.
@@ -162,7 +162,7 @@ class StyleTable(StyleCounts):
 
         Args:
             captions: Strings.
-            variant: "paper" or "authors".
+            variant: "paper" or "released".
         """
         blocks = list(score_blocks(self, self.tokenize(captions), one_of("variant", variant, VARIANTS)))
         return np.concatenate(blocks) if blocks else np.zeros((0, len(self.styles)))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import mmap
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from vlgauge.parquet import stored
+from vlgauge.box import Beyond
+from vlgauge.files import TooMuch, read_bytes
+from vlgauge.parquet import parquet_table
 from vlgauge.style.counts import KnownCaptions, StyleCounts, Table
 from vlgauge.style.tokenizers import TOKENIZERS
 from vlgauge.style.weights import OrderCounts, rows_among_sorted
@@ -32,14 +33,12 @@ from vlgauge.writing import replacing
 FORMAT = 1
 _METADATA = b"vlgauge.style_table"
 
-# What a file may fill in memory: a table of 187,000 captions has 7 bytes per byte of its file. A few kilobytes can be
-# made to unpack to more than any machine holds, and a count of captions costs memory by its size.
+# What a file may fill in memory: a table of 187,000 captions has 7 bytes per byte of its file; and a count of captions
+# costs memory by its size.
 _FREE_BYTES, _BYTES_PER_BYTE = 2**26, 128
 _FREE_CAPTIONS, _CAPTIONS_PER_BYTE = 2**24, 64
-_BYTES_PER_VALUE = 8  # a style or count in a list, with what the reader keeps beside it
 # Groups are small, so that none fills the memory.
 _ROWS_PER_GROUP = 2**14
-_NGRAM_COLUMN = 1
 _KEY_DIGITS = 16
 _SPACE = 32
 _SCHEMA = pa.schema(
@@ -125,39 +124,24 @@ def _read(path: str | PathLike[str], shown: str) -> tuple[dict[str, Any], pa.Tab
     """Header and content of the file."""
     if not os.path.isfile(path):
         raise FileNotFoundError(f"`table` must be a file, and none is at {shown}")
+    data = read_bytes(path, "`table`")
     try:
-        with pq.ParquetFile(os.fspath(path), page_checksum_verification=True) as file:
-            header = _header(file.schema_arrow, shown)
-            return header, _unpacked(file, path, sum(header["captions"]), shown)
-    except (pa.ArrowException, OSError, MemoryError, UnicodeDecodeError) as error:
-        if isinstance(error, PermissionError):
-            raise
-        raise ValueError(f"`table` must be a whole Parquet file, got {shown}: {error}") from error
+        content = parquet_table(data, "`table`", os.fspath(path), _FREE_BYTES + _BYTES_PER_BYTE * len(data))
+    except (TooMuch, Beyond) as error:
+        raise _too_large(shown, len(data)) from error
+    except ValueError as error:
+        why = str(error).partition("which fails with: ")[2]
+        raise ValueError(f"`table` must be a whole Parquet file, got {shown}: {why}") from error
+    header = _header(content.schema, shown)
+    if sum(header["captions"]) > _FREE_CAPTIONS + _CAPTIONS_PER_BYTE * len(data):
+        raise _too_large(shown, len(data))
+    return header, content
 
 
-def _unpacked(file: pq.ParquetFile, path: str | PathLike[str], n_captions: int, shown: str) -> pa.Table:
-    """The rows of a file; one that would fill the memory is refused before it does."""
-    size, batches = os.path.getsize(path), []
-    left = _FREE_BYTES + _BYTES_PER_BYTE * size
-    groups = range(file.metadata.num_row_groups)
-    with open(path, "rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        sizes = [[stored(data, file.metadata, group, i, left) for i in range(4)] for group in groups]
-    needed = sum(max(one.n_bytes, _BYTES_PER_VALUE * one.n_values) for columns in sizes for one in columns)
-    if needed <= left and n_captions <= _FREE_CAPTIONS + _CAPTIONS_PER_BYTE * size:
-        for group in groups:
-            ngrams = sizes[group][_NGRAM_COLUMN]
-            # Each could be as long as all that is stored once.
-            rows = left // (8 * max(1, ngrams.n_bytes)) if ngrams.has_dictionary else _ROWS_PER_GROUP
-            for batch in file.iter_batches(max(1, min(_ROWS_PER_GROUP, rows)), row_groups=[group], use_threads=False):
-                left -= batch.nbytes
-                if left < 0:
-                    break
-                batches.append(batch)
-            if left < 0:
-                break
-        else:
-            return pa.Table.from_batches(batches, file.schema_arrow)
-    raise ValueError(f"`table` must be a style table, and {shown} unpacks to far more than one of its {size} bytes can")
+def _too_large(shown: str, n_bytes: int) -> ValueError:
+    return ValueError(
+        f"`table` must be a style table, and {shown} unpacks to far more than one of its {n_bytes} bytes can"
+    )
 
 
 def _header(schema: pa.Schema, shown: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from vlgauge.text.ngrams import Ints, run_lengths
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-VARIANTS = ("paper", "authors")
+VARIANTS = ("paper", "released")
 
 # An n-gram that is spread evenly weighs exactly 0, but sums of floats leave up to 4e-17, which a cosine would blow up
 # to 1. The smallest genuine weight seen is 7e-11.
@@ -52,7 +52,7 @@ def contrastive_weights(
 ) -> Floats:
     """The contrastive n-gram score CNG_p(t) = (E_p(t) - T(t)/|S|) / occ(t), Eq. 4 in closed form; 0 if occ(t) = 0.
 
-    "paper": in [-1/|S|, (|S|-1)/|S|]. "authors": times |S|/(|S|-1) where t occurs in p, else 0, as in their code.
+    "paper": in [-1/|S|, (|S|-1)/|S|]. "released": times |S|/(|S|-1) where t occurs in p, else 0, as in their code.
 
     Args:
         df: f_p(t), any shape.
@@ -60,12 +60,12 @@ def contrastive_weights(
         total: T(t), same shape.
         occurrences: occ(t), same shape.
         n_styles: |S|.
-        variant: "paper" or "authors".
+        variant: "paper" or "released".
     """
     mean, divisor, factor = contrast(total, occurrences, n_styles, variant)
     weights = (ecdf - mean) / divisor
     weights[np.abs(weights) < _ZERO] = 0.0
-    if variant == "authors":
+    if variant == "released":
         weights[df == 0] = 0.0
     return factor * weights
 
@@ -77,12 +77,12 @@ def contrast(total: Floats, occurrences: Ints, n_styles: int, variant: str) -> t
         total: T(t), any shape.
         occurrences: occ(t), same shape.
         n_styles: |S|.
-        variant: "paper" or "authors".
+        variant: "paper" or "released".
 
     Returns:
-        The mean T(t)/|S|; the divisor occ(t), or 1 where that is 0; the factor 1, in the variant "authors" |S|/(|S|-1).
+        The mean T(t)/|S|; the divisor occ(t), or 1 where that is 0; the factor 1, in "released" |S|/(|S|-1).
     """
-    factor = n_styles / (n_styles - 1) if variant == "authors" else 1.0
+    factor = n_styles / (n_styles - 1) if variant == "released" else 1.0
     return total / n_styles, np.maximum(occurrences, 1), factor
 
 

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from vlgauge.files import csv_rows, read_text
+from vlgauge.installed import not_importable
 from vlgauge.weights.files import SourcesMissing, WeightsNotFound
 
 UNKNOWN_WEIGHT = 1.0
@@ -232,7 +233,10 @@ def wordnet_lemmas() -> Callable[[str], list[str]]:
         from nltk.stem import WordNetLemmatizer
     except ImportError as error:
         raise ImportError(
-            '`lemmatizer="wordnet"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"'
+            not_importable(
+                '`lemmatizer="wordnet"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"',
+                error,
+            )
         ) from error
     lemmatizer = WordNetLemmatizer()
     try:

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vlgauge.installed import not_importable
 from vlgauge.pool import pool
 from vlgauge.weights.files import WeightsNotFound, sha256_of
 
@@ -51,7 +52,10 @@ def import_spacy() -> Any:
         import spacy
     except ImportError as error:
         raise ImportError(
-            'noun phrases and nouns need spaCy, which cannot be imported here; run: pip install "vlgauge[english]"'
+            not_importable(
+                'noun phrases and nouns need spaCy, which cannot be imported here; run: pip install "vlgauge[english]"',
+                error,
+            )
         ) from error
     return spacy
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from vlgauge.installed import not_importable
 from vlgauge.pool import pool
 from vlgauge.settings import shown
 from vlgauge.text.treebank import (
@@ -185,7 +186,10 @@ def punkt_splitter() -> Callable[[str], list[str]]:
         from nltk.tokenize.punkt import PunktTokenizer
     except ImportError as error:
         raise ImportError(
-            '`sentences="punkt"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"'
+            not_importable(
+                '`sentences="punkt"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"',
+                error,
+            )
         ) from error
     try:
         tokenizer = pool.get(("punkt", *data.path), lambda: PunktTokenizer("english"))

@@ -105,11 +105,12 @@ def lengths_of(rows: Sequence[Sized]) -> Ints:
     return np.fromiter(map(len, rows), np.int64, len(rows))
 
 
-def ngram_sets(texts: TokenIds, *, repeated_only: bool = False) -> Iterator[NgramSets]:
-    """The n-gram sets of the orders 1 to 4, one after the other.
+def ngram_sets(texts: TokenIds, *, max_order: int = MAX_ORDER, repeated_only: bool = False) -> Iterator[NgramSets]:
+    """The n-gram sets of the orders from 1 on, one after the other.
 
     Args:
         texts: The captions.
+        max_order: The last order.
         repeated_only: Whether to leave out the n-grams that occur once in all captions, most of the long ones. Those
             that they are part of occur once as well, so that nobody has to look for them.
     """
@@ -119,7 +120,7 @@ def ngram_sets(texts: TokenIds, *, repeated_only: bool = False) -> Iterator[Ngra
     tokens, prefixes = np.zeros(len(owners), np.int64), np.zeros(len(owners), np.int64)
     tokens[places] = texts.ids
     n_keys = 1
-    for n in range(1, MAX_ORDER + 1):
+    for n in range(1, max_order + 1):
         _check_room(n_keys, len(texts.tokens))
         keys = prefixes[places]
         keys *= len(texts.tokens)

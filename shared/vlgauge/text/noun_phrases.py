@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from vlgauge.installed import not_importable
 from vlgauge.pool import pool
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import shown
@@ -20,6 +21,8 @@ from vlgauge.weights.preflight import Preflight
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
+
+T = TypeVar("T")
 
 PAPER_PIPELINE = "en_core_web_trf"
 EMBEDDED = "embedded"
@@ -189,7 +192,7 @@ class SpacyPhrases:
         Raises:
             ValueError: If the pipeline has no parser, or a sentence is longer than it takes.
         """
-        return self._of_sentences(sentences, "DEP", "a parser", _chunks_of, progress)
+        return self.read_docs(sentences, "DEP", "a parser", _chunks_of, progress)
 
     def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
         """Tokens tagged NN, NNS, NNP or NNPS, without "i" and without repetition within a sentence, in their order.
@@ -197,20 +200,24 @@ class SpacyPhrases:
         Raises:
             ValueError: If the pipeline has no tagger, or a sentence is longer than it takes.
         """
-        return self._of_sentences(sentences, "TAG", "a tagger", _nouns_of, progress)
+        return self.read_docs(sentences, "TAG", "a tagger", _nouns_of, progress)
 
-    def _of_sentences(
-        self,
-        sentences: Sequence[str],
-        needed: str,
-        component: str,
-        read: Callable[[Doc], list[str]],
-        progress: Progress,
-    ) -> list[list[str]]:
+    def read_docs(
+        self, sentences: Sequence[str], needed: str, component: str, read: Callable[[Doc], list[T]], progress: Progress
+    ) -> list[list[T]]:
+        """What a function reads from the parse of each sentence, without repetition within a sentence.
+
+        Args:
+            sentences: Each distinct one is parsed once.
+            needed: The annotation that ``read`` looks at: "DEP" or "TAG".
+            component: What makes it, for messages.
+            read: Is called while the pipeline is held.
+            progress: Whether to show a bar.
+        """
         distinct = list(dict.fromkeys(sentences))
         self._check_lengths(distinct)
         unused = [name for name in _NOT_NEEDED if name in self._nlp.pipe_names]
-        found: dict[str, list[str]] = {}
+        found: dict[str, list[T]] = {}
         with _PARSING, self._zone(), progress_bar(len(distinct), "Parsing sentences", progress) as advance:
             for sentence, doc in zip(distinct, self._nlp.pipe(distinct, disable=unused), strict=True):
                 if len(doc) and not doc.has_annotation(needed):
@@ -265,26 +272,45 @@ def _installed_pipeline(name: str, argument: str) -> Language:
 
 
 class NltkNouns:
-    """Nouns by NLTK's averaged perceptron tagger, as the authors of RoViST find them; it knows no noun phrases."""
+    """Nouns by NLTK's averaged perceptron tagger, as the authors of RoViST find them; it knows no noun phrases.
 
-    def __init__(self, split: Callable[[str], list[str]] = split_sentences) -> None:
+    Args:
+        split: From a text to its sentences.
+        setting: What wants it, for messages.
+        instead: What to choose where it is missing.
+    """
+
+    def __init__(
+        self,
+        split: Callable[[str], list[str]] = split_sentences,
+        *,
+        setting: str = 'nouns="nltk"',
+        instead: str = 'nouns="embedded"',
+    ) -> None:
         try:
             import nltk
             from nltk.tag.perceptron import PerceptronTagger
         except ImportError as error:
             raise ImportError(
-                '`nouns="nltk"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"'
+                not_importable(
+                    f'`{setting}` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"', error
+                )
             ) from error
         try:
             self._tagger = pool.get(("nltk tagger", *nltk.data.path), lambda: PerceptronTagger(lang="eng"))
         except LookupError:
             raise WeightsNotFound(
-                '`nouns="nltk"` needs NLTK\'s data set averaged_perceptron_tagger_eng, found in no folder that NLTK '
+                f"`{setting}` needs NLTK's data set averaged_perceptron_tagger_eng, found in no folder that NLTK "
                 "searches; run: python -m nltk.downloader averaged_perceptron_tagger_eng, or set NLTK_DATA to the "
-                'folder that has it, or choose nouns="embedded"'
+                f"folder that has it, or choose {instead}"
             ) from None
         self.identity = f"nltk-{nltk.__version__}"
         self._split = split
+
+    def tagged(self, tokens: list[str]) -> list[tuple[str, str]]:
+        """Words of a sentence with their Penn Treebank tags."""
+        found: list[tuple[str, str]] = self._tagger.tag(tokens)
+        return found
 
     def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
         """Refused.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,9 +16,11 @@ from vlgauge.writing import replacing
 if TYPE_CHECKING:
     import torch
 
-FORMAT = "vlgauge-training-2"
+FORMAT = "vlgauge-training-3"
 # Where a run of epochs stands: a folder in its output, and the file in it.
 INTERRUPTED, STATE = "interrupted", "state.safetensors"
+
+_CHECKS = "checks"  # in the metadata of a state
 
 Figures: TypeAlias = dict[str, float]
 
@@ -122,14 +125,15 @@ class Checkpoint:
         if torch.cuda.is_available():
             tensors["random/cuda"] = torch.cuda.get_rng_state()
         metadata = {"format": FORMAT, "identity": self.identity, "progressed": json.dumps(asdict(state))}
-        with replacing(self.file) as part:
+        metadata[_CHECKS] = json.dumps(_checks_of(metadata, tensors))
+        with replacing(self.file, in_folder=True) as part:
             save_file(tensors, part, metadata=metadata)
 
     def resumed(self) -> Progressed:
         """The state in the file, put into tensors, optimizer and random numbers; a new one if there is no file.
 
         Raises:
-            ValueError: If it is of another training, or damaged.
+            ValueError: If it is of another training, or altered since it was written.
         """
         if not self.file.is_file():
             return Progressed()
@@ -141,6 +145,11 @@ class Checkpoint:
             raise ValueError(
                 f"`{self.file}` must be the state of this training, got that of one with other data, base or settings; "
                 "repeat the command that began it, or delete the file"
+            )
+        if metadata.pop(_CHECKS, None) != json.dumps(_checks_of(metadata, saved)):
+            raise ValueError(
+                f"`{self.file}` must be as the training wrote it, got one that was altered since, which cannot be gone "
+                "on from; delete it, or put back a copy"
             )
         self._put(own, saved)
         return Progressed(**json.loads(metadata["progressed"]))
@@ -173,6 +182,17 @@ class Checkpoint:
         torch.set_rng_state(saved["random/cpu"])
         if "random/cuda" in saved and torch.cuda.is_available():
             torch.cuda.set_rng_state(saved["random/cuda"])
+
+
+def _checks_of(metadata: Mapping[str, str], tensors: Mapping[str, torch.Tensor]) -> dict[str, int]:
+    """CRC-32 of each text, and of each tensor with its name and form; a bit that turns over on the disk changes it."""
+    import torch
+
+    checks = {name: zlib.crc32(text.encode()) for name, text in sorted(metadata.items())}
+    for name, tensor in sorted(tensors.items()):
+        about = f"{name} {tensor.dtype} {tuple(tensor.shape)}"
+        checks[name] = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, zlib.crc32(about.encode()))
+    return checks
 
 
 def train(

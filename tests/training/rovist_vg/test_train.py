@@ -161,8 +161,14 @@ def test_an_interrupted_training_goes_on_with_its_own_pairs_only(table, monkeypa
     (table / "pairs.csv").write_text(text.replace("red cat", "red dog"))
     assert train(options(table, "out", "--epochs", 1)) == 2
     assert "must be the state of this training, got that of one with other data" in capsys.readouterr().err
-    assert train(options(table, "out", "--epochs", 1, "--restart")) == 0
     (table / "pairs.csv").write_text(text)
+    crop = table / "crops" / "3_[0, 0, 9, 9].jpg"
+    before = crop.read_bytes()
+    Image.new("RGB", (7, 9)).save(crop)
+    assert train(options(table, "out", "--epochs", 1)) == 2
+    assert "must be the state of this training, got that of one with other data" in capsys.readouterr().err
+    assert train(options(table, "out", "--epochs", 1, "--restart")) == 0
+    crop.write_bytes(before)
     assert train(options(table, "other", "--epochs", 1)) == 0
 
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from vlgauge.encoders.clip.heads import adapter_of, heads_digest, write_adapter
 from vlgauge.encoders.clip.loading import ClipEncoder, clip_encoder, clip_with_checkpoint
+from vlgauge.run_locks import only_run
 from vlgauge.training.loop import Progressed
 from vlgauge.training.options import check_packages
 from vlgauge.training.pac_s.batches import BatchOrder, epoch_batches
@@ -41,6 +42,8 @@ Learner: TypeAlias = HeadLearner | TowerLearner
 PURPOSE = "projections of a CLIP, or low-rank updates of both towers, for pac_s"
 PACKAGES = ("torch", "torchvision", "open_clip", "safetensors")
 
+# What is written beside the weights.
+LOG, CARD, CURVE = ".log.jsonl", ".md", ".svg"
 # What the command line adds to the options; settings that say nothing of what comes out; and those with which an
 # interrupted training may go on.
 ADDED = ("words", "command", "recipe", "run")
@@ -106,7 +109,7 @@ def trained(options: argparse.Namespace, material: Material, encoder: ClipEncode
     dealt = epoch_batches(material.image[held_out], material.group[held_out], options.batch_size, rng, keep_rest=True)
     validation = [held_out[batch] for batch in dealt]
     schedule = Schedule(**{name: getattr(options, name) for name in asdict(Schedule())})
-    log, checkpoint = options.out.with_suffix(".log.jsonl"), checkpoint_of(options.out)
+    log, checkpoint = options.out.with_suffix(LOG), checkpoint_of(options.out)
     state = train_learner(
         learner, order, validation, schedule, checkpoint, identity, lambda now: write_log(log, now.rounds)
     )
@@ -167,7 +170,7 @@ def write_weights(path: Path, learner: Learner, metadata: dict[str, str]) -> Non
         return
     from safetensors.numpy import save_file
 
-    with replacing(path) as part:
+    with replacing(path, in_folder=True) as part:
         save_file(learner.state(), part, metadata=metadata)
 
 
@@ -194,6 +197,12 @@ def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     """Train, compare, write."""
     check_options(options)
     check_packages("pac_s", PACKAGES, plot=options.plot)
+    others = [checkpoint_of(options.out), *(options.out.with_suffix(end) for end in (LOG, CARD, CURVE))]
+    with only_run(options.out, "--out", folder=False, beside=others):
+        _run(options, say)
+
+
+def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     encoder = clip_encoder(
         options.backbone,
         weights=options.weights,
@@ -212,9 +221,9 @@ def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     metadata["comparison"] = json.dumps([asdict(comparison) for comparison in found])
     write_weights(options.out, learner, metadata)
     shown = {name: value for name, value in facts.items() if name != "command"}
-    write_card(options.out.with_suffix(".md"), options.out.stem, command, shown, found)
+    write_card(options.out.with_suffix(CARD), options.out.stem, command, shown, found)
     if options.plot:
-        draw_losses(options.out.with_suffix(".svg"), state)
+        draw_losses(options.out.with_suffix(CURVE), state)
     checkpoint_of(options.out).unlink(missing_ok=True)
     say(f"{options.out}: {facts['iterations']}; validation loss {facts['validation_loss']}")
     for comparison in found:

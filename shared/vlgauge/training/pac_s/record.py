@@ -28,7 +28,7 @@ and 3). These are not the weights of the paper: base, data and everything that t
 ## Before and after
 
 Share of pairs in which the right caption scores above the wrong one, behind the prompt "A photo depicts "; ties count
-as wrong. The interval is the 95 % percentile bootstrap of the difference, resampled by image
+as wrong. The interval is that of `vlgauge.statistics.bootstrap_interval` for the difference, at 95 %, drawn by image
 or, of drawings, by scene.
 
 | wrong caption | pairs | images | before | after | difference | 95 % interval |

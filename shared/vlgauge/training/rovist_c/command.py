@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.encoders.pairs.classifier import longest_input, takes_segments
+from vlgauge.run_locks import only_run
 from vlgauge.torch_use import resolved_device
-from vlgauge.training.loop import INTERRUPTED, Figures, Progressed, Recipe, train_epochs
+from vlgauge.training.loop import INTERRUPTED, STATE, Figures, Progressed, Recipe, train_epochs
 from vlgauge.training.options import add_run_options, check_packages, keep_finished, recipe_of
 from vlgauge.training.report import draw, write_record
 from vlgauge.training.rovist_c import corpora, epochs, models, pairs, report
@@ -96,6 +97,11 @@ def read_corpus(options: argparse.Namespace) -> Corpus:
 def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     """Read, train, measure, write."""
     check_packages("rovist_c", PACKAGES, plot=options.plot)
+    with only_run(options.output, "OUT", beside=[options.output / INTERRUPTED / STATE]):
+        _run(options, say)
+
+
+def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     import torch
 
     interrupted = options.output / INTERRUPTED

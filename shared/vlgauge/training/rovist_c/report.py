@@ -69,7 +69,7 @@ def save_model(folder: Path, tokenizer: Any, model: Any, *, half: bool) -> None:
     config["dtype"] = "float16" if half else "float32"
     tokenizer.save_pretrained(str(folder))
     write(folder / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
-    with replacing(folder / "model.safetensors") as part:
+    with replacing(folder / "model.safetensors", in_folder=True) as part:
         save_file(tensors, part, metadata={"format": "pt"})
     (folder / "model.safetensors").chmod(0o644)  # it comes out readable for its owner only
 

@@ -28,12 +28,13 @@ from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.encoders.clip.toy import TOY_NAME
 from vlgauge.encoders.grounding.model import IDF, VECTORS
 from vlgauge.encoders.grounding.vit import VIT_NAME
+from vlgauge.run_locks import only_run
 from vlgauge.scenes import stories
 from vlgauge.text.story_idf import fit_idf
 from vlgauge.text.word_lookup import mean_vectors, write_vectors
 from vlgauge.text.word_vectors import WordVectorFile, word_vector_file
 from vlgauge.torch_use import resolved_device
-from vlgauge.training.loop import INTERRUPTED, Figures, Progressed, Recipe, train_epochs
+from vlgauge.training.loop import INTERRUPTED, STATE, Figures, Progressed, Recipe, train_epochs
 from vlgauge.training.options import add_run_options, check_packages, keep_finished, recipe_of
 from vlgauge.training.report import draw, write_record
 from vlgauge.training.rovist_vg import drawn, epochs, model, pairs, report, sides
@@ -114,6 +115,11 @@ def word_vectors(options: argparse.Namespace, found: Sequence[pairs.Pair]) -> Wo
 def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     """Read, train, measure, write."""
     check_packages("rovist_vg", PACKAGES, plot=options.plot)
+    with only_run(options.output, "OUT", beside=[options.output / INTERRUPTED / STATE]):
+        _run(options, say)
+
+
+def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     import torch
 
     interrupted = options.output / INTERRUPTED
@@ -192,8 +198,9 @@ def trained(
 
 
 def data_digest(found: Sequence[pairs.Pair], vectors: WordVectorFile, config: Mapping[str, Any]) -> str:
-    """Sixteen hexadecimal digits for what is trained on; images are told by their names."""
-    told = [vectors.sha256, sorted(config.items()), [(pair.image, pair.picture.place, pair.phrase) for pair in found]]
+    """Sixteen hexadecimal digits for what is trained on; images are told by their names and their content."""
+    rows = [(pair.image, pair.picture.place, pair.picture.key.hex(), pair.phrase) for pair in found]
+    told = [vectors.sha256, sorted(config.items()), rows]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
 
 

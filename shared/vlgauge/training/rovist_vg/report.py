@@ -55,7 +55,7 @@ def save_checkpoint(folder: Path, net: Any, config: Mapping[str, Any], *, half: 
         for name, value in net.state_dict().items()
     }
     # An interruption must leave the checkpoint of an earlier epoch whole.
-    with replacing(folder / WEIGHTS) as part:
+    with replacing(folder / WEIGHTS, in_folder=True) as part:
         save_file(tensors, part)
     widths = {
         "image_width": net.image_head.in_features,

@@ -1,0 +1,70 @@
+"""Which scores a metric can give as a reward: a text that is no caption gets the lowest of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from vlgauge.base import Metric
+from vlgauge.clip_score.metric import ClipScoreMetric
+
+_REFERENCED = {"variant": "paper"}
+_BOUNDED: Mapping[str, Mapping[str, Any]] = {
+    "groovist": {"normalize": "tanh"},
+    "rovist": {"scale_vg": True, "nr": {"variant": "paper"}},
+    "rovist_nr": {"variant": "paper"},
+    "rovist_vg": {"scale": True},
+}
+
+
+def bounded_settings(name: str, *, referenced: bool) -> Mapping[str, Any]:
+    """The settings under which the scores of a metric have a lowest value, where they have none by default.
+
+    Args:
+        name: Of the metric.
+        referenced: Whether clip_s and pac_s score against references, too.
+    """
+    if name in ("clip_s", "pac_s"):
+        return _REFERENCED if referenced else {}
+    return _BOUNDED.get(name, {})
+
+
+def reward_range(metric: Any, *, referenced: bool) -> tuple[float | None, float | None]:
+    """Lowest and highest score of a metric under its settings; None where there is none.
+
+    Args:
+        metric: As `vlgauge.load` made it.
+        referenced: As above.
+    """
+    if isinstance(metric, ClipScoreMetric):
+        if not referenced:
+            return 0.0, metric.w
+        # The harmonic mean of a score of at most w and a similarity of at most 1; see `reference_scores`.
+        return (0.0, 2 * metric.w / (metric.w + 1)) if metric.variant == "paper" else (None, None)
+    found = _RANGES[metric.name](metric) if metric.name in _RANGES else None
+    return found or type(metric).bounds
+
+
+def _of_groovist(metric: Any) -> tuple[float, float] | None:
+    return (-1.0, 1.0) if metric.normalize == "tanh" else None
+
+
+def _of_rovist(metric: Any) -> tuple[float, float] | None:
+    # Three terms: in (-1, 1), [0, 1] and [0, 1].
+    return (-1.0, 3.0) if metric.scale_vg and metric.parts["nr"].variant == "paper" else None
+
+
+def _of_rovist_nr(metric: Any) -> tuple[float, float] | None:
+    return (0.0, 1.0) if metric.variant == "paper" else None
+
+
+def _of_rovist_vg(metric: Any) -> tuple[float, float] | None:
+    return (-1.0, 1.0) if metric.scale else None
+
+
+_RANGES: Mapping[str, Callable[[Metric], tuple[float, float] | None]] = {
+    "groovist": _of_groovist,
+    "rovist": _of_rovist,
+    "rovist_nr": _of_rovist_nr,
+    "rovist_vg": _of_rovist_vg,
+}
