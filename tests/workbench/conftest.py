@@ -1,6 +1,7 @@
 """The workbench on the loopback; skipped where gradio is missing."""
 
 import gc
+import time
 import warnings
 
 import pytest
@@ -29,6 +30,19 @@ def served(tmp_path_factory):
         finally:
             with loops_of_gradio_left_open():
                 page.close(verbose=False)
+
+
+@pytest.fixture
+def wait_until():
+    """`wait_until(condition)`: until it holds, at most a minute."""
+
+    def wait(condition):
+        end = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < end, "it never came"
+            time.sleep(0.02)
+
+    return wait
 
 
 @pytest.fixture

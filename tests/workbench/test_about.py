@@ -13,6 +13,7 @@ from starlette.requests import Request
 
 import vlgauge
 from vlgauge.catalog import metric_names
+from vlgauge.explain.examples import PICTURES
 from vlgauge.prefetching import assets
 from vlgauge.signatures import TOY_NUMBERS
 from vlgauge.workbench import about, inputs, profiles, scoring
@@ -33,14 +34,14 @@ def told(name, config, request):
 
 
 def expected(name, config):
-    example = inputs.examples_for(scoring.metric_of(name, config=config))[0]
+    example = inputs.examples_for(scoring.metric_of(name, config=config))[0].cells
     metric = vlgauge.load(name, config or None, profile="embedded")
     return metric.compute(**{one.name: [example[one.name]] for one in metric.columns if example.get(one.name)})
 
 
 @pytest.mark.parametrize(("name", "config"), CALLED)
 def test_python_of_the_tab_scores_the_bundled_example(served, name, config, monkeypatch, capsys):
-    monkeypatch.chdir(inputs.EXAMPLES)
+    monkeypatch.chdir(PICTURES)
     code = told(name, config, asked(served))[1]
     assert repr(served) in code
     exec(compile(code, "about", "exec"), {})
@@ -54,7 +55,7 @@ def test_python_of_the_tab_scores_the_bundled_example(served, name, config, monk
 @pytest.mark.parametrize(("name", "config"), CALLED[1:2])
 def test_shell_of_the_tab_scores_the_bundled_example(served, name, config):
     code = told(name, config, asked(served))[2]
-    run = subprocess.run(["sh", "-c", code], cwd=inputs.EXAMPLES, capture_output=True, text=True, check=True)
+    run = subprocess.run(["sh", "-c", code], cwd=PICTURES, capture_output=True, text=True, check=True)
     (answer,) = json.loads(run.stdout.split("data: ")[-1])
     assert answer["score"] == pytest.approx(expected(name, config)[name], rel=1e-5)
 

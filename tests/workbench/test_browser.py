@@ -1,10 +1,16 @@
 """The workbench in a browser: wide and narrow, light and dark."""
 
+import html
+import re
 from contextlib import contextmanager
 
 import pytest
-from browser import FAINT, FAINT_FRAMES, NAMELESS, SIZES, watched
+from browser import FAINT, FAINT_FRAMES, NAMELESS, SIZES, opened, watched
 from folders import EXAMPLES
+from made_runs import made_run
+
+from vlgauge.workbench.pages import page_of_two
+from vlgauge.workbench.two_runs import Given, compare_two
 
 pytestmark = pytest.mark.browser
 
@@ -52,7 +58,7 @@ def open_tab(page, name):
 def test_every_tab_can_be_read_and_used(served, chromium, width, scheme, tmp_path):
     board = EXAMPLES / "leaderboard"
     with visited(chromium, f"{served}?metric=rovist_nr", width, scheme) as page:
-        page.get_by_text("Story that repeats itself").wait_for()
+        page.get_by_text("The same words again and again").wait_for()
         check_looks(page, width)
         assert [one.is_visible() for one in page.get_by_role("tab").all()] == [True] * 5
         open_tab(page, "Compare two runs")
@@ -78,7 +84,7 @@ def test_every_tab_can_be_read_and_used(served, chromium, width, scheme, tmp_pat
 
 def test_a_story_is_scored_from_the_keyboard(served, chromium):
     with visited(chromium, f"{served}?metric=rovist_nr", 1280, "light") as page:
-        page.get_by_text("Story that repeats itself").wait_for()
+        page.get_by_text("The same words again and again").wait_for()
         page.get_by_label("Story").focus()
         page.keyboard.type("We ran home. We ran home again.")
         page.keyboard.press("Tab")
@@ -99,12 +105,12 @@ def test_a_story_is_scored_from_the_keyboard(served, chromium):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_story_is_scored_by_clicks(served, chromium, width, scheme, tmp_path):
     with visited(chromium, f"{served}?metric=rovist_nr", width, scheme) as page:
-        page.get_by_text("Story that repeats itself").click()
-        page.wait_for_function("[...document.querySelectorAll('textarea')].some(one => one.value.includes('picnic'))")
+        page.get_by_text("The same words again and again").click()
+        page.wait_for_function("[...document.querySelectorAll('textarea')].some(one => one.value.includes('the game'))")
         page.get_by_role("button", name="Score", exact=True).click()
         frame = page.frame_locator("iframe.vlgauge-page")
         frame.get_by_text("How to read it").wait_for()
-        assert frame.locator(".score b").first.inner_text() == "0.93"
+        assert frame.locator(".score b").first.inner_text() == "0.19"
         check_width(page, width)
         assert frame.locator("html.framed").count() == 1
         page.screenshot(path=tmp_path / "scored.png", full_page=True)
@@ -112,7 +118,7 @@ def test_a_story_is_scored_by_clicks(served, chromium, width, scheme, tmp_path):
 
 def test_an_empty_form_is_told_in_a_sentence(served, chromium):
     with visited(chromium, f"{served}?metric=rovist_nr", 1280, "light") as page:
-        page.wait_for_function("document.body.innerText.includes('Story that repeats itself')")
+        page.wait_for_function("document.body.innerText.includes('The same words again and again')")
         page.get_by_role("button", name="Score", exact=True).click()
         page.get_by_text("must be given, got nothing").first.wait_for()
 
@@ -120,7 +126,7 @@ def test_an_empty_form_is_told_in_a_sentence(served, chromium):
 def test_no_result_stays_beside_another_profile_or_a_refusal(served, chromium):
     with visited(chromium, f"{served}?metric=rouge_l", 1280, "light") as page:
         score, result = page.get_by_role("button", name="Score", exact=True), page.locator("iframe.vlgauge-page")
-        page.get_by_text("One word wrong").click()
+        page.get_by_text("One colour is wrong").click()
         page.wait_for_function("[...document.querySelectorAll('textarea')].some(one => one.value.includes('star'))")
         for emptied in (page.get_by_text("Paper: the published").click, page.get_by_label("Caption").clear):
             score.click()
@@ -129,3 +135,21 @@ def test_no_result_stays_beside_another_profile_or_a_refusal(served, chromium):
             if not page.get_by_label("Caption").input_value():
                 score.click()
             result.wait_for(state="detached")
+
+
+OUTCOMES = "() => [...document.querySelectorAll('.outcomes i')].map(one => [one.className, one.offsetWidth])"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_bar_of_wins_is_as_wide_as_their_share(chromium, tmp_path, width):
+    scores = {"a": [0.6] * 6 + [0.4] * 44 + [0.5] * 10, "b": [0.5] * 60}
+    runs = [Given(name, list(range(60)), run=made_run(own)) for name, own in scores.items()]
+    frame = page_of_two(compare_two("rovist_nr", "embedded", "", *runs))
+    (page_text,) = re.findall(r'srcdoc="(.*?)"', frame, re.DOTALL)
+    (tmp_path / "two.html").write_text(html.unescape(page_text), encoding="utf-8")
+    with opened(chromium, tmp_path / "two.html", width) as (page, _):
+        found = dict(page.evaluate(OUTCOMES))
+    kinds = {name.split()[0]: wide for name, wide in found.items()}
+    whole = sum(kinds.values())
+    for kind, wins in {"wins": 6, "ties": 10, "losses": 44}.items():
+        assert kinds[kind] / whole == pytest.approx(wins / 60, abs=0.02)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from vlgauge.catalog import metric_names
+from vlgauge.catalog import metric_facts, metric_names
 from vlgauge.workbench import one, scoring
 from vlgauge.workbench.bundled_scores import bundled_scores, place_of, show_among
 
@@ -46,13 +46,13 @@ def test_bundled_scores_are_those_of_the_form_and_the_best_is_first(name):
     found = bundled_scores(name, "embedded", "")
     assert found
     values = [score for _, score in found]
-    assert values == sorted(values, reverse=name not in ("d_hm", "trm", "mmd_bert", "frechet_bert"))
+    assert values == sorted(values, reverse=metric_facts(name).higher_is_better)
     assert bundled_scores(name, "embedded", "") is found
 
 
 def test_the_page_says_it():
     page = html.unescape(html.unescape(one.scored("rovist_nr", "", "embedded", "I ran. I ran.", "", "", None, None)))
-    assert "Worse than all 2 bundled examples, the worst of them “Story that repeats itself” (0.93)." in page
+    assert "“One idea in every sentence” (0.64), which is better, and “The same words again and again” (0.19)" in page
 
 
 @pytest.mark.parametrize(

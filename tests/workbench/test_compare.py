@@ -55,7 +55,8 @@ def test_files_of_predictions_are_compared_as_by_the_command(metric, capsys):
     wins, losses, ties = pair["wins"], pair["losses"], pair["ties"]
     assert wins != losses
     assert pair["better"] is None
-    assert f"<h2>{metric} does not tell A and B apart</h2>" in page
+    few = f"{metric}: too few rows that differ to tell apart"
+    assert f"<h2>{few if pair['too_few'] else f'{metric} does not tell A and B apart'}</h2>" in page
     assert f"A is better in {wins}, both tie in {ties}, B is better in {losses} of" in page
     assert re.findall(r"better in (\d+)</p>", page) == [str(wins), str(losses)]
     signs = [f"{pair[name]:+.4f}".replace("-", "\N{MINUS SIGN}") for name in ("difference", "low", "high")]
@@ -167,6 +168,20 @@ def test_rows_without_a_score_are_not_counted_as_compared(tmp_path):
     assert "1 of 3 rows were compared, 1 undefined, 1 left out:" in page.replace("</b>", "")
 
 
+def test_means_over_all_rows_of_a_run_stand_beside_those_over_the_rows_of_both(tmp_path):
+    kept = []
+    for name, scores in (("a", [1.0, 2.0, 3.0, 6.0]), ("b", [0.0, 1.0, None, None])):
+        run = {"ids": list(range(4)), "groovist_scores": scores, "groovist_signature": "groovist|v:0.1.0"}
+        kept.append(tmp_path / f"{name}.json")
+        kept[-1].write_text(json.dumps(run), encoding="utf-8")
+    page = compared("groovist", [kept[0]], [kept[1]], NONE, NONE)
+    assert "<b>1.500</b>" in page
+    assert "2 rows; 3.000 over all of its own" in page
+    assert "2 rows, 2 undefined; 0.500 over all of its own" in page
+    both = compared("groovist", [kept[0]], [kept[0]], NONE, NONE)
+    assert "of its own" not in both
+
+
 def test_no_comparison_stays_beside_another_profile_or_a_refusal(built):
     page = built()
     (shown,) = [one for one in page.blocks.values() if isinstance(one, gr.HTML) and one.label == "Comparison"]
@@ -175,7 +190,7 @@ def test_no_comparison_stays_beside_another_profile_or_a_refusal(built):
     assert sorted(one.trigger_only_on_failure for one in emptied) == [False, True]
 
 
-def test_sets_of_unequal_sizes_are_compared_by_their_excess(tmp_path):
+def test_of_unequal_sets_as_many_captions_are_drawn(tmp_path):
     rows = read_rows(str(BOARD / "sampler.jsonl"))
     fewer = [{**row, "predictions": row["predictions"][:4]} for row in rows]
     page = compared(
@@ -187,7 +202,8 @@ def test_sets_of_unequal_sizes_are_compared_by_their_excess(tmp_path):
         references="references",
         id="id",
     )
-    assert "the excess over the null" in page
+    assert "A is better in" in page
+    assert "unequal numbers" not in page
 
 
 def test_pictures_are_encoded_once_for_both_runs(tmp_path, monkeypatch):

@@ -13,12 +13,13 @@ from hub_data_sets import TOKEN, Repository, hub_of_data_sets
 from made_data_sets import COLOURS, COMMITS, N_ROWS, hostile_rows, parquet_of_clips, picture, repositories
 
 import vlgauge
+from vlgauge.explain import examples
 from vlgauge.leaderboard import read_records, read_run
 from vlgauge.media.tables import read_rows
 from vlgauge.network import NetworkError
 from vlgauge.row_sources import Origin, RowLimits
 from vlgauge.row_sources.tables import UploadedRows
-from vlgauge.workbench import data_set, inputs, runs
+from vlgauge.workbench import data_set, runs
 from vlgauge.workbench.chosen import Chosen
 from vlgauge.workbench.data_set_call import score_dataset_of
 from vlgauge.workbench.hosting import OWN_MACHINE, SPACE, Hosting, hosting_of
@@ -141,10 +142,10 @@ def test_a_run_that_another_metric_took_away_ends_quietly():
     assert [one.visible for one in data_set._rested(None)[:3]] == [True, True, False]
 
 
-def test_once_all_rows_are_read_it_is_scoring_and_cannot_be_stopped(pictures):
+def test_once_all_rows_are_read_it_is_scoring_and_can_be_stopped(pictures):
     run = runs.begun(pictures, CLIP, PICTURES, 0, 9, OWN_MACHINE)
     *_, (told, stop) = data_set._read(run)
-    assert (told, stop.interactive) == ("9 rows read, 0 of them left out. Scoring them…", False)
+    assert (told, stop.interactive) == ("9 rows read, 0 of them left out. Scoring them…", True)
     assert data_set._rested(run)[3] == "9 rows read, 0 of them left out."
 
 
@@ -172,7 +173,7 @@ def test_a_way_to_the_hub_that_breaks_keeps_what_was_read(pictures, monkeypatch)
 
 # -- Clips
 def clips_of(hub, n):
-    clip = (inputs.EXAMPLES / "clip.mp4").read_bytes()
+    clip = (examples.PICTURES / "clip.mp4").read_bytes()
     cells = [{"bytes": clip, "path": "scene.mp4"}] * (n - 1) + [{"bytes": b"no clip", "path": "damaged.mp4"}]
     captions = [f"A star moves to the {side}." for side in ("left", "right", "top", "left")[:n]]
     hub.repositories["org/clips"] = Repository({COMMITS[0]: {"data/test-0.parquet": parquet_of_clips(cells, captions)}})
@@ -342,7 +343,7 @@ def test_what_cannot_be_recorded_is_shown_and_kept_nevertheless(tmp_path):
     source.origin = Origin("org/stories", "default", "test", "c" * 40)
     run, _ = run_over(source, {"predictions": ["story"]}, metric=("rovist_nr", "", "embedded"))
     page, table, files = kept(run, "me/teller")
-    assert "There is no record: `rovist_nr_scores` must be defined for at least one example" in page
+    assert "There is no record: `rovist_nr_scores` must be defined for at least one row" in page
     assert [row[1] for row in table["data"]] == [None, None]
     assert "scores.jsonl" in files
     assert "results.jsonl" not in files
@@ -479,3 +480,68 @@ def test_an_archive_is_uploaded_through_the_same_path(tmp_path):
         {"predictions": ["txt"], "images": ["png"], "id": ["__key__"]},
     )
     assert list(run.scored().ids) == ["0", "1", "2"]
+
+
+def rows_of_file(tmp_path, count=30, name="rows.jsonl"):
+    rows = [{"caption": f"a dog {i} runs home", "references": [f"a dog {i} ran home", "a cat"]} for i in range(count)]
+    (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return UploadedRows(str(tmp_path / name))
+
+
+CAPTIONS = {"predictions": ["caption"], "references": ["references"]}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("first", "rows", "extent"),
+    [
+        (0, 20, "30 rows, the first 20 scored"),
+        (5, 20, "30 rows, 20 from row 5 on scored"),
+        (0, 30, ""),
+        (0, 99, ""),
+        (0, None, ""),
+    ],
+)
+def test_some_rows_of_a_file_are_told_in_the_headline(tmp_path, first, rows, extent):
+    source = rows_of_file(tmp_path)
+    run, _ = run_over(source, CAPTIONS, metric=("cider", "", "embedded"), first=first, rows=rows)
+    assert run.extent == extent
+    page, _, _ = kept(run)
+    assert (f"&lt;h2&gt;{extent}&lt;/h2&gt;" in page) == bool(extent)
+    assert ("the document frequencies of CIDEr, is counted in these" in page) == bool(extent)
+
+
+def test_where_nobody_tells_how_many_rows_there_are_it_is_said(tmp_path):
+    source = rows_of_file(tmp_path)
+    unknown = SimpleNamespace(origin=source.origin, kinds=source.kinds, rows=source.rows, file=source.file, n_rows=None)
+    for rows, extent in ((20, "more rows than were read, the first 20 scored"), (99, "")):
+        run, _ = run_over(unknown, CAPTIONS, metric=("rouge_l", "", "embedded"), rows=rows)
+        assert run.extent == extent
+    # What a card declares may be wrong.
+    unknown.n_rows = 10
+    run, _ = run_over(unknown, CAPTIONS, metric=("rouge_l", "", "embedded"), rows=20)
+    assert run.extent == "more rows than were read, the first 20 scored"
+
+
+def test_the_record_and_the_answer_of_some_rows_say_so(hub, pictures):
+    run, _ = run_over(pictures, PICTURES, rows=8)
+    assert run.extent.endswith(", the first 8 scored")
+    (record,) = read_records(kept(run, "me/captioner")[2]["results.jsonl"])
+    assert record.notes == run.extent
+    assert read_records(kept(run_over(pictures, PICTURES)[0], "me/captioner")[2]["results.jsonl"])[0].notes is None
+    answer = score_dataset_of(SPACE)("clip_s", "org/pictures", "test", rows=8)
+    assert answer["notes"][0] == run.extent
+
+
+def test_no_model_is_asked_for_where_none_can_be_recorded():
+    of_file, of_hub = data_set._kind_chosen(data_set.OF_FILE)[2], data_set._kind_chosen(data_set.OF_HUB)[2]
+    assert (of_file.visible, of_file.value) == (False, "")
+    assert of_hub.visible
+
+
+def test_a_notice_goes_after_the_time_to_read_it():
+    with pytest.raises(gr.Error) as told:
+        data_set.guessed("no_metric", None, SimpleNamespace())
+    with pytest.raises(gr.Error) as longer:
+        data_set.guessed("no_metric" * 40, None, SimpleNamespace())
+    assert 8 < told.value.duration < longer.value.duration < 100

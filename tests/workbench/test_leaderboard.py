@@ -1,6 +1,7 @@
 """Records in tables, as they are uploaded or were given to the command."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import gradio as gr
@@ -43,7 +44,7 @@ def test_filters_leave_what_is_wanted(records):
     (first, *_) = records
     page = shown(leaderboard.page_of(records, dataset=first.dataset.id, metrics=["groovist"], model=first.model.name))
     assert "GROOViST ↑" in page
-    assert page.count("</th>") == 4  # rank, model, metric, n
+    assert page.count("</th>") == 5  # rank, model, metric, n, undefined
     assert "No record is left" in leaderboard.page_of(records, model="nobody")
     choices = leaderboard.filters(records)[0].choices
     assert [value for _, value in choices] == [leaderboard.EVERY, *sorted({one.dataset.id for one in records})]
@@ -88,3 +89,55 @@ def test_records_of_the_command_are_there_from_the_start(built, tmp_path):
 def test_markup_in_a_name_is_shown_and_not_obeyed(tmp_path):
     path = written(tmp_path, "one.jsonl", model={"id": "org/x", "name": "<img src=x>", "revision": None})
     assert "<img" not in shown(leaderboard.page_of(leaderboard.merged((), [path])).replace("&amp;lt;", "shown:"))
+
+
+def many(folder, n, **changed):
+    """So many records of as many models, whose values descend, in a file; `changed` are functions of the number."""
+    line = json.loads(Path(RESULTS).read_text("utf-8").splitlines()[0])
+    lines = []
+    for number in range(n):
+        model = {**line["model"], "id": f"org/m{number}", "name": f"m{number % 7}"}
+        own = {"model": model, "value": number / n, "ci": None, **{key: make(number) for key, make in changed.items()}}
+        lines.append(json.dumps(line | own) + "\n")
+    (folder / "many.jsonl").write_text("".join(lines), encoding="utf-8")
+    return str(folder / "many.jsonl")
+
+
+def test_uploads_are_bounded_before_they_are_parsed(tmp_path, monkeypatch):
+    path = many(tmp_path, 20)
+    monkeypatch.setattr(leaderboard, "MOST_RECORDS", 19)
+    with pytest.raises(ValueError, match="must have at most 19 records in all files, got 20"):
+        leaderboard.merged((), [path])
+    monkeypatch.setattr(leaderboard, "MOST_BYTES", 1000)
+    with pytest.raises(ValueError, match=r"must have at most 0\.001 MB in all files"):
+        leaderboard.merged((), [path])
+
+
+def test_a_table_of_too_many_cells_is_told_in_a_sentence(tmp_path, monkeypatch):
+    records = leaderboard.merged((), [many(tmp_path, 12)])
+    assert shown(leaderboard.page_of(records)).count("<tr>") == 13
+    monkeypatch.setattr(leaderboard, "MOST_CELLS", 11)
+    assert "These are tables of 12 cells, and 11 can be shown" in leaderboard.page_of(records)
+    assert "No record is left" in leaderboard.page_of(records, model="nobody")
+
+
+def test_the_work_for_a_table_grows_with_its_rows(tmp_path, monkeypatch):
+    """Ten times the rows are some ten times the steps, and not a hundred times."""
+
+    def steps(n):
+        records = leaderboard.merged((), [many(tmp_path, n)])
+        seen = 0
+
+        class Value(float):
+            def __eq__(self, other):
+                nonlocal seen
+                seen += 1
+                return float(self) == float(other)
+
+            __hash__ = float.__hash__
+
+        counted = [replace(record, value=Value(record.value)) for record in records]
+        leaderboard.page_of(counted)
+        return seen
+
+    assert steps(400) < 30 * steps(40)

@@ -10,7 +10,8 @@ from gradio_client.exceptions import AppError
 
 import vlgauge
 from vlgauge.catalog import metric_names
-from vlgauge.media.tables import read_rows
+from vlgauge.explain import explanation_of
+from vlgauge.explain.examples import PICTURES
 from vlgauge.workbench import inputs, one, scoring
 
 FORMS = [(name, config) for name in metric_names() for config in scoring.metric_of(name).configs or ("",)]
@@ -31,25 +32,15 @@ def test_every_bundled_example_is_scored_and_explained(name, config):
 
 
 def test_number_of_the_form_is_that_of_compute():
-    story = inputs.examples_for(scoring.metric_of("rovist_nr"))[1]["predictions"]
+    story = inputs.examples_for(scoring.metric_of("rovist_nr"))[1].cells["predictions"]
     found = scoring.score_rows(scoring.metric_of("rovist_nr"), {"predictions": [story]}, [0])
     expected = vlgauge.load("rovist_nr", profile="embedded").compute(predictions=[story], return_details=True)
     assert found.result == expected
 
 
-def test_bundled_examples_are_those_of_the_examples_folder():
+def test_bundled_pictures_are_those_of_the_examples_folder():
     files = {path.read_bytes() for path in EXAMPLES.rglob("*") if path.suffix in (".png", ".mp4")}
-    texts = "".join(
-        path.read_text("utf-8") for path in sorted(EXAMPLES.glob("*.*")) if path.suffix in (".jsonl", ".csv")
-    )
-    for path in inputs.EXAMPLES.iterdir():
-        if path.suffix == ".jsonl":
-            for row in read_rows(str(path)):
-                told = row["predictions"]
-                parts = told if isinstance(told, list) else [told] if isinstance(told, str) else map(str, told.values())
-                assert all(part.rstrip("0") in texts for part in parts)
-        else:
-            assert path.read_bytes() in files
+    assert {path.read_bytes() for path in PICTURES.iterdir()} <= files
 
 
 @pytest.mark.parametrize(
@@ -82,7 +73,7 @@ def test_folders_of_the_machine_are_not_told(name, number, tmp_path, monkeypatch
     broken = tmp_path / "0f3a" / "my photo.png"
     broken.parent.mkdir()
     broken.write_bytes(b"no picture")
-    pictures = [(str(path), None) for path in [inputs.EXAMPLES / "scene.png", broken][-number:]]
+    pictures = [(str(path), None) for path in [PICTURES / "scene.png", broken][-number:]]
     with pytest.raises(gr.Error) as caught:
         one.scored(name, "", "embedded", "A dog.", "", "", pictures, None)
     label = "Picture" if number == 1 else "Pictures"
@@ -130,7 +121,7 @@ def test_one_example_by_cider_takes_the_frequencies_of_captions_that_come_along(
     answer = client.predict(metric="cider", **words, api_name="/score")
     assert answer["score"] > 1
     assert "df:given@" in answer["signature"]
-    assert answer["notes"] == [scoring.FREQUENCIES_NOTE]
+    assert answer["notes"] == [explanation_of("cider").note_alone]
     page = one.scored("cider", "", "embedded", "A dog ran.", "A dog ran home.", "", None, None)
     assert "those of the 100 captions that come with vlgauge" in page
 
@@ -148,15 +139,15 @@ def test_api_scores_what_compute_scores(client):
     assert answer == {
         "score": expected["rovist_nr"],
         "higher_is_better": True,
-        "range": "(-inf, 1]; jaccard [0, 1]",
+        "range": "(-inf, 1]; paper [0, 1]",
         "signature": expected["rovist_nr_signature"],
         "notes": [],
     }
 
 
 def test_api_takes_pictures_as_base64(client):
-    picture = inputs.EXAMPLES / "scene.png"
-    caption = inputs.examples_for(scoring.metric_of("clip_s", config="image"))[0]["predictions"]
+    picture = PICTURES / "scene.png"
+    caption = inputs.examples_for(scoring.metric_of("clip_s", config="image"))[0].cells["predictions"]
     sent = base64.b64encode(picture.read_bytes()).decode()
     answer = client.predict(metric="clip_s", predictions=caption, images=[sent], api_name="/score")
     expected = vlgauge.load("clip_s", profile="embedded").compute(predictions=[caption], images=[str(picture)])

@@ -21,7 +21,7 @@ FILE = GOLDEN / "leaderboard" / "results.jsonl"
 OLD, NEW = "a" * 40, "b" * 40
 
 
-BROKEN = ("other mean", "other number", "no table", "too large", "other columns")
+BROKEN = ("other mean", "swapped", "other number", "no table", "too large", "other columns")
 
 
 def record_of_run(name, run, split="test"):
@@ -34,13 +34,14 @@ def ranked():
     """Three systems and their scores; some whose files are wrong; two with unlike rows, one whose file is missing."""
     systems = three_systems(rows=20, middle=0.5, scale=0.1)
     records = [record_of_run(name, run) for name, run in systems.items()]
-    runs = {record.model.id: run for record, run in zip(records, systems.values(), strict=True)}
+    runs = {record.model.id: [run] for record, run in zip(records, systems.values(), strict=True)}
     exported = {one.path: one.content for one in results_repository(records, "org/ranked", runs)}
     files = {path: content for path, content in exported.items() if path.startswith("data/")}
     for number, name in enumerate(BROKEN):
         run = made_run([0.25, 0.5, math.nan, number / 8])
         records.append(record_of_run(name, run))
-        others = {"other mean": [0.25, 0.5, math.nan, 9], "other number": [0.25, 0.5, 0, 0]}
+        swapped = [number / 8, 0.25, math.nan, 0.5]
+        others = {"other mean": [0.25, 0.5, math.nan, 9], "swapped": swapped, "other number": [0.25, 0.5, 0, 0]}
         content = score_file(made_run(others[name]) if name in others else run, "rovist_nr")
         content = {"no table": b"PAR1 and no more", "too large": content + bytes(5_000_000)}.get(name, content)
         files[score_path(records[-1])] = run_files(run, ".parquet")[""] if name == "other columns" else content
@@ -143,7 +144,7 @@ def test_rank_groups_are_those_of_the_comparison_of_the_scores(ranks):
     assert page.count(">group</th>") == 1
     assert (
         "Systems that share a group are not told apart by paired sign-flip tests (Holm's correction for 3 pairs, "
-        "0.05) of the 3 systems whose scores of each example are there."
+        "0.05) of the 3 systems whose scores of each row are there."
     ) in html.unescape(page)
     # Of one model alone its group stays that among all.
     alone = html.unescape(leaderboard.page_of(ranks.records, model="low too", groups=ranks.groups))
@@ -153,8 +154,9 @@ def test_rank_groups_are_those_of_the_comparison_of_the_scores(ranks):
 @pytest.mark.parametrize(
     "said",
     [
-        "No group for org/other-mean: data/rovist_nr/org--vist--default--test/org--other-mean.parquet must have scores "
-        "with the mean of the record, 0.25, got 3.25",
+        "No group for org/other-mean: data/rovist_nr/org--vist--default--test/org--other-mean.parquet must have "
+        "the value of the record, 0.25, got 3.25",
+        "org--swapped.parquet must have the digest that the record holds",
         "org--other-number.parquet must have 3 scores and 1 undefined ones, got 4 and 0",
         "org--no-table.parquet', which fails with",
         "org--too-large.parquet of more than 5000000 bytes",
@@ -171,7 +173,7 @@ def test_without_files_it_is_said_and_none_is_asked_for(hub):
     results, _ = results_data_set.fetched_results("org/results")
     assert results.groups.groups == {}
     told = html.unescape(leaderboard.page_of(results.records, groups=results.groups))
-    assert "No rank groups by GROOViST: the scores of each example are there for 0 of 2 systems." in told
+    assert "No rank groups by GROOViST: the scores of each row are there for 0 of 2 systems." in told
     assert not [path for _, path in hub.asked if "/data/" in path]
 
 

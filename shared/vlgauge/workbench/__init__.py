@@ -1,9 +1,13 @@
 """Trying metrics in a browser: one example, or a file, with what explains the scores."""
 
+from vlgauge.installed import not_importable
+
 try:
     import gradio  # noqa: F401
 except ImportError as error:
-    raise ImportError('`vlgauge.workbench` needs Gradio; run: pip install "vlgauge[workbench]"') from error
+    raise ImportError(
+        not_importable('`vlgauge.workbench` needs Gradio; run: pip install "vlgauge[workbench]"', error)
+    ) from error
 
 from vlgauge.workbench.app import app, launch
 

@@ -77,14 +77,15 @@ def address_of(request: gr.Request) -> str:
 
 def call_of(loaded: Metric) -> dict[str, Any]:
     """The words of a call of `/score` that scores a bundled example; a file by its name."""
-    example = examples_for(loaded)[0]
+    example = examples_for(loaded)[0].cells
     call: dict[str, Any] = {"metric": loaded.name}
     if loaded.configs and loaded.config_name != first_config(loaded.name):
         call["config"] = loaded.config_name
     names = [column.name for column in loaded.columns]
     call |= {name: example[name] for name in names if name not in FILES and example.get(name) is not None}
     if "images" in names:
-        call["images"] = [Path(path).name for path in example["images"]]
+        images = example["images"]
+        call["images"] = [Path(path).name for path in ([images] if isinstance(images, str) else images)]
     if "videos" in names:
         call["videos"] = Path(example["videos"]).name
     return call

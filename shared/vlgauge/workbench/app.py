@@ -12,17 +12,20 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from vlgauge.base import Metric
 from vlgauge.catalog import metric_facts, metric_names, metric_title
+from vlgauge.explain.examples import PICTURES
 from vlgauge.explain.pages import signs
 from vlgauge.settings import one_of
 from vlgauge.workbench import about, compare, data_set, leaderboard, one
+from vlgauge.workbench.checked_page import CheckedPage
 from vlgauge.workbench.chosen import MODEL, Chosen
 from vlgauge.workbench.data_set_call import score_dataset_of
+from vlgauge.workbench.doors import Doors
 from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.hosting import hosting_of
-from vlgauge.workbench.inputs import EXAMPLES
 from vlgauge.workbench.profiles import PROFILES, profile_note
 from vlgauge.workbench.scoring import config_of, first_config, metric_of, score
-from vlgauge.workbench.sent_files import RefuseForgedFiles
+from vlgauge.workbench.stopping import USED, stoppable
+from vlgauge.workbench.visitors import MOST_WAITING_OF_ALL, take_turns
 
 LOOPBACK = "127.0.0.1"
 
@@ -52,7 +55,7 @@ ESCAPE = """<script>addEventListener("keydown", told => {
 STYLE = Path(__file__).parent / "templates" / "workbench.css"
 
 
-def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: bool | None = None) -> gr.Blocks:
+def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: bool | None = None) -> CheckedPage:
     """The workbench.
 
     Args:
@@ -68,7 +71,8 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
     hosting = hosting_of(is_space)
     first = one_of("metric", metric or "rovist_nr", metric_names())
     loaded = metric_of(first, config=first_config(first))
-    with gr.Blocks(title="vlgauge workbench", delete_cache=(3600, 3600), analytics_enabled=False) as page:
+    options: dict[str, Any] = {"delete_cache": (3600, 3600), "analytics_enabled": False}
+    with CheckedPage(hosting, title="vlgauge workbench", **options) as page:
         gr.Markdown("# vlgauge workbench\nScore captions and visual stories, and see why.")
         with gr.Row():
             titles = [(metric_title(name), name) for name in metric_names()]
@@ -97,14 +101,15 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
             ready(_told, chosen.form, told, show_progress="hidden", api_visibility="private")
         names.input(_chosen, [names, profile, chosen.form], changed, api_visibility="private")
         offered.input(_metric_updates, [names, offered, profile], changed, api_visibility="private")
-        profile.input(profile_note, [names, profile], note, api_visibility="private")
-        gr.api(in_one_sentence(score), api_name="score", **MODEL)
-        gr.api(in_one_sentence(score_dataset_of(hosting)), api_name="score_dataset", **MODEL)
-    page.queue(max_size=20)
+        profile.input(_note, [names, profile], note, api_visibility="private")
+        gr.api(stoppable(in_one_sentence(score)), api_name="score", **MODEL)
+        gr.api(stoppable(in_one_sentence(score_dataset_of(hosting))), api_name="score_dataset", **MODEL)
+    page.queue(max_size=MOST_WAITING_OF_ALL, api_open=False)
+    take_turns(page, USED)
     return page
 
 
-def launch(page: gr.Blocks, *, port: int | None = None, **options: Any) -> Any:
+def launch(page: CheckedPage, *, port: int | None = None, **options: Any) -> Any:
     """Serve the workbench, on this machine alone unless a Space serves it.
 
     Args:
@@ -121,8 +126,8 @@ def launch(page: gr.Blocks, *, port: int | None = None, **options: Any) -> Any:
         "ssr_mode": False,
         "run_history": False,
     }
-    common |= {"allowed_paths": [str(EXAMPLES)], "max_file_size": "200mb"}
-    before = [Middleware(RefuseForgedFiles, page=page)]
+    common |= {"allowed_paths": [str(PICTURES)], "max_file_size": "200mb"}
+    before = [Middleware(Doors, page=page, hosting=page.hosting)]
     if options.get("server_name") == LOOPBACK:
         # A page from elsewhere whose name was bound to this machine after it had been opened is not served.
         before.insert(0, Middleware(TrustedHostMiddleware, allowed_hosts=[LOOPBACK, "localhost"]))
@@ -143,11 +148,19 @@ def _told(form: tuple[str, str], request: gr.Request) -> list[Any]:
     return about.updates(metric_of(form[0], config=form[1]), request)
 
 
+@in_one_sentence
+def _note(name: str, profile: str) -> str:
+    """What a visitor should know of the metric under the profile that was chosen."""
+    return profile_note(one_of("metric", name, metric_names()), one_of("profile", profile, tuple(PROFILES.values())))
+
+
+@in_one_sentence
 def _chosen(name: str, profile: str, form: tuple[str, str]) -> Any:
     """What the page becomes when a metric was chosen; nothing where the list was left as it was, which is told too."""
     return gr.skip() if form[0] == name else _metric_updates(name, first_config(name), profile)
 
 
+@in_one_sentence
 def _metric_updates(name: str, config: str | None, profile: str) -> list[Any]:
     """What the page becomes for a metric."""
     own = config_of(name, config)

@@ -28,10 +28,9 @@ def bundled_scores(name: str, profile: str, config: str) -> tuple[tuple[str, flo
     loaded = metric_of(name, profile, config)
     found = []
     for example in examples_for(loaded):
-        cells = {column.name: example.get(column.name) for column in loaded.columns}
-        explained = score_example(name, profile, config, cells, example["label"]).explanation
+        explained = score_example(name, profile, config, example.cells, example.title).explanation
         if not math.isnan(score := explained.scores[0]):
-            found.append((example["label"], score))
+            found.append((example.title, score))
     return tuple(sorted(found, key=lambda one: one[1], reverse=explained.facts.higher_is_better))
 
 

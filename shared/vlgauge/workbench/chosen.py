@@ -7,8 +7,10 @@ from typing import Any
 
 import gradio as gr
 
-# One model runs at a time, whoever asks.
-MODEL: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": 1}
+from vlgauge.workbench.visitors import MODEL_QUEUE
+
+# Two models run at a time, of two visitors: who makes one work long leaves the others half of the machine.
+MODEL: dict[str, Any] = {"concurrency_id": MODEL_QUEUE, "concurrency_limit": 2}
 
 
 @dataclass(frozen=True)

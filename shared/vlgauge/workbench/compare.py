@@ -20,10 +20,12 @@ from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.inputs import uploads_by_name
 from vlgauge.workbench.pages import page_of_two
 from vlgauge.workbench.scoring import config_of, metric_of
+from vlgauge.workbench.stopping import stoppable
 from vlgauge.workbench.table import NONE, columns_of, guess
 from vlgauge.workbench.two_runs import Given, compare_two
 
 _TYPES = [".csv", ".tsv", ".json", ".jsonl", ".parquet"]
+MOST_SCORES = 20_000  # that were kept, where rows are bounded
 # What both runs have in common, and where they are joined.
 _SHARED = ("references", "styles", "images", "videos", "id")
 
@@ -64,7 +66,7 @@ def add_tab(chosen: Chosen, hosting: Hosting) -> list[Any]:
         return compared(*words, most_rows=hosting.most_rows)
 
     # An old result beside another profile or a refusal would be read as the answer to it.
-    answered = button.click(bounded, inputs, shown, api_visibility="private", **MODEL)
+    answered = button.click(stoppable(bounded), inputs, shown, api_visibility="private", **MODEL)
     for event in (answered.failure, chosen.profile.input):
         event(lambda: "", None, shown, show_progress="hidden", api_visibility="private")
     return [shown]
@@ -158,6 +160,10 @@ def compared(
     if most_rows is not None and scored > most_rows:
         raise ValueError(
             f"`Run` must have at most {most_rows} rows to score here, got {scored:,}; score them on your own machine"
+        )
+    if most_rows is not None and (most := max(len(run.ids) for run in runs)) > MOST_SCORES:
+        raise ValueError(
+            f"`Run` must have at most {MOST_SCORES:,} scores here, got {most:,}; compare them on your own machine"
         )
     return page_of_two(compare_two(metric, profile, config, runs[0], runs[1]))
 

@@ -19,12 +19,13 @@ from vlgauge.row_sources.tables import UploadedRows
 from vlgauge.workbench import runs
 from vlgauge.workbench.chosen import MODEL, Chosen
 from vlgauge.workbench.downloads import refuse_model, written
-from vlgauge.workbench.errors import in_words_of
+from vlgauge.workbench.errors import hidden, in_words_of
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.pages import page_of_file
 from vlgauge.workbench.presets import PRESETS, preset_split, preset_titles
 from vlgauge.workbench.runs import Run
 from vlgauge.workbench.scoring import config_of, metric_of
+from vlgauge.workbench.stopping import Stopped, Work, stoppable
 
 HUB: dict[str, Any] = {"concurrency_id": "hub", "concurrency_limit": 4}
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
@@ -169,7 +170,7 @@ class _Tab:
         found = {"fn": guessed, "inputs": [*metric, self.source], "outputs": titled} | HUB | PRIVATE
         cleared = {"fn": _cleared, "outputs": [*shown, *self.changed]} | PRIVATE
         of_hub, of_split = [self.data_set, self.config], [self.data_set, self.config, self.split]
-        self.kind.input(_kind_chosen, self.kind, [self.of_hub, self.of_file], **PRIVATE).then(**cleared)
+        self.kind.input(_kind_chosen, self.kind, [self.of_hub, self.of_file, self.model], **PRIVATE).then(**cleared)
         self.repository.key_up(
             self._searched,
             None,
@@ -213,7 +214,7 @@ class _Tab:
         for event in (emptied, gone_on):
             read = event.success(_read, self.run, [self.status, self.stop], show_progress="hidden", **HUB, **PRIVATE)
             outputs = [self.page, self.scores, self.files]
-            scored = read.then(_scored, [self.run, self.model], outputs, **MODEL, **PRIVATE)
+            scored = read.then(stoppable(_scored, _working), [self.run, self.model], outputs, **MODEL, **PRIVATE)
             # In gradio 6.31 `then` does not follow what failed.
             for ended in (scored.then, scored.failure, read.failure):
                 ended(_rested, self.run, [*buttons, self.status], **PRIVATE)
@@ -222,7 +223,8 @@ class _Tab:
 
     # -- What is opened
     def _searched(self, typed: gr.KeyUpData, request: gr.Request) -> Any:
-        words = (typed.input_value or "").strip()[:_LONGEST_CELL]
+        value = getattr(typed, "input_value", None)
+        words = value.strip()[:_LONGEST_CELL] if isinstance(value, str) else ""
         if len(words) < SHORTEST_SEARCH:
             return gr.skip()
         try:
@@ -248,8 +250,9 @@ class _Tab:
             if not name:
                 return [None, gr.Dropdown(choices=[], value=None), ""]
             own = token.strip() or (signed_in.token if signed_in else None) or hosting.token
-            data_set = pinned(name.strip(), token=own)
-            names = configurations(data_set)
+            with hidden(own):
+                data_set = pinned(name.strip(), token=own)
+                names = configurations(data_set)
             return [data_set, gr.Dropdown(choices=names, value=names[0]), data_set.revision]
 
         return opened
@@ -324,7 +327,8 @@ def _cleared() -> list[Any]:
 
 
 def _kind_chosen(kind: str) -> list[Any]:
-    return [gr.Column(visible=kind == OF_HUB), gr.Row(visible=kind == OF_FILE)]
+    # A record names a data set of the Hub: a file has none.
+    return [gr.Column(visible=kind == OF_HUB), gr.Row(visible=kind == OF_FILE), gr.Textbox("", visible=kind == OF_HUB)]
 
 
 def _refuse_same(name: str | None, config: str | None, split: str | None, source: Source | None) -> None:
@@ -401,13 +405,18 @@ def _read(run: Run | None) -> Iterator[list[Any]]:
     if run is not None:  # another metric was chosen meanwhile
         for told in run.read():
             yield [told, gr.skip()]
-        yield [f"{run.status} Scoring them…", gr.Button(interactive=False)]
+        yield [f"{run.status} Scoring them…", gr.Button(interactive=True)]  # which stops that
 
 
 def _stopped(run: Run | None) -> Any:
     if run is not None:
-        run.is_stopped = True
+        run.stop()
     return gr.Button(interactive=False)
+
+
+def _working(work: Work, run: Run | None, model: str) -> None:
+    if run is not None:
+        run.work = work
 
 
 @in_words_of(_LABELS)
@@ -418,9 +427,13 @@ def _scored(run: Run | None, model: str) -> list[Any]:
     try:
         found = run.scored()
         origin = run.reader.source.origin
-        files, unrecorded = written(found, origin, model.strip())
-        page = page_of_file(replace(found, notes=[*found.notes, *unrecorded]), origin)
+        files, unrecorded = written(found, origin, model.strip(), run.extent)
+        page = page_of_file(replace(found, notes=[*found.notes, *unrecorded]), origin, run.extent)
+    except Stopped:
+        run.trouble = "Stopped while they were scored: there are no scores"
+        raise
     finally:
+        run.work = None
         if run.is_done:  # else it may be gone on with
             run.clear()
     label = "Scores, report and record" if model.strip() and not unrecorded else "Scores and report"

@@ -9,6 +9,7 @@ from typing import Any
 from vlgauge.results import without_nan
 from vlgauge.row_sources import guessed_titles
 from vlgauge.workbench import runs
+from vlgauge.workbench.errors import hidden
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.scoring import metric_of
 
@@ -65,7 +66,8 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
             ValueError: If something is not there, or cannot be scored.
         """
         loaded = metric_of(metric, profile, config)
-        source = runs.opened(dataset, dataset_config, split, revision, token, hosting)
+        with hidden(token):
+            source = runs.opened(dataset, dataset_config, split, revision, token, hosting)
         named = zip(_COLUMNS, (predictions, references, images, videos, styles, id_column), strict=True)
         given = {name: [cell] if isinstance(cell, str) else cell for name, cell in named if cell}
         titles = guessed_titles(loaded.columns, source.kinds) | {"id": []} | given
@@ -86,7 +88,7 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
             "left_out": [{"id": one, "reason": reason} for one, reason in found.left_out],
             "trouble": run.trouble,
             "signature": found.explanation.signature,
-            "notes": list(found.notes),
+            "notes": [*filter(None, [run.extent]), *found.notes],
         }
         plain: dict[str, Any] = without_nan(answer)
         return plain

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -21,13 +22,14 @@ from vlgauge.workbench.scoring import Scored
 ENDINGS = (".json", ".csv", ".jsonl")
 
 
-def written(found: Scored, origin: Origin, model: str = "") -> tuple[list[str], list[str]]:
+def written(found: Scored, origin: Origin, model: str = "", extent: str = "") -> tuple[list[str], list[str]]:
     """Files of the scores, as `vlgauge score --output` writes them, of the report, and of the record.
 
     Args:
         found: The scores.
         origin: Which rows they are of.
         model: Whose predictions they are, on the Hub; without it there is no record.
+        extent: How much of the rows they are, which the record notes; empty for all.
 
     Returns:
         Paths of the files, and why there is no record although a model is given, if so.
@@ -47,7 +49,7 @@ def written(found: Scored, origin: Origin, model: str = "") -> tuple[list[str], 
         lines = [json.dumps(one, ensure_ascii=False) for one in left_out]
         contents["left_out.jsonl"] = "".join(f"{line}\n" for line in lines)
     try:
-        contents |= {"results.jsonl": _record_line(found, origin, model)} if model else {}
+        contents |= {"results.jsonl": _record_line(found, origin, model, extent)} if model else {}
     except ValueError as error:
         return kept(contents), [f"There is no record: {error}"]
     return kept(contents), []
@@ -58,10 +60,14 @@ def kept(contents: Mapping[str, str | bytes]) -> list[str]:
     folder = Path(get_upload_folder(), secrets.token_hex(16))
     folder.mkdir(parents=True)
     paths = []
-    for title, content in contents.items():
-        path = folder / title
-        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-        paths.append(str(path))
+    try:
+        for title, content in contents.items():
+            path = folder / title
+            path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+            paths.append(str(path))
+    except BaseException:  # such as that it was stopped
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     return paths
 
 
@@ -77,11 +83,14 @@ def refuse_model(model: str, origin: Origin) -> None:
         raise ValueError(f"`Model` must be OWNER/NAME as on the Hub, or empty for no record, got {model[:60]!r}")
 
 
-def _record_line(found: Scored, origin: Origin, model: str) -> str:
+def _record_line(found: Scored, origin: Origin, model: str, extent: str) -> str:
     """The line for `results.jsonl`."""
     split = origin.split or ""  # where there is none, any model is refused
     title = origin.id.rpartition("/")[2]
     dataset = Dataset(origin.id, title, origin.config or "default", split, origin.revision)
     own = Model(model, model.rpartition("/")[2], None)
-    record = record_of(found.result, found.explanation.name, own, dataset, date=f"{datetime.now(UTC):%Y-%m-%d}")
+    date = f"{datetime.now(UTC):%Y-%m-%d}"
+    record = record_of(
+        found.result, found.explanation.name, own, dataset, ids=found.ids, date=date, notes=extent or None
+    )
     return f"{record.line()}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -9,38 +10,92 @@ from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
 import gradio as gr
+from gradio.context import LocalContext
 from gradio.utils import get_upload_folder
+
+from vlgauge.box import reading, visitor
 
 # Anything else is a fault of ours and keeps its traceback.
 USER_ERRORS = (ValueError, TypeError, LookupError, ImportError, OSError, OverflowError, MemoryError, RecursionError)
 LONGEST_SENTENCE = 1000
+# A notice goes again, or it stands beside the answer to what was mended: after the time to notice it and to read it.
+_SECONDS, _LETTERS_PER_SECOND = 8.0, 12.0
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_LOG = logging.getLogger("vlgauge.workbench")
+# What the Hub gives out, and what stands in a header or an address.
+_TOKEN = re.compile(r"\b(?:hf|api_org)_[A-Za-z0-9]{16,}|(?<=Bearer )\S+|(?<=[?&]token=)[^&\s]+")
 _ARGUMENT = re.compile(r"`(\w+)(?:\[0\](?:\[(\d+)\])?)?`")
 
 
 @contextmanager
 def in_words_of(labels: Mapping[str, str]) -> Iterator[None]:
-    """Turn errors of input into a message of the page; also a decorator.
+    """Read what a visitor gave in boxes, and turn errors of input into a message of the page; also a decorator.
 
     Args:
         labels: What the page calls arguments, by their names; the first and only example has no number there.
     """
     try:
-        yield
+        with reading("boxed"), visitor(_visitor()):
+            yield
     except gr.Error:  # told already
         raise
     except USER_ERRORS as error:
-        text = without_folders(" ".join(_labelled(str(error), labels).split()))
+        text = without_tokens(without_folders(" ".join(_labelled(str(error), labels).split())))
         told = text[:LONGEST_SENTENCE] or type(error).__name__
-        raise gr.Error(told, title="Not scored", print_exception=False, duration=None) from error
+        raise gr.Error(told, title="Not scored", print_exception=False, duration=seconds_shown(told)) from error
+
+
+def seconds_shown(text: str) -> float:
+    """How long a notice stands, by how long it is."""
+    return _SECONDS + len(text) / _LETTERS_PER_SECOND
+
+
+def _visitor() -> str | None:
+    """Who asks: his address, as he may choose the name of his session; None where nobody asks."""
+    client = getattr(LocalContext.request.get(None), "client", None)
+    return getattr(client, "host", None)
 
 
 def in_one_sentence(function: Callable[P, R]) -> Callable[P, R]:
     """The function, whose errors of input become a message of the page."""
     return in_words_of({})(function)
+
+
+def log_refusal(why: str) -> None:
+    """Write one line about a call that was not taken."""
+    _LOG.warning("refused: %s", " ".join(without_tokens(why).split())[:LONGEST_SENTENCE])
+
+
+def without_tokens(text: str, *known: str | None) -> str:
+    """A text in which no token stands.
+
+    Args:
+        text: An error, say.
+        *known: Tokens that were given.
+    """
+    for token in filter(None, known):
+        text = text.replace(token, "(a token)")
+    return _TOKEN.sub("(a token)", text)
+
+
+@contextmanager
+def hidden(token: object) -> Iterator[None]:
+    """Let no error repeat a token, of whatever form.
+
+    Raises:
+        ValueError: If the token cannot be sent.
+    """
+    if isinstance(token, str) and token and not re.fullmatch(r"[!-~]+", token):
+        raise ValueError("`token` must be one word of letters, digits and signs, got something else")
+    try:
+        yield
+    except USER_ERRORS as error:
+        if isinstance(token, str) and token and token in str(error):
+            raise ValueError(without_tokens(str(error), token)) from None
+        raise
 
 
 def without_folders(text: str) -> str:

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +17,7 @@ from vlgauge.base import Column, Metric
 from vlgauge.base.columns import Captions, Images, References, Story, Text
 from vlgauge.base.components import COMPONENTS, Components
 from vlgauge.base.video_columns import OneImage, Videos
-
-EXAMPLES = Path(__file__).parent / "examples"
+from vlgauge.explain.examples import Example, examples_of
 
 # Columns of files.
 FILES = ("images", "videos")
@@ -196,32 +193,8 @@ def cell_refused(cell: Any, place: str) -> Any:
     raise ValueError(f"`{place}` must be the bytes or the name of a file, got {type(cell).__name__}")
 
 
-def kind_of(metric: Metric) -> str:
-    """Which of the bundled examples a metric can score."""
-    columns = {column.name: column for column in metric.columns}
-    if isinstance(columns["predictions"], Story):
-        return "pictured story" if "images" in columns else "story"
-    by_column = {"videos": "clip", "images": "picture", "styles": "styled"}
-    for name, kind in by_column.items():
-        if name in columns:
-            return kind
-    by_type = {Captions: "sets", Components: "scores"}
-    return by_type.get(type(columns["predictions"]), "captions")
-
-
-@cache
-def _every_example() -> tuple[dict[str, Any], ...]:
-    lines = (EXAMPLES / "examples.jsonl").read_text("utf-8").splitlines()
-    return tuple(json.loads(line) for line in lines)
-
-
-def examples_for(metric: Metric) -> list[dict[str, Any]]:
-    """The bundled examples that a metric can score: ``label`` and the columns, pictures as paths."""
-    found = []
-    for example in _every_example():
-        if example["kind"] == kind_of(metric):
-            files: dict[str, Any] = {"images": [str(EXAMPLES / name) for name in example.get("images", ())]}
-            if "videos" in example:
-                files["videos"] = str(EXAMPLES / example["videos"])
-            found.append({**example, **files})
-    return found
+def examples_for(metric: Metric) -> list[Example]:
+    """The bundled examples that a metric can score: those of its configuration, else those of none."""
+    examples = examples_of(metric.name)
+    own = [one for one in examples if one.config == metric.config_name]
+    return own or [one for one in examples if not one.config]

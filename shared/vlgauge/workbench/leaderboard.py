@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from vlgauge.catalog import metric_title
 from vlgauge.leaderboard import Record, read_records
-from vlgauge.leaderboard.record_groups import RecordGroups
+from vlgauge.leaderboard.record_groups import RecordGroups, column_of, table_of
 from vlgauge.leaderboard.record_tables import tables
 from vlgauge.workbench.data_set import HUB, NOTHING_YET, PRIVATE
-from vlgauge.workbench.errors import in_one_sentence, in_words_of
+from vlgauge.workbench.errors import hidden, in_one_sentence, in_words_of
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.pages import page_of_tables
-from vlgauge.workbench.results_data_set import Results, fetched_results
+from vlgauge.workbench.results_data_set import MOST_BYTES, Results, fetched_results
 
 EVERY = "(all)"
+# Of uploads; a table has a cell for each model and column, however few of them have a value.
+MOST_RECORDS, MOST_CELLS = 10_000, 100_000
 _KEPT_SECONDS = 3600.0
 _PROFILES = {EVERY: EVERY, "Paper": "paper", "Embedded, with toys": "embedded"}
 
@@ -88,7 +91,8 @@ def _fetcher(hosting: Hosting) -> Callable[..., Any]:
         if not name.strip():
             raise ValueError("`Results on the Hub` must be OWNER/NAME of a data set, got nothing")
         own = token.strip() or (signed_in.token if signed_in else None) or hosting.token
-        return fetched_results(name.strip(), own)
+        with hidden(own):
+            return fetched_results(name.strip(), own)
 
     return fetched
 
@@ -97,9 +101,10 @@ def merged(given: Sequence[Record], paths: Sequence[str] | None, fetched: Sequen
     """The records that were there, those of uploaded files, and those of a data set, each once.
 
     Raises:
-        ValueError: If a line is no record, or two files have different numbers for one result.
+        ValueError: If they are too many, a line is no record, or two files have different numbers for one result.
     """
     found = {record.key: record for record in given}
+    _refuse_many(paths or ())
     for records in (*map(read_records, paths or ()), fetched):
         for record in records:
             if found.setdefault(record.key, record).value != record.value:
@@ -108,6 +113,27 @@ def merged(given: Sequence[Record], paths: Sequence[str] | None, fetched: Sequen
                     f"{record.metric} for {record.model.id} on {record.dataset.id}; leave one out"
                 )
     return list(found.values())
+
+
+def _refuse_many(paths: Sequence[str]) -> None:
+    """Refuse more than a page can show, before it is parsed."""
+    if (n_bytes := sum(Path(path).stat().st_size for path in paths)) > MOST_BYTES:
+        raise ValueError(
+            f"`results.jsonl` must have at most {MOST_BYTES / 1e6:g} MB in all files, got {n_bytes / 1e6:.1f} MB"
+        )
+    if (n_lines := sum(Path(path).read_bytes().count(b"\n") for path in paths)) > MOST_RECORDS:
+        raise ValueError(f"`results.jsonl` must have at most {MOST_RECORDS:,} records in all files, got {n_lines:,}")
+
+
+def _n_cells(records: Sequence[Record]) -> int:
+    """How many cells the tables of some records have: of each table the rows times the columns."""
+    rows: dict[tuple[Any, ...], set[Any]] = {}
+    columns: dict[tuple[Any, ...], set[Any]] = {}
+    for record in records:
+        table = table_of(record)
+        rows.setdefault(table, set()).add((record.model.id, record.model.revision))
+        columns.setdefault(table, set()).add(column_of(record))
+    return sum(len(own) * len(columns[table]) for table, own in rows.items())
 
 
 def filters(records: Sequence[Record]) -> list[Any]:
@@ -144,5 +170,8 @@ def page_of(
     ]
     if not wanted:
         return page_of_tables("", "No record is left by these choices.")
+    if (n_cells := _n_cells(wanted)) > MOST_CELLS:
+        told = f"These are tables of {n_cells:,} cells, and {MOST_CELLS:,} can be shown: choose a data set or metrics."
+        return page_of_tables("", told)
     ranked = by if any(record.metric == by for record in wanted) else None
     return page_of_tables(tables(wanted, by=ranked, split_signatures=True, form="html", groups=groups))

@@ -17,6 +17,7 @@ from vlgauge.workbench.inputs import FILES, cell_of, examples_for, field_of, is_
 from vlgauge.workbench.pages import page_of_one
 from vlgauge.workbench.profiles import PROFILES
 from vlgauge.workbench.scoring import config_of, metric_of, score_example
+from vlgauge.workbench.stopping import stoppable
 
 TEXTS = ("predictions", "references", "styles")
 # Columns of all metrics, and what a field is called while its metric does not read it.
@@ -56,7 +57,7 @@ def add_tab(chosen: Chosen, loaded: Metric) -> list[Any]:
     # An old result beside a new example, profile or refusal would be read as the answer to it.
     chosen.profile.input(_emptied, None, shown, show_progress="hidden", api_visibility="private")
     examples.click(filled, [chosen.metric, chosen.config, examples], [*fields, shown], api_visibility="private")
-    answered = button.click(scored, [*chosen.inputs, *fields], shown, api_visibility="private", **MODEL)
+    answered = button.click(stoppable(scored), [*chosen.inputs, *fields], shown, api_visibility="private", **MODEL)
     answered.failure(_emptied, None, shown, show_progress="hidden", api_visibility="private")
     return [examples, *fields, shown]
 
@@ -70,7 +71,7 @@ def updates(loaded: Metric) -> list[Any]:
 
 def _labels(loaded: Metric) -> list[list[str]]:
     """What the bundled examples of a metric are called, each as a row."""
-    return [[example["label"]] for example in examples_for(loaded)]
+    return [[example.title] for example in examples_for(loaded)]
 
 
 def _look(loaded: Metric) -> dict[str, dict[str, Any]]:
@@ -94,11 +95,13 @@ def _emptied() -> str:
     return ""
 
 
+@in_one_sentence
 def filled(metric: str, config: str | None, number: int) -> list[Any]:
     """The fields with a bundled example, and no result."""
-    example = examples_for(metric_of(metric, config=config_of(metric, config)))[number]
-    texts = [text_of(example.get(name)) for name in TEXTS]
-    return [*texts, example["images"], example.get("videos"), ""]
+    cells = examples_for(metric_of(metric, config=config_of(metric, config)))[number].cells
+    texts = [text_of(cells.get(name)) for name in TEXTS]
+    images = cells.get("images", [])
+    return [*texts, [images] if isinstance(images, str) else images, cells.get("videos"), ""]
 
 
 @in_one_sentence

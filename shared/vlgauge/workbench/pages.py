@@ -14,9 +14,10 @@ from vlgauge.explain import Explanation
 from vlgauge.explain.pages import fragment, number
 from vlgauge.explain.plots import Axis, dots
 from vlgauge.leaderboard import MetricComparison, Pair, rows_that_differ
-from vlgauge.leaderboard.table import least_pvalue, pvalue_text
+from vlgauge.leaderboard.table import TOO_FEW, lack_others, least_pvalue, pvalue_text
 from vlgauge.row_sources import Origin
 from vlgauge.signatures import made_by_toy
+from vlgauge.statistics import FEW_MARK, FEW_NOTE
 from vlgauge.workbench.scoring import Scored
 from vlgauge.workbench.two_runs import TwoRuns
 
@@ -51,8 +52,14 @@ def page_of_one(scored: Scored, place: str = "") -> str:
     return framed(page, f"Score by {title}")
 
 
-def page_of_file(scored: Scored, origin: Origin) -> str:
-    """Which rows they are, what was left out and why, the summary of the scores, the worst and best rows explained."""
+def page_of_file(scored: Scored, origin: Origin, extent: str = "") -> str:
+    """Which rows they are, what was left out and why, the summary of the scores, the worst and best rows explained.
+
+    Args:
+        scored: The scores.
+        origin: Which rows they are of.
+        extent: How much of it they are; empty for all.
+    """
     reasons: dict[str, list[str]] = {}
     for name, reason in scored.left_out:
         reasons.setdefault(reason, []).append(str(name))
@@ -62,6 +69,7 @@ def page_of_file(scored: Scored, origin: Origin) -> str:
         origin=", ".join(part for part in head if part),
         reasons=sorted(reasons.items(), key=lambda one: -len(one[1])),
         n_left_out=len(scored.left_out),
+        extent=extent,
         notes=scored.notes,
         n=len(scored.ids) + len(scored.left_out),
         n_undefined=sum(map(math.isnan, scored.explanation.scores)),
@@ -90,8 +98,11 @@ def page_of_two(two: TwoRuns) -> str:
         level=comparison.level,
         digits=known.digits if known else 3,
         headline=_headline(compared, pair, known.digits if known else 3),
+        lack_others=lack_others(compared),
         systems=[_system(compared, pair, name, axis) for name in (pair.first, pair.second)],
         ends=axis.ends,
+        few_mark=FEW_MARK,
+        few_note=FEW_NOTE,
         pvalue=pvalue_text(pair.pvalue, least=least_pvalue(comparison)),
         test=_TESTS.get(compared.value, "sign-flip test of the rows"),
         is_toy=made_by_toy(compared.signature),
@@ -107,6 +118,8 @@ def page_of_two(two: TwoRuns) -> str:
 
 
 def _headline(compared: MetricComparison, pair: Pair, digits: int) -> str:
+    if pair.too_few:
+        return f"{compared.metric}: {TOO_FEW}"
     if pair.better is None:
         return f"{compared.metric} does not tell A and B apart"
     letter = "A" if pair.better == pair.first else "B"

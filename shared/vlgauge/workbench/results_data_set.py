@@ -17,7 +17,7 @@ from vlgauge.row_sources.hub import Pinned, Token, pinned_with_files
 
 RESULTS = "results.jsonl"
 MOST_BYTES = 20_000_000
-# Of the scores of each example.
+# Of the scores of each row.
 MOST_FILES = 100
 MOST_FILE_BYTES = 5_000_000
 MOST_SCORES = 200_000  # in all files; their tests take some twenty seconds
@@ -30,7 +30,7 @@ class Results:
 
     Attributes:
         records: Its records.
-        groups: Their rank groups, as far as the scores of each example are there.
+        groups: Their rank groups, as far as the scores of each row are there.
     """
 
     records: Sequence[Record] = ()

@@ -9,6 +9,7 @@ from vlgauge.row_sources import RowReader, Source
 from vlgauge.row_sources.hub import HubRows, pinned
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.scoring import Scored, metric_of, score_checked
+from vlgauge.workbench.stopping import Stopped, Work
 
 BATCH = 8  # rows that are read between two looks at the button that stops
 
@@ -23,9 +24,10 @@ class Run:
         profile: Its profile.
         reader: What was read so far.
         stop_row: Number of the row before which reading ends; None for none.
-        is_stopped: Whether the visitor wants no more rows.
+        is_stopped: Whether the visitor wants no more of what is done now: reading rows, then scoring them.
         is_busy: Whether it is being read or scored.
         trouble: Why the rows ended before all were read; empty if they did not.
+        work: What scores them now.
     """
 
     metric: str
@@ -36,11 +38,31 @@ class Run:
     is_stopped: bool = False
     is_busy: bool = False
     trouble: str = ""
+    work: Work | None = None
+
+    def stop(self) -> None:
+        """End the reading, which is scored then, or the scoring, of which nothing is left."""
+        self.is_stopped = True
+        if self.work is not None:
+            self.work.stop()
 
     @property
     def is_done(self) -> bool:
         """Whether there is nothing left to read."""
         return self.reader.is_done or self.reader.next_row == self.stop_row
+
+    @property
+    def extent(self) -> str:
+        """Which of the rows were read, where they are not all of them; empty if they are."""
+        reader, total = self.reader, self.reader.source.n_rows
+        n_read = len(reader.ids) + len(reader.left_out)
+        if reader.is_done or total is None or total < reader.next_row:
+            total = reader.next_row if reader.is_done else None
+        if n_read == total:
+            return ""
+        there = "more rows than were read" if total is None else f"{total:,} rows"
+        first = reader.next_row - n_read
+        return f"{there}, {f'{n_read:,} from row {first:,} on' if first else f'the first {n_read:,}'} scored"
 
     @property
     def status(self) -> str:
@@ -64,6 +86,7 @@ class Run:
             yield self.status
         if self.is_stopped and not self.is_done:
             self.trouble = "Stopped"
+        self.is_stopped = False
         if self.trouble:
             until = f"scored is what was read before row {self.reader.next_row:,}"
             self.trouble = f"{self.trouble[0].upper()}{self.trouble[1:].rstrip('.')}; {until}"
@@ -78,7 +101,10 @@ class Run:
 
         Raises:
             ValueError: If there is none, or the metric refuses them together.
+            Stopped: If the visitor wants none.
         """
+        if self.is_stopped:  # while it waited for its turn
+            raise Stopped
         reader = self.reader
         left_out = [(one.id, one.reason) for one in reader.left_out]
         if not reader.ids:

@@ -13,24 +13,13 @@ from typing import Any
 import vlgauge
 from vlgauge.base import Metric
 from vlgauge.catalog import metric_facts, metric_names
-from vlgauge.distances.cider import DocumentFrequency
-from vlgauge.explain import Explanation, explain
-from vlgauge.files import DATA
-from vlgauge.media.tables import read_rows
+from vlgauge.explain import Explanation, explain, explanation_of
 from vlgauge.results import without_nan
 from vlgauge.row_sources import RowLimits, checked_cell
 from vlgauge.settings import PROFILES, one_of, setting_names, shown
 from vlgauge.workbench.errors import without_folders
 from vlgauge.workbench.inputs import bytes_of, check_size
 from vlgauge.workbench.profiles import refuse_missing
-
-FREQUENCIES_NOTE = (
-    "One example has no document frequencies of its own: those of the 100 captions that come with vlgauge are taken. "
-    "A file is scored with those of its own references."
-)
-
-# The configuration that a metric starts with, where its plain one needs files of the user's.
-_FIRST_CONFIG = {"onlystyle": "demo", "stylecider": "demo", "clip_s": "image", "pac_s": "image"}
 
 
 def metric_of(name: str, profile: str = "embedded", config: str = "", **settings: Any) -> Metric:
@@ -63,7 +52,7 @@ def _loaded(name: str, profile: str, config: str, **settings: Any) -> Metric:
 
 def first_config(name: str) -> str:
     """The configuration that a form begins with; empty for none."""
-    return _FIRST_CONFIG.get(name, "")
+    return explanation_of(one_of("metric", name, metric_names())).first_config
 
 
 def config_of(name: str, config: str | None) -> str:
@@ -172,7 +161,8 @@ def score_example(
         ValueError: If something is not what the metric reads, or too large.
     """
     given = {column: cell for column, cell in cells.items() if cell is not None}
-    settings: dict[str, Any] = {"df": _frequencies()} if name == "cider" else {}
+    explanation = explanation_of(name)
+    settings = explanation.settings_alone()
     if tested and "pvalue" in setting_names(type(metric_of(name, profile, config))):
         settings["pvalue"] = "auto"
     loaded = metric_of(name, profile, config, **settings)
@@ -180,14 +170,7 @@ def score_example(
     for column, cell in given.items():
         check_size(column, cell)
     found = score_rows(loaded, {column: [cell] for column, cell in given.items()}, [title])
-    return replace(found, notes=[*found.notes, FREQUENCIES_NOTE]) if "df" in settings else found
-
-
-@cache
-def _frequencies() -> DocumentFrequency:
-    """Frequencies for one example, whose own references would give every n-gram the weight 0."""
-    rows = read_rows(str(DATA / "style_demo.csv"))
-    return DocumentFrequency.from_references([row["caption"] for row in rows])
+    return replace(found, notes=[*found.notes, explanation.note_alone]) if explanation.note_alone else found
 
 
 def score(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from vlgauge.explain.plots import Axis
@@ -12,7 +12,7 @@ from vlgauge.leaderboard import Comparison, compare
 from vlgauge.leaderboard.joined_runs import joined_rows
 from vlgauge.leaderboard.runs import Run, row_keys, set_sizes
 from vlgauge.results import INTERVAL
-from vlgauge.settings import setting_names
+from vlgauge.set_sizes import drawn_captions
 from vlgauge.workbench.scoring import Scored, metric_of, notes_of, reasons_of, rows_of, score_checked
 
 # Columns that must say the same of a row in both runs.
@@ -78,8 +78,9 @@ def compare_two(name: str, profile: str, config: str, first: Given, second: Give
         raise ValueError(left_out[0][1])
     both = [_reordered(one, kept) for one in both]
     sizes = [set_sizes(one.columns) if one.run is None else one.run.get("sizes") for one in both]
-    if sizes[0] != sizes[1] and "pvalue" in setting_names(type(loaded)):
-        loaded = metric_of(name, profile, config, pvalue="auto")
+    if loaded.compares_sets and all(sizes) and sizes[0] != sizes[1]:
+        both = [_with_captions(one, [min(pair) for pair in zip(*_numbers(sizes), strict=True)]) for one in both]
+        sizes = [set_sizes(one.columns) if one.run is None else one.run.get("sizes") for one in both]
     scored = [None if one.run is not None else score_checked(loaded, one.columns, one.ids) for one in both]
     runs = {}
     for one, own, size in zip(both, scored, sizes, strict=True):
@@ -90,6 +91,19 @@ def compare_two(name: str, profile: str, config: str, first: Given, second: Give
     _share_axis([own for own in scored if own is not None])
     notes = [note for own in scored if own is not None for note in own.notes]
     return TwoRuns(comparison, (scored[0], scored[1]), left_out, list(dict.fromkeys([*notes, *notes_of(told)])))
+
+
+def _numbers(sizes: Sequence[Any]) -> list[list[int]]:
+    """Numbers of captions by the systems, of each row."""
+    return [[size[0] for size in own] for own in sizes]
+
+
+def _with_captions(given: Given, numbers: Sequence[int]) -> Given:
+    """A run with so many captions of each row; one that is scored already stays as it is."""
+    if given.run is not None:
+        return given
+    predictions = drawn_captions(given.columns["predictions"] or [], row_keys(given.ids), numbers, 0)
+    return replace(given, columns={**given.columns, "predictions": predictions})
 
 
 def _reordered(given: Given, rows: Sequence[int]) -> Given:
