@@ -1,0 +1,161 @@
+"""ALOHa: which object of a caption do its references support least?"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import evaluate
+import numpy as np
+
+from vlgauge import base  # From: "vlgauge[aloha] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import scene_graphs  # From: "vlgauge[aloha] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+from .formula import MOST_CHOICES
+from .formula import best_matching
+from .formula import choices
+
+_PAPERS = ("https://aclanthology.org/2024.naacl-short.30",)
+
+_CITATION = """\
+@inproceedings{petryk-etal-2024-aloha,
+  title = {{ALOH}a: A New Measure for Hallucination in Captioning Models},
+  author = {Petryk, Suzanne and Chan, David and Kachinthaya, Anish and Zou, Haodi and Canny, John and Gonzalez, Joseph
+    and Darrell, Trevor},
+  booktitle = {Proceedings of the 2024 Conference of the North American Chapter of the Association for Computational
+    Linguistics: Human Language Technologies (Volume 2: Short Papers)},
+  year = {2024}
+}
+"""
+
+_DESCRIPTION = """\
+ALOHa matches the objects of a caption one to one with those of its references by sentence vectors; the score is the
+similarity of the object that is supported least, so that one invented object is enough for a low one. Any noun counts,
+not those of a list. Higher is better; a caption that names nothing invents nothing, so read it beside recall.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of captions, one string per example.
+    references: list of references, a string or a list of strings per example.
+    objects: objects in place of a parser: {"predictions": a list of objects per example, "references": a list per
+        example}; an object is a string, or a list of alternatives: ["dog", "cat"] for "a dog or a cat".
+    return_details: whether to add the matched pairs of each example.
+
+Returns:
+    aloha: mean of the scores, in [-1, 1], higher is better.
+    aloha_scores: one score per example; 1 for a caption without an object, NaN with `variant="released"`; NaN without
+        references or objects of them.
+    aloha_undefined: number of those.
+    aloha_n_empty: number of captions without an object.
+    aloha_signature: how the numbers were made.
+
+Examples:
+    >>> import evaluate
+    >>> vectors = {"dog": [1.0, 0.0], "hound": [0.8, 0.6], "cat": [0.0, 1.0]}
+    >>> aloha = evaluate.load("vlgauge/aloha", encoder=lambda words: [vectors[word] for word in words])
+    >>> result = aloha.compute(
+    ...     predictions=["a hound and a cat"],
+    ...     references=[["a dog"]],
+    ...     objects={"predictions": [["hound", "cat"]], "references": [["dog"]]},
+    ... )
+    >>> print(result["aloha"])
+    0.0
+"""
+
+VARIANTS = ("paper", "released")
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class Aloha(scene_graphs.PhraseGraphMetric):
+    """Similarity of the object of a caption that its references support least."""
+
+    measures = "Which object of a caption do its references support least?"
+    score_range = "[-1, 1]"
+    bounds = (-1.0, 1.0)
+    higher_is_better = True
+    rewards_silence = True
+    needs = ("aloha",)
+    signed = "enc dtype? pooling?:model/cls variant:paper/released parser"
+
+    def __init__(self, *args: Any, variant: str = "paper", **host: Any) -> None:
+        self.variant = base.one_of("variant", variant, VARIANTS)
+        super().__init__(*args, **host)
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def look_for_sources(self, objects: Any = None) -> Any:
+        """What a call needs that is not given with it."""
+        return self.begun_preflight(objects)
+
+    def _compute(
+        self, predictions: list[str], references: list[list[str]], objects: Any = None, return_details: bool = False
+    ) -> dict[str, Any]:
+        """Score the captions; the card describes the keys."""
+        self.look_for_sources(objects).end()
+        if objects is None:
+            own, theirs, parser = self.object_groups(predictions, references)
+        else:
+            own, theirs = _given(objects, len(predictions))
+            parser = scene_graphs.GIVEN
+        _check_choices(own, theirs)
+        every = (name for lists in (own, theirs) for groups in lists for group in groups for name in group)
+        vectors, encoder = self.encoded_phrases(every)
+        scores, details = [], []
+        with base.progress_bar(len(own), "Matching objects", self.progress) as advance:
+            for mine, others in zip(own, theirs, strict=True):
+                score, found = best_matching(mine, others, vectors.cosines, self.variant)
+                # The released code gives -inf where a side has no object.
+                scores.append(score if others and np.isfinite(score) else float("nan"))
+                pairs = [
+                    {"object": one.object, "reference": one.reference, "similarity": one.similarity} for one in found
+                ]
+                details.append({"matches": pairs, "references": [list(group) for group in others]})
+                advance(1)
+        extra: dict[str, Any] = {"n_empty": sum(not mine for mine in own)}
+        if return_details:
+            extra["details"] = details
+        return self.result(scores, made_with=self.made_with(parser, encoder), **extra)
+
+
+def _given(objects: Any, n_examples: int) -> tuple[list[list[list[str]]], list[list[list[str]]]]:
+    """Groups of alternatives of captions and references that a call has."""
+    if not isinstance(objects, Mapping) or set(objects) != {"predictions", "references"}:
+        got = ", ".join(map(repr, objects)) if isinstance(objects, Mapping) else type(objects).__name__
+        raise ValueError(f'`objects` must be a dictionary with "predictions" and "references", got {got}')
+    found = []
+    for name in ("predictions", "references"):
+        lists = objects[name]
+        if isinstance(lists, str) or not isinstance(lists, Sequence) or len(lists) != n_examples:
+            n_lists: Any = (
+                len(lists) if isinstance(lists, Sequence) and not isinstance(lists, str) else type(lists).__name__
+            )
+            raise ValueError(f"`objects[{name!r}]` must have one list per example, {n_examples} in all, got {n_lists}")
+        found.append([_groups(row, f"objects[{name!r}][{index}]") for index, row in enumerate(lists)])
+    return found[0], found[1]
+
+
+def _groups(row: Any, name: str) -> list[list[str]]:
+    """Objects of one example, each as a list of alternatives, in lower case."""
+    if isinstance(row, str) or not isinstance(row, Sequence):
+        raise TypeError(f"`{name}` must be a list of objects, got {type(row).__name__}")
+    groups = []
+    for place, one in enumerate(row):
+        group = [one] if isinstance(one, str) else one
+        if not isinstance(group, Sequence) or not group or not all(isinstance(word, str) for word in group):
+            raise TypeError(f"`{name}[{place}]` must be a word or a list of alternatives, got {one!r:.60}")
+        words = [" ".join(word.lower().split()) for word in group]
+        if not all(words):
+            raise ValueError(f"`{name}[{place}]` must have no empty word, got {one!r:.60}")
+        groups.append(words)
+    return groups
+
+
+def _check_choices(own: Sequence[Sequence[Sequence[str]]], theirs: Sequence[Sequence[Sequence[str]]]) -> None:
+    """Refuse alternatives that would take for ever: their numbers multiply."""
+    for row, (mine, others) in enumerate(zip(own, theirs, strict=True)):
+        if (ways := choices(mine) * choices(others)) > MOST_CHOICES:
+            raise ValueError(
+                f"the alternatives of row {row} must allow at most {MOST_CHOICES} choices, got {ways}; "
+                "give `objects` with fewer alternatives"
+            )

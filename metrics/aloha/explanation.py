@@ -1,0 +1,47 @@
+"""ALOHa: the objects of a caption, each with the object of its references that it was matched with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vlgauge.explain.pages import number
+from vlgauge.explain.pages import quoted
+from vlgauge.explain.said import SaidThings
+from vlgauge.explain.said import chip
+
+SUPPORTED = 0.5  # below, a matched object is shown as one that nothing supports
+
+
+class Aloha(SaidThings):
+    """Captions with their objects and the partners of these."""
+
+    name = "aloha"
+    reading = (
+        "Each object of a caption gets a partner among the objects of its references, so that all together fit best.",
+        "The score is the similarity of the pair that fits least: one invented object is enough for a low one.",
+        "A caption without an object has 1, as it invents nothing; it may say nothing either.",
+    )
+
+    def undefined(self, row: int) -> str:
+        """Nothing to compare with."""
+        return "its references name no object, or there are none"
+
+    def reason(self, row: int) -> str:
+        """The object that is supported least."""
+        matches = self.details[row]["matches"]
+        if not matches:
+            return "it names no object"
+        worst = min(matches, key=lambda one: one["similarity"])
+        if worst["reference"] is None:
+            return f"{quoted(worst['object'])} has no partner left in the references"
+        return f"{quoted(worst['object'])} is matched with {quoted(worst['reference'])}, {number(worst['similarity'])}"
+
+    def values(self, row: int) -> dict[str, Any]:
+        """All pairs."""
+        chips = []
+        for one in self.details[row]["matches"]:
+            partner = one["reference"]
+            text = one["object"] if partner in (None, one["object"]) else f"{one['object']} ~ {partner}"
+            chips.append(chip(text, one["similarity"] >= SUPPORTED, number(one["similarity"])))
+        groups = [{"name": "Objects", "chips": chips}]
+        return {"caption": self.predictions[row], "groups": groups, "references": self.texts(row)}

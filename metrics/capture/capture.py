@@ -1,0 +1,237 @@
+"""CAPTURE: how many objects, attributes and relations do a detailed caption and its references share?"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import evaluate
+import numpy as np
+
+from vlgauge import base  # From: "vlgauge[capture] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import scene_graphs  # From: "vlgauge[capture] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.signatures import local_name  # From: "vlgauge[capture] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+from .formula import capture_score
+from .formula import f_measure
+from .formula import match
+
+_PAPERS = ("https://arxiv.org/abs/2405.19092",)
+
+_CITATION = """\
+@article{dong-etal-2024-benchmarking,
+  title = {Benchmarking and Improving Detail Image Caption},
+  author = {Dong, Hongyuan and Li, Jiawen and Wu, Bohong and Wang, Jiacong and Zhang, Yuan and Guo, Haoyuan},
+  journal = {arXiv preprint arXiv:2405.19092},
+  year = {2024}
+}
+"""
+
+_DESCRIPTION = """\
+CAPTURE compares detailed captions by what they say of the scene: objects, attributes and relations are matched with
+those of each reference, equal ones first, then synonyms, and what is left by sentence vectors. Three F-measures weigh
+5, 5 and 2. Higher is better; it needs references.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of captions, one string of any number of sentences per example.
+    references: list of references, a string or a list of strings per example.
+    graphs: graphs in place of a parser: {"predictions": one per example, "references": a list per example, one for
+        each reference}; each a dictionary with "objects", "attributes" and "relations", a list of lists of one to
+        three words, or text such as "( dog , is , brown ) , ( dog , chase , cat )".
+    return_details: whether to add what was matched with what, for each reference.
+
+Returns:
+    capture: mean of the scores, 0 to about 1, higher is better.
+    capture_scores: one score per example, the mean over its references; NaN without references.
+    capture_undefined: number of those.
+    capture_objects, capture_attributes, capture_relations: means of the F-measures, each with its own _scores,
+        _undefined and _signature.
+    capture_signature: how the numbers were made.
+
+Examples:
+    >>> import evaluate
+    >>> capture = evaluate.load("vlgauge/capture", soft=False)
+    >>> result = capture.compute(
+    ...     predictions=["A brown dog. It chases a cat."],
+    ...     references=[["A dog chases a black cat."]],
+    ...     graphs={
+    ...         "predictions": ["( dog , is , brown ) , ( dog , chase , cat )"],
+    ...         "references": [["( dog , chase , cat ) , ( cat , is , black )"]],
+    ...     },
+    ... )
+    >>> print(round(result["capture"], 3))
+    0.583
+"""
+
+VARIANTS = ("paper", "released")
+KINDS = ("objects", "attributes", "relations")
+# Nouns that name the picture or a place in it, and no object of the scene.
+NO_OBJECTS = frozenset(
+    [
+        "area",
+        "atmosphere",
+        "background",
+        "bottom",
+        "center",
+        "centre",
+        "composition",
+        "corner",
+        "detail",
+        "edge",
+        "foreground",
+        "frame",
+        "front",
+        "image",
+        "left",
+        "lighting",
+        "middle",
+        "mood",
+        "overall",
+        "part",
+        "photo",
+        "photograph",
+        "picture",
+        "position",
+        "right",
+        "scene",
+        "scenery",
+        "sense",
+        "setting",
+        "shot",
+        "side",
+        "top",
+        "view",
+    ]
+)
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class Capture(scene_graphs.PhraseGraphMetric):
+    """Weighted F-measures of objects, attributes and relations, matched in three stages."""
+
+    measures = "How many objects, attributes and relations do a detailed caption and its references share?"
+    score_range = "[0, 1]; released (-inf, inf)"
+    bounds_with = (("variant:paper", 0.0, 1.0),)
+    signed = "enc? dtype? pooling?:model/cls variant:paper/released soft:True/False no_objects? parser"
+    higher_is_better = True
+    needs = ("capture",)
+
+    def __init__(
+        self,
+        *args: Any,
+        variant: str = "paper",
+        soft: bool = True,
+        no_objects: Iterable[str] | None = None,
+        **host: Any,
+    ) -> None:
+        self.variant = base.one_of("variant", variant, VARIANTS)
+        self.soft = base.true_or_false("soft", soft)
+        self.no_objects = None if no_objects is None else _checked_words(no_objects)
+        super().__init__(*args, **host)
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def signature_fields(self) -> dict[str, Any]:
+        """The settings; the list of this package goes without saying, another one is named by its words."""
+        fields = super().signature_fields()
+        unwanted = json.dumps(fields.pop("no_objects")).encode()
+        named = {} if self.no_objects is None else {"no_objects": local_name(hashlib.sha256(unwanted).hexdigest())}
+        return fields | named
+
+    def look_for_sources(self, graphs: Any = None) -> Any:
+        """What a call needs that is not given with it."""
+        return self.begun_preflight(graphs)
+
+    def _compute(
+        self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False
+    ) -> dict[str, Any]:
+        """Score the captions; the card describes the keys."""
+        self.look_for_sources(graphs).end()
+        own, theirs, parser = self.graphs_of(predictions, references, graphs)
+        left_out = frozenset() if graphs is not None and self.no_objects is None else self.no_objects or NO_OBJECTS
+        sides = [
+            (_parts(graph, left_out), [_parts(one, left_out) for one in others])
+            for graph, others in zip(own, theirs, strict=True)
+        ]
+        cosines, encoder = None, None
+        if self.soft:
+            every = (parts for mine, others in sides for side in (mine, *others) for parts in side)
+            vectors, encoder = self.encoded_phrases(" ".join(words) for parts in every for words in parts)
+            cosines = vectors.cosines
+        released = self.variant == "released"
+        synonymous = _overlapping if released else _synonyms
+        columns = np.full((len(sides), 1 + len(KINDS)), np.nan)
+        details: list[dict[str, Any]] = []
+        with base.progress_bar(len(sides), "Matching graphs", self.progress) as advance:
+            for row, (mine, others) in enumerate(sides):
+                compared, notes = [], []
+                for reference in others:
+                    kinds = [
+                        match(a, b, synonymous, cosines, released=released)
+                        for a, b in zip(mine, reference, strict=True)
+                    ]
+                    measures = [
+                        f_measure(found, len(a), len(b)) for found, a, b in zip(kinds, mine, reference, strict=True)
+                    ]
+                    compared.append([capture_score(*(f for *_, f in measures)), *(f for *_, f in measures)])
+                    notes.append(_note(mine, reference, kinds, measures))
+                if compared:
+                    columns[row] = np.mean(compared, axis=0)
+                details.append({"references": notes})
+                advance(1)
+        unread: dict[str, Any] = {} if self.soft else {"dtype": None, "pooling": None}
+        made_with = self.made_with(parser, encoder) | unread
+        record = self.result(
+            columns[:, 0].tolist(), made_with=made_with, **({"details": details} if return_details else {})
+        )
+        for kind, column in zip(KINDS, columns[:, 1:].T, strict=True):
+            record |= self.sub_score(record, kind, column.tolist())
+        return record
+
+
+def _checked_words(words: Iterable[str]) -> tuple[str, ...]:
+    listed = [] if isinstance(words, str) else list(words)
+    if isinstance(words, str) or not all(isinstance(word, str) for word in listed):
+        raise TypeError(f"`no_objects` must be a list of words, got {words!r:.60}")
+    return tuple(sorted({word.lower() for word in listed}))
+
+
+def _parts(graph: scene_graphs.Graph, left_out: Iterable[str]) -> tuple[list[tuple[str, ...]], ...]:
+    """Objects, attributes and relations of a graph, sorted, so that no order decides what is matched.
+
+    Attributes lose their objects, as in the authors' code: "red" of a car matches "red" of a bus.
+    """
+    unwanted = set(left_out)
+    objects: list[tuple[str, ...]] = sorted((name,) for name in graph.objects if name not in unwanted)
+    attributes: list[tuple[str, ...]] = sorted(
+        (attribute,) for name, attribute in graph.attributes if " of" not in attribute
+    )
+    return objects, attributes, sorted(graph.relations)
+
+
+def _synonyms(one: str, other: str) -> bool:
+    """Whether two words or compounds are in one synset of WordNet."""
+    return not scene_graphs.synsets(one).isdisjoint(scene_graphs.synsets(other))
+
+
+def _overlapping(one: str, other: str) -> bool:
+    """The released rule: one is a part of the other, as "man" is of "woman", or they are synonyms."""
+    return one in other or other in one or _synonyms(one, other)
+
+
+def _note(mine: Any, reference: Any, kinds: Any, measures: Any) -> dict[str, Any]:
+    """How a caption was matched with one reference."""
+    return {
+        kind: {
+            "matched": [[" ".join(a[i]), " ".join(b[j])] for i, j in found.pairs],
+            "caption_only": [" ".join(one) for i, one in enumerate(a) if i not in {i for i, _ in found.pairs}],
+            "reference_only": [" ".join(one) for j, one in enumerate(b) if j not in {j for _, j in found.pairs}],
+            "precision": precision,
+            "recall": recall,
+            "f": f,
+        }
+        for kind, a, b, found, (precision, recall, f) in zip(KINDS, mine, reference, kinds, measures, strict=True)
+    }

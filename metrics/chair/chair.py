@@ -1,0 +1,216 @@
+"""CHAIR: which of the objects that a caption names are not in its picture?"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import evaluate
+import numpy as np
+
+from vlgauge import base  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import scene_graphs  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.signatures import local_name  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.text.language import words  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+from .formula import COUNTS
+from .formula import chair_i
+from .formula import counts_of
+from .formula import f1
+from .formula import precision
+from .formula import recall
+from .objects import DIALECTS
+from .objects import Mention
+from .objects import mentions_2018
+from .objects import mentions_fixed
+from .objects import mentions_opera
+from .objects import mscoco_table
+from .objects import object_table
+
+_PAPERS = ("https://aclanthology.org/D18-1437",)
+
+_CITATION = """\
+@inproceedings{rohrbach-etal-2018-object,
+  title = {Object Hallucination in Image Captioning},
+  author = {Rohrbach, Anna and Hendricks, Lisa Anne and Burns, Kaylee and Darrell, Trevor and Saenko, Kate},
+  booktitle = {Proceedings of the 2018 Conference on Empirical Methods in Natural Language Processing (EMNLP)},
+  year = {2018}
+}
+"""
+
+_DESCRIPTION = """\
+CHAIR counts the objects that a caption names and its picture does not have, among the 80 objects of MS-COCO and their
+synonyms or a list of one's own. CHAIR_i is the share of invented objects among those named, CHAIR_s the share of
+captions with an invented object. Lower is better; a caption that names nothing invents nothing, so read it beside
+recall.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of captions, one string per example.
+    references: list of references, a string or a list of strings per example, whose objects the picture has; may be
+        left out where `objects` are given.
+    objects: list of objects of each picture, such as its instances, beside those of its references.
+    return_details: whether to add the words of each caption and the objects in them.
+
+Returns:
+    chair: invented objects by all objects named in all captions (CHAIR_i), in [0, 1], lower is better; nan if none is
+        named.
+    chair_scores: the same for each caption, NaN where it names none.
+    chair_undefined: number of those.
+    chair_s: share of captions with an invented object (CHAIR_s), with its _scores, _undefined and _signature.
+    chair_recall, chair_precision, chair_f1, chair_length: over all captions: objects of the pictures that are named,
+        named objects that are there, both in one, and words per caption.
+    chair_invented, chair_mentions, chair_found, chair_present, chair_named, chair_words: the counts of each caption.
+    chair_signature: how the numbers were made.
+
+Examples:
+    >>> import evaluate
+    >>> chair = evaluate.load("vlgauge/chair")
+    >>> result = chair.compute(
+    ...     predictions=["a puppy and a horse on a couch"], references=[["a dog on a sofa", "a brown dog"]]
+    ... )
+    >>> print(round(result["chair"], 3), result["chair_s"], result["chair_recall"])
+    0.333 1.0 1.0
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class Chair(scene_graphs.ObjectMetric):
+    """Share of the named objects that the picture does not have; needs no model but NLTK's tagger in one dialect."""
+
+    measures = "Which of the objects that a caption names are not in its picture?"
+    score_range = "[0, 1]"
+    bounds = (0.0, 1.0)
+    higher_is_better = False
+    rewards_silence = True
+    is_mean = False
+    signed = "profile:paper dialect:2018/opera/fixed tagger? table?"
+
+    def __init__(
+        self, *args: Any, dialect: str = "fixed", table: Sequence[Sequence[str]] | None = None, **host: Any
+    ) -> None:
+        self.dialect = base.one_of("dialect", dialect, DIALECTS)
+        self.table = None if table is None else _checked_table(table)
+        super().__init__(*args, **host)
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def signature_fields(self) -> dict[str, Any]:
+        """The settings; MS-COCO's table goes without saying, another one is named by its words."""
+        fields = super().signature_fields()
+        table = json.dumps(fields.pop("table")).encode()
+        return fields | ({} if self.table is None else {"table": local_name(hashlib.sha256(table).hexdigest())})
+
+    def _compute(
+        self,
+        predictions: list[str],
+        references: list[list[str] | None] | None = None,
+        objects: Sequence[Sequence[str]] | None = None,
+        return_details: bool = False,
+    ) -> dict[str, Any]:
+        """Score the captions; the card describes the keys."""
+        texts = [own or [] for own in references] if references is not None else [[] for _ in predictions]
+        given = _checked_objects(objects, len(predictions))
+        if objects is None and (references is None or all(own is None for own in references)):
+            raise ValueError("`references` or `objects` must say what the pictures show, got neither")
+        table = object_table(self.table) if self.table is not None else mscoco_table(self.dialect == "fixed")
+        find, tagger = self._finder()
+        every = dict.fromkeys([*predictions, *chain.from_iterable(texts)])
+        if self.table is None:  # that of MS-COCO, whose words are English
+            scene_graphs.warn_of_strange(every)
+        read = {text: find(text, table) for text in every}
+        counts, details = np.empty((len(predictions), len(COUNTS))), []
+        for row, caption in enumerate(predictions):
+            present = {table.get(name, name) for name in given[row]}
+            present |= {mention.node for text in texts[row] for mention in read[text][0]}
+            mentions, tokens = read[caption]
+            counts[row] = counts_of([one.node for one in mentions], frozenset(present), len(tokens))
+            details.append(_detail(caption, mentions, present))
+        extra: dict[str, Any] = {
+            name: [int(count) for count in column] for name, column in zip(COUNTS, counts.T, strict=True)
+        }
+        made_with = {"tagger": tagger} if tagger else {}
+        if return_details:
+            extra["details"] = details
+        record = self.result(chair_i(counts).tolist(), made_with=made_with, **extra)
+        return self._with_corpus(record, counts)
+
+    def result_of(self, parts: Any) -> dict[str, Any]:
+        """The result of a corpus from the parts of all its rows."""
+        record = super().result_of(parts)
+        counts = np.array([record[f"{self.name}_{name}"] for name in COUNTS], dtype=np.float64).T
+        return self._with_corpus(record, counts)
+
+    def _with_corpus(self, record: dict[str, Any], counts: Any) -> dict[str, Any]:
+        """The result with the numbers of all captions together, which are not means."""
+        total = counts.sum(axis=0)
+        signature = record[f"{self.name}_signature"].replace(self.name, f"{self.name}_s", 1)
+        record |= base.result_record(f"{self.name}_s", (counts[:, 0] > 0).astype(float).tolist(), signature, {})
+        corpus = {
+            "recall": recall(total),
+            "precision": precision(total),
+            "f1": f1(total),
+            "length": counts[:, 5].mean(),
+        }
+        record |= {f"{self.name}_{name}": float(value) for name, value in corpus.items()}
+        return record | {self.name: float(chair_i(total))}
+
+    def _finder(self) -> tuple[Callable[..., tuple[list[Mention], list[str]]], str | None]:
+        """What finds the objects of a caption by a table, and the tagger that takes part, if one does."""
+        if self.dialect == "opera":
+            lemmas = scene_graphs.NltkLemmas('dialect="opera"', 'dialect="fixed"')
+            return partial(mentions_opera, lemmas=lemmas), lemmas.identity
+        return {"2018": mentions_2018, "fixed": mentions_fixed}[self.dialect], None
+
+
+def _checked_table(table: Any) -> tuple[tuple[str, ...], ...]:
+    """Rows of synonyms, each of which names an object."""
+    if isinstance(table, str) or not isinstance(table, Sequence) or not table:
+        raise TypeError(f"`table` must be a list of lists of synonyms, the object first, got {type(table).__name__}")
+    rows = []
+    known: dict[str, str] = {}
+    for index, row in enumerate(table):
+        if isinstance(row, str) or not isinstance(row, Sequence) or not row or not all(isinstance(w, str) for w in row):
+            raise TypeError(f"`table[{index}]` must be a list of words, the object first, got {row!r:.60}")
+        names = tuple(" ".join(word.lower().split()) for word in row)
+        if not all(names):
+            raise ValueError(f"`table[{index}]` must have no empty word, got {list(row)!r:.60}")
+        for word in names:
+            if known.setdefault(word, names[0]) != names[0]:
+                raise ValueError(
+                    f"`table` must have each word for one object, got {word!r} for {known[word]!r} and {names[0]!r}"
+                )
+        rows.append(names)
+    return tuple(rows)
+
+
+def _checked_objects(objects: Any, n_examples: int) -> list[list[str]]:
+    """Objects of each picture in lower case."""
+    if objects is None:
+        return [[] for _ in range(n_examples)]
+    if isinstance(objects, str) or not isinstance(objects, Sequence) or len(objects) != n_examples:
+        got = len(objects) if isinstance(objects, Sequence) and not isinstance(objects, str) else type(objects).__name__
+        raise ValueError(f"`objects` must have one list of names per example, {n_examples} in all, got {got}")
+    for index, names in enumerate(objects):
+        if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(one, str) for one in names):
+            raise TypeError(f"`objects[{index}]` must be a list of names, got {names!r:.60}")
+    return [[" ".join(name.lower().split()) for name in names] for names in objects]
+
+
+def _detail(caption: str, mentions: Sequence[Mention], present: set[str]) -> dict[str, Any]:
+    found = [
+        {"word": one.word, "object": one.node, "start": one.start, "end": one.end, "invented": one.node not in present}
+        for one in mentions
+    ]
+    named = {one.node for one in mentions}
+    return {
+        "words": words(caption.lower()),
+        "objects": found,
+        "present": sorted(present),
+        "missed": sorted(present - named),
+    }

@@ -1,0 +1,48 @@
+"""CHAIR: the objects that a caption names, the invented ones in orange."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vlgauge.explain.explanation import Explanation
+from vlgauge.explain.marks import AGAINST
+from vlgauge.explain.marks import FOR
+from vlgauge.explain.marks import Mark
+from vlgauge.explain.marks import pieces_of_runs
+from vlgauge.explain.pages import quoted
+
+
+class Chair(Explanation):
+    """Captions with their objects marked."""
+
+    name = "chair"
+    on_axis = (0.0, 1.0)
+    reading = (
+        "The score is the share of invented objects among those that a caption names; 0 is best.",
+        "Only objects of the table count: 80 kinds with 403 words, those of MS-COCO, where none other is given.",
+        "A caption that names nothing invents nothing: look at how many objects of the picture are named, too.",
+    )
+
+    def undefined(self, row: int) -> str:
+        """No object."""
+        return "it names no object that the table knows"
+
+    def reason(self, row: int) -> str:
+        """Which objects are invented."""
+        found = self.details[row]["objects"]
+        invented = [one for one in found if one["invented"]]
+        if not invented:
+            return f"all {len(found)} objects that it names are in the picture"
+        names = quoted(invented[0]["word"])
+        return f"{len(invented)} of {len(found)} objects that it names are not in the picture, such as {names}"
+
+    def values(self, row: int) -> dict[str, Any]:
+        """The caption with its objects marked, and what the picture has."""
+        detail = self.details[row]
+        marks: list[Mark | None] = [None] * len(detail["words"])
+        for one in detail["objects"]:
+            note = f"{quoted(one['word'])} is {'no object' if one['invented'] else 'an object'} of the picture"
+            for place in range(one["start"], one["end"]):
+                marks[place] = Mark(AGAINST if one["invented"] else FOR, note=note)
+        pieces = pieces_of_runs(self.predictions[row], detail["words"], marks)
+        return {"pieces": pieces, "present": detail["present"], "missed": detail["missed"]}

@@ -1,0 +1,39 @@
+"""Soft-SPICE: what a caption says of the scene, and how near to it its references come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vlgauge.explain.pages import number
+from vlgauge.explain.pages import quoted
+from vlgauge.explain.said import SaidThings
+from vlgauge.explain.said import chip
+
+NEAR = 0.7  # above, two phrases mostly mean one thing
+
+
+class SoftSpice(SaidThings):
+    """Captions with their phrases, each with the nearest phrase of the references."""
+
+    name = "soft_spice"
+    reading = (
+        "Each object, attribute and relation of a caption is compared with all that its references say.",
+        "The score is the mean of the largest cosines: 1 means that all of it is said there in the same words.",
+        "It does not ask whether the caption says enough: a single right word scores highest.",
+    )
+
+    def reason(self, row: int) -> str:
+        """The phrase that is farthest from all that the references say."""
+        phrases = self.details[row]["phrases"]
+        if not phrases:
+            return "it says nothing of a scene"
+        worst = min(phrases, key=lambda one: one["cosine"])
+        nearest = f"{quoted(worst['phrase'])}, {number(worst['cosine'])} near to {quoted(worst['nearest'])}"
+        return f"least supported is {nearest}"
+
+    def values(self, row: int) -> dict[str, Any]:
+        """All phrases, each with its cosine."""
+        detail = self.details[row]
+        chips = [chip(one["phrase"], one["cosine"] >= NEAR, number(one["cosine"])) for one in detail["phrases"]]
+        groups = [{"name": "It says", "chips": chips}]
+        return {"caption": self.predictions[row], "groups": groups, "references": self.texts(row)}

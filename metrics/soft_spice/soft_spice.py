@@ -1,0 +1,139 @@
+"""Soft-SPICE: is what a caption says of the scene near to something that its references say?"""
+
+from typing import Any
+
+import evaluate
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge import base  # From: "vlgauge[soft-spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import scene_graphs  # From: "vlgauge[soft-spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+_PAPERS = ("https://aclanthology.org/2023.findings-acl.398",)
+
+_CITATION = """\
+@inproceedings{li-etal-2023-factual,
+  title = {{FACTUAL}: A Benchmark for Faithful and Consistent Textual Scene Graph Parsing},
+  author = {Li, Zhuang and Chai, Yuyang and Zhuo, Terry Yue and Qu, Lizhen and Haffari, Gholamreza and Li, Fei and
+    Ji, Donghong and Tran, Quan Hung},
+  booktitle = {Findings of the Association for Computational Linguistics: ACL 2023},
+  year = {2023}
+}
+"""
+
+_DESCRIPTION = """\
+Soft-SPICE takes each thing that a caption says of the scene, an object, an attribute or a relation, and asks how near
+the nearest thing is that its references say, by sentence vectors. The mean is the score: what a caption invents
+lowers it, what it leaves out does not. Higher is better; it needs references.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of captions, one string per example.
+    references: list of references, a string or a list of strings per example.
+    graphs: graphs in place of a parser: {"predictions": one per example, "references": a list per example, one for
+        each reference}; each a dictionary with "objects", "attributes" and "relations", a list of lists of one to
+        three words, or text such as "( dog , is , brown ) , ( dog , chase , cat )".
+    return_details: whether to add the phrases of each example and the nearest one of its references.
+
+Returns:
+    soft_spice: mean of the scores, in [-1, 1], higher is better.
+    soft_spice_scores: one score per example; 0 for a caption that says nothing of a scene, NaN where its references do
+        not.
+    soft_spice_undefined: number of the latter.
+    soft_spice_n_empty: number of the former.
+    soft_spice_signature: how the numbers were made.
+
+Examples:
+    >>> import evaluate
+    >>> vectors = {"dog": [1.0, 0.0], "hound": [0.8, 0.6], "cat": [0.0, 1.0]}
+    >>> encoder = lambda phrases: [vectors[phrase] for phrase in phrases]
+    >>> soft_spice = evaluate.load("vlgauge/soft_spice", encoder=encoder)
+    >>> result = soft_spice.compute(
+    ...     predictions=["a hound"],
+    ...     references=[["a dog", "a cat"]],
+    ...     graphs={"predictions": ["( hound )"], "references": [["( dog )", "( cat )"]]},
+    ... )
+    >>> print(round(result["soft_spice"], 3))
+    0.8
+"""
+
+Floats = npt.NDArray[np.float64]
+DIRECTIONS = ("precision", "both")
+
+
+def soft_spice_score(cosines: Floats, direction: str = "precision") -> float:
+    """Soft-SPICE of a caption (Li et al., 2023).
+
+    Args:
+        cosines: Of the phrases of a caption with those of its references, shape ``(n, m)``, neither 0.
+        direction: "precision": mean over the caption's phrases of the largest cosine. "both": harmonic mean of that and
+            of the mean over the references' phrases, each cosine c as (c + 1) / 2, as the released code's
+            ``bidirectional`` does; in [0, 1].
+    """
+    nearest = cosines.max(axis=1)
+    if direction == "precision":
+        return float(nearest.mean())
+    precision, recall = ((side.mean() + 1) / 2 for side in (nearest, cosines.max(axis=0)))
+    return float(2 * precision * recall / (precision + recall)) if precision + recall > 0 else 0.0
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class SoftSpice(scene_graphs.PhraseGraphMetric):
+    """Mean nearness of what a caption says to what its references say, by sentence vectors."""
+
+    measures = "Is what a caption says of the scene near to something that its references say?"
+    score_range = "[-1, 1]"
+    bounds = (-1.0, 1.0)
+    bounds_with = (("direction:both", 0.0, 1.0),)
+    higher_is_better = True
+    rewards_silence = True
+    signed = "enc dtype? pooling?:model/cls direction:precision/both parser"
+    needs = ("soft-spice",)
+
+    def __init__(self, *args: Any, direction: str = "precision", **host: Any) -> None:
+        self.direction = base.one_of("direction", direction, DIRECTIONS)
+        super().__init__(*args, **host)
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def look_for_sources(self, graphs: Any = None) -> Any:
+        """What a call needs that is not given with it."""
+        return self.begun_preflight(graphs)
+
+    def _compute(
+        self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False
+    ) -> dict[str, Any]:
+        """Score the captions; the card describes the keys."""
+        self.look_for_sources(graphs).end()
+        own, theirs, parser = self.graphs_of(predictions, references, graphs)
+        said = [
+            (scene_graphs.phrases_of([graph]), scene_graphs.phrases_of(others))
+            for graph, others in zip(own, theirs, strict=True)
+        ]
+        vectors, encoder = self.encoded_phrases(phrase for sides in said for side in sides for phrase in side)
+        scores = np.zeros(len(said))
+        details: list[dict[str, Any]] = []
+        for row, (phrases, others) in enumerate(said):
+            cosines = vectors.cosines(phrases, others) if phrases and others else np.zeros((len(phrases), 0))
+            if cosines.size:
+                scores[row] = soft_spice_score(cosines, self.direction)
+            elif not others:
+                scores[row] = np.nan
+            if return_details:
+                details.append(_detail(phrases, others, cosines))
+        extra: dict[str, Any] = {"n_empty": sum(not phrases and bool(others) for phrases, others in said)}
+        if return_details:
+            extra["details"] = details
+        return self.result(scores.tolist(), made_with=self.made_with(parser, encoder), **extra)
+
+
+def _detail(phrases: list[str], others: list[str], cosines: Floats) -> dict[str, Any]:
+    """The phrases of an example, each with the nearest one of its references."""
+    nearest = [
+        {"phrase": phrase, "nearest": others[int(row.argmax())], "cosine": float(row.max())}
+        for phrase, row in zip(phrases, cosines, strict=True)
+        if row.size
+    ]
+    return {"phrases": nearest, "references": others}

@@ -1,0 +1,129 @@
+"""SPICE: how much of what a caption says of the scene do its references say, and the other way round?"""
+
+from typing import Any
+
+import evaluate
+
+from vlgauge import base  # From: "vlgauge[spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import scene_graphs  # From: "vlgauge[spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+from .formula import KINDS
+from .formula import f_score
+from .formula import is_kind
+from .formula import matched
+from .formula import merged_tuples
+
+_PAPERS = ("https://arxiv.org/abs/1607.08822",)
+
+_CITATION = """\
+@inproceedings{anderson-etal-2016-spice,
+  title = {{SPICE}: Semantic Propositional Image Caption Evaluation},
+  author = {Anderson, Peter and Fernando, Basura and Johnson, Mark and Gould, Stephen},
+  booktitle = {European Conference on Computer Vision (ECCV)},
+  year = {2016}
+}
+"""
+
+_DESCRIPTION = """\
+SPICE compares what a caption says of a scene with what all its references say together: objects, their attributes and
+the relations between them, words and synonyms alike, as one F-measure. This is the matcher of SPICE with another
+parser, so that scores of single captions differ from those of the Java program. Higher is better; it needs references.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of captions, one string per example.
+    references: list of references, a string or a list of strings per example.
+    graphs: graphs in place of a parser: {"predictions": one per example, "references": a list per example, one for
+        each reference}; each a dictionary with "objects", "attributes" and "relations", a list of lists of one to
+        three words, or text such as "( dog , is , brown ) , ( dog , chase , cat )".
+    return_details: whether to add the tuples of each example and which of them are matched.
+
+Returns:
+    spice: mean of the scores, 0 or more, higher is better; above 1 only where several tuples of a caption match one of
+        the references.
+    spice_scores: one score per example, NaN where the references say nothing of a scene.
+    spice_undefined: number of those.
+    spice_objects, spice_attributes, spice_relations, spice_colours, spice_numbers, spice_sizes: means of the same over
+        the tuples of one kind, each with its own _scores, NaN where the references have none, _undefined and
+        _signature.
+    spice_precisions, spice_recalls: parts of each score.
+    spice_signature: how the numbers were made.
+
+Examples:
+    >>> import evaluate
+    >>> spice = evaluate.load("vlgauge/spice")
+    >>> result = spice.compute(
+    ...     predictions=["a brown dog chases a cat"],
+    ...     references=[["a dog runs after a black cat"]],
+    ...     graphs={
+    ...         "predictions": ["( dog , is , brown ) , ( dog , chase , cat )"],
+    ...         "references": [["( dog , run after , cat ) , ( cat , is , black )"]],
+    ...     },
+    ... )
+    >>> print(result["spice"])
+    0.5
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class Spice(scene_graphs.SceneGraphMetric):
+    """F-measure of the tuples of a caption and of its references, similar words merged."""
+
+    measures = "How much of what a caption says of the scene do its references say, and the other way round?"
+    score_range = "[0, 2)"
+    bounds = (0.0, 2.0)
+    higher_is_better = True
+    signed = "parser"
+    needs = ("english",)
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def look_for_sources(self, graphs: Any = None) -> Any:
+        """What a call needs that is not given with it."""
+        return self.begun_preflight(graphs)
+
+    def _compute(
+        self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False
+    ) -> dict[str, Any]:
+        """Score the captions; the card describes the keys."""
+        self.look_for_sources(graphs).end()
+        own, theirs, identity = self.graphs_of(predictions, references, graphs)
+        columns: dict[str, list[float]] = {name: [] for name in ("precisions", "recalls", "scores", *KINDS)}
+        details = []
+        with base.progress_bar(len(own), "Matching graphs", self.progress) as advance:
+            for graph, others in zip(own, theirs, strict=True):
+                candidate = merged_tuples(graph.tuples, scene_graphs.synsets)
+                said = merged_tuples((one for other in others for one in other.tuples), scene_graphs.synsets)
+                hits = matched(candidate, said)
+                found = f_score(sum(hits), len(candidate), len(said))
+                for name, value in zip(("precisions", "recalls", "scores"), found, strict=True):
+                    columns[name].append(value)
+                for kind in KINDS:
+                    of_kind = [hit for one, hit in zip(candidate, hits, strict=True) if is_kind(kind, one)]
+                    n_said = sum(is_kind(kind, one) for one in said)
+                    columns[kind].append(f_score(sum(of_kind), len(of_kind), n_said)[2])
+                if return_details:
+                    details.append(_detail(candidate, hits, said))
+                advance(1)
+        extra: dict[str, Any] = {name: columns[name] for name in ("precisions", "recalls")}
+        if return_details:
+            extra["details"] = details
+        record = self.result(columns["scores"], made_with=self.made_with(identity), **extra)
+        for kind in KINDS:
+            record |= self.sub_score(record, kind, columns[kind])
+        return record
+
+
+def _detail(candidate: Any, hits: list[bool], said: Any) -> dict[str, Any]:
+    """The tuples of an example, each part by its words, parted by "/" where several were merged."""
+    back = matched(said, candidate)
+    return {
+        "tuples": [{"parts": _words(one), "matched": hit} for one, hit in zip(candidate, hits, strict=True)],
+        "references": [{"parts": _words(one), "matched": hit} for one, hit in zip(said, back, strict=True)],
+    }
+
+
+def _words(parts: Any) -> list[str]:
+    return ["/".join(sorted(concept.words)) for concept in parts]

@@ -1,0 +1,32 @@
+"""What captions say of a scene: objects, attributes, relations; parsers, and the base of the metrics that compare it.
+
+Scripts write ``from vlgauge import scene_graphs`` and name the base as ``scene_graphs.SceneGraphMetric``: the host
+takes the first concrete metric class in the namespace of a script.
+"""
+
+from vlgauge.scene_graphs.graph import Graph, given_graph, merged
+from vlgauge.scene_graphs.metric import GIVEN, ObjectMetric, SceneGraphMetric
+from vlgauge.scene_graphs.phrases import PhraseGraphMetric, phrases_of
+from vlgauge.scene_graphs.rules import GraphParser, RuleParser
+from vlgauge.scene_graphs.strange_captions import warn_of_strange
+from vlgauge.scene_graphs.synsets import is_lemma, lemma, singular, synsets
+from vlgauge.scene_graphs.tagged import NltkLemmas
+
+__all__ = [
+    "GIVEN",
+    "Graph",
+    "GraphParser",
+    "NltkLemmas",
+    "ObjectMetric",
+    "PhraseGraphMetric",
+    "RuleParser",
+    "SceneGraphMetric",
+    "given_graph",
+    "is_lemma",
+    "lemma",
+    "merged",
+    "phrases_of",
+    "singular",
+    "synsets",
+    "warn_of_strange",
+]

@@ -1,0 +1,155 @@
+"""What a caption says of a scene: its objects, their attributes, and the relations between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Tuple: TypeAlias = tuple[str, ...]
+"""(object), (object, attribute) or (subject, relation, object)."""
+
+# A graph that is given is read whole; no caption says as much.
+MOST_TUPLES = 10_000
+# "( dog , is , brown ) , ( dog , chase , cat )": the form in which parsers that write text give a graph.
+_FACT = re.compile(r"\(([^()]*)\)")
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Objects, attributes and relations, each once, in the order in which they were found.
+
+    Attributes:
+        objects: Words or compounds in lower case.
+        attributes: Pairs of object and attribute.
+        relations: Triples of subject, relation and object.
+    """
+
+    objects: tuple[str, ...]
+    attributes: tuple[tuple[str, str], ...] = ()
+    relations: tuple[tuple[str, str, str], ...] = ()
+
+    @classmethod
+    def of(cls, tuples: Iterable[Tuple]) -> Graph:
+        """The graph of tuples of one, two or three parts; objects of the longer ones are objects of the graph.
+
+        Args:
+            tuples: In any order; an empty part is no object, attribute or relation, and its tuple is left out.
+        """
+        objects: dict[str, None] = {}
+        attributes: dict[tuple[str, str], None] = {}
+        relations: dict[tuple[str, str, str], None] = {}
+        for parts in tuples:
+            words = tuple(" ".join(part.lower().split()) for part in parts)
+            if not all(words):
+                continue
+            objects[words[0]] = None
+            if len(words) == 2:
+                attributes[words[0], words[1]] = None
+            elif len(words) == 3:
+                objects[words[2]] = None
+                relations[words[0], words[1], words[2]] = None
+        return cls(tuple(objects), tuple(attributes), tuple(relations))
+
+    @property
+    def tuples(self) -> tuple[Tuple, ...]:
+        """All of it: objects, then attributes, then relations."""
+        return (*((name,) for name in self.objects), *self.attributes, *self.relations)
+
+    def __bool__(self) -> bool:
+        return bool(self.objects)
+
+
+def merged(graphs: Iterable[Graph]) -> Graph:
+    """One graph that says what several say, each thing once."""
+    return Graph.of(one for graph in graphs for one in graph.tuples)
+
+
+def given_graph(value: Any, name: str) -> Graph:
+    """A graph that a caller gives.
+
+    Args:
+        value: A `Graph`; a dictionary with "objects", and "attributes" and "relations" if there are any; a list of
+            lists of one to three words; or text such as "( dog , is , brown ) , ( dog , chase , cat )".
+        name: Where it stands, for messages.
+
+    Raises:
+        TypeError: If it is anything else.
+        ValueError: If a tuple has no or more than three parts, a part is empty, a relation or attribute is of no object
+            of the dictionary, an object stands there twice, or there are more than 10,000 tuples.
+    """
+    if isinstance(value, Graph):
+        value = {"objects": value.objects, "attributes": value.attributes, "relations": value.relations}
+    if isinstance(value, str):
+        tuples = _facts(value, name)
+    elif isinstance(value, Mapping):
+        tuples = _parts(value, name)
+    elif isinstance(value, (list, tuple)):
+        tuples = [_checked(parts, (1, 2, 3), f"{name}[{index}]") for index, parts in enumerate(value)]
+    else:
+        raise TypeError(
+            f"`{name}` must be a graph: a dictionary of objects, attributes and relations, a list of lists of words, "
+            f"or text such as '( dog , is , brown )', got {type(value).__name__}"
+        )
+    if len(tuples) > MOST_TUPLES:
+        raise ValueError(f"`{name}` must have at most {MOST_TUPLES} tuples, got {len(tuples)}; is it of one caption?")
+    return Graph.of(tuples)
+
+
+def _parts(value: Mapping[str, Any], name: str) -> list[Tuple]:
+    """Tuples of a dictionary, whose objects are complete."""
+    if unknown := sorted(set(map(str, value)) - {"objects", "attributes", "relations"}):
+        raise ValueError(f"`{name}` must have objects, attributes and relations, got {', '.join(unknown)}")
+    lists = {key: value.get(key) or () for key in ("objects", "attributes", "relations")}
+    for key, items in lists.items():
+        if isinstance(items, str) or not isinstance(items, Sequence):
+            raise TypeError(f"`{name}[{key!r}]` must be a list, got {type(items).__name__}")
+    objects = [_checked([item], (1,), f"{name}['objects'][{index}]") for index, item in enumerate(lists["objects"])]
+    known = {parts[0] for parts in objects}
+    if twice := next((parts[0] for index, parts in enumerate(objects) if parts in objects[:index]), None):
+        raise ValueError(
+            f"`{name}['objects']` must name each object once, got {twice!r} twice; count it by an attribute"
+        )
+    tuples = list(objects)
+    for key, length in (("attributes", 2), ("relations", 3)):
+        for index, item in enumerate(lists[key]):
+            parts = _checked(item, (length,), f"{name}[{key!r}][{index}]")
+            if missing := [word for word in parts[:: length - 1][: length - 1] if word not in known]:
+                raise ValueError(
+                    f"`{name}[{key!r}][{index}]` must be of objects of the graph, got {missing[0]!r}, which "
+                    f"`{name}['objects']` lacks; add it there"
+                )
+            tuples.append(parts)
+    return tuples
+
+
+def _checked(parts: Any, lengths: Sequence[int], name: str) -> Tuple:
+    """One tuple of words in lower case."""
+    if isinstance(parts, str) or not isinstance(parts, Sequence) or not all(isinstance(part, str) for part in parts):
+        raise TypeError(f"`{name}` must be a list of words, got {parts!r:.60}")
+    if len(parts) not in lengths:
+        expected = " to ".join(map(str, sorted({lengths[0], lengths[-1]})))
+        raise ValueError(f"`{name}` must have {expected} parts, got {len(parts)}")
+    words = tuple(" ".join(part.lower().split()) for part in parts)
+    if not all(words):
+        raise ValueError(f"`{name}` must have no empty part, got {list(parts)!r}")
+    return words
+
+
+def _facts(text: str, name: str) -> list[Tuple]:
+    """Tuples of the form that parsers write: "is" as the middle part of three makes an attribute.
+
+    A relation of several words may be cut by commas there: all between the first part and the last is the relation.
+    """
+    if text.strip() and not text.strip().startswith("("):
+        raise ValueError(f"`{name}` must be a graph such as '( dog , is , brown )', got {text!r:.60}")
+    tuples = []
+    for fact in _FACT.findall(text):
+        parts = [" ".join(part.lower().split()) for part in fact.split(",")]
+        if not all(parts):
+            continue
+        if len(parts) == 3 and parts[1] == "is":
+            parts = [parts[0], parts[2]]
+        tuples.append((*parts[:1], " ".join(parts[1:-1]), parts[-1]) if len(parts) > 2 else tuple(parts))
+    return tuples

@@ -1,0 +1,183 @@
+"""The base of the metrics that compare what captions say of a scene: parsed or given graphs of every caption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from vlgauge.base.columns import References, Text
+from vlgauge.base.metric import Metric
+from vlgauge.results import result_record
+from vlgauge.scene_graphs.graph import Graph, given_graph
+from vlgauge.scene_graphs.rules import GraphParser, RuleParser
+from vlgauge.scene_graphs.strange_captions import warn_of_strange
+from vlgauge.settings import PROFILES
+from vlgauge.text.noun_phrases import checked_source, look_for_phrases
+from vlgauge.weights.preflight import Preflight
+
+GIVEN = "given"
+"""What a signature calls the parser where the call has the graphs."""
+
+LONGEST = 2_000
+"""Words of the longest caption that is parsed: parsers need more than linear time and memory."""
+
+
+class SceneGraphMetric(Metric):
+    """Base of the metrics over the scene graphs of captions and references.
+
+    Its settings choose the parser: ``parser`` (an object with ``graphs`` and ``identity``; None for the rules) and
+    ``pipeline``, the spaCy pipeline that the rules read.
+    """
+
+    columns = (Text("predictions"), References("references"))
+    needs = ("english",)
+
+    def __init__(self, *args: Any, parser: Any = None, pipeline: Any = None, **host: Any) -> None:
+        self.parser = _checked_parser(parser)
+        self.pipeline = checked_source(pipeline, "pipeline")
+        if parser is not None and pipeline is not None:
+            raise ValueError("`pipeline` must be left out where `parser` is given, which has its own; got both")
+        super().__init__(*args, **host)
+
+    def signature_fields(self) -> dict[str, Any]:
+        """The settings but those of the parser; a call adds which one read its captions."""
+        fields = super().signature_fields()
+        return {name: value for name, value in fields.items() if name not in ("parser", "pipeline")}
+
+    def made_with(self, parser: str, encoder: str | None = None) -> dict[str, Any]:
+        """Fields of a signature that only a call knows.
+
+        Args:
+            parser: What made the graphs, as `graphs_of` says.
+            encoder: What made vectors; None if nothing did.
+        """
+        if encoder is not None:
+            return {"enc": encoder, "parser": parser}
+        # No model took part where graphs were given: the number is that of either profile.
+        return {"parser": parser} | ({"profile": PROFILES[0]} if parser == GIVEN else {})
+
+    def sub_score(self, record: Mapping[str, Any], name: str, scores: Sequence[float]) -> dict[str, Any]:
+        """The result of a part of a score, whose keys and signature begin with its own name.
+
+        Args:
+            record: The result of the whole.
+            name: Of the part, behind that of the metric.
+            scores: One per example.
+        """
+        key = f"{self.name}_{name}"
+        return result_record(key, scores, record[f"{self.name}_signature"].replace(self.name, key, 1), {})
+
+    def begun_preflight(self, graphs: Any) -> Preflight:
+        """What a call needs for its graphs that is not given with it; nothing is parsed, loaded or fetched."""
+        found = Preflight(self.name, self.name.replace("_", "-"))
+        if graphs is None and self.parser is None:
+            look_for_phrases(found, self.pipeline, profile=self.profile, argument="pipeline")
+        return found
+
+    def graphs_of(
+        self, predictions: Sequence[str], references: Sequence[Sequence[str]], graphs: Any
+    ) -> tuple[list[Graph], list[list[Graph]], str]:
+        """Graphs of the captions, of their references, and what made them.
+
+        Args:
+            predictions: One caption per example.
+            references: Its references.
+            graphs: What `compute` takes; None to parse, each distinct caption once.
+
+        Raises:
+            ValueError: If there are not as many graphs as captions, or a caption is too long for a parser.
+        """
+        if graphs is not None:
+            return *_given(graphs, references), GIVEN
+        parser: GraphParser = self.parser or RuleParser(self.pipeline, profile=self.profile)
+        captions = _distinct(predictions, references)
+        if self.parser is None:
+            warn_of_strange(captions)
+        known = dict(zip(captions, parser.graphs(captions, progress=self.progress), strict=True))
+        return [known[one] for one in predictions], [[known[one] for one in own] for own in references], parser.identity
+
+    def object_groups(
+        self, predictions: Sequence[str], references: Sequence[Sequence[str]]
+    ) -> tuple[list[list[list[str]]], list[list[list[str]]], str]:
+        """Objects of the captions, of all references of each, and what found them.
+
+        Args:
+            predictions: One caption per example.
+            references: Its references.
+
+        Returns:
+            Per example its objects, each a list of alternatives; see `RuleParser.object_groups`.
+
+        Raises:
+            ValueError: If a caption is too long, or the parser finds no alternatives.
+        """
+        parser = self.parser or RuleParser(self.pipeline, profile=self.profile)
+        captions = _distinct(predictions, references)
+        if self.parser is None:
+            warn_of_strange(captions)
+        if not callable(getattr(parser, "object_groups", None)):
+            raise TypeError(
+                f"`parser` must have `object_groups(captions)`, got {type(parser).__name__}; give `objects`"
+            )
+        known = dict(zip(captions, parser.object_groups(captions, progress=self.progress), strict=True))
+        of_references = [_once(chain.from_iterable(known[one] for one in own)) for own in references]
+        return [_once(known[one]) for one in predictions], of_references, parser.identity
+
+
+class ObjectMetric(Metric):
+    """Base of the metrics of the objects that a caption names, which a call may give in place of references."""
+
+    columns = (Text("predictions"), References("references", optional=True))
+
+
+def _once(groups: Iterable[list[str]]) -> list[list[str]]:
+    return [list(group) for group in dict.fromkeys(map(tuple, groups))]
+
+
+def _distinct(predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[str]:
+    """Each caption of a call once.
+
+    Raises:
+        ValueError: If one is too long for a parser.
+    """
+    captions = list(dict.fromkeys(chain(predictions, chain.from_iterable(references))))
+    for caption in captions:
+        if (n_words := len(caption.split())) > LONGEST:
+            raise ValueError(
+                f"a caption must have at most {LONGEST} words to be parsed, got {n_words} in {caption!r:.60}; "
+                "cut it, or give its graph or objects"
+            )
+    return captions
+
+
+def _checked_parser(parser: Any) -> Any:
+    if parser is not None and not (callable(getattr(parser, "graphs", None)) and hasattr(parser, "identity")):
+        raise TypeError(f"`parser` must have `graphs(captions)` and `identity`, got {type(parser).__name__}")
+    return parser
+
+
+def _given(graphs: Any, references: Sequence[Sequence[str]]) -> tuple[list[Graph], list[list[Graph]]]:
+    """Graphs that a call has, as many as there are captions."""
+    if not isinstance(graphs, Mapping) or set(graphs) != {"predictions", "references"}:
+        got = ", ".join(map(repr, graphs)) if isinstance(graphs, Mapping) else type(graphs).__name__
+        raise ValueError(f'`graphs` must be a dictionary with "predictions" and "references", got {got}')
+    own, theirs = graphs["predictions"], graphs["references"]
+    for name, lists in (("predictions", own), ("references", theirs)):
+        _check_length(lists, len(references), f"graphs[{name!r}]", "example")
+    for index, (captions, lists) in enumerate(zip(references, theirs, strict=True)):
+        _check_length(lists, len(captions), f"graphs['references'][{index}]", "reference")
+    return (
+        [given_graph(graph, f"graphs['predictions'][{index}]") for index, graph in enumerate(own)],
+        [
+            [given_graph(graph, f"graphs['references'][{index}][{place}]") for place, graph in enumerate(lists)]
+            for index, lists in enumerate(theirs)
+        ],
+    )
+
+
+def _check_length(lists: Any, expected: int, name: str, unit: str) -> None:
+    if not isinstance(lists, (list, tuple)):
+        raise TypeError(f"`{name}` must be a list of graphs, one per {unit}, got {type(lists).__name__}")
+    if len(lists) != expected:
+        raise ValueError(f"`{name}` must have one graph per {unit}, {expected} in all, got {len(lists)}")

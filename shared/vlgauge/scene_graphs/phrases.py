@@ -1,0 +1,87 @@
+"""Phrases of scene graphs, and how alike those of two captions are by an encoder of sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.encoders.sentences.given import checked_encoder, pools, text_encoder
+from vlgauge.encoders.sentences.model import MINILM, POOLINGS, SENTENCE_EXTRA
+from vlgauge.scene_graphs.graph import Graph
+from vlgauge.scene_graphs.metric import SceneGraphMetric
+from vlgauge.settings import one_of, whole_number
+
+Floats = npt.NDArray[np.float64]
+
+
+def phrases_of(graphs: Iterable[Graph]) -> list[str]:
+    """Objects, "attribute object" and "subject relation object" of some graphs, each phrase once, in their order."""
+    found: dict[str, None] = {}
+    for graph in graphs:
+        for parts in graph.tuples:
+            found[" ".join(reversed(parts) if len(parts) == 2 else parts)] = None
+    return list(found)
+
+
+class PhraseVectors:
+    """Unit vectors of phrases, each encoded once.
+
+    Args:
+        phrases: All phrases of a call.
+        vectors: Shape ``(n, d)``, of any norm but 0.
+    """
+
+    def __init__(self, phrases: Sequence[str], vectors: npt.ArrayLike) -> None:
+        table = np.asarray(vectors, dtype=np.float64)
+        self._table = table / np.linalg.norm(table, axis=1, keepdims=True) if len(table) else table
+        self._rows = {phrase: row for row, phrase in enumerate(phrases)}
+
+    def cosines(self, phrases: Sequence[str], others: Sequence[str]) -> Floats:
+        """Cosines of n and m phrases, shape ``(n, m)``."""
+        first, second = ([self._rows[phrase] for phrase in side] for side in (phrases, others))
+        # Rounding takes the cosine of a phrase with itself above 1.
+        found: Floats = np.clip(self._table[first] @ self._table[second].T, -1.0, 1.0)
+        return found
+
+
+class PhraseGraphMetric(SceneGraphMetric):
+    """Base of the metrics over scene graphs that ask an encoder how alike two phrases are.
+
+    Its settings choose the encoder too: ``encoder`` (a name, a folder, a function or an object with ``encode``),
+    ``pooling``, ``device``, ``batch_size``.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        encoder: Any = MINILM,
+        pooling: str = "model",
+        device: str = "auto",
+        batch_size: int = 64,
+        **host: Any,
+    ) -> None:
+        self.encoder = checked_encoder(encoder)
+        self.pooling = one_of("pooling", pooling, POOLINGS)
+        self.device = device
+        self.batch_size = whole_number("batch_size", batch_size, 1)
+        super().__init__(*args, **host)
+
+    def signature_fields(self) -> dict[str, Any]:
+        """The settings; the encoder is named by what a call asked."""
+        fields = super().signature_fields()
+        dropped = ("encoder",) if pools(self.encoder) else ("encoder", "pooling")
+        dtype = {"dtype": "float32"} if isinstance(self.encoder, str) else {}
+        return dtype | {name: value for name, value in fields.items() if name not in dropped}
+
+    def encoded_phrases(self, phrases: Iterable[str]) -> tuple[PhraseVectors, str]:
+        """Vectors of all phrases of a call, and what made them."""
+        distinct = list(dict.fromkeys(phrases))
+        extra = self.needs[0] if self.needs else SENTENCE_EXTRA
+        encoder = text_encoder(
+            self.encoder, profile=self.profile, pooling=self.pooling, device=self.device, extra=extra
+        )
+        vectors: Any = encoder.encode(distinct, batch_size=self.batch_size, progress=self.progress) if distinct else []
+        return PhraseVectors(distinct, vectors), encoder.identity

@@ -1,0 +1,35 @@
+"""Lemmas of words by NLTK's tagger and WordNet's endings, as NLTK's own lemmatizer finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vlgauge.scene_graphs.synsets import lemma
+from vlgauge.text.noun_phrases import NltkNouns
+
+# Parts of speech by the first letter of a tag; all others are nouns.
+_PARTS = {"J": "adj", "V": "verb", "R": "adv"}
+
+
+class NltkLemmas:
+    """From the words of a caption to their lemmas, by the tags of NLTK's tagger and WordNet's endings.
+
+    Args:
+        setting: What wants the tagger, for messages: 'dialect="opera"'.
+        instead: What to choose where it is missing.
+
+    Attributes:
+        identity: Name and version of the tagger, for signatures.
+
+    Raises:
+        ImportError: If NLTK is missing.
+        WeightsNotFound: If its tagger is not there; names the command.
+    """
+
+    def __init__(self, setting: str, instead: str) -> None:
+        self._tagger = NltkNouns(setting=setting, instead=instead)
+        self.identity = self._tagger.identity
+
+    def __call__(self, tokens: Sequence[str]) -> list[str]:
+        """One lemma per word."""
+        return [lemma(word, _PARTS.get(tag[:1], "noun")) for word, tag in self._tagger.tagged(list(tokens))]

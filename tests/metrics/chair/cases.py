@@ -1,0 +1,11 @@
+"""What the tests of all metrics want of this one."""
+
+from signature_cases import each_of
+
+
+def changes(files):
+    return each_of({}, dialect=("fixed", "2018"), table=([["dog", "puppy"]], [["dog", "hound"]]))
+
+
+def named(files):
+    return {"table": [["dog", "puppy"]]}

@@ -1,0 +1,78 @@
+"""Objects of captions in the dialects of CHAIR: by hand, and the mistakes that each dialect makes."""
+
+import pytest
+from metric_files import metric_file
+
+formula = metric_file("chair", "formula")
+objects = metric_file("chair", "objects")
+TABLE, MENDED = objects.mscoco_table(), objects.mscoco_table(True)
+
+
+def named(caption, dialect="2018"):
+    find = objects.mentions_2018 if dialect == "2018" else objects.mentions_fixed
+    return [(one.word, one.node) for one in find(caption, MENDED if dialect == "fixed" else TABLE)[0]]
+
+
+def test_table():
+    assert (len(TABLE), len(set(TABLE.values()))) == (403, 80)
+    assert TABLE["puppy"] == "dog"
+    assert " motor bike" in TABLE
+    assert "motor bike" not in TABLE
+    assert MENDED["motor bike"] == "motorcycle"
+
+
+@pytest.mark.parametrize("dialect", ["2018", "fixed"])
+def test_both(dialect):
+    assert named("Two puppies and a hot dog on a couch.", dialect) == [
+        ("puppy", "dog"),
+        ("hot dog", "hot dog"),
+        ("couch", "couch"),
+    ]
+    assert named("a baby bird on a passenger train", dialect) == [("bird", "bird"), ("train", "train")]
+    assert named("the seat of the toilet", dialect) == [("toilet", "toilet")]
+    assert named("a bow tie", dialect) == [("tie", "tie")]
+    assert named("", dialect) == []
+
+
+@pytest.mark.parametrize(
+    ("caption", "released", "fixed"),
+    [
+        ("a bus", [], [("bus", "bus")]),
+        ("two buses", [("bus", "bus")], [("bus", "bus")]),
+        ("a wine glass", [("wine glass", "wine glass")], [("wine glass", "wine glass")]),
+        ("a tennis racket", [("racket", "tennis racket")], [("tennis racket", "tennis racket")]),
+        ("a motor bike", [], [("motor bike", "motorcycle")]),
+        ("a stove top oven", [("stove", "oven"), ("oven", "oven")], [("stove top oven", "oven")]),
+        ("an iPhone", [], [("iphone", "cell phone")]),
+    ],
+)
+def test_mistakes_of_2018_and_their_mending(caption, released, fixed):
+    assert named(caption) == released
+    assert named(caption, "fixed") == fixed
+
+
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [
+        *(("bus", "bu"), ("buses", "bus"), ("glass", "glas"), ("this", "thi"), ("children", "child")),
+        *(("scissors", "scissors"), ("doggies", "doggies"), ("knives", "knife"), ("mothers-in-law", "mother-in-law")),
+        *(("dogs'", "dog's"), ("s", "s"), ("analyses", "analysis"), ("", "")),
+    ],
+)
+def test_singular_of_2018(word, found):
+    assert objects.singular_2018(word) == found
+
+
+def test_opera_takes_the_lemmas_that_it_is_given():
+    lemmas = {"busses": "bus", "hot": "hot", "dogs": "dog"}
+    found, words = objects.mentions_opera("busses hot dogs", TABLE, lambda tokens: [lemmas[one] for one in tokens])
+    assert [one.node for one in found] == ["bus", "hot dog"]
+    assert words == ["bus", "hot dog"]
+    assert [(one.start, one.end) for one in found] == [(0, 1), (1, 3)]
+
+
+def test_counts_by_hand():
+    mentions = objects.mentions_2018("a dog and a puppy by a cat", TABLE)[0]
+    counts = formula.counts_of([one.node for one in mentions], frozenset({"dog", "chair"}), 8)
+    # Three mentions, the cat invented; of dog and chair the dog is found; dog and cat are named.
+    assert counts == (1, 3, 1, 2, 2, 8)
