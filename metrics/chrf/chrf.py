@@ -1,0 +1,128 @@
+"""chrF: how many runs of characters do captions and references share?"""
+
+from typing import Any
+
+import evaluate
+import numpy as np
+
+from vlgauge import base  # From: "vlgauge[chrf] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.base.parts import Parts  # From: "vlgauge[chrf] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+from .formula import COUNT_COLUMNS
+from .formula import best_references
+from .formula import f_score
+from .formula import summands
+from .formula import words
+
+_PAPERS = ("https://aclanthology.org/W15-3049", "https://aclanthology.org/W17-4770")
+
+_CITATION = """\
+@inproceedings{popovic-2015-chrf,
+  title = {chr{F}: character n-gram {F}-score for automatic {MT} evaluation},
+  author = {Popovi{\\'c}, Maja},
+  booktitle = {Proceedings of the Tenth Workshop on Statistical Machine Translation},
+  year = {2015}
+}
+@inproceedings{popovic-2017-chrf,
+  title = {chr{F}++: words helping character n-grams},
+  author = {Popovi{\\'c}, Maja},
+  booktitle = {Proceedings of the Second Conference on Machine Translation},
+  year = {2017}
+}
+"""
+
+_DESCRIPTION = """\
+chrF says how many of the runs of 1 to 6 characters of captions and references are in both, as an F-score in which
+recall counts for more; chrF++ counts words and pairs of words too. The counts of all captions are added before they are
+divided. Higher is better; it needs references and no model.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of captions, one string per example.
+    references: list of references, a string or a list of strings per example.
+    return_details: whether to add words, the score with each reference, and n-grams of each example.
+
+Returns:
+    chrf: chrF of the corpus, in [0, 1], higher is better; not the mean of the scores.
+    chrf_scores: chrF of each caption alone with its best reference; NaN for an empty list of references.
+    chrf_characters_shared_1, ..., chrf_characters_shared_6, chrf_words_shared_1, chrf_words_shared_2, chrf_characters,
+        chrf_words, chrf_reference_characters, chrf_reference_words: counts of each caption and its best reference, of
+        which chrF is made: n-grams that both have, characters, and words; NaN as its score.
+    chrf_undefined: number of those, which the corpus is without.
+    chrf_signature: how the numbers were made.
+
+Examples:
+    >>> import evaluate
+    >>> chrf = evaluate.load("vlgauge/chrf")
+    >>> result = chrf.compute(
+    ...     predictions=["two dogs running on grass"],
+    ...     references=[["two dogs run on the grass", "dogs are playing"]],
+    ... )
+    >>> print(round(result["chrf"], 3))
+    0.577
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class Chrf(base.CaptionMetric):
+    """chrF or chrF++ of a corpus, with the score of each caption; needs no model."""
+
+    measures = "How many runs of characters do captions and references share?"
+    score_range = "[0, 1]"
+    bounds = (0.0, 1.0)
+    signed = "profile:paper word_order:0/2 lowercase:True/False"
+    higher_is_better = True
+    is_mean = False
+
+    def __init__(self, *args: Any, word_order: int = 0, lowercase: bool = False, **host: Any) -> None:
+        self.word_order = base.whole_number("word_order", word_order, 0)
+        if self.word_order not in (0, 2):
+            raise ValueError(f"`word_order` must be 0 for chrF or 2 for chrF++, got {self.word_order}")
+        self.lowercase = base.true_or_false("lowercase", lowercase)
+        super().__init__(*args, **host)
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def result_of(self, parts: Parts) -> dict[str, Any]:
+        """ChrF of the counts of all captions, the columns of the result."""
+        columns = np.array([parts.columns[f"chrf_{name}"] for name in COUNT_COLUMNS], dtype=np.float64).T
+        return super().result_of(parts) | {"chrf": _of_corpus(columns[~np.isnan(columns).any(axis=1)])}
+
+    def _compute(
+        self, predictions: list[str], references: list[list[str]], return_details: bool = False
+    ) -> dict[str, Any]:
+        """Score the captions; the card describes the keys."""
+        rows = [row for row, captions in enumerate(references) if captions]
+        own = [self._cased(predictions[row]) for row in rows]
+        theirs = [[self._cased(caption) for caption in references[row]] for row in rows]
+        found = best_references(own, theirs, self.word_order)
+        columns = found.columns.astype(np.float64)
+        summed = summands(columns)
+        # Made only if they are asked for.
+        details = (
+            {
+                "tokens": words(caption),
+                "references": [words(reference) for reference in captions],
+                "per_reference": scores,
+                "best": best,
+                **dict(zip(("shared", "own", "theirs"), sums.astype(int).reshape(3, -1).tolist(), strict=True)),
+            }
+            for caption, captions, scores, best, sums in zip(
+                *(own, theirs, found.per_reference, found.best, summed), strict=True
+            )
+        )
+        result = self.scored(
+            *(len(predictions), rows, f_score(summed), details if return_details else None),
+            counts=dict(zip(COUNT_COLUMNS, found.columns.T.tolist(), strict=True)),
+        )
+        return result | {"chrf": _of_corpus(columns)}
+
+    def _cased(self, caption: str) -> str:
+        return caption.lower() if self.lowercase else caption
+
+
+def _of_corpus(columns: Any) -> float:
+    """ChrF of the counts of some captions, shape ``(n, 12)``; NaN without a caption."""
+    return float(f_score(summands(columns).sum(axis=0))) if len(columns) else float("nan")

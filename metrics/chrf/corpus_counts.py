@@ -1,0 +1,11 @@
+"""Counts whose sums make chrF of a corpus, which is no mean of scores."""
+
+from __future__ import annotations
+
+from vlgauge.corpus_values import Counted
+
+from .formula import COUNT_COLUMNS
+from .formula import f_score
+from .formula import summands
+
+COUNTED = Counted(COUNT_COLUMNS, summands, f_score)

@@ -1,0 +1,65 @@
+"""chrF: the runs of characters that a caption shares with its best reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from vlgauge.explain.marks import AGAINST
+from vlgauge.explain.marks import FOR
+from vlgauge.explain.marks import Mark
+from vlgauge.explain.marks import pieces_of_runs
+from vlgauge.explain.referenced import ReferencedCaption
+
+from .formula import CHARACTER_ORDERS
+
+_SHORT = 3  # Shorter runs are shared by texts that have nothing to do with each other.
+
+
+class Chrf(ReferencedCaption):
+    """Captions with the runs of characters marked that their best reference has too."""
+
+    name = "chrf"
+    reading = (
+        "The number of the corpus adds the n-grams of all captions before it divides, so it is no mean of the scores.",
+        "Captions that have nothing to do with each other share letters and pairs of them, and have about 0.2 on "
+        "MS-COCO: compare systems on the same references, and never with BLEU.",
+        "A word in another form counts nearly whole, and so does another word with the same letters, such as “man” in "
+        "“woman”.",
+    )
+
+    def reason(self, row: int) -> str:
+        """How many characters stand in long runs that are shared."""
+        detail = self.details[row]
+        if not detail["tokens"]:
+            return "has no character"
+        reach = _reach("".join(detail["tokens"]), "".join(detail["references"][detail["best"]]))
+        whole = sum(length == CHARACTER_ORDERS for length in reach)
+        return (
+            f"{whole} of {len(reach)} characters stand in runs of {CHARACTER_ORDERS} that the best reference has too, "
+            f"{sum(length < _SHORT for length in reach)} in no run of {_SHORT}"
+        )
+
+    def values(self, row: int) -> dict[str, Any]:
+        """The caption with its characters marked by the best reference, and the nearest references by the caption."""
+        detail = self.details[row]
+        own, captions = "".join(detail["tokens"]), ["".join(tokens) for tokens in detail["references"]]
+        marks = [_mark(length) for length in _reach(own, captions[detail["best"]])]
+        values = super().values(row)
+        return values | {"pieces": pieces_of_runs(self.predictions[row], own, marks)}
+
+
+def _reach(text: str, other: str) -> Sequence[int]:
+    """Of each character, the length of the longest run with it that another text has too, at most six; 0 for none."""
+    reach = [0] * len(text)
+    for n in range(1, CHARACTER_ORDERS + 1):
+        known = {other[start : start + n] for start in range(len(other) - n + 1)}
+        for start in range(len(text) - n + 1):
+            if text[start : start + n] in known:
+                reach[start : start + n] = [n] * n
+    return reach
+
+
+def _mark(length: int) -> Mark:
+    """The mark of a character by its longest shared run."""
+    return Mark(FOR, length == CHARACTER_ORDERS) if length >= _SHORT else Mark(AGAINST)

@@ -1,0 +1,9 @@
+"""What the tests of all metrics want of this one."""
+
+
+def changes(files):
+    return {"word_order": ({}, {"word_order": 2}), "lowercase": ({}, {"lowercase": True})}
+
+
+def named(files):
+    return {"word_order": 2}
