@@ -1,0 +1,88 @@
+"""What an install of vlgauge changes beside the packages that people have: the table of docs/versions.md.
+
+For each of them the versions are resolved that a fresh install of it alone takes; then those of the same release with
+vlgauge beside it, where each version stays that may stay. What differs is what `pip install vlgauge` would change.
+Nothing is installed; needs the package index.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+NEIGHBOURS = ("trl", "lm-eval", "torchmetrics", "lmms-eval", "vllm", "verl", "unsloth", "ms-swift", "llamafactory")
+# The metrics without a model; and all of them, with what they need.
+INSTALLS = {"vlgauge": "", "all metrics": "clip-s,pac-s,groovist,rovist,mmd-bert,frechet-bert"}
+_PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
+
+
+def resolved(requirements: Sequence[str], python: str, known: Path | None = None) -> dict[str, str] | str:
+    """Versions by name, of which those of a file that is known stay where they may; or why there are none."""
+    with tempfile.TemporaryDirectory() as folder:
+        wanted, output = Path(folder, "in.txt"), Path(folder, "out.txt")
+        wanted.write_text("\n".join(requirements))
+        if known is not None:
+            output.write_text(known.read_text())
+        command = [sys.executable, "-m", "uv", "pip", "compile", "-q", "--no-header", "--no-annotate"]
+        command += ["--python-version", python, str(wanted), "-o", str(output)]
+        finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if finished.returncode:
+            return " ".join(finished.stderr.split())
+        return dict(_PIN.findall(output.read_text()))
+
+
+def changes(neighbour: str, python: str) -> list[str]:
+    """A row of the table: the package as it is resolved, and what each install of vlgauge changes."""
+    alone = resolved([neighbour], python)
+    if isinstance(alone, str):
+        return [neighbour, "not resolved here", *("" for _ in INSTALLS), alone]
+    version = alone[neighbour]
+    cells, why = [], []
+    for extras in INSTALLS.values():
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as known:
+            known.write("".join(f"{name}=={one}\n" for name, one in alone.items()))
+            known.flush()
+            ours = f".[{extras}]" if extras else "."
+            beside = resolved([f"{neighbour}=={version}", ours], python, Path(known.name))
+        if isinstance(beside, str):
+            cells.append("**cannot stand beside it**")
+            why.append(beside)
+        else:
+            cells.append(told(alone, beside))
+    return [neighbour, version, *cells, "; ".join(dict.fromkeys(why))]
+
+
+def told(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """What an install changes, in words."""
+    changed = [f"{name} {one} to {after.get(name, 'none')}" for name, one in before.items() if after.get(name) != one]
+    return ", ".join(changed) or "nothing"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; 1 if something cannot stand beside a package."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "neighbours", nargs="*", default=list(NEIGHBOURS), help="packages (default: those of the table)"
+    )
+    parser.add_argument("--python", default="3.11", help="version of Python (default: 3.11)")
+    options = parser.parse_args(arguments)
+    print(f"| package | version | {' | '.join(f'{name} changes' for name in INSTALLS)} |")
+    print("|---|---|" + "---|" * len(INSTALLS))
+    failed = False
+    for neighbour in options.neighbours:
+        *cells, why = changes(neighbour, options.python)
+        print(f"| {' | '.join(cells)} |", flush=True)
+        if why:
+            failed = True
+            print(f"{neighbour}: {why[:600]}", file=sys.stderr)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

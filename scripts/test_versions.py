@@ -1,0 +1,126 @@
+"""Runs the tests with the lowest and with the newest versions of what vlgauge needs: `make lowest`, `make newest`.
+
+Each group of extras gets an environment of its own in build/versions, which uv resolves: the lowest versions that
+setup.cfg allows together, of what it names itself, or the newest of everything, constraints.txt aside. A set that other
+packages of a group keep from its floors (Gradio asks for a newer client of the Hub than we do) is tested as it comes
+out. ``scripts/test_versions.py lowest light tests/metrics/cider`` is one group, with a part of its tests. What was
+installed and how the tests ended is written to build/versions/tested.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "build" / "versions"
+TOOLS = ("hypothesis", "psutil", "pytest>=9", "pytest-random-order", "pytest-xdist")
+RESOLUTIONS = {"lowest": "lowest-direct", "newest": "highest"}
+SHOWN = (
+    *("datasets", "evaluate", "filelock", "huggingface-hub", "numpy", "pandas", "pillow", "pyarrow", "scipy"),
+    *("threadpoolctl", "safetensors", "sentence-transformers", "sentencepiece", "tokenizers", "torch", "torchvision"),
+    *("transformers", "open-clip-torch", "spacy", "nltk", "av", "gradio", "ray", "trl", "torchmetrics", "accelerate"),
+)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Extras that are installed together, and what is tested with them.
+
+    Attributes:
+        extras: Their names in setup.cfg.
+        tests: Files and folders.
+        ignored: Of these, files that need more than the extras.
+        left_out: Tests of other files that do, by their names.
+    """
+
+    extras: tuple[str, ...]
+    tests: tuple[str, ...]
+    ignored: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+_METRICS = ("bleu", "cider", "d_hm", "meteor", "onlystyle", "rouge_l", "rovist_nr", "stylecider")
+_ROOMS = ("base", "distances", "leaderboard", "media", "network", "row_sources", "style")
+_ROOMS_WITH_MODELS = ("caption_sets", "clip_score", "encoders", "grounding")
+_FILES = ("test_files.py", "test_parquet.py")
+GROUPS: Mapping[str, Group] = {
+    # What everybody installs, with videos and pages.
+    "light": Group(
+        ("explain", "video"),
+        tuple(f"tests/{name}" for name in (*(f"metrics/{name}" for name in _METRICS), *_ROOMS, *_FILES)),
+        ("tests/base/test_images.py", "tests/media/test_images.py"),
+        ("story_toy-rovist_c", "features_of_the_oracle"),
+    ),
+    # Every metric, beside a transformers that other packages may hold back.
+    "models": Group(
+        ("clip-s", "pac-s", "groovist", "rovist", "mmd-bert", "frechet-bert", "embedded", "explain", "punkt", "video"),
+        tuple(f"tests/{name}" for name in (*_ROOMS_WITH_MODELS, "base", "metrics", "weights")),
+    ),
+    # All that there is, with the tools around the metrics.
+    "all": Group(("test",), ("tests",)),
+}
+
+
+def environment(name: str, resolution: str, extras: Sequence[str]) -> Path:
+    """Make an environment with these extras, anew; the Python in it."""
+    folder = FOLDER / name
+    python = folder / "bin" / "python"
+    uv = [sys.executable, "-m", "uv"]
+    here = f"-e{ROOT}[{','.join(extras)}]"
+    subprocess.run([*uv, "venv", "-q", "--clear", "--python", sys.executable, str(folder)], check=True)
+    install = [*uv, "pip", "install", "-q", "--python", str(python)]
+    subprocess.run([*install, "--resolution", RESOLUTIONS[resolution], here], check=True)
+    subprocess.run([*install, *TOOLS], check=True)
+    return python
+
+
+def installed(python: Path) -> dict[str, str]:
+    """The versions of an environment, by name."""
+    listed = [sys.executable, "-m", "uv", "pip", "list", "--format", "json", "--python", str(python)]
+    found = json.loads(subprocess.run(listed, check=True, capture_output=True, text=True).stdout)
+    return {one["name"].lower().replace("_", "-"): one["version"] for one in found}
+
+
+def table(title: str, group: Group, versions: Mapping[str, str], end: str) -> str:
+    """What was tested, as Markdown."""
+    rows = [f"| {name} | {versions[name]} |" for name in SHOWN if name in versions]
+    extras = ", ".join(f"`{extra}`" for extra in group.extras)
+    head = [f"## {title}", "", f"Extras {extras}: {end}.", "", "| package | version |", "|---|---|"]
+    return "\n".join([*head, *rows, ""])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make the environments, run the tests, write the tables; 1 if a test failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("resolution", choices=RESOLUTIONS)
+    parser.add_argument("group", nargs="?", choices=GROUPS, help="one group (default: all of them)")
+    parser.add_argument("tests", nargs="*", help="of the group, instead of its own tests")
+    parser.add_argument("--workers", default="auto", help="processes of the tests (default: one per processor)")
+    options = parser.parse_args(arguments)
+    tables, failed = [], False
+    for name in [options.group] if options.group else GROUPS:
+        group, title = GROUPS[name], f"{options.resolution}-{name}"
+        python = environment(title, options.resolution, group.extras)
+        told = [*(options.tests or group.tests), *(f"--ignore={path}" for path in group.ignored)]
+        if group.left_out:
+            told += ["-k", f"not ({' or '.join(group.left_out)})"]
+        run = [str(python), "-m", "pytest", "-q", "-n", options.workers, "--dist", "loadfile", "--maxprocesses", "8"]
+        finished = subprocess.run([*run, *told], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+        print(finished.stdout)
+        failed |= finished.returncode != 0
+        end = (finished.stdout.strip().splitlines() or ["nothing was run"])[-1].partition(" in ")[0]
+        tables.append(table(title.replace("-", ", "), group, installed(python), end))
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / "tested.md").write_text("\n".join(tables), encoding="utf-8")
+    print(f"{FOLDER / 'tested.md'}")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""What is installed for the tests of versions, and what is told of installs beside other packages."""
+
+import importlib.util
+import re
+import sys
+from configparser import ConfigParser
+from types import SimpleNamespace
+
+import pytest
+from folders import ROOT
+
+SCRIPTS = ROOT / "scripts"
+
+
+def loaded(name):
+    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where dataclasses look for it
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def versions():
+    return loaded("test_versions")
+
+
+def test_groups_have_extras_and_tests_that_are_there(versions):
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg", "utf-8")
+    extras = {name.replace("_", "-") for name in config["options.extras_require"]}
+    for group in versions.GROUPS.values():
+        assert set(group.extras) <= extras
+        assert all((ROOT / path).exists() for path in (*group.tests, *group.ignored))
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_the_table_says_what_was_installed_and_how_the_tests_ended(versions, monkeypatch, tmp_path, capsys, code):
+    ran = []
+
+    def run(command, **_):
+        ran.append(" ".join(map(str, command)))
+        listed = '[{"name": "NumPy", "version": "2.0.0"}, {"name": "pyarrow", "version": "21.0.0"}]'
+        return SimpleNamespace(returncode=code, stdout=listed if "list" in command else "...\n9 passed in 1.0s\n")
+
+    monkeypatch.setattr(versions.subprocess, "run", run)
+    monkeypatch.setattr(versions, "FOLDER", tmp_path)
+    assert versions.main(["lowest", "light"]) == code
+    text = (tmp_path / "tested.md").read_text()
+    assert "## lowest, light\n\nExtras `explain`, `video`: 9 passed.\n" in text
+    assert "| numpy | 2.0.0 |\n| pyarrow | 21.0.0 |\n" in text
+    installs = [words for words in ran if "--resolution" in words]
+    assert len(installs) == 1
+    assert re.search(r"--resolution lowest-direct -e.*\[explain,video\]$", installs[0])
+    assert [words for words in ran if "-m pytest" in words and "--ignore=tests/base/test_images.py" in words]
+    capsys.readouterr()
+
+
+def test_what_an_install_changes_is_told(monkeypatch, capsys):
+    beside = loaded("resolve_beside")
+    assert beside.told({"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "1.9", "d": "4"}) == "b 2 to 1.9, c 3 to none"
+    assert beside.told({"a": "1"}, {"a": "1", "d": "4"}) == "nothing"
+    asked = []
+
+    def resolved(requirements, python, known=None):
+        asked.append(list(requirements))
+        if requirements == ["lost"]:
+            return "no such package"
+        if known is None:
+            return {"trl": "1.0", "datasets": "4.0"}
+        assert known.read_text() == "trl==1.0\ndatasets==4.0\n"
+        return "no way" if "[" in requirements[1] else {"trl": "1.0", "datasets": "5.0"}
+
+    monkeypatch.setattr(beside, "resolved", resolved)
+    assert beside.main(["trl", "lost"]) == 1
+    told = capsys.readouterr()
+    assert "| trl | 1.0 | datasets 4.0 to 5.0 | **cannot stand beside it** |\n" in told.out
+    assert "| lost | not resolved here |  |  |\n" in told.out
+    assert told.err == "trl: no way\nlost: no such package\n"
+    assert asked[:2] == [["trl"], ["trl==1.0", "."]]
