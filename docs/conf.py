@@ -9,7 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-sys.path[:0] = [str(HERE / "extensions")]
+sys.path[:0] = [str(HERE / "extensions"), str(ROOT / "scripts")]
 
 # Nothing is fetched while the site is built; the examples run under the embedded profile.
 os.environ.update({"HF_HUB_OFFLINE": "1", "HF_EVALUATE_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"})

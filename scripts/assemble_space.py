@@ -25,6 +25,14 @@ WORKBENCH = "workbench"
 KINDS = ("gradio", "static")
 ORG = "vlgauge"
 
+_APP = '''"""The Space of {name}: what `{shown}` shows."""
+
+from vlgauge import workbench
+
+demo = workbench.app({word})
+if __name__ == "__main__":
+    workbench.launch(demo)
+'''
 _HINT = re.compile(rf"(git\+{re.escape(REPOSITORY)}@)[^\"\s]+")
 _TAG = re.compile(r"v\d+(\.\d+)*((a|b|rc)\d+)?(\.(post|dev)\d+)?")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -98,10 +106,10 @@ def assembled(
     own = card_of(source, name, kind, ref, org, root)
     files["README.md"] = card.text_of(own).encode("utf-8")
     if kind == "gradio":
-        files["app.py"] = (root / "spaces" / name / "app.py").read_bytes()
+        files["app.py"] = app_of(name).encode("utf-8")
         files["requirements.txt"] = f"{requirement(name, ref, root)}\n".encode()
     else:
-        files |= static_files(name, own, org, root)
+        files |= static_files(name, own, org)
     return dict(sorted(files.items()))
 
 
@@ -131,12 +139,25 @@ def checked_org(org: str) -> str:
 
 
 def scripts_of(folder: Path, ref: str, org: str) -> dict[str, bytes]:
-    """The script of a metric and those beside it, whose hints name the tag or commit, and whose examples the Space."""
+    """The script of a metric and those beside it, whose hints name the tag or commit, and whose examples the Space.
+
+    What no script imports, such as what explains it, is read from the package that the Space installs.
+    """
     found = {}
-    for path in sorted(folder.glob("*.py")):
+    script = (folder / f"{folder.name}.py").read_text("utf-8")
+    names = {folder.name, *re.findall(r"^from \.(\w+) import", script, re.MULTILINE)}
+    for path in sorted(folder / f"{name}.py" for name in names):
         text = _HINT.sub(rf"\g<1>{ref}", path.read_bytes().decode("utf-8"))
         found[path.name] = text.replace(f'"{ORG}/{folder.name}"', f'"{org}/{folder.name}"').encode("utf-8")
     return found
+
+
+def app_of(name: str) -> str:
+    """The app of a Space, the same for all but what it shows."""
+    shown, word = (
+        (f"vlgauge workbench --metric {name}", f'"{name}"') if name != WORKBENCH else ("vlgauge workbench", "")
+    )
+    return _APP.format(name=name, shown=shown, word=word)
 
 
 def card_of(source: Path, name: str, kind: str, ref: str, org: str, root: Path) -> card.Card:
@@ -165,12 +186,13 @@ def requirement(name: str, ref: str, root: Path) -> str:
     return line
 
 
-def static_files(name: str, own: card.Card, org: str, root: Path) -> dict[str, bytes]:
+def static_files(name: str, own: card.Card, org: str) -> dict[str, bytes]:
     """The page of a static Space, and its examples."""
     # Not at the top: it brings the libraries of every metric, and a Space of the other kind needs none of them.
+    from demo.section import section_of
     from space import static_page
 
-    section = static_page.section_of(name, root / "examples")
+    section = section_of(name)
     files = {"index.html": static_page.page(section, own.facts["title"], own.body, org).encode("utf-8")}
     return files | {f"examples/{path}": content for path, content in static_page.example_files(section).items()}
 

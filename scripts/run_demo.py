@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from vlgauge.catalog import metric_facts
+from vlgauge.catalog import metric_facts, metrics_by_group
 from vlgauge.lean_imports import lean_import
 from vlgauge.writing import write
 
@@ -29,7 +29,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; 0, or 2 after an error, which is one line on standard error."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", metavar="FOLDER", type=Path, default=ROOT / "build" / "demo", help="of the report")
-    parser.add_argument("--examples", metavar="FOLDER", type=Path, default=ROOT / "examples", help="of the examples")
     options = parser.parse_args(arguments)
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
@@ -41,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         with plain_warnings("run_demo"):
-            run(options.examples, options.output)
+            run(options.output)
     except KeyboardInterrupt:
         sys.stderr.write("run_demo: interrupted; the report of an earlier run is unchanged\n")
         return 130
@@ -51,19 +50,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def run(examples: Path, output: Path) -> None:
+def run(output: Path) -> None:
     """Score, print, and write the report."""
     start = time.perf_counter()
     # Not at the top: they may be missing, and take most of the time.
     say("Loading the libraries")
     lean_import("evaluate")
-    demo = importlib.import_module("demo.page")
-    makers = [maker for group in demo.GROUPS.values() for maker in group]
+    demo, section_of = importlib.import_module("demo.page"), importlib.import_module("demo.section").section_of
+    names = [name for names in metrics_by_group().values() for name in names]
     sections = {}
-    for index, maker in enumerate(makers, 1):
-        name = maker.__name__
-        print(f"\n[{index}/{len(makers)}] {name}: {metric_facts(name).measures}\n", flush=True)
-        section = sections[name] = maker(examples)
+    for index, name in enumerate(names, 1):
+        print(f"\n[{index}/{len(names)}] {name}: {metric_facts(name).measures}\n", flush=True)
+        section = sections[name] = section_of(name)
         print(f"{section.table()}\n\n{section.explained.signature}", flush=True)
     print()
     say("Writing the report")

@@ -6,9 +6,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from metric_table import table as metric_table
+
 from vlgauge.catalog import metric_facts, metric_folder, metric_names, metric_title
-from vlgauge.explain import EXPLANATIONS
-from vlgauge.studies.published import PAPERS, items
+from vlgauge.explain import explanation_of
+from vlgauge.studies.published import PAPERS, published_tables
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -28,18 +30,15 @@ def card(name: str) -> str:
 
 def table() -> str:
     """The table of the README, whose links lead to the pages."""
-    text = (ROOT / "README.md").read_text("utf-8")
-    rows = "\n".join(line for line in text.splitlines() if line.startswith("| "))
-    rows = rows[: rows.index("| [")] + "|---|---|---|---|---|\n" + rows[rows.index("| [") :]
-    return re.sub(r"\]\([^)]*?metrics/(\w+)/README\.md\)", r"](/metrics/\1.md)", rows) + "\n"
+    return metric_table("/metrics/{}.md")
 
 
 def reading() -> str:
     """How to read each metric: its question, range and direction, and the three sentences of its explanations."""
     parts = []
-    for name, explanation in EXPLANATIONS.items():
+    for name in metric_names():
         facts = metric_facts(name)
-        sentences = "\n".join(f"* {sentence}" for sentence in explanation.reading)
+        sentences = "\n".join(f"* {sentence}" for sentence in explanation_of(name).reading)
         heading = f"### [{name}](/metrics/{name}.md)"
         question = f"**{facts.measures}** Range {facts.score_range}; {facts.better} is better."
         parts.append(f"{heading}\n\n{question}\n\n{sentences}\n")
@@ -52,7 +51,7 @@ def deviations() -> str:
         "# Deviations from the papers\n\nCollected from the cards: where a paper is silent or its authors' code does "
         "otherwise, what is done here.\n"
     ]
-    for name in EXPLANATIONS:
+    for name in metric_names():
         found = DEVIATIONS.findall(card(name))
         if found:
             parts.append(f"## [{metric_title(name)}](/metrics/{name}.md)\n\n" + "\n".join(found))
@@ -70,8 +69,8 @@ def published() -> str:
     ]
     for paper, title in PAPERS.items():
         parts.append(f"## {title}\n")
-        for one in (each for each in items() if each.paper == paper):
-            lines = [f"**{one.item}**: {one.about}. *{CHECKED[one.checked]}*: {one.why}."]
+        for one in (each for each in published_tables() if each.paper == paper):
+            lines = [f"**{one.table}**: {one.about}. *{CHECKED[one.checked]}*: {one.why}."]
             lines += [f"  Command: `{one.command}`."] if one.command else []
             lines += [f"  Needs {one.needs}."] if one.needs else []
             parts.append("* " + "\n".join(lines))
@@ -81,7 +80,7 @@ def published() -> str:
 
 def index() -> str:
     """The list of the metrics."""
-    names = "\n".join(EXPLANATIONS)
+    names = "\n".join(metric_names())
     shown = "# Metrics\n\nThe card of each metric.\n\n```{include} table.md\n```\n\n"
     return f"{shown}```{{toctree}}\n:hidden:\n\n{names}\n```\n"
 

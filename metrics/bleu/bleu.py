@@ -1,6 +1,5 @@
 """BLEU: how many n-grams of the captions do their references have too?"""
 
-import math
 from typing import Any
 
 import evaluate
@@ -29,9 +28,9 @@ the COCO caption evaluation does. Higher is better; it needs references and no m
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per example.
-    references: list of references, a string or a list of strings per example.
-    return_details: whether to add the counts of each example.
+    predictions: list of captions, one string per row.
+    references: list of references, a string or a list of strings per row.
+    return_details: whether to add the counts of each row.
 
 Returns:
     bleu: BLEU-4 of the corpus, in [0, 1], higher is better; not the mean of the scores.
@@ -55,12 +54,13 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class Bleu(base.CaptionMetric):
+class Bleu(base.TokenMetric):
     """Corpus BLEU of the COCO caption evaluation, with the BLEU of each caption; needs no model."""
 
     measures = "How many n-grams of the captions do their references have too?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
+    signed = "profile:paper tokenizer?"
     higher_is_better = True
     is_mean = False
 
@@ -100,11 +100,7 @@ class Bleu(base.CaptionMetric):
             }
             for i, (own, *theirs) in enumerate(texts.grouped(example))
         )
-        extra: dict[str, Any] = {}
-        for name, column in zip(rouge_and_bleu.COUNT_COLUMNS, counts.columns(), strict=True):
-            every: list[float] = [math.nan] * len(predictions)
-            for row, count in zip(rows, column.astype(int).tolist(), strict=True):
-                every[row] = count
-            extra[name] = every
-        result = self.scored(len(predictions), rows, scores, details if return_details else None, **extra)
+        columns = [column.astype(int).tolist() for column in counts.columns()]
+        named = dict(zip(rouge_and_bleu.COUNT_COLUMNS, columns, strict=True))
+        result = self.scored(len(predictions), rows, scores, details if return_details else None, counts=named)
         return result | self._corpus(counts.total(), len(rows))

@@ -10,6 +10,7 @@ import numpy as np
 from vlgauge import base  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.base.parts import Counts  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import cider  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.settings import warn  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.text import coco_tokens  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://arxiv.org/abs/1411.5726",)
@@ -31,13 +32,13 @@ have it in their references, with a penalty for other lengths. Higher is better;
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per example.
-    references: list of references, a string or a list of strings per example.
+    predictions: list of captions, one string per row.
+    references: list of references, a string or a list of strings per row.
     return_details: whether to add the score against each reference.
 
 Returns:
     cider: mean of the scores, in [0, 10], higher is better.
-    cider_scores: one score per example, the mean over its references; NaN for an empty list of references.
+    cider_scores: one score per row, the mean over its references; NaN for an empty list of references.
     cider_undefined: number of those, which are no documents either.
     cider_signature: how the numbers were made.
 
@@ -52,6 +53,7 @@ Examples:
 
 
 _DIGESTS = 2**256
+_WARNED = -1  # no sum of digests
 
 
 def sum_of_digests(references: Sequence[Sequence[str]]) -> int:
@@ -67,18 +69,24 @@ def named_by(total: int) -> str:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class Cider(base.CaptionMetric):
+class Cider(base.TokenMetric):
     """CIDEr-D of the COCO caption evaluation; needs no model."""
 
     measures = "Does the caption share with its references the n-grams that few others have?"
     score_range = "[0, 10]"
     bounds = (0.0, 10.0)
+    signed = "profile:paper tokenizer? df"
     higher_is_better = True
 
     def __init__(self, *args: Any, df: Any = "references", **host: Any) -> None:
         self.df = cider.checked_df(df, ("references",))
         self._counted: tuple[str, cider.DocumentFrequency] | None = None
+        self._first: int | None = None  # sum of the digests of the references of the first call
         super().__init__(*args, **host)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was scored: a copy begins anew, and the digest that `Dataset.map` takes of a metric stays."""
+        return {**self.__dict__, "_first": None}
 
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
@@ -104,7 +112,9 @@ class Cider(base.CaptionMetric):
             name, table = self._counted
         elif self.df == "references":
             cider.warn_of_few_documents(len(rows))
-            name = named_by(sum_of_digests(references))
+            total = sum_of_digests(references)
+            self._warn_of_other_references(total)
+            name = named_by(total)
         else:
             name, table = cider.given_df(self.df)
         parts, of = cider.cider_d_scores(texts, example, table)
@@ -117,3 +127,15 @@ class Cider(base.CaptionMetric):
         )
         explained = details if return_details else None
         return self.scored(len(predictions), rows, scores, explained, made_with={"df": name})
+
+    def _warn_of_other_references(self, total: int) -> None:
+        """Warn once where two calls counted words in different references, such as batches of one data set."""
+        if self._first is None:
+            self._first = total
+        elif self._first not in (total, _WARNED):
+            self._first = _WARNED
+            warn(
+                "CIDEr-D counts in how many references of a call an n-gram is, and this call has other references than "
+                "one before: scores of the two do not compare, nor is their mean that of one call; load cider with "
+                "`df=DocumentFrequency.from_references(...)` of all references"
+            )

@@ -23,34 +23,7 @@ CLIP-S is the cosine of a caption and its image in the space of CLIP, stretched;
 as well. For videos it is EMScore: every word finds its best frame and every frame its best word. Higher is better.
 """
 
-_INPUTS = """
-Args:
-    predictions: list of captions.
-    images: list of images (path, bytes, PIL image or uint8 array), one per caption; config "image", the default.
-    videos: list of videos (path, list or array of frames, or {"path", "start", "end"} in seconds); config "video".
-    references: optional list of lists of captions by people; a row without any may be None.
-    return_details: whether to add cosine, best reference and what was cut; for videos P, R, fine, coarse, the frames
-        that were looked at, and the best frame of every token.
-
-Returns:
-    clip_s: mean of the scores, higher is better; images 0 to 2.5, videos about -1 to 1.
-    clip_s_scores: one score per caption, NaN where it is undefined.
-    clip_s_undefined: number of those.
-    clip_s_signature: how the numbers were made.
-    ref_clip_s, ref_clip_s_scores, ref_clip_s_undefined, ref_clip_s_signature: the same with references, where there are
-        any.
-
-Examples:
-    >>> import evaluate
-    >>> import numpy as np
-    >>> clip_s = evaluate.load("vlgauge/clip_s", profile="embedded")
-    >>> grey = np.full((64, 64, 3), 128, dtype=np.uint8)
-    >>> result = clip_s.compute(predictions=["a small red circle"], images=[grey], references=[["a red circle"]])
-    >>> print(sorted(result)[:4])
-    ['clip_s', 'clip_s_scores', 'clip_s_signature', 'clip_s_undefined']
-    >>> print(0.0 <= result["clip_s"] <= 2.5)
-    True
-"""
+_INPUTS = clip_score.inputs_of("clip_s", 2.5)
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
@@ -62,6 +35,11 @@ class ClipS(clip_score.ClipScoreMetric):
 
     measures = "How well does a caption fit its image or video, by CLIP?"
     score_range = "images [0, 2.5]; videos about [-1, 1]"
+    bounds_with = (("config:image", 0.0, "w"),)
+    signed = (
+        "enc dtype:float32/bfloat16/float16 prep config:image/video variant:released/paper/emscore w?:number arch "
+        "proj prompt long:truncate/error/split idf? frames? emscore_batch?:number on_error:raise/nan"
+    )
     higher_is_better = True
     needs = ("clip-s",)
 

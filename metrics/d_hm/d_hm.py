@@ -88,6 +88,7 @@ class DHm(base.ComponentMetric):
     measures = "How far are a model's stories from human ones in grounding, coherence and repetition?"
     score_range = "[0, inf)"
     bounds = (0.0, None)
+    signed = "apply_tanh:True/False"
     higher_is_better = False
 
     def __init__(self, *args: Any, apply_tanh: bool = True, **host: Any) -> None:

@@ -31,22 +31,22 @@ exact permutation p-values say whether the two sets could come from one distribu
 
 _INPUTS = """
 Args:
-    predictions: list of caption sets sampled by the model, one list of strings per example.
-    references: list of caption sets written by people, one list of strings per example.
+    predictions: list of caption sets sampled by the model, one list of strings per row.
+    references: list of caption sets written by people, one list of strings per row.
     embeddings: optional vectors instead of an encoder: a mapping from caption to vector, or a pair of lists of arrays
         of shape (n_captions, d).
     return_details: whether to add the part of the means, distinct captions, partitions, null deviation and
-        distribution of each example, and its captions in the plane in which they vary most.
+        distribution of each row, and its captions in the plane in which they vary most.
 
 Returns:
     frechet_bert: mean of the scores, at least 0, lower is better; above 0 for equal distributions, the more so the
         fewer captions there are.
-    frechet_bert_scores: one score per example, NaN where a side has fewer than two captions or a vector is not finite.
+    frechet_bert_scores: one score per row, NaN where a side has fewer than two captions or a vector is not finite.
     frechet_bert_undefined: number of those.
     frechet_bert_signature: how the numbers were made.
     frechet_bert_pvalue, frechet_bert_z, frechet_bert_excess, frechet_bert_excess_interval, frechet_bert_null_mean,
         frechet_bert_mean_log_pvalue, frechet_bert_expected_mean_log_pvalue of the corpus, frechet_bert_pvalues,
-        frechet_bert_excess_scores, frechet_bert_null_means, frechet_bert_zscores of the examples: with the setting
+        frechet_bert_excess_scores, frechet_bert_null_means, frechet_bert_zscores of the rows: with the setting
         pvalue; see the card.
 
 Examples:
@@ -65,6 +65,8 @@ Examples:
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
+# Of the sum of all squares around the pooled mean: sides that are equal were found up to 4e-16 of it apart.
+_ROUNDING = 1e-14
 _BLOCK = 2**19  # entries of a working array: 4 MB stay in the cache
 
 
@@ -81,7 +83,9 @@ def gram_matrices(vectors: npt.NDArray[np.floating]) -> Floats:
     step = max(1, _BLOCK // max(1, vectors[:1].size))
     with np.errstate(invalid="ignore", over="ignore"):
         for start in range(0, len(vectors), step):
-            block = np.asarray(vectors[start : start + step], dtype=np.float64)
+            block = vectors[start : start + step].astype(np.float64)  # a copy
+            # From the first one on: the mean of equal vectors, less one of them, is then exactly 0.
+            block -= block[:, :1].copy()
             centred = block - block.mean(axis=1, keepdims=True)
             gram[start : start + step] = centred @ centred.swapaxes(1, 2)
     finite = np.isfinite(gram).all(axis=(1, 2))
@@ -145,8 +149,8 @@ def _frechet_block(gram: Floats, candidates: Bools, n: int) -> Floats:
     of_candidates = squares[:, ours].sum(axis=2)  # axes: example, partition
     of_references = squares.sum(axis=1, keepdims=True) - of_candidates
     traces = (of_candidates - squared_sum / n) / (n - 1) + (of_references - squared_sum / m) / (m - 1)
-    distances: Floats = squared_sum * (1 / n + 1 / m) ** 2 + traces - 2 * nuclear / np.sqrt((n - 1) * (m - 1))
-    return np.maximum(distances, 0.0)
+    distances = squared_sum * (1 / n + 1 / m) ** 2 + traces - 2 * nuclear / np.sqrt((n - 1) * (m - 1))
+    return _without_rounding(distances, gram)
 
 
 def squared_mean_distances(gram: Floats, n: int) -> Floats:
@@ -158,8 +162,14 @@ def squared_mean_distances(gram: Floats, n: int) -> Floats:
     """
     m = gram.shape[1] - n
     weights = np.repeat([1 / n, -1 / m], [n, m])
-    distances: Floats = np.maximum(gram @ weights @ weights, 0.0)
-    return distances
+    return _without_rounding((gram @ weights @ weights)[:, None], gram)[:, 0]
+
+
+def _without_rounding(distances: Floats, gram: Floats) -> Floats:
+    """Distances of shape ``(S, P)``, those that rounding alone can leave of equal sides being 0."""
+    least = _ROUNDING * np.trace(gram, axis1=1, axis2=2)[:, None]
+    kept: Floats = np.where(distances > least, distances, np.where(np.isnan(distances), np.nan, 0.0))
+    return kept
 
 
 def tie_tolerances(gram: Floats) -> Floats:
@@ -182,6 +192,10 @@ class FrechetBert(caption_sets.CaptionVectorMetric):
     measures = "Do the sampled captions have the mean and the spread of people's captions?"
     score_range = "[0, inf); unit vectors [0, 4]"
     bounds = (0.0, None)
+    signed = (
+        "enc dtype? pooling?:model/cls pvalue?:exact/auto/monte_carlo max_partitions?:number permutations?:number "
+        "seed?:number"
+    )
     higher_is_better = False
     compares_sets = True
     needs = ("frechet-bert",)

@@ -26,13 +26,13 @@ the METEOR 1.5 of the COCO caption evaluation. Higher is better; it needs refere
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per example.
-    references: list of references, a string or a list of strings per example.
+    predictions: list of captions, one string per row.
+    references: list of references, a string or a list of strings per row.
     return_details: whether to add the score against each reference.
 
 Returns:
     meteor: mean of the scores, in [0, 1], higher is better.
-    meteor_scores: one score per example, the largest over its references; NaN for an empty list of references.
+    meteor_scores: one score per row, the largest over its references; NaN for an empty list of references.
     meteor_undefined: number of those.
     meteor_signature: how the numbers were made.
 
@@ -49,12 +49,13 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class Meteor(base.CaptionMetric):
+class Meteor(base.TokenMetric):
     """The best METEOR over the references of each caption; needs no model."""
 
     measures = "Do caption and references share words, stems or synonyms, in the same order?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
+    signed = "profile:paper tokenizer? variant"
     higher_is_better = True
 
     def _info(self) -> evaluate.MetricInfo:

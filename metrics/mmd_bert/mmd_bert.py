@@ -33,21 +33,21 @@ p-values say whether the two sets could come from one distribution.
 
 _INPUTS = """
 Args:
-    predictions: list of caption sets sampled by the model, one list of strings per example.
-    references: list of caption sets written by people, one list of strings per example.
+    predictions: list of caption sets sampled by the model, one list of strings per row.
+    references: list of caption sets written by people, one list of strings per row.
     embeddings: optional vectors instead of an encoder: a mapping from caption to vector, or a pair of lists of arrays
         of shape (n_captions, d).
     return_details: whether to add bandwidth, distinct captions, partitions, null deviation and distribution of each
-        example, and its captions in the plane in which they vary most.
+        row, and its captions in the plane in which they vary most.
 
 Returns:
     mmd_bert: mean of the scores, lower is better; 0 on average for equal distributions, may be negative.
-    mmd_bert_scores: one score per example, NaN where a side has fewer than two captions or a vector is not finite.
+    mmd_bert_scores: one score per row, NaN where a side has fewer than two captions or a vector is not finite.
     mmd_bert_undefined: number of those.
     mmd_bert_signature: how the numbers were made.
     mmd_bert_pvalue, mmd_bert_z, mmd_bert_excess, mmd_bert_excess_interval, mmd_bert_null_mean,
         mmd_bert_mean_log_pvalue, mmd_bert_expected_mean_log_pvalue of the corpus, mmd_bert_pvalues,
-        mmd_bert_excess_scores, mmd_bert_null_means, mmd_bert_zscores of the examples: with the setting pvalue; see
+        mmd_bert_excess_scores, mmd_bert_null_means, mmd_bert_zscores of the rows: with the setting pvalue; see
         the card.
 
 Examples:
@@ -209,17 +209,37 @@ class MmdBert(caption_sets.CaptionVectorMetric):
     """Squared maximum mean discrepancy of two caption sets, with permutation p-values."""
 
     measures = "Could the sampled captions come from the distribution of people's captions?"
-    score_range = "[-1, 2]; biased [0, 2]"
-    bounds = (-1.0, None)
+    score_range = "[-1, 2]; biased [0, 2]; released [0, 4]"
+    bounds = (-1.0, 4.00002)
+    bounds_with = (("estimator:unbiased", None, 2.0), ("estimator:biased", 0.0, 2.0), ("variant:released", 0.0, None))
+    signed = (
+        "enc dtype? pooling?:model/cls variant:paper/released estimator?:unbiased/biased bandwidth "
+        "pvalue?:exact/auto/monte_carlo max_partitions?:number permutations?:number seed?:number"
+    )
     higher_is_better = False
     compares_sets = True
     needs = ("mmd-bert",)
 
-    def __init__(self, *args: Any, estimator: str = "unbiased", bandwidth: str | float = "median", **host: Any) -> None:
-        self.estimator = base.one_of("estimator", estimator, tuple(ESTIMATORS))
+    def __init__(
+        self,
+        *args: Any,
+        variant: str = "paper",
+        estimator: str | None = None,
+        bandwidth: str | float = "median",
+        **host: Any,
+    ) -> None:
+        self.variant = base.one_of("variant", variant, ("paper", "released"))
+        self.estimator = _checked_estimator(estimator, variant)
         bandwidths(np.zeros((1, 2, 2)), bandwidth)  # names the rules that there are
         self.bandwidth = base.plain_number(bandwidth)
         super().__init__(*args, **host)
+
+    def signature_fields(self) -> dict[str, Any]:
+        """The settings; without `estimator` where the variant sets the sum."""
+        fields = super().signature_fields()
+        if self.estimator is None:
+            del fields["estimator"]
+        return fields
 
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
@@ -241,6 +261,19 @@ class MmdBert(caption_sets.CaptionVectorMetric):
         squared = squared_distances(vectors)
         widths = bandwidths(squared, self.bandwidth)
         kernel = gaussian_kernel(squared, widths)
-        null = None if ways is None else null_distribution(kernel, ways.candidates, self.estimator)
-        found = caption_sets.Statistic(squared_mmd(kernel, n, self.estimator), null)
+        estimator = self.estimator or self.variant
+        null = None if ways is None else null_distribution(kernel, ways.candidates, estimator)
+        found = caption_sets.Statistic(squared_mmd(kernel, n, estimator), null)
         return found, [{"bandwidth": width} for width in widths.tolist()]
+
+
+def _checked_estimator(estimator: str | None, variant: str) -> str | None:
+    """The setting; None under "released", where the authors' code has a sum of its own."""
+    if variant == "released":
+        if estimator is not None:
+            raise ValueError(
+                "`estimator` must be left out under variant='released', which has the sum of the authors' code, got "
+                f"{shown(estimator)}"
+            )
+        return None
+    return base.one_of("estimator", "unbiased" if estimator is None else estimator, ("unbiased", "biased"))

@@ -29,16 +29,16 @@ reference, but a style table fitted once on captions with style labels.
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per example.
-    styles: list of target styles, one name per example.
+    predictions: list of captions, one string per row.
+    styles: list of target styles, one name per row.
     references: ignored; stylecider reads them.
     table: optional style table of this call: a StyleTable, a Parquet file, or a data set on the Hub.
-    return_details: whether to add, for each example, the n-grams and words that raised and lowered its score.
+    return_details: whether to add, for each row, the n-grams and words that raised and lowered its score.
 
 Returns:
-    onlystyle: mean of the scores, higher is better; from -1/S to (S-1)/S with S styles, variant "authors" from
+    onlystyle: mean of the scores, higher is better; from -1/S to (S-1)/S with S styles, variant "released" from
         -1/(S-1) to 1.
-    onlystyle_scores: one score per example, 0 for a caption without words.
+    onlystyle_scores: one score per row, 0 for a caption without words.
     onlystyle_undefined: always 0.
     onlystyle_signature: how the numbers were made.
     onlystyle_in_sample: number of predictions that the table was fitted on.
@@ -94,8 +94,13 @@ class Onlystyle(style.StyleMetric):
     """Mean contrastive weight of the n-grams of a caption; needs no model."""
 
     measures = "Does the caption sound like the style?"
-    score_range = "[-1/S, (S-1)/S] with S styles"
+    score_range = "[-1/S, (S-1)/S] with S styles; released [-1/S, 1]"
     bounds = (-1.0, 1.0)
+    bounds_with = (("variant:paper", "-1/styles", "1-1/styles"), ("variant:released", "-1/styles", None))
+    signed = (
+        "profile:paper config? orders:available/four variant:paper/released exclude_self:True/False n:number tok "
+        "styles:number captions:number table"
+    )
     higher_is_better = True
     unsigned = ("top_k", "return_style_matrix")
 

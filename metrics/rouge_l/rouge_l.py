@@ -27,13 +27,13 @@ it needs references and no model.
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per example.
-    references: list of references, a string or a list of strings per example.
-    return_details: whether to add precision, recall and the lengths of the common subsequences of each example.
+    predictions: list of captions, one string per row.
+    references: list of references, a string or a list of strings per row.
+    return_details: whether to add precision, recall and the lengths of the common subsequences of each row.
 
 Returns:
     rouge_l: mean of the scores, in [0, 1], higher is better.
-    rouge_l_scores: one score per example, NaN for an empty list of references.
+    rouge_l_scores: one score per row, NaN for an empty list of references.
     rouge_l_undefined: number of those.
     rouge_l_signature: how the numbers were made.
 
@@ -50,12 +50,13 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class RougeL(base.CaptionMetric):
+class RougeL(base.TokenMetric):
     """F-measure of the longest common subsequence, as the COCO caption evaluation computes it; needs no model."""
 
     measures = "How long a sequence of tokens do caption and references share, in order?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
+    signed = "profile:paper tokenizer?"
     higher_is_better = True
 
     def _info(self) -> evaluate.MetricInfo:

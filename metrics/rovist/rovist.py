@@ -113,6 +113,8 @@ class Rovist(base.StoryImageMetric):
 
     measures = "How well grounded, coherent and free of repetition is a visual story?"
     score_range = "(-inf, inf); scale_vg (-inf, 3]"
+    bounds_with = (("scale_vg:True", None, 3.0),)
+    signed = "scale_vg:True/False parts"
     higher_is_better = True
     undefined_hint = base.NEEDS_SENTENCES
     needs = ("rovist",)

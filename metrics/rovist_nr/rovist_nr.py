@@ -43,7 +43,7 @@ Args:
     return_details: whether to add sentences, words, inter, intra and the similarity of each pair of every story.
 
 Returns:
-    rovist_nr: mean of the scores, at most 1, higher is better; with mode "jaccard" at least 0.
+    rovist_nr: mean of the scores, at most 1, higher is better; with variant "paper" at least 0.
     rovist_nr_scores: one score per story, NaN for a story of fewer than two sentences.
     rovist_nr_undefined: number of those.
     rovist_nr_signature: how the numbers were made.
@@ -58,7 +58,7 @@ Examples:
 
 Sentences = Sequence[Sequence[str]]
 
-MODES = ("reference", "jaccard")
+VARIANTS = ("released", "paper")
 _LONG_STORY = 64  # from so many sentences on, counting all pairs of a row at once is faster
 
 
@@ -84,7 +84,7 @@ class NonRedundancy:
 
 
 def non_redundancy(
-    sentences: Sentences, *, n: int = 4, mode: str = "reference", lowercase: bool = False, details: bool = False
+    sentences: Sentences, *, n: int = 4, variant: str = "released", lowercase: bool = False, details: bool = False
 ) -> NonRedundancy:
     """RoViST-NR of one story (Wang et al., 2022, section 3.3): NR = 1 - (inter + intra) / 2.
 
@@ -93,59 +93,59 @@ def non_redundancy(
     Args:
         sentences: tokens of each sentence, final punctuation included.
         n: length of the n-grams compared within a sentence.
-        mode: "reference" (range (-inf, 1]) or "jaccard" ([0, 1]); see `similarity` and `compared_words`.
+        variant: "released" (range (-inf, 1]) or "paper" ([0, 1]); see `similarity` and `compared_words`.
         lowercase: whether words that differ only in case are the same.
         details: whether to list the sentence pairs.
 
     Raises:
-        ValueError: If `n` is no whole number of at least 1 or `mode` is unknown.
+        ValueError: If `n` is no whole number of at least 1 or `variant` is unknown.
     """
     n = base.whole_number("n", n, 1)
-    if mode not in MODES:
-        raise ValueError(f"`mode` must be one of {', '.join(map(repr, MODES))}, got {shown(mode)}")
-    kept = [compared_words(tokens, mode=mode, lowercase=lowercase) for tokens in sentences]
-    inter = inter_sentence(kept, mode=mode)
-    ngrams = ngram_similarities(kept, n=n, mode=mode)
+    if variant not in VARIANTS:
+        raise ValueError(f"`variant` must be one of {', '.join(map(repr, VARIANTS))}, got {shown(variant)}")
+    kept = [compared_words(tokens, variant=variant, lowercase=lowercase) for tokens in sentences]
+    inter = inter_sentence(kept, variant=variant)
+    ngrams = ngram_similarities(kept, n=n, variant=variant)
     intra = math.fsum(value for *_, value in ngrams) / len(ngrams) if ngrams else 0.0
-    pairs = pair_similarities(kept, mode=mode) if details else []
+    pairs = pair_similarities(kept, variant=variant) if details else []
     return NonRedundancy(1 - (inter + intra) / 2, inter, intra, kept, pairs, ngrams)
 
 
-def compared_words(tokens: Sequence[str], *, mode: str, lowercase: bool = False) -> list[str]:
-    """W_i: in "reference" all tokens but the last, be it a word or not; in "jaccard" those with a letter or digit."""
-    kept = tokens[:-1] if mode == "reference" else [token for token in tokens if any(map(str.isalnum, token))]
+def compared_words(tokens: Sequence[str], *, variant: str, lowercase: bool = False) -> list[str]:
+    """W_i: in "released" all tokens but the last, be it a word or not; in "paper" those with a letter or digit."""
+    kept = tokens[:-1] if variant == "released" else [token for token in tokens if any(map(str.isalnum, token))]
     return [token.lower() for token in kept] if lowercase else list(kept)
 
 
-def similarity(a: Counter[str], b: Counter[str], *, mode: str) -> float:
+def similarity(a: Counter[str], b: Counter[str], *, variant: str) -> float:
     """Similarity of two bags of words; NaN if both are empty.
 
-    "jaccard" (Eq. 7): len(A & B) / len(A | B) of the sets of unique words, range [0, 1].
-    "reference" (authors' code): sum over words of count_A * count_B, over the same len(A | B); may exceed 1.
+    "paper" (Eq. 7, Jaccard): len(A & B) / len(A | B) of the sets of unique words, range [0, 1].
+    "released" (authors' code): sum over words of count_A * count_B, over the same len(A | B); may exceed 1.
     """
     common = a.keys() & b.keys()
     union = len(a) + len(b) - len(common)
-    shared = len(common) if mode == "jaccard" else sum(a[word] * b[word] for word in common)
+    shared = len(common) if variant == "paper" else sum(a[word] * b[word] for word in common)
     return shared / union if union else math.nan
 
 
-def pair_similarities(sentences: Sentences, *, mode: str) -> list[tuple[int, int, float]]:
+def pair_similarities(sentences: Sentences, *, variant: str) -> list[tuple[int, int, float]]:
     """(i, j, sim(W_i, W_j)) of all sentences i > j, without the pairs in which neither has a word."""
     bags = [Counter(sentence) for sentence in sentences]
     pairs = [(i, j) for i in range(len(bags)) for j in range(i) if bags[i] or bags[j]]
-    return [(i, j, similarity(bags[i], bags[j], mode=mode)) for i, j in pairs]
+    return [(i, j, similarity(bags[i], bags[j], variant=variant)) for i, j in pairs]
 
 
-def ngram_similarities(sentences: Sentences, *, n: int, mode: str) -> list[tuple[int, int, float]]:
+def ngram_similarities(sentences: Sentences, *, n: int, variant: str) -> list[tuple[int, int, float]]:
     """(sentence, i, sim(W[i:i+n], W[i+n:i+2n])) for i = 0, n, 2n, ...; the last n-gram of a sentence may be shorter."""
     values = []
     for index, sentence in enumerate(sentences):
         bags = [Counter(sentence[start : start + n]) for start in range(0, len(sentence), n)]
-        values += [(index, k * n, similarity(a, b, mode=mode)) for k, (a, b) in enumerate(pairwise(bags))]
+        values += [(index, k * n, similarity(a, b, variant=variant)) for k, (a, b) in enumerate(pairwise(bags))]
     return values
 
 
-def inter_sentence(sentences: Sentences, *, mode: str) -> float:
+def inter_sentence(sentences: Sentences, *, variant: str) -> float:
     """Mean of sim(W_i, W_j) over all sentences i > j; NaN if no pair has a word."""
     bags = [Counter(sentence) for sentence in sentences if sentence]
     n_pairs = math.comb(len(sentences), 2) - math.comb(len(sentences) - len(bags), 2)
@@ -153,19 +153,19 @@ def inter_sentence(sentences: Sentences, *, mode: str) -> float:
         return math.nan
     if len(bags) < _LONG_STORY:
         # A sentence without words is like no other one: it counts in n_pairs only.
-        return math.fsum(similarity(a, b, mode=mode) for a, b in combinations(bags, 2)) / n_pairs
+        return math.fsum(similarity(a, b, variant=variant) for a, b in combinations(bags, 2)) / n_pairs
     # Sentences with the same words need one comparison, however many there are.
     counts = Counter(frozenset(bag.items()) for bag in bags)
     distinct, times = [Counter(dict(bag)) for bag in counts], np.array(list(counts.values()), dtype=float)
-    rows = enumerate(_similarity_rows(distinct, mode=mode))
+    rows = enumerate(_similarity_rows(distinct, variant=variant))
     unequal = math.fsum(times[i] * (row @ times[:i]) for i, row in rows)
     equal = math.fsum(
-        similarity(a, a, mode=mode) * math.comb(k, 2) for a, k in zip(distinct, counts.values(), strict=True)
+        similarity(a, a, variant=variant) * math.comb(k, 2) for a, k in zip(distinct, counts.values(), strict=True)
     )
     return (unequal + equal) / n_pairs
 
 
-def _similarity_rows(bags: Sequence[Counter[str]], *, mode: str) -> Iterator[npt.NDArray[np.float64]]:
+def _similarity_rows(bags: Sequence[Counter[str]], *, variant: str) -> Iterator[npt.NDArray[np.float64]]:
     """Row i: sim(W_i, W_j) for all j < i, shape ``(i,)``; the bags are not empty."""
     homes: dict[str, list[tuple[int, int]]] = {}
     for i, bag in enumerate(bags):
@@ -177,7 +177,7 @@ def _similarity_rows(bags: Sequence[Counter[str]], *, mode: str) -> Iterator[npt
     for i, bag in enumerate(bags):
         hits = np.concatenate([postings[word][:, : seen[word]] * [[1], [count]] for word, count in bag.items()], axis=1)
         common = np.bincount(hits[0], minlength=i)
-        shared = common if mode == "jaccard" else np.bincount(hits[0], weights=hits[1], minlength=i)
+        shared = common if variant == "paper" else np.bincount(hits[0], weights=hits[1], minlength=i)
         yield shared / (sizes[:i] + sizes[i] - common)
         seen.update(bag.keys())
 
@@ -187,21 +187,23 @@ class RovistNr(base.StoryMetric):
     """Non-redundancy of a story; needs no model and no data."""
 
     measures = "How little does a story repeat itself, between and within its sentences?"
-    score_range = "(-inf, 1]; jaccard [0, 1]"
+    score_range = "(-inf, 1]; paper [0, 1]"
     bounds = (None, 1.0)
+    bounds_with = (("variant:paper", 0.0, None),)
+    signed = "profile:paper variant:released/paper n:number sentences lowercase:True/False"
     higher_is_better = True
     undefined_hint = base.NEEDS_SENTENCES
 
     def __init__(
         self,
         *args: Any,
-        mode: str = "reference",
+        variant: str = "released",
         n: int = 4,
         sentences: str | Callable[[str], list[str]] = "rules",
         lowercase: bool = False,
         **host: Any,
     ) -> None:
-        self.mode = base.one_of("mode", mode, MODES)
+        self.variant = base.one_of("variant", variant, VARIANTS)
         self.n = base.whole_number("n", n, 1)
         self.sentences = language.checked_splitter(sentences)
         self.lowercase = base.true_or_false("lowercase", lowercase)
@@ -228,7 +230,9 @@ class RovistNr(base.StoryMetric):
                     base.valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # as every other metric wants it
                 tokens = [language.words(sentence, split) for sentence in sentences]
                 scored.append(
-                    non_redundancy(tokens, n=self.n, mode=self.mode, lowercase=self.lowercase, details=return_details)
+                    non_redundancy(
+                        tokens, n=self.n, variant=self.variant, lowercase=self.lowercase, details=return_details
+                    )
                 )
                 texts.append(sentences)
                 advance(1)

@@ -27,16 +27,16 @@ and a style table fitted once on captions with style labels.
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per example.
-    references: list of references, a string or a list of strings per example.
-    styles: list of target styles, one name per example; it also weighs references of another style.
+    predictions: list of captions, one string per row.
+    references: list of references, a string or a list of strings per row.
+    styles: list of target styles, one name per row; it also weighs references of another style.
     table: optional style table of this call: a StyleTable, a Parquet file, or a data set on the Hub.
-    return_details: whether to add, for each example and reference, the cosines and the n-grams that raised and lowered
+    return_details: whether to add, for each row and reference, the cosines and the n-grams that raised and lowered
         the score.
 
 Returns:
-    stylecider: mean of the scores, in [0, 1], variant "authors" in [0, 10]; higher is better.
-    stylecider_scores: one score per example, NaN for an empty list of references.
+    stylecider: mean of the scores, in [0, 1], variant "released" in [0, 10]; higher is better.
+    stylecider_scores: one score per row, NaN for an empty list of references.
     stylecider_undefined: number of those.
     stylecider_signature: how the numbers were made.
     stylecider_in_sample: number of predictions that the table was fitted on.
@@ -61,8 +61,13 @@ class Stylecider(style.StyleMetric):
     """Cosine of contrastive n-gram vectors, averaged over orders and references; needs no model."""
 
     measures = "Does the caption share the style-bearing n-grams of its references?"
-    score_range = "[0, 1]; authors [0, 10]"
+    score_range = "[0, 1]; released [0, 10]"
     bounds = (0.0, 10.0)
+    bounds_with = (("variant:paper", None, 1.0),)
+    signed = (
+        "profile:paper config? variant:paper/released exclude_self:True/False n:number tok styles:number "
+        "captions:number table"
+    )
     higher_is_better = True
 
     columns = (*style.StyleMetric.columns[:2], base.References("references"))

@@ -120,9 +120,14 @@ def rouge_l_matrices(tokenizer: Tokenizer) -> Matrices:
         if not warned and not caption.isascii() and any(c.isalpha() and not c.isascii() for c in caption):
             warned = True
             warn(f"ROUGE-L sees no letters but a-z; those in {caption!r} vanish")
-        return tuple(_WORD.findall(" ".join(tokenizer(caption)).lower()))
+        return rouge_l_words(tokenizer(caption))
 
     return _of_distinct(words, lambda texts: 1.0 - rouge_l(texts))
+
+
+def rouge_l_words(tokens: Tokens) -> Tokens:
+    """What ROUGE-L sees of the tokens of a caption."""
+    return tuple(_WORD.findall(" ".join(tokens).lower()))
 
 
 def cosine_matrices(captions: Captions, vectors: CaptionVectors) -> Matrices:
@@ -193,7 +198,7 @@ def given_matrices(distances: Any, captions: Captions) -> list[Floats]:
     """
     if not hasattr(distances, "__len__") or len(distances) != len(captions):
         got = len(distances) if hasattr(distances, "__len__") else type(distances).__name__
-        raise ValueError(f"`distances` must have one array per example, got {got} for {len(captions)} examples")
+        raise ValueError(f"`distances` must have one array per row, got {got} for {len(captions)} rows")
     pairs = zip(distances, captions, strict=True)
     return [real_matrix(one, len(pooled), f"`distances[{row}]`") for row, (one, pooled) in enumerate(pairs)]
 

@@ -105,11 +105,14 @@ class TriangleTests:
         q: shape ``(2, S, P)``, pooled and separate; see `q_statistics`.
         pvalues: shape ``(2, S)``, share of the partitions whose Q is at least that of the first one.
         counts: shape ``(S, 2, 3)``, triangles of the first partition: lone candidate and lone reference, by rank.
+        expected: shape ``(S, 3)``, how often each rank comes over all partitions, on either side; see
+            `expected_shares`.
     """
 
     q: Floats
     pvalues: Floats
     counts: Floats
+    expected: Floats
 
 
 def triangle_tests(levels: Ints, candidates: Bools, ties: str = "fractional") -> TriangleTests:
@@ -138,6 +141,7 @@ def triangle_tests(levels: Ints, candidates: Bools, ties: str = "fractional") ->
         q=np.concatenate([block.q for block in blocks], axis=1),
         pvalues=np.concatenate([block.pvalues for block in blocks], axis=1),
         counts=np.concatenate([block.counts for block in blocks]),
+        expected=np.concatenate([block.expected for block in blocks]),
     )
 
 
@@ -166,7 +170,35 @@ def _tests_of_block(levels: Ints, candidates: Bools, ties: str) -> TriangleTests
             least = compared[:, :, :1] - (0.0 if ties == "fractional" else 1e-9)
             observed = counts[:, :, :, 0].transpose(2, 0, 1)
         as_large += np.count_nonzero(compared >= least, axis=2)
-    return TriangleTests(q, as_large / len(candidates), observed / (6 if ties == "fractional" else 1))
+    of_all = sums.constant.reshape(-1, n_examples).T.astype(np.float64)
+    return TriangleTests(
+        q,
+        as_large / len(candidates),
+        observed / (6 if ties == "fractional" else 1),
+        expected_shares(of_all, n_captions, ties),
+    )
+
+
+def expected_shares(sums: Floats, n_captions: int, ties: str) -> Floats:
+    """The share of each rank among all triangles (x; y, w) of the pooled captions, whichever side they are on.
+
+    Over all partitions every triangle is as often one with a lone candidate as any other, and as often one with a lone
+    reference: of both kinds each rank has this share on average. It is a third if d(a, b) = d(b, a) and nothing ties,
+    since the sides of three captions are then compared three times, once from each of them.
+
+    Args:
+        sums: Sums of `rank_values` over all triangles, shape ``(S, K)``.
+        n_captions: Number N of the pooled captions.
+        ties: "fractional" or "paper".
+
+    Returns:
+        shape ``(S, 3)``, smallest, middle and largest; of the paper's counts, in which a tie counts for several ranks,
+        divided by their sum.
+    """
+    if ties == "paper":
+        return sums / sums.sum(axis=1, keepdims=True)
+    shares = sums / (6.0 * n_captions * (n_captions - 1) * (n_captions - 2))
+    return np.stack([shares[:, 0], 1.0 - shares.sum(axis=1), shares[:, 1]], axis=1)
 
 
 def _all_sixths(counts: Floats, n: int, m: int) -> Floats:

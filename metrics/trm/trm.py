@@ -32,6 +32,7 @@ from .distances import NGRAM_DISTANCES
 from .distances import KnownDistances
 from .distances import given_matrices
 from .distances import open_distances
+from .distances import rouge_l_words
 from .distances import zero_between_equal
 from .triangles import TIES
 from .triangles import levels
@@ -54,29 +55,30 @@ _CITATION = """\
 _DESCRIPTION = """\
 TRM, the triangle-rank metric, compares the set of captions that a model samples for an image with the set that people
 wrote. Of all triangles with two captions from one set and one from the other it asks whether the side within the set is
-the shortest, the middle or the longest: for draws of one distribution each is as likely. Any distance between two
-captions will do. Lower is better; exact permutation p-values say whether the two sets could come from one distribution.
+the shortest, the middle or the longest: for draws of one distribution each is as likely, if the distance is the same
+both ways. Any distance between two captions will do. Lower is better; exact permutation p-values say whether the two
+sets could come from one distribution.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of caption sets sampled by the model, one list of strings per example.
-    references: list of caption sets written by people, one list of strings per example.
-    distances: with the setting distance="precomputed", one array of shape (n + m, n + m) per example: entry [a, b] is
+    predictions: list of caption sets sampled by the model, one list of strings per row.
+    references: list of caption sets written by people, one list of strings per row.
+    distances: with the setting distance="precomputed", one array of shape (n + m, n + m) per row: entry [a, b] is
         the distance from a to b, the n candidates before the m references.
     return_details: whether to add the counts of triangles, captions without tokens, distinct captions, partitions, null
-        deviations and the columns of the null distribution of each example.
+        deviations and the columns of the null distribution of each row.
 
 Returns:
     trm: mean of the scores Q, in [0, 4/3], lower is better; not 0 for identical sets: read p-value and excess first.
-    trm_scores: one score per example, NaN where a side has fewer than two captions or a distance is NaN.
+    trm_scores: one score per row, NaN where a side has fewer than two captions or a distance is NaN.
     trm_undefined: number of those.
     trm_signature: how the numbers were made.
     trm_separate, trm_separate_scores: the same with the two types of triangles counted apart, in [0, 8/3].
     trm_base, trm_base_scores: with the setting mean_aggregate, mean over the candidates of their plain scores.
     trm_pvalue, trm_z, trm_excess, trm_excess_interval, trm_null_mean, trm_mean_log_pvalue,
         trm_expected_mean_log_pvalue of the corpus, trm_pvalues, trm_excess_scores, trm_null_means, trm_zscores of the
-        examples, and the same with trm_separate_ and trm_base_: with the setting pvalue; see the card.
+        rows, and the same with trm_separate_ and trm_base_: with the setting pvalue; see the card.
 
 Examples:
     >>> import evaluate
@@ -119,6 +121,10 @@ class Trm(caption_sets.CaptionVectorMetric):
     measures = "Do sampled captions differ from people's as people's differ among themselves?"
     score_range = "[0, 4/3]; separate [0, 8/3]"
     bounds = (0.0, 1.3333333333333333)
+    signed = (
+        "enc? dtype? pooling?:model/cls distance ties:fractional/paper tie_tol:number force_zero_self:True/False "
+        "tokenizer? df? pvalue?:exact/auto/monte_carlo max_partitions?:number permutations?:number seed?:number"
+    )
     higher_is_better = False
     compares_sets = True
     needs = ()
@@ -192,7 +198,7 @@ class Trm(caption_sets.CaptionVectorMetric):
         if self.distance == "precomputed":
             return "`distance='precomputed'` takes matrices of the whole call"
         if self.backend != "own":
-            return f"`backend={self.backend!r}` would start Java for each example"
+            return f"`backend={self.backend!r}` would start Java for each row"
         return None
 
     def take_rows_alone(self) -> None:
@@ -329,12 +335,17 @@ class Trm(caption_sets.CaptionVectorMetric):
         texts = [[tokens(caption) for caption in pooled] for pooled in captions] if self._reads_tokens() else []
         details: list[dict[str, Any]] = [{"n_distinct": len(set(pooled))} for pooled in captions]
         if self.distance in NGRAM_DISTANCES:
-            details = [one | {"n_empty": sum(not t for t in text)} for one, text in zip(details, texts, strict=True)]
+            seen = [[rouge_l_words(t) for t in text] for text in texts] if self.distance == "rouge_l" else texts
+            details = [one | {"n_empty": sum(not t for t in text)} for one, text in zip(details, seen, strict=True)]
         found = {}
         if min(n, distances.shape[1] - n) >= 2:
             values = zero_between_equal(distances, texts) if self.force_zero_self else distances
             order = levels(values, self._tolerance())
-            undefined = np.isnan(values).any(axis=(1, 2))
+            unseen = np.array(
+                [one.get("n_empty") == len(pooled) for one, pooled in zip(details, captions, strict=True)]
+            )
+            self._warn_of_unseen(int(np.count_nonzero(unseen)))
+            undefined = np.isnan(values).any(axis=(1, 2)) | unseen
             self._warn_of_ties(order[~undefined], values[~undefined])
             with threads.one_blas_thread():
                 tests = triangle_tests(order, candidates, self.ties)
@@ -342,8 +353,8 @@ class Trm(caption_sets.CaptionVectorMetric):
                 q[undefined] = np.nan
                 found[name] = caption_sets.Statistic(q[:, 0], None if ways is None else q, pvalues)
             for row in np.flatnonzero(~undefined).tolist():
-                names = ("counts_lone_candidate", "counts_lone_reference")
-                details[row] |= zip(names, tests.counts[row].tolist(), strict=True)
+                names = ("counts_lone_candidate", "counts_lone_reference", "expected_shares")
+                details[row] |= zip(names, (*tests.counts[row].tolist(), tests.expected[row].tolist()), strict=True)
         if self.mean_aggregate:
             found["base"] = self._base(distances, texts, n, None if ways is None else candidates)
         return found, details
@@ -356,13 +367,18 @@ class Trm(caption_sets.CaptionVectorMetric):
         values = aggregated(str(self.distance), distances, texts, identity if candidates is None else candidates)
         return caption_sets.Statistic(values[:, 0], None if candidates is None else values)
 
+    def _warn_of_unseen(self, count: int) -> None:
+        """Say that captions are empty to the distance: all tie, and Q would be 0, as of a perfect model."""
+        if count:
+            warn(f"{count} rows have no word that the distance {self.distance!r} sees, so their `trm` is undefined")
+
     def _warn_of_ties(self, order: npt.NDArray[np.signedinteger], distances: Floats) -> None:
         """Say that the user's own distances are too close for `tie_tol`: Q is 0 then, as of a perfect model."""
         own = callable(self.distance) or self.distance == "precomputed"
         tied = order.max(axis=(1, 2), initial=0) == 0
         if own and (distances[tied].max(axis=(1, 2)) > distances[tied].min(axis=(1, 2))).any():
             warn(
-                f"all distances of an example tie, so that its Q is 0, as no gap between them is larger than `tie_tol`="
+                f"all distances of a row tie, so that its Q is 0, as no gap between them is larger than `tie_tol`="
                 f"{self._tolerance():g}; unless they differ by rounding only, pass a smaller `tie_tol`"
             )
 

@@ -1,1 +1,1 @@
-"""The demo: the bundled examples scored by every metric, and the report that shows how each reacts to them."""
+"""The demo: the examples of every metric, scored, and the report that shows how each metric reacts to them."""

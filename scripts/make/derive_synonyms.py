@@ -1,7 +1,8 @@
-"""Derive the synonym table of METEOR from the files of WordNet 3.0.
+"""Derive the synonym table of METEOR, and that of synsets for SPICE, from the files of WordNet 3.0.
 
-DIR holds index.*, data.* and *.exc, such as /usr/share/wordnet of Debian's package wordnet-base. Two files are written,
-the same bytes at every run; what a line holds is said in `vlgauge.distances.wordnet`, which reads them.
+DIR holds index.*, data.* and *.exc, such as /usr/share/wordnet of Debian's package wordnet-base. Three files are
+written, the same bytes at every run; what a line holds is said in `vlgauge.distances.wordnet` and
+`vlgauge.scene_graphs.synsets`, which read them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import argparse
 import hashlib
 import lzma
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,6 +61,34 @@ def synonym_lines(tables: list[dict[str, list[str]]], targets: set[str]) -> list
     return ["\t".join([lemma, *(" ".join(names.get(lemma, [])) for names in tables)]).rstrip("\t") for lemma in kept]
 
 
+def synsets_by_lemma(folder: Path) -> dict[str, list[list[str]]]:
+    """For every lemma, of several words too, the offsets of its synsets in each part of speech."""
+    found: dict[str, list[list[str]]] = {}
+    for index, part in enumerate(PARTS):
+        for fields in map(str.split, lines_of(folder / f"index.{part}")):
+            found.setdefault(fields[0], [[] for _ in PARTS])[index] = fields[-int(fields[2]) :]
+    return found
+
+
+def synset_lines(offsets: dict[str, list[list[str]]]) -> list[str]:
+    """One line per lemma: per part of speech the numbers of its synsets, "+2" for two that no other lemma is in.
+
+    Synsets are numbered by the first lemma that is in them.
+    """
+    members = Counter((i, offset) for parts in offsets.values() for i, part in enumerate(parts) for offset in part)
+    numbers: dict[tuple[int, str], int] = {}
+    lines = []
+    for lemma in sorted(offsets):
+        cells = []
+        for i, part in enumerate(offsets[lemma]):
+            shared = [(i, offset) for offset in part if members[i, offset] > 1]
+            words = [str(numbers.setdefault(synset, len(numbers))) for synset in shared]
+            alone = len(part) - len(shared)
+            cells.append(" ".join(words + ([f"+{alone}"] if alone else [])))
+        lines.append("\t".join([lemma, *cells]).rstrip("\t"))
+    return lines
+
+
 def write_lines(path: Path, lines: list[str]) -> None:
     """Write compressed lines and say what was written."""
     packed = lzma.compress("".join(f"{line}\n" for line in lines).encode("ascii"), preset=9 | lzma.PRESET_EXTREME)
@@ -82,6 +112,7 @@ def main(arguments: list[str] | None = None) -> int:
     ]
     write_lines(options.target / "wordnet_synonyms.txt.xz", synonym_lines(tables, targets))
     write_lines(options.target / "wordnet_exceptions.txt.xz", exception_lines)
+    write_lines(options.target / "wordnet_synsets.txt.xz", synset_lines(synsets_by_lemma(options.folder)))
     return 0
 
 

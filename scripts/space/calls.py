@@ -21,11 +21,14 @@ PICTURE = "picture.png"
 
 def example_row(metric: Metric) -> dict[str, Any]:
     """A row that the metric reads, without what it can do without; pictures are names of files."""
-    return {
+    row = {
         column.name: cell
         for column in metric.columns
         if (cell := _cell(column)) is not None and not isinstance(column, Videos)
     }
+    # What may be left out where something else is given is not left out where nothing is: the objects of a picture.
+    alone = len(row) == 1 and any(isinstance(column, References) for column in metric.columns)
+    return row | ({"references": PEOPLE} if alone else {})
 
 
 def _cell(column: Column) -> Any:

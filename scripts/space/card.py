@@ -20,6 +20,8 @@ KEYS = (
     *("short_description", "suggested_hardware", "tags", "models", "preload_from_hub", "datasets", "license"),
     *("hf_oauth", "hf_oauth_scopes"),
 )
+# For the table of README, which the Hub has no use for.
+OF_THE_TABLE = ("group", "input", "paper")
 _TEXTS = ("title", "emoji", "colorFrom", "colorTo", "short_description", "license")
 _LISTS = ("tags", "models", "datasets")
 _FRONT = re.compile(r"---\n(.*?\n)---\n", re.DOTALL)
@@ -101,7 +103,7 @@ def stamped(facts: Mapping[str, Any], files: Sequence[HubFiles], gradio: str | N
     """
     models = list(dict.fromkeys([*(one.repository for one in files), *facts["models"]]))
     own = {**facts, "models": models, "pinned": False}
-    for name in ("sdk_version", "python_version"):
+    for name in ("sdk_version", "python_version", *OF_THE_TABLE):
         own.pop(name, None)
     if gradio is None:
         own |= {"sdk": "static", "app_file": "index.html"}

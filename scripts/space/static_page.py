@@ -1,4 +1,4 @@
-"""The page of a static Space: the card, and three examples that were explained beforehand. It asks for nothing."""
+"""The page of a static Space: the card, and four examples that were explained beforehand. It asks for nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from demo.page import GROUPS
 from demo.section import Section
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -20,19 +19,7 @@ from vlgauge.media.images import image_cell, open_image
 from vlgauge.results import without_nan
 
 TEMPLATES = Path(__file__).parent / "templates"
-_PLAIN = ("predictions", "references", "styles", "regions")
-
-
-def section_of(name: str, examples: Path) -> Section:
-    """The examples of a metric, scored and explained.
-
-    Raises:
-        ValueError: If the demo has none of this metric.
-    """
-    makers = {maker.__name__: maker for group in GROUPS.values() for maker in group}
-    if name not in makers:
-        raise ValueError(f"scripts/demo must have three examples of {name}, got none")
-    return makers[name](examples)
+_PLAIN = ("predictions", "references", "styles")
 
 
 def page(section: Section, title: str, body: str, org: str) -> str:
@@ -80,21 +67,18 @@ def _lead_out(tokens: Sequence[Token]) -> None:
 
 
 def example_files(section: Section) -> dict[str, bytes]:
-    """The three examples as rows that can be scored again, with their scores, and the pictures that they name."""
+    """The examples as rows that can be scored again, with their scores, and the pictures that they name."""
     lines: list[str] = []
     files: dict[str, bytes] = {}
-    for number, card in enumerate(section.cards, 1):
-        row = section.row(card)
-        example: dict[str, Any] = {"id": card.name, "shows": card.title}
-        for column in _PLAIN:
-            if (cells := section.explained.columns.get(column)) is not None:
-                example[column] = cells[row]
-        if (seen := section.explained.columns.get("images")) is not None:
-            pictures = _pictures(seen[row], number)
+    for number, (one, score) in enumerate(zip(section.examples, section.explained.scores, strict=True), 1):
+        example: dict[str, Any] = {"id": one.id, "shows": one.title}
+        example |= {column: one.cells[column] for column in _PLAIN if column in one.cells}
+        if (seen := one.cells.get("images")) is not None:
+            pictures = _pictures(seen, number)
             files |= pictures
-            example["images"] = list(pictures) if isinstance(seen[row], list) else next(iter(pictures))
+            example["images"] = list(pictures) if isinstance(seen, list) else next(iter(pictures))
         # To the digits that every machine has.
-        example |= {"score": float(f"{section.explained.scores[row]:.6g}"), "signature": section.explained.signature}
+        example |= {"score": float(f"{score:.6g}"), "signature": section.explained.signature}
         lines.append(json.dumps(without_nan(example), ensure_ascii=False))
     return {"examples.jsonl": "".join(f"{line}\n" for line in lines).encode("utf-8"), **files}
 

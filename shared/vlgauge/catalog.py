@@ -1,18 +1,30 @@
-"""Which metrics are installed, and the facts about each, read without running or importing its script."""
+"""Which metrics are installed, and the facts about each, read without running or importing its script.
+
+What lies beside a script and is no part of it, such as what explains it, is imported by `folder_module`.
+"""
 
 from __future__ import annotations
 
 import ast
 import difflib
+import importlib
 import re
+import sys
+import threading
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
+_PACKAGE = "vlgauge_metric_{}"
+_MAKING = threading.Lock()
 _HERE = Path(__file__).resolve().parent
 _INTERVAL = re.compile(r"[\[(](.+), (.+)[\])]")
 _EVERYTHING = ("-inf", "inf")
+
+GROUPS = ("Stories", "Sets of captions", "Style", "Picture and caption", "Caption and references")
+"""What the metrics read; `group` in the front matter of a card."""
 
 WITH_REFERENCES = "ref_"
 """What the name of a score begins with that looks at references as well, such as "ref_clip_s"."""
@@ -31,6 +43,10 @@ class MetricFacts:
         needs: Extras without which it cannot score.
         is_mean: Whether its number is the mean of the scores of the examples.
         compares_sets: Whether a score depends on how many captions an example has.
+        bounds_with: Narrower ends with some settings: ``("estimator:biased", 0.0, 2.0)`` holds where the signature has
+            each of the fields that the text names. An end may be a formula of a field: "1-1/styles".
+        signed: Fields of a signature after its version, parted by blanks; those that it need not have with a "?", and
+            after a colon the only values, "True/False", or "number".
     """
 
     name: str
@@ -41,6 +57,8 @@ class MetricFacts:
     is_mean: bool = True
     compares_sets: bool = False
     bounds: tuple[float | None, float | None] = (None, None)
+    bounds_with: tuple[tuple[str, float | str | None, float | str | None], ...] = ()
+    signed: str = ""
 
     @property
     def better(self) -> str:
@@ -143,15 +161,65 @@ def _facts(name: str, script: Path) -> MetricFacts:
     return MetricFacts(name, **literals)
 
 
+def card_fact(name: str, key: str) -> str:
+    """A line of the front matter of a metric's card, such as "short_description"; empty where it has none.
+
+    Raises:
+        ValueError: If there is no such metric.
+    """
+    card = metric_folder(name) / "README.md"
+    _, _, rest = card.read_text("utf-8").partition("---\n") if card.is_file() else ("", "", "")
+    lines = rest.partition("\n---")[0].splitlines()
+    value = next((line.removeprefix(f"{key}:").strip() for line in lines if line.startswith(f"{key}:")), "")
+    return value[1:-1] if value[:1] == value[-1:] == '"' else value
+
+
 def metric_title(name: str) -> str:
     """Name of a metric for people, from its card; the plain name where it has none.
 
     Raises:
         ValueError: If there is no such metric.
     """
-    card = metric_folder(name) / "README.md"
-    lines = card.read_text("utf-8").splitlines() if card.is_file() else []
-    return next((line.removeprefix("title:").strip() for line in lines if line.startswith("title:")), name)
+    return card_fact(name, "title") or name
+
+
+def metrics_by_group() -> dict[str, list[str]]:
+    """Names of the installed metrics by what they read, in the order of `GROUPS`; other groups of cards come last."""
+    found: dict[str, list[str]] = {group: [] for group in GROUPS}
+    for name in metric_names():
+        found.setdefault(card_fact(name, "group"), []).append(name)
+    return {group: names for group, names in found.items() if names}
+
+
+def folder_module(name: str, module: str) -> ModuleType:
+    """A module from the folder of a metric, as part of a package that is made for the folder.
+
+    `evaluate` loads another copy of the script, so that no class of it is one of those in here.
+
+    Args:
+        name: Of the metric.
+        module: Of the file, such as "explanation"; no script. It may import those beside it, as in
+            ``from .formula import score``.
+
+    Raises:
+        ValueError: If there is no such metric.
+        ModuleNotFoundError: If its folder has no such file.
+    """
+    return importlib.import_module(f"{_package_of(metric_folder(name))}.{module}")
+
+
+def _package_of(folder: Path) -> str:
+    """Name of the package that is made for a folder; of a metric that lies elsewhere now, another one is made."""
+    name = _PACKAGE.format(folder.name)
+    with _MAKING:
+        known = sys.modules.get(name)
+        if known is None or list(known.__path__) != [str(folder)]:
+            for old in [key for key in sys.modules if key == name or key.startswith(f"{name}.")]:
+                del sys.modules[old]
+            package = ModuleType(name, f"The folder of {folder.name}.")
+            package.__path__ = [str(folder)]
+            sys.modules[name] = package
+    return name
 
 
 def extra_is_present(extra: str) -> bool:

@@ -92,7 +92,7 @@ def test_optional_column_may_differ_from_batch_to_batch(image_toy):
     ],
 )
 def test_column_that_is_no_list_is_refused(story_toy, column, kind):
-    with pytest.raises(ValueError, match=f"`predictions` must be a list with one row per example, got {kind}; wrap a"):
+    with pytest.raises(ValueError, match=f"`predictions` must be a list of rows, got {kind}; wrap a"):
         story_toy.compute(predictions=column)
 
 

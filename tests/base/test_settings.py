@@ -193,11 +193,11 @@ def test_settings_are_shown_without_addresses(value, shown):
 
 
 # -- checks of values -------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("value", ["refer", 3, None, ["reference"]])
+@pytest.mark.parametrize("value", ["release", 3, None, ["released"]])
 def test_one_of_lists_the_choices(value):
-    assert base.one_of("mode", "reference", ["reference", "jaccard"]) == "reference"
-    with pytest.raises(ValueError, match="`mode` must be one of 'reference', 'jaccard', got"):
-        base.one_of("mode", value, ["reference", "jaccard"])
+    assert base.one_of("variant", "released", ["released", "paper"]) == "released"
+    with pytest.raises(ValueError, match="`variant` must be one of 'released', 'paper', got"):
+        base.one_of("variant", value, ["released", "paper"])
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, 2.0, "2", None, True, float("nan")])
@@ -240,4 +240,4 @@ def test_setting_names_are_the_keyword_only_parameters():
         def __init__(self, *args, m=1, **host):
             super().__init__(*args, **host)
 
-    assert setting_names(Heir) == ["m", "n", "splitter", "batch_size", "profile", "progress"]
+    assert setting_names(Heir) == ["m", "n", "splitter", "batch_size", "profile", "progress", "reading"]

@@ -185,7 +185,7 @@ def test_unusual_texts(clip_s):
     [
         ({"predictions": [3], "images": [GOOD]}, r"`predictions\[0\]` must be a string, got int"),
         ({"predictions": ["a"], "images": [GOOD, GOOD]}, "`images` must have one row per row of `predictions`"),
-        ({"predictions": "a", "images": [GOOD]}, "`predictions` must be a list with one row per example, got str"),
+        ({"predictions": "a", "images": [GOOD]}, "`predictions` must be a list of rows, got str"),
         ({"predictions": ["a"], "images": [3]}, r"`images\[0\]` must be an image or a list of images, got int"),
         (
             {"predictions": ["a"], "images": [GOOD], "references": [[None]]},

@@ -37,7 +37,7 @@ def test_there_are_tasks_of_both():
 
 
 @pytest.mark.parametrize("file", [file for file in TASKS if file.stem == "drawn_captions"], ids=lambda f: f.parent.name)
-@pytest.mark.filterwarnings("ignore:.*takes document frequencies from the references of 10 examples")
+@pytest.mark.filterwarnings("ignore:.*takes document frequencies from the references of 10 rows")
 def test_captions_are_scored_all_at_once(file):
     task = task_of(file)
     rows = rows_of(task)

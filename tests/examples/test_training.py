@@ -10,7 +10,7 @@ from vlgauge.pool import pool
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*are empty and were scored as such"),
-    pytest.mark.filterwarnings("ignore:.*takes document frequencies from the references of 16 examples"),
+    pytest.mark.filterwarnings("ignore:.*takes document frequencies from the references of 16 rows"),
 ]
 
 
@@ -20,6 +20,7 @@ def no_pictures_are_known_yet():
     pool.unload()
 
 
+@pytest.mark.filterwarnings("ignore:.*ref_pac_s lie beyond")  # of a captioner that has just begun
 @pytest.mark.parametrize("best", ["cider", "trm"])
 def test_captioner_is_trained_and_the_best_checkpoint_kept(tmp_path, capsys, best):
     training = example_module("train_captioner.py")
@@ -37,13 +38,13 @@ def test_captioner_is_trained_and_the_best_checkpoint_kept(tmp_path, capsys, bes
     json.dumps(state, allow_nan=False)
 
 
-def test_captioner_learns_from_both_rewards(tmp_path, capsys):
+def test_captioner_learns_from_all_rewards(tmp_path, capsys):
     example = example_module("reward_captioner.py")
     assert example.main(["--smoke", "--output", str(tmp_path)]) == 0
     rows = json.loads((tmp_path / "rows.json").read_text())
     assert [(row["reward"], row["step"]) for row in rows] == [(name, i) for name in example.REWARDS for i in range(3)]
-    first, second = (row for row in rows if row["step"] == 0)
-    assert {**first, "reward": ""} == {**second, "reward": ""}  # both begin with one captioner
+    first, *others = ({**row, "reward": ""} for row in rows if row["step"] == 0)
+    assert others == [first] * 2  # all begin with one captioner
     assert all(math.isfinite(row[name]) for row in rows for name in example.COLUMNS)
     assert "toy CLIP" in capsys.readouterr().out
     assert (tmp_path / "rewards.png").stat().st_size > 10_000

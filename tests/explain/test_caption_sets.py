@@ -10,13 +10,17 @@ from vlgauge.explain import explain
 from vlgauge.explain.caption_sets import caption_cloud, null_columns
 
 
-def found(p, *, n=5, m=5, exact=True, ways=252):
-    """An explanation of one pair of sets with this p."""
-    columns = {"predictions": [["a"] * n], "references": [["b"] * m]}
-    details = [{"n_partitions": ways, "exact": exact}]
-    return explain(
-        "mmd_bert", columns, {"mmd_bert_scores": [0.3], "mmd_bert_details": details, "mmd_bert_pvalues": [p]}
-    )
+def found(p, *others, n=5, m=5, exact=True, ways=252, signature=""):
+    """An explanation of one pair of sets with this p, and of others."""
+    rows = [p, *others]
+    columns = {"predictions": [["a"] * n for _ in rows], "references": [["b"] * m for _ in rows]}
+    result = {
+        "mmd_bert_scores": [0.3] * len(rows),
+        "mmd_bert_details": [{"n_partitions": ways, "exact": exact}] * len(rows),
+        "mmd_bert_pvalues": rows,
+        "mmd_bert_signature": signature,
+    }
+    return explain("mmd_bert", columns, result)
 
 
 @pytest.mark.parametrize(
@@ -26,9 +30,15 @@ def found(p, *, n=5, m=5, exact=True, ways=252):
             2 / 252,
             {},
             "Only 2 of 252 ways",
-            "score at least as high (this one and its mirror image): the two sides differ.",
+            "score at least as high, this one and its mirror image (5 against 5 captions have no p below 0.008): the "
+            "two sides differ.",
         ),
-        (1 / 56, {"n": 3, "ways": 56}, "Only 1 of 56 ways", "scores at least as high: the two sides differ."),
+        (
+            1 / 56,
+            {"n": 3, "ways": 56},
+            "Only 1 of 56 ways",
+            "scores at least as high (3 against 5 captions have no p below 0.018): the two sides differ.",
+        ),
         (0.15, {"ways": 100}, "15 of 100 ways", "one set this small cannot tell."),
         (0.8, {"exact": False}, "80.0% of the ways that were tried", "nothing tells the two sides apart."),
         (
@@ -43,6 +53,34 @@ def test_meaning_of_p(p, sizes, start, end):
     sentence = found(p, **sizes).meaning(0)
     assert sentence.startswith(start)
     assert sentence.endswith(end)
+
+
+def test_the_least_p_of_two_against_two_tells_nothing_either_way():
+    for p in (2 / 6, 1.0):
+        sentence = found(p, n=2, m=2, ways=6).meaning(0)
+        assert sentence.endswith(
+            "2 against 2 captions have no p below 0.333, so nothing can be told of this row by itself."
+        )
+        assert "tells the two sides apart" not in sentence
+
+
+def test_a_small_p_is_one_of_the_rows():
+    # Of 100 rows of one distribution up to .8 have a p of 2/252.
+    many = found(2 / 252, *[0.5] * 98, 2 / 252).meaning(0)
+    assert many.endswith(
+        "of 100 rows chance alone gives up to 0.8 with a p as small, and 2 have one, so this row by itself tells "
+        "little."
+    )
+    assert "differ" not in many
+    assert found(2 / 252, *[0.5] * 5).meaning(0).endswith("the two sides differ, also as one of 6 rows.")
+    # Rows without a p are none of them.
+    assert found(2 / 252, *[math.nan] * 98).meaning(0).endswith("): the two sides differ.")
+
+
+def test_the_least_p_of_random_splits_is_that_of_their_number():
+    random = found(0.01, n=10, m=10, ways=184_756, exact=False, signature="mmd_bert|v:1|permutations:99")
+    assert random.least_pvalue(0) == 1 / 100
+    assert found(0.01, n=10, m=9, ways=92_378).least_pvalue(0) == 1 / 92_378
 
 
 def test_a_reason_names_p_and_the_caption_that_comes_again():

@@ -4,6 +4,7 @@ import re
 
 from explained import scored
 
+import vlgauge
 from vlgauge.explain import explain
 from vlgauge.explain.captioned import differing
 
@@ -66,3 +67,13 @@ def test_range_legend_and_reading_are_those_of_what_was_scored():
         assert ("the caption with the whole video" in page) == of_videos
         assert ("others of the same picture" in page) != of_videos
         assert ("never below 0" in page) != of_videos
+
+
+def test_range_is_that_of_the_factor_that_was_chosen():
+    columns, _ = scored("clip_s")
+    asked = {name: columns[name] for name in ("predictions", "images")}
+    metric = vlgauge.load("clip_s", profile="embedded", w=1, keep_in_memory=True)
+    page = explain("clip_s", columns, metric.compute(**asked, return_details=True)).html()
+    assert "range: 0 to 1<" in page
+    assert "range: 0 to 2.5" not in page
+    assert "times w (2.5 by default)" in page

@@ -4,8 +4,8 @@ import pytest
 from explained import scored
 
 import vlgauge
+from vlgauge.catalog import folder_module
 from vlgauge.explain import explain
-from vlgauge.explain.stylecider import word_marks
 from vlgauge.explain.styled import covering, share_mark, weights, weights_note
 from vlgauge.style import StyleTable
 
@@ -53,6 +53,7 @@ def test_marks_of_a_caption_beside_its_reference_made_by_hand(table):
     (reference,) = values["closest"]
     assert marked(reference["pieces"]) == [("for", False, "shared; love +0.50", "Love")]
     assert found.reason(0) == "shares “love” with 1 of 1 references"
+    word_marks = folder_module("stylecider", "explanation").word_marks
     assert not any(word_marks({"tokens": ["hm"], "words": [0.0], "references": []}))
 
 

@@ -6,8 +6,11 @@ import zlib
 from functools import cache
 
 import numpy as np
+from metric_checks import class_of, family_of
+from own_cases import own, usual
 
 from vlgauge import scenes
+from vlgauge.catalog import metric_folder, metric_names
 
 EMBEDDED = {"profile": "embedded", "device": "cpu"}
 WORDS = ("a", "the", "dog", "cat", "runs", "sits", "on", "grass", "red", "two", "big", "and", "with", "under", "tree")
@@ -95,27 +98,33 @@ def drawn_stories(n=2):
 
 
 SAMPLED = {"pvalue": "monte_carlo", "permutations": 199, "seed": 5}
-# Name of a case, which begins with that of its metric -> settings, and the function that makes the rows.
-CASES = {
-    "bleu": ({}, captioned),
-    "cider": ({}, captioned),
-    "clip_s": (EMBEDDED, drawn),
-    "clip_s-video": ({**EMBEDDED, "config_name": "video", "idf": "auto"}, clips),
-    "d_hm": ({}, components),
-    "frechet_bert": ({"encoder": fake_encoder, **SAMPLED}, sets),
-    "groovist": ({**EMBEDDED, "analysis": "np_proportion"}, drawn_stories),
-    "meteor": ({}, captioned),
-    "mmd_bert": ({"encoder": fake_encoder, "pvalue": "exact"}, sets),
-    "onlystyle": ({"config_name": "demo", "top_k": 2, "return_style_matrix": True}, styled),
-    "pac_s": (EMBEDDED, lambda: without(drawn(), "references")),
-    "rouge_l": ({}, captioned),
-    "rovist": (EMBEDDED, drawn_stories),
-    "rovist_c": (EMBEDDED, lambda: without(drawn_stories(), "images")),
-    "rovist_nr": ({}, stories),
-    "rovist_vg": (EMBEDDED, drawn_stories),
-    "stylecider": ({"config_name": "demo"}, styled),
-    "trm": ({"pvalue": "exact", "mean_aggregate": True}, sets),
-    "trm-bert": ({"distance": "bert", "encoder": fake_encoder, "pvalue": "auto"}, sets),
-    "trm-cider": ({"distance": "cider_d", "pvalue": "exact", "permutations": 199}, sets),
-    "trm-pooled": ({"distance": "cider_d", "df": "pooled"}, sets),
+# By what a metric reads.
+ROWS_OF_FAMILY = {
+    "StoryMetric": stories,
+    "StoryImageMetric": drawn_stories,
+    "ComponentMetric": components,
+    "CaptionSetMetric": sets,
+    "StyleMetric": styled,
+    "ClipScoreMetric": drawn,
+    "CaptionMetric": captioned,
+    "SceneGraphMetric": captioned,
+    "ObjectMetric": captioned,
 }
+
+
+def cases_of(name):
+    """Settings, and the function that makes the rows, by the name of the case, which begins with that of its metric.
+
+    `APART` of its own cases has others, by what stands behind the name.
+    """
+    rows = ROWS_OF_FAMILY[family_of(class_of(metric_folder(name))).__name__]
+    settings = usual(name, profile="embedded", device="cpu", encoder=fake_encoder, pvalue="exact")
+    found = own(name, "APART", {"": ({}, rows)})
+    chosen = {behind: ({**settings, **more}, rows_of) for behind, (more, rows_of) in found.items()}
+    return {  # None leaves one of the usual settings out
+        f"{name}{behind}": ({key: value for key, value in own_settings.items() if value is not None}, rows_of)
+        for behind, (own_settings, rows_of) in chosen.items()
+    }
+
+
+CASES = {case: found for name in metric_names() for case, found in cases_of(name).items()}

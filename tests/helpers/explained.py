@@ -4,9 +4,12 @@ import warnings
 from functools import cache
 
 from folders import EXAMPLES
+from metric_checks import class_of, family_of
+from own_cases import own, usual
 
 import vlgauge
 from vlgauge import scenes
+from vlgauge.catalog import metric_folder, metric_names
 from vlgauge.media.tables import located, read_rows
 
 HOSTILE = {
@@ -18,7 +21,6 @@ HOSTILE = {
 }
 
 EMBEDDED = {"profile": "embedded", "keep_in_memory": True}
-ON_CPU = EMBEDDED | {"device": "cpu"}
 
 
 def pictured(stories):
@@ -98,39 +100,36 @@ def stories():
     }
 
 
-def videos():
-    """Rows of two clips."""
-    return bundled("captioned_clips", 8)
-
-
-# Name -> configuration, settings, columns.
-CASES = {
-    "rovist_nr": ((), EMBEDDED, stories),
-    "rovist_c": ((), ON_CPU, stories),
-    "groovist": ((), ON_CPU, lambda: pictured(scenes.stories(2, 41, "test"))),
-    "rovist_vg": ((), ON_CPU, lambda: pictured(scenes.stories(2, 41, "test"))),
-    "rovist": ((), ON_CPU | {"scale_vg": True}, lambda: pictured(scenes.stories(2, 41, "test"))),
-    "d_hm": ((), {"keep_in_memory": True}, parts),
-    "trm": ((), EMBEDDED | {"pvalue": "exact"}, sets),
-    "mmd_bert": ((), ON_CPU | {"pvalue": "exact"}, sets),
-    "frechet_bert": ((), ON_CPU | {"pvalue": "exact"}, sets),
-    "onlystyle": (("demo",), {"keep_in_memory": True}, styled),
-    "stylecider": (("demo",), {"keep_in_memory": True}, styled),
-    "clip_s": ((), ON_CPU, lambda: bundled("captioned_scenes")),
-    "pac_s": (("video",), ON_CPU, videos),
-    "cider": ((), {"keep_in_memory": True}, referenced),
-    "meteor": ((), {"keep_in_memory": True}, referenced),
-    "rouge_l": ((), {"keep_in_memory": True}, referenced),
-    "bleu": ((), {"keep_in_memory": True}, referenced),
+# By what a metric reads.
+ROWS_OF_FAMILY = {
+    "StoryMetric": stories,
+    "StoryImageMetric": lambda: pictured(scenes.stories(2, 41, "test")),
+    "ComponentMetric": parts,
+    "CaptionSetMetric": sets,
+    "StyleMetric": styled,
+    "ClipScoreMetric": lambda: bundled("captioned_scenes"),
+    "CaptionMetric": referenced,
+    "SceneGraphMetric": referenced,
+    "ObjectMetric": referenced,
 }
+
+
+def case_of(name):
+    """Settings and columns; `EXPLAINED` of its own cases are other ones."""
+    rows = ROWS_OF_FAMILY[family_of(class_of(metric_folder(name))).__name__]
+    settings, columns = own(name, "EXPLAINED", ({}, rows))
+    return {**usual(name, profile="embedded", device="cpu", pvalue="exact"), **settings}, columns
+
+
+CASES = {name: case_of(name) for name in metric_names()}
 
 
 @cache
 def scored(name):
     """Columns and result of a metric, with details; to be left as they are."""
-    configuration, settings, columns_of = CASES[name]
+    settings, columns_of = CASES[name]
     columns = columns_of()
-    metric = vlgauge.load(name, *configuration, **settings)
+    metric = vlgauge.load(name, keep_in_memory=True, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         own = {column.name: columns[column.name] for column in metric.columns if column.name in columns}

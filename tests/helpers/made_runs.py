@@ -1,8 +1,23 @@
 """Scores of made-up systems, as `vlgauge score --output` writes them."""
 
+import math
+
 import numpy as np
 
 import vlgauge
+
+# What follows version and profile in the signature.
+SETTINGS = {
+    "rovist_nr": "variant:released|n:4|sentences:rules|lowercase:False",
+    "trm": "distance:meteor-2007+wn3.0|ties:fractional|tie_tol:1e-12|force_zero_self:False",
+    "groovist": "enc:mine@00000000|variant:released|penalize:True|sentences:rules|deduplicate:True|drop_pronouns:True|"
+    "normalize:None|analysis:None|reverse:False|regions:given|phrases:given|concreteness:none|theta:1",
+}
+
+
+def made_signature(metric="rovist_nr", profile="paper"):
+    """A signature that the metric can have, as far as `SETTINGS` knows it."""
+    return "|".join([metric, "v:0.1.0", f"profile:{profile}", *filter(None, [SETTINGS.get(metric)])])
 
 
 def made_run(scores, metric="rovist_nr", ids=None, profile="paper", **more):
@@ -10,9 +25,15 @@ def made_run(scores, metric="rovist_nr", ids=None, profile="paper", **more):
     return {
         "ids": list(range(len(scores))) if ids is None else list(ids),
         f"{metric}_scores": [float(score) for score in scores],
-        f"{metric}_signature": f"{metric}|v:0.1.0|profile:{profile}",
+        f"{metric}_signature": made_signature(metric, profile),
         **more,
     }
+
+
+def run_of_record(record):
+    """Scores that a record can be of, all the same."""
+    scores = [record.value] * record.n + [math.nan] * record.undefined
+    return made_run(scores, record.metric) | {f"{record.metric}_signature": record.signature}
 
 
 def three_systems(metric="rovist_nr", rows=40, seed=0, middle=0.0, scale=1.0):

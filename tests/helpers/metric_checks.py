@@ -22,7 +22,7 @@ from folders import ROOT, TOYS
 from packaging.version import Version
 
 import vlgauge
-from vlgauge import base, caption_sets, catalog, clip_score, style
+from vlgauge import base, caption_sets, catalog, clip_score, scene_graphs, style
 from vlgauge.base.metric import REPOSITORY
 from vlgauge.catalog import MetricFacts
 from vlgauge.distances.cider import DocumentFrequency
@@ -34,7 +34,7 @@ SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
 EXTRAS = {extra.replace("_", "-") for extra in SETUP["options.extras_require"]}
 FAMILIES = [
     found
-    for room in (base, caption_sets, clip_score, style)
+    for room in (base, caption_sets, clip_score, scene_graphs, style)
     for found in vars(room).values()
     if inspect.isclass(found) and "columns" in vars(found)
 ]
@@ -66,6 +66,14 @@ ROWS = {
         "predictions": ["a dog runs on the grass", "two cats", "a red plane"],
         "references": [["a dog is running on the grass", "dogs run"], ["two cats sleep"], []],
     },
+    "SceneGraphMetric": {
+        "predictions": ["a brown dog runs on the grass", "two cats", "a red plane"],
+        "references": [["a dog is running on the grass", "dogs run"], ["two cats sleep"], []],
+    },
+    "ObjectMetric": {
+        "predictions": ["a dog on a bench", "two cats", "a red thing"],
+        "references": [["a dog is running on the grass", "dogs run"], ["two cats sleep"], []],
+    },
     "StyleMetric": {
         "predictions": ["the sea sings", "damn rain", ""],
         "styles": ["romantic", "angry", "plain"],
@@ -77,6 +85,7 @@ SETTINGS = {
     "StyleMetric": {"config_name": "demo"},
     "ClipScoreMetric": EMBEDDED,
     "StoryImageMetric": EMBEDDED,
+    "SceneGraphMetric": {"profile": "embedded"},
     "rovist_c": EMBEDDED,
     # The documents of a call would be other ones for each part of it.
     "cider": {"df": DocumentFrequency({("a",): 90}, 100)},
@@ -84,7 +93,7 @@ SETTINGS = {
 FACTS = [field.name for field in dataclasses.fields(MetricFacts) if field.name != "name"]
 FRONT_MATTER = (
     *("title", "emoji", "colorFrom", "colorTo", "sdk", "sdk_version", "python_version", "app_file", "pinned"),
-    *("short_description", "tags", "models", "datasets", "license"),
+    *("short_description", "group", "input", "paper", "tags", "models", "datasets", "license"),
 )
 COLOURS = ("red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray")
 HEADINGS = (
@@ -141,9 +150,20 @@ def check_imports(folder):
     seen = get_imports(str(script))
     assert {(kind, name) for kind, name, *_ in seen} == written
     assert [source for _, name, source, _ in seen if source != name and name != "vlgauge"] == []
-    for sibling in set(folder.glob("*.py")) - {script}:
+    apart = {"corpus_counts", "explanation"}  # imported by the package, never by the script
+    assert apart.isdisjoint(name for _, name, *_ in seen)
+    for sibling in set(folder.glob("*.py")) - {script, *(folder / f"{name}.py" for name in apart)}:
         nodes = [node for node in ast.walk(ast.parse(sibling.read_text("utf-8"))) if isinstance(node, ast.ImportFrom)]
         assert [node.module for node in nodes if node.level] == []
+
+
+def check_reading(folder):
+    """Who decodes the pictures changes neither a bit of a score nor the signature."""
+    rows = ROWS[family_of(class_of(folder)).__name__]
+    found = [load(folder, reading=how, keep_in_memory=True).compute(**rows) for how in ("direct", "boxed")]
+    assert repr(found[0]) == repr(found[1])
+    with pytest.raises(ValueError, match="`reading` must be one of 'direct', 'boxed', got 'fast'"):
+        load(folder, reading="fast")
 
 
 def check_hint(folder):
@@ -155,8 +175,11 @@ def check_hint(folder):
 
 def check_files(folder):
     names = {path.name for path in folder.iterdir()} - {"__pycache__"}
-    assert {name for name in names if not name.endswith(".py")} == {"README.md"}
+    pages = {name for name in names if name.endswith(".html.jinja")}
+    assert {name for name in names if not name.endswith(".py")} - pages - {"examples.jsonl"} == {"README.md"}
     assert folder.name + ".py" in names
+    assert pages <= {"explanation.html.jinja", "key.html.jinja"}
+    assert not pages or "explanation.py" in names
 
 
 def check_names_are_free(folder):

@@ -1,8 +1,9 @@
-"""Files of a metric by themselves; its folder is no package."""
+"""Files of a metric by themselves, as siblings in a package of their own; the folder is none."""
 
-import importlib.util
+import importlib
 import sys
 from functools import cache
+from types import ModuleType
 
 from folders import METRICS
 
@@ -10,9 +11,8 @@ from folders import METRICS
 @cache
 def metric_file(metric, name):
     """The module of `metrics/<metric>/<name>.py`."""
-    spec = importlib.util.spec_from_file_location(f"{metric}_{name}", METRICS / metric / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    # Classes of data look themselves up there.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    package = f"files_of_{metric}"
+    if package not in sys.modules:
+        sys.modules[package] = ModuleType(package)
+        sys.modules[package].__path__ = [str(METRICS / metric)]
+    return importlib.import_module(f"{package}.{name}")

@@ -6,17 +6,18 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
-from fake_clip import FakeClip
-from metric_checks import PICTURES, SETS
+from metric_checks import PICTURES, SETS, class_of, family_of
+from own_cases import own
 from safetensors.numpy import save_file
 from tiny_clip import TINY, rand_clip, tiny_state, write_tiny
-from tiny_rovist_c import CHECKPOINT
 from tiny_rovist_c import TINY as TINY_ORDER
 from tiny_vit import TEXT_WIDTH, write_ours
 
 import vlgauge
+from vlgauge.catalog import metric_folder, metric_names
 from vlgauge.distances.cider import DocumentFrequency
 from vlgauge.encoders.clip.heads import heads_digest
+from vlgauge.settings import setting_names
 from vlgauge.style import StyleTable
 
 STORIES = ["The dog saw a cat.", "A bird sang."]
@@ -48,19 +49,24 @@ def apart(a, b):
     return float(a != b)
 
 
+# By what a metric reads.
+ROWS_OF_FAMILY = {
+    "StoryMetric": {"predictions": [STORIES]},
+    "StoryImageMetric": TOLD,
+    "ComponentMetric": {"predictions": [PARTS], "references": [PARTS]},
+    "CaptionSetMetric": FEW,
+    "StyleMetric": STYLED,
+    "ClipScoreMetric": CAPTIONS,
+    "CaptionMetric": {"predictions": ["a dog"], "references": ["a cat"]},
+    "SceneGraphMetric": {"predictions": ["a dog"], "references": ["a cat"]},
+    "ObjectMetric": {"predictions": ["a dog"], "references": ["a cat"]},
+}
+
+
 def rows_of(metric, settings):
     """Columns that are scored in no time."""
-    if metric in ("clip_s", "pac_s"):
-        return CLIPS if settings.get("config_name") == "video" else CAPTIONS
-    if metric in ("onlystyle", "stylecider"):
-        return STYLED
-    if metric in ("bleu", "cider", "meteor", "rouge_l"):
-        return {"predictions": ["a dog"], "references": ["a cat"]}
-    if metric in ("trm", "mmd_bert", "frechet_bert"):
-        return FEW
-    if metric == "d_hm":
-        return {"predictions": [PARTS], "references": [PARTS]}
-    return {"predictions": [STORIES]} if metric in ("rovist_c", "rovist_nr") else TOLD
+    rows = ROWS_OF_FAMILY[family_of(class_of(metric_folder(metric))).__name__]
+    return CLIPS if settings.get("config_name") == "video" else rows
 
 
 class Files:
@@ -125,39 +131,12 @@ class Files:
 
 
 def changes(metric, files):
-    """By setting: settings, and the same with another value of this one."""
-    tokens = {"tokenizer": ({}, {"tokenizer": str.split})}
-    return {
-        "bleu": lambda files: tokens,
-        "cider": lambda files: {**tokens, "df": ({}, {"df": files.frequencies("a dog")})},
-        "clip_s": clip_changes,
-        "pac_s": pac_s_changes,
-        "d_hm": lambda files: {"apply_tanh": ({}, {"apply_tanh": False})},
-        "frechet_bert": vector_changes,
-        "groovist": groovist_changes,
-        "mmd_bert": lambda files: {
-            **vector_changes(files),
-            "estimator": ({"encoder": lengths}, {"encoder": lengths, "estimator": "biased"}),
-            "bandwidth": ({"encoder": lengths}, {"encoder": lengths, "bandwidth": np.float32(0.5)}),
-        },
-        "meteor": lambda files: tokens,
-        "onlystyle": lambda files: {
-            **style_changes(files),
-            "orders": ({"config_name": "demo"}, {"config_name": "demo", "orders": "four"}),
-        },
-        "rouge_l": lambda files: tokens,
-        "rovist": rovist_changes,
-        "rovist_c": rovist_c_changes,
-        "rovist_nr": lambda files: {
-            "mode": ({}, {"mode": "jaccard"}),
-            "n": ({}, {"n": 2}),
-            "sentences": ({}, {"sentences": by_line}),
-            "lowercase": ({}, {"lowercase": True}),
-        },
-        "rovist_vg": rovist_vg_changes,
-        "stylecider": style_changes,
-        "trm": trm_changes,
-    }[metric](files)
+    """By setting: settings, and the same with another value of this one; `changes` of its own cases."""
+    made = own(metric, "changes", None)
+    if made is not None:
+        return made(files)
+    found = {"tokenizer": ({}, {"tokenizer": str.split})}
+    return {name: pair for name, pair in found.items() if name in setting_names(type(vlgauge.load(metric)))}
 
 
 def each_of(common, **pairs):
@@ -182,17 +161,6 @@ def clip_changes(files):
     }
 
 
-def pac_s_changes(files):
-    both = [{"backbone": TINY, "weights": files.clip(of), "checkpoint": files.adapter(1, of)} for of in (0, 1)]
-    other = TINY.__class__(**{**vars(TINY), "name": "other", "architecture": "other-gelu"})
-    whole = {"weights": files.clip(0), "checkpoint": files.clip(1)}
-    return {
-        **clip_changes(files),
-        **each_of(whole, backbone=(TINY, other)),
-        "weights": tuple(both),
-    }
-
-
 def vector_changes(files):
     test = {"encoder": lengths, "pvalue": "monte_carlo"}
     return {
@@ -203,82 +171,26 @@ def vector_changes(files):
     }
 
 
-def trm_changes(files):
-    bert = {name: tuple({"distance": "bert"} | one for one in pair) for name, pair in vector_changes(files).items()}
-    cider = {"distance": "cider_d"}
-    return {
-        **bert,
-        **each_of({}, distance=(None, "rouge_l"), ties=(None, "paper"), tie_tol=(None, 0.5)),
-        **each_of({}, force_zero_self=(None, True), tokenizer=(None, str.split), backend=(None, "nltk")),
-        **each_of(cider, df=(files.frequencies("a dog"), files.frequencies("a dog", "a cat"))),
-        **each_of({"backend": "meteor-1.5"}, jar=(files.jar("one"), files.jar("two"))),
-    }
-
-
 def style_changes(files):
     demo = {"config_name": "demo"}
     return {
         **each_of({}, table=(files.table("a dog", "a cat"), files.table("a dog", "the sea"))),
         **each_of({"table": "owner/name"}, table_revision=("1" * 40, "2" * 40)),
-        **each_of(demo, variant=(None, "authors"), exclude_self=(None, True)),
-    }
-
-
-def groovist_changes(files):
-    fake = {"backbone": FakeClip(), "theta": 1.0, "concreteness": None, "regions": "whole"}
-    rated = fake | {"concreteness": "brysbaert", "concreteness_path": files.ratings(4)}
-    published = {name: value for name, value in fake.items() if name != "theta"}
-    tiny = {name: value for name, value in fake.items() if name != "backbone"} | {"backbone": TINY}
-    return {
-        **each_of(fake, variant=(None, "paper"), theta=(1.0, 2.0), penalize=(None, False), units=(None, "nouns")),
-        **each_of(published, dataset=("VIST", "AESOP")),
-        **each_of(fake, backbone=(FakeClip(), FakeClip("other@00000000")), noun_phrases=("one", "two")),
-        "concreteness": (fake, rated),
-        **each_of(rated, concreteness_path=(files.ratings(4), files.ratings(5)), lemmatizer=(None, "wordnet")),
-        **each_of(fake | {"concreteness": "idf"}, idf=([STORIES], [STORIES, ["A dog."]])),
-        **each_of(fake, sentences=(None, by_line), placeholders=(None, "all"), deduplicate=(None, False)),
-        **each_of(fake, drop_pronouns=(None, False), regions=("whole", "grid"), top_k=(None, 1), min_score=(None, 0.5)),
-        **each_of({name: value for name, value in fake.items() if name != "regions"}, detector_weights=("one", "two")),
-        **each_of(fake, normalize=(None, "tanh"), analysis=(None, "np_proportion"), reverse=(None, True)),
-        **each_of(fake | {"analysis": "temporal_misalignment"}, matching=(None, "best")),
-        **each_of(tiny, weights=(files.clip(0), files.clip(1))),
-        **each_of(tiny | {"weights": files.clip(0)}, dtype=(None, "bfloat16")),
-    }
-
-
-def rovist_vg_changes(files):
-    own = {"checkpoint": files.grounding(0), "glove_path": files.vectors(0), "idf": None, "regions": "whole"}
-    named = {name: value for name, value in own.items() if name != "regions"}
-    return {
-        **each_of(own, checkpoint=(files.grounding(0), files.grounding(1))),
-        **each_of(own, glove_path=(files.vectors(0), files.vectors(1)), idf=({"dog": 1.0}, {"dog": 2.0})),
-        **each_of(own, oov=(None, "skip"), aggregate=(None, "mean"), scale=(None, True), nouns=("one", "two")),
-        **each_of(own, sentences=(None, by_line), placeholders=(None, "all"), regions=("whole", "grid")),
-        **each_of(own, top_k=(None, 1), min_score=(None, 0.5)),
-        **each_of(named, detector_weights=("one", "two")),
-    }
-
-
-def rovist_changes(files):
-    toy = {"profile": "embedded"}
-    return each_of(
-        toy, vg=(None, {"oov": "skip"}), c=(None, {"context": "prefix"}), nr=(None, {"n": 2}), scale_vg=(None, True)
-    )
-
-
-def rovist_c_changes(files):
-    toy = {"profile": "embedded"}
-    return {
-        **each_of(toy, model=(None, even)),
-        **each_of({"model": str(CHECKPOINT)}, base=(files.base("one"), files.base("two"))),
-        **each_of(toy, context=(None, "prefix"), identical=(None, "score"), coherent_label=(None, 0)),
-        **each_of(toy, sentences=(None, by_line), truncation=(None, "error")),
+        **each_of(demo, variant=(None, "released"), exclude_self=(None, True)),
     }
 
 
 # Other values of the settings that no signature names.
 UNSIGNED = {
-    **{"progress": False, "batch_size": 1, "workers": 2, "chunk_bytes": 1, "device": "cpu", "details": True},
+    **{
+        "progress": False,
+        "reading": "boxed",
+        "batch_size": 1,
+        "workers": 2,
+        "chunk_bytes": 1,
+        "device": "cpu",
+        "details": True,
+    },
     **{"mean_aggregate": True, "top_k": 1, "return_style_matrix": True},
 }
 
@@ -286,31 +198,11 @@ UNSIGNED = {
 def here():
     """Signatures of metrics whose settings name files and folders by paths from the working folder."""
     files = Files(".")
-    toy = {"profile": "embedded"}
-    files.table("a dog", "a cat").save("style.parquet")
-    cases = {
-        "clip_s": {"backbone": TINY, "weights": files.clip(0)},
-        "pac_s": {"backbone": TINY, "weights": files.clip(0), "checkpoint": files.adapter(1, 0)},
-        "groovist": toy | {"concreteness_path": files.ratings(4), "sentences": by_line},
-        "rovist_vg": toy | {"checkpoint": files.grounding(0), "glove_path": files.vectors(0), "idf": {"dog": 1.0}},
-        "rovist_c": {"model": str(CHECKPOINT), "base": files.base("one")},
-        "rovist_nr": {"sentences": by_line},
-        "trm": {"distance": "cider_d", "df": files.frequencies("a dog")},
-        "mmd_bert": {"encoder": f"vectors:{files.vectors(0, width=3)}", "pvalue": "monte_carlo"},
-        "frechet_bert": {"encoder": f"bow:{files.text('words.txt', 'dog')}"},
-        "onlystyle": {"table": "style.parquet"},
-        "stylecider": {"config_name": "demo"},
-        "rovist": toy,
-        "d_hm": {},
-        "bleu": {"tokenizer": str.split},
-        "rouge_l": {},
-        "meteor": {},
-        "cider": {"df": files.frequencies("a dog")},
-    }
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        for name, settings in cases.items():
+        for name in metric_names():
+            settings = own(name, "named", lambda files: {})(files)
             metric = vlgauge.load(name, keep_in_memory=True, **settings)
             rows = rows_of(name, settings)
             found[name] = metric.compute(**rows)[f"{name}_signature"]

@@ -63,7 +63,7 @@ class Definition:
         return sum(self.df(ngram, style) >= 1 for style in self.styles)
 
     def cng(self, ngram, style, variant="paper"):
-        if not self.occurrences(ngram) or (variant == "authors" and not self.df(ngram, style)):
+        if not self.occurrences(ngram) or (variant == "released" and not self.df(ngram, style)):
             return Fraction(0)
         if (ngram, style, variant) not in self.cache:
             others = [other for other in self.styles if other != style]

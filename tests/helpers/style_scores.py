@@ -9,7 +9,7 @@ from folders import METRICS
 
 from vlgauge import style
 
-VARIANTS = ("paper", "authors")
+VARIANTS = ("paper", "released")
 ONLYSTYLE = SimpleNamespace(**runpy.run_path(str(METRICS / "onlystyle" / "onlystyle.py")))
 
 

@@ -21,13 +21,14 @@ from metric_checks import (
     check_hint,
     check_imports,
     check_names_are_free,
+    check_reading,
     check_result,
     check_result_depends_on_nothing_else,
     check_settings,
     check_signatures,
-    class_of,
     load_afresh,
 )
+from script_modules import script_module
 
 from vlgauge import catalog
 
@@ -37,7 +38,7 @@ pytestmark = pytest.mark.usefixtures("no_sockets")
 CHECKS = [
     *(check_class, check_imports, check_hint, check_files, check_names_are_free, check_signatures, check_settings),
     *(check_family, check_description, check_facts, check_result, check_result_depends_on_nothing_else),
-    *(check_doctests, check_card),
+    *(check_doctests, check_card, check_reading),
 ]
 
 
@@ -79,10 +80,9 @@ def test_every_metric_has_an_extra_and_is_in_all():
     assert {name.replace("_", "-") for name in FOLDERS} <= set(everything)
 
 
-@pytest.mark.parametrize("name", FOLDERS)
-def test_readme_has_a_row_for_the_metric(name):
-    link = rf"https://github\.com/vlgauge/vlgauge/blob/main/metrics/{name}/README\.md"
-    row = rf"^\| \[{name}\]\({link}\) \|.*\| (higher|lower) \|"
-    found = re.search(row, (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
-    assert found
-    assert (found[1] == "higher") is class_of(FOLDERS[name]).higher_is_better
+def test_the_table_of_the_readme_is_that_of_the_cards(tmp_path):
+    made = script_module("metric_table.py")
+    assert made.table() in (ROOT / "README.md").read_text("utf-8"), "run: make format"
+    assert [made.table().count(f"\n| [{name}](") for name in FOLDERS] == [1] * len(FOLDERS)
+    (tmp_path / "README.md").write_text("# No table\n")
+    assert made.main(tmp_path / "README.md") == 2

@@ -94,7 +94,7 @@ def test_an_offline_switch_is_named(ready, monkeypatch, capsys):
     [
         ([], "NAME or `--all` must be given, got neither"),
         (["trm", "--all"], "NAME or `--all` must be given, got both"),
-        (["nonsense"], "`NAME` must be one of 'bleu', "),
+        (["nonsense"], "`NAME` must be one of 'aloha', "),
         (["trm", "--ref", "main"], "got 'main'; a branch moves"),
         (["trm", "--org", "a/b"], "`--org` must be the name of a user or an organisation of the Hub, got 'a/b'"),
     ],

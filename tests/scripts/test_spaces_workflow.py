@@ -1,6 +1,9 @@
 """The workflow that sends the Spaces: every one of them, by the script, with the secret in that step alone."""
 
+import json
+import os
 import shlex
+import subprocess
 
 import yaml
 from folders import ROOT
@@ -15,7 +18,7 @@ def test_a_tag_sends_every_space_by_the_script(monkeypatch):
     assert workflow[True] == {"push": {"tags": ["v*"]}}
     assert workflow["permissions"] == {"contents": "read"}
     job = workflow["jobs"]["push"]
-    assert job["strategy"]["matrix"]["name"] == push.space_names()
+    assert job["strategy"]["matrix"]["name"] == "${{ fromJson(needs.list.outputs.names) }}"
     assert job["strategy"]["fail-fast"] is False
     *before, last = job["steps"]
     assert last["env"] == {"HF_TOKEN": "${{ secrets.HF_TOKEN }}"}
@@ -33,3 +36,13 @@ def test_a_tag_sends_every_space_by_the_script(monkeypatch):
     monkeypatch.setattr(push, "send", lambda *sent, **chosen: checked.append((*sent[:2], chosen)) or "there")
     assert push.main(words) == 0
     assert checked == ["v0.1.0", ("people/trm", "static", {"create_pr": False})]
+
+
+def test_the_spaces_are_those_of_the_checkout(tmp_path):
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "spaces.yml").read_text("utf-8"))
+    line = workflow["jobs"]["list"]["steps"][-1]["run"]
+    told = tmp_path / "output"
+    subprocess.run(["bash", "-c", line], cwd=ROOT, env={**os.environ, "GITHUB_OUTPUT": str(told)}, check=True)
+    key, _, names = told.read_text().partition("=")
+    assert key == "names"
+    assert json.loads(names) == push.space_names()

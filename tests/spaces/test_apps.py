@@ -3,28 +3,20 @@
 import ast
 
 import pytest
-from folders import ROOT
+from script_modules import script_module
 
 from vlgauge.catalog import metric_names
 
-SPACES = ROOT / "spaces"
+assemble = script_module("assemble_space.py")
 
 
-def test_every_metric_has_a_space_and_so_has_the_workbench():
-    assert sorted(path.parent.name for path in SPACES.glob("*/app.py")) == sorted([*metric_names(), "workbench"])
-
-
-@pytest.mark.parametrize("name", metric_names())
-def test_apps_differ_in_the_name_alone(name):
-    text = (SPACES / name / "app.py").read_text("utf-8")
-    first = metric_names()[0]
-    assert text.replace(name, first) == (SPACES / first / "app.py").read_text("utf-8")
+@pytest.mark.parametrize(("name", "words"), [*((name, [name]) for name in metric_names()), ("workbench", [])])
+def test_it_opens_the_workbench_of_its_metric(name, words):
+    text = assemble.app_of(name)
+    opened = next(node.value for node in ast.parse(text).body if isinstance(node, ast.Assign))
+    assert ast.unparse(opened.func) == "workbench.app"
+    assert [ast.literal_eval(word) for word in opened.args] == words
     assert len([line for line in text.splitlines() if line]) == 5
-
-
-def test_the_workbench_shows_all():
-    text = (SPACES / "workbench" / "app.py").read_text("utf-8")
-    one = (SPACES / "rovist_nr" / "app.py").read_text("utf-8")
-    assert ast.dump(ast.parse(text.partition("\n")[2])) == ast.dump(
-        ast.parse(one.partition("\n")[2].replace('"rovist_nr"', ""))
+    assert text.startswith(
+        f'"""The Space of {name}: what `vlgauge workbench{" --metric " * bool(words)}{"".join(words)}`'
     )

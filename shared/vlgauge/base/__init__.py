@@ -10,11 +10,12 @@ from vlgauge.lean_imports import lean_import
 # Before anything below asks for the host: its evaluators, which no score needs, would bring transformers and torch.
 lean_import("evaluate")
 
-from vlgauge.base.captions import CaptionMetric
+from vlgauge.base.captions import CaptionMetric, TokenMetric
 from vlgauge.base.columns import Captions, Column, Images, References, Story, Text
 from vlgauge.base.components import ComponentMetric, Components
 from vlgauge.base.metric import NEEDS_SENTENCES, ImageMetric, Metric, StoryImageMetric, StoryMetric
 from vlgauge.progress import progress_bar
+from vlgauge.results import result_record
 from vlgauge.settings import finite_number, one_of, plain_number, true_or_false, valid_unicode, whole_number
 
 __all__ = [
@@ -32,10 +33,12 @@ __all__ = [
     "StoryImageMetric",
     "StoryMetric",
     "Text",
+    "TokenMetric",
     "finite_number",
     "one_of",
     "plain_number",
     "progress_bar",
+    "result_record",
     "true_or_false",
     "valid_unicode",
     "whole_number",

@@ -1,7 +1,8 @@
-"""The base of the metrics that compare a caption with references by their tokens."""
+"""The bases of the metrics that compare a caption with references, most of them by their tokens."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -29,9 +30,49 @@ def _listing(tokenizer: Callable[[str], Sequence[str]]) -> Callable[[str], Token
 
 
 class CaptionMetric(Metric):
-    """Base of the metrics that compare the tokens of a caption with those of its references."""
+    """Base of the metrics that compare a caption with its references."""
 
     columns = (Text("predictions"), References("references"))
+
+    def scored(
+        self,
+        n_examples: int,
+        rows: Sequence[int],
+        scores: Iterable[float],
+        details: Iterable[Mapping[str, Any]] | None,
+        *,
+        counts: Mapping[str, Sequence[float]] | None = None,
+        made_with: Mapping[str, Any] | None = None,
+        **extra: Any,
+    ) -> dict[str, Any]:
+        """The result, in which the examples without references are undefined.
+
+        Args:
+            n_examples: Number of examples.
+            rows: The rows that have references.
+            scores: One per such row.
+            details: What explains each of these scores; None if nobody asked.
+            counts: By name a number per such row, of which the number of the corpus is made; NaN for the others.
+            made_with: As for `result`.
+            **extra: As for `result`.
+        """
+        every = np.full(n_examples, np.nan)
+        every[list(rows)] = list(scores)
+        for name, own in (counts or {}).items():
+            column: list[float] = [math.nan] * n_examples
+            for row, number in zip(rows, own, strict=True):
+                column[row] = number
+            extra[name] = column
+        if details is not None:
+            explained: list[Mapping[str, Any]] = [{} for _ in range(n_examples)]
+            for row, detail in zip(rows, details, strict=True):
+                explained[row] = detail
+            extra["details"] = explained
+        return self.result(every.tolist(), made_with=made_with, **extra)
+
+
+class TokenMetric(CaptionMetric):
+    """Base of the metrics that compare the tokens of a caption with those of its references."""
 
     def __init__(self, *args: Any, tokenizer: Callable[[str], Sequence[str]] | None = None, **host: Any) -> None:
         self.tokenizer = tokenizer_setting(tokenizer)
@@ -99,32 +140,3 @@ class CaptionMetric(Metric):
 
     def _split(self) -> Callable[[str], Tokens]:
         return coco_tokens if self.tokenizer is None else checked_tokenizer(self.tokenizer)
-
-    def scored(
-        self,
-        n_examples: int,
-        rows: Sequence[int],
-        scores: Iterable[float],
-        details: Iterable[Mapping[str, Any]] | None,
-        *,
-        made_with: Mapping[str, Any] | None = None,
-        **extra: Any,
-    ) -> dict[str, Any]:
-        """The result, in which the examples without references are undefined.
-
-        Args:
-            n_examples: Number of examples.
-            rows: The rows that have references, as `tokenized` gave them.
-            scores: One per such row.
-            details: What explains each of these scores; None if nobody asked.
-            made_with: As for `result`.
-            **extra: As for `result`.
-        """
-        every = np.full(n_examples, np.nan)
-        every[list(rows)] = list(scores)
-        if details is not None:
-            explained: list[Mapping[str, Any]] = [{} for _ in range(n_examples)]
-            for row, own in zip(rows, details, strict=True):
-                explained[row] = own
-            extra["details"] = explained
-        return self.result(every.tolist(), made_with=made_with, **extra)

@@ -17,6 +17,8 @@ from packaging.version import Version
 from vlgauge.base.columns import Captions, Column, Images, Story, Text
 from vlgauge.base.host import HostedMetric, StoredRows, lock_of
 from vlgauge.base.parts import Counts, Parts, parts_of_row
+from vlgauge.box import Reading, checked_reading
+from vlgauge.box import reading as reading_chosen
 from vlgauge.media.animations import one_warning_for_animations
 from vlgauge.progress import Progress, checked_progress, progress_chosen
 from vlgauge.results import mean_of_defined, result_record
@@ -43,7 +45,9 @@ _SINGULAR = {name.removesuffix("s"): name for name in PROJECT_COLUMNS}
 
 # Settings that change how a number is computed or what comes with it, but not the number; `Metric.unsigned` adds those
 # that only one metric has. All others are in its signature.
-NOT_IN_SIGNATURE = ("progress", "batch_size", "workers", "chunk_bytes", "device", "feature_cache", "details")
+NOT_IN_SIGNATURE = (
+    *("progress", "reading", "batch_size", "workers", "chunk_bytes", "device", "feature_cache", "details"),
+)
 # What every signature begins with, as far as a metric has it.
 _FIRST_FIELDS = ("v", "profile", "enc", "dtype", "prep")
 
@@ -65,6 +69,8 @@ class Metric(HostedMetric, ABC):
         measures: The question that the metric answers, in one line.
         score_range: Range of a score, in words.
         bounds: What no score is below or above, whatever the settings; None where there is no such number.
+        bounds_with: Narrower ones with some settings, see `vlgauge.catalog.MetricFacts`.
+        signed: Fields of its signature, see there.
         higher_is_better: Direction of a score.
         needs: Names of the extras or models without which the metric cannot score.
         requires: Oldest version of this package that the script works with.
@@ -73,12 +79,16 @@ class Metric(HostedMetric, ABC):
         is_mean: Whether the number of a call is the mean of the scores of its examples.
         compares_sets: Whether a score depends on how many captions an example has.
         unsigned: Settings of its own that change no number, see `NOT_IN_SIGNATURE`.
+        rewards_silence: Whether a caption that says less cannot score worse, since only what is said is looked at: no
+            reward by itself.
         undefined_hint: What a call most likely got wrong where every score is undefined; empty to say nothing.
     """
 
     measures: ClassVar[str]
     score_range: ClassVar[str]
     bounds: ClassVar[tuple[float | None, float | None]] = (None, None)
+    bounds_with: ClassVar[tuple[tuple[str, float | str | None, float | str | None], ...]] = ()
+    signed: ClassVar[str] = ""
     higher_is_better: ClassVar[bool]
     needs: ClassVar[tuple[str, ...]] = ()
     requires: ClassVar[str] = "0.1"
@@ -87,9 +97,17 @@ class Metric(HostedMetric, ABC):
     is_mean: ClassVar[bool] = True
     compares_sets: ClassVar[bool] = False
     unsigned: ClassVar[tuple[str, ...]] = ()
+    rewards_silence: ClassVar[bool] = False
     undefined_hint: ClassVar[str] = ""
 
-    def __init__(self, *args: Any, profile: str | None = None, progress: Progress = None, **host: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        profile: str | None = None,
+        progress: Progress = None,
+        reading: Reading | None = None,
+        **host: Any,
+    ) -> None:
         name = evaluate.naming.camelcase_to_snakecase(type(self).__name__)
         self._check_version(name)
         refuse_unknown_settings(type(self), name, host)
@@ -99,6 +117,7 @@ class Metric(HostedMetric, ABC):
             raise ValueError(f"`config_name` is no configuration of {name}, got {config_name!r}; {hint}")
         self.profile = one_of("profile", default_profile() if profile is None else profile, PROFILES)
         self.progress = checked_progress(progress)
+        self.reading = checked_reading(reading)
         super().__init__(*args, **host)
 
     @abstractmethod
@@ -148,7 +167,7 @@ class Metric(HostedMetric, ABC):
                     self.add_batch(**columns)
                 if self.num_process == 1 and self.writer is None:
                     raise ValueError(self._no_rows())
-                with one_warning_for_animations(), progress_chosen(self.progress):
+                with one_warning_for_animations(), progress_chosen(self.progress), reading_chosen(self.reading):
                     record = self._host_compute(options)
                 self._warn_of_undefined(record or {})
                 return record
@@ -216,7 +235,7 @@ class Metric(HostedMetric, ABC):
         return bool(self.needs)
 
     def signature(self, **made_with: Any) -> str:
-        """Everything that a number depends on, such as ``rovist_nr|v:0.1.0|profile:paper|mode:reference|n:4``.
+        """Everything that a number depends on, such as ``rovist_nr|v:0.1.0|profile:paper|variant:released|n:4``.
 
         Args:
             **made_with: What only a call knows, such as the digest of an encoder; None takes out a setting that the

@@ -1,5 +1,6 @@
 """The arithmetic of CLIP-S and PAC-S: scores of images and of videos, word weights, long captions."""
 
+from vlgauge.clip_score.inputs import inputs_of
 from vlgauge.clip_score.metric import ClipScoreMetric
 
-__all__ = ["ClipScoreMetric"]
+__all__ = ["ClipScoreMetric", "inputs_of"]

@@ -12,7 +12,7 @@ import numpy as np
 
 from vlgauge.base.columns import Column, References, Text
 from vlgauge.base.metric import Metric
-from vlgauge.base.parts import Counts
+from vlgauge.base.parts import Counts, Parts
 from vlgauge.base.video_columns import OneImage, Videos
 from vlgauge.clip_score.image_rows import score_images
 from vlgauge.clip_score.long_text import POLICIES
@@ -25,12 +25,13 @@ from vlgauge.encoders.clip.tokens import CONTEXT, SPELLED, token_ids, too_long
 from vlgauge.encoders.clip.towers import DTYPES
 from vlgauge.media.frames import DEFAULT_FRAMES, FrameCount, check_n_frames, video_pictures
 from vlgauge.media.pictures import PREPROCESSING, distinct_images
-from vlgauge.results import result_record
+from vlgauge.results import median_of_defined, result_record
 from vlgauge.settings import finite_number, one_of, shown, true_or_false, warn, whole_number
 from vlgauge.signatures import format_signature, parse_signature
 from vlgauge.weights.preflight import Preflight
 
 PROMPT = "A photo depicts "
+_ROUNDING = 1e-6  # by which float32 may carry a score beyond its range
 VARIANTS = {"image": ("released", "paper"), "video": ("released", "paper", "emscore")}
 
 # Why a score is undefined whose image or video is there.
@@ -138,7 +139,15 @@ class ClipScoreMetric(Metric):
         if scored.reference_scores is None:
             return record
         signature = f"ref_{record[f'{self.name}_signature']}"
-        return record | result_record(f"ref_{self.name}", scored.reference_scores.tolist(), signature, {})
+        found = scored.reference_scores.tolist()
+        return record | result_record(f"ref_{self.name}", found, signature, {"median": median_of_defined(found)})
+
+    def result_of(self, parts: Parts) -> dict[str, Any]:
+        """The result of a corpus; its median is none of the rows' medians."""
+        record = super().result_of(parts)
+        if (key := f"ref_{self.name}_median") in record:
+            record[key] = median_of_defined(record[f"ref_{self.name}_scores"])
+        return record
 
     def not_apart(self) -> str | None:
         """The code of EMScore's authors pads a video to the longest of those beside it."""
@@ -337,11 +346,30 @@ class ClipScoreMetric(Metric):
             f"of {n} videos have no frames; their scores are undefined": scored.n_empty,
             f"of {n} {self.name} are undefined: {why}": n_left,
             f"of {n} ref_{self.name} alone are undefined: {why}": np.count_nonzero(alone),
+            self._beyond(n): self._n_beyond(scored),
             f"of {n} ref_{self.name} are 0 because neither image nor references are like the caption": scored.n_unlike,
         }
         for text, count in troubles.items():
             if count:
                 warn(f"{count} {text}")
+
+    @property
+    def _most(self) -> float:
+        """The largest harmonic mean of the score of an image, 0 to w, and a similarity of 0 to 1."""
+        return 2 * self.w / (self.w + 1)
+
+    def _n_beyond(self, scored: Scored) -> int:
+        """How many scores of images with references are beyond all that likenesses of at least 0 can make."""
+        if scored.reference_scores is None or self.config_name != "image":
+            return 0
+        return int(np.count_nonzero(np.abs(scored.reference_scores) > self._most + _ROUNDING))
+
+    def _beyond(self, n: int) -> str:
+        return (
+            f"of {n} ref_{self.name} lie beyond {self._most:.3g} in absolute value, since a score and a negative "
+            f"similarity to the references nearly cancel in their harmonic mean; the mean over all rows may be that of "
+            f"these few: look at ref_{self.name}_median, or take variant='paper'"
+        )
 
 
 def checked_variant(variant: Any, config: str) -> str:

@@ -5,49 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vlgauge.settings import one_of
-
-from .bleu import Bleu
-from .cider import Cider
-from .clip_s import ClipS
-from .d_hm import DHm
 from .differing import Differing, Row, differences
 from .explanation import Columns, Explanation, report
-from .frechet_bert import FrechetBert
-from .groovist import Groovist
-from .meteor import Meteor
-from .mmd_bert import MmdBert
-from .onlystyle import OnlyStyle
-from .pac_s import PacS
-from .rouge_l import RougeL
-from .rovist import Rovist
-from .rovist_c import RovistC
-from .rovist_nr import RovistNr
-from .rovist_vg import RovistVg
-from .stylecider import StyleCider
-from .trm import Trm
-
-# Stories, sets of captions, style, pictures and captions, captions and references.
-_CLASSES: tuple[type[Explanation], ...] = (
-    RovistNr,
-    RovistC,
-    Groovist,
-    RovistVg,
-    Rovist,
-    DHm,
-    Trm,
-    MmdBert,
-    FrechetBert,
-    OnlyStyle,
-    StyleCider,
-    ClipS,
-    PacS,
-    Cider,
-    Meteor,
-    RougeL,
-    Bleu,
-)
-EXPLANATIONS: dict[str, type[Explanation]] = {cls.name: cls for cls in _CLASSES}
+from .folders import explanation_of
 
 
 def explain(name: str, columns: Columns, result: Mapping[str, Any]) -> Explanation:
@@ -61,7 +21,7 @@ def explain(name: str, columns: Columns, result: Mapping[str, Any]) -> Explanati
     Raises:
         ValueError: If no metric has this name, or columns or details are missing; all of them are named.
     """
-    return EXPLANATIONS[one_of("name", name, tuple(EXPLANATIONS))](columns, result)
+    return explanation_of(name)(columns, result)
 
 
-__all__ = ["EXPLANATIONS", "Differing", "Explanation", "Row", "differences", "explain", "report"]
+__all__ = ["Differing", "Explanation", "Row", "differences", "explain", "explanation_of", "report"]

@@ -28,6 +28,11 @@ class CaptionSets(Explanation):
     statistic: ClassVar[str] = "score"
     ellipses: ClassVar[bool] = False
 
+    @property
+    def template(self) -> str:
+        """The cloud, where a metric has nothing else to show."""
+        return "cloud"
+
     def pvalue(self, row: int) -> float:
         """Share of the splits whose score is at least as large; NaN without a test."""
         return self._per_row("pvalues", row)
@@ -63,10 +68,12 @@ class CaptionSets(Explanation):
         return "; ".join(parts) or f"{n} captions, all different"
 
     def undefined(self, row: int) -> str:
-        """Too few captions on a side."""
+        """Too few captions on a side, or none that the metric sees."""
         n = len(self.predictions[row])
         references = self.columns.get("references")
         m = "?" if references is None else len(references[row])
+        if n > 1 and isinstance(m, int) and m > 1:
+            return "the metric sees no word of any of these captions, or a distance between two of them is no number"
         return f"each side needs two captions or more, and there are {n} by the model and {m} by people"
 
     def corpus_numbers(self) -> list[tuple[str, str]]:
@@ -91,18 +98,47 @@ class CaptionSets(Explanation):
         if math.isnan(p):
             return "No test was run: from Python or `vlgauge score`, `pvalue` tells how surprising the score is."
         ways, verb, mirror = f"{p:.1%} of the ways that were tried", "score", ""
+        n, m = self._sizes(row)
         if self.details[row].get("exact"):
-            n = self.details[row]["n_partitions"]
-            count = round(p * n)
-            sides = [len(self.predictions[row]), sum(k for _, k in self.captions(row)["people"])]
-            ways, verb = f"{count} of {n} ways", "scores" if count == 1 else "score"
-            mirror = " (this one and its mirror image)" if count == 2 and sides[0] == sides[1] else ""
+            n_ways = self.details[row]["n_partitions"]
+            count = round(p * n_ways)
+            ways, verb = f"{count} of {n_ways} ways", "scores" if count == 1 else "score"
+            mirror = ", this one and its mirror image" if count == 2 and n == m else ""
         sentence = f"{ways} to split these captions in two {verb} at least as high{mirror}"
+        least = self.least_pvalue(row)
+        fewest = f"{n} against {m} captions have no p below {number(least, 3)}"
+        if least > SURPRISING:
+            return f"{sentence}: {fewest}, so nothing can be told of this row by itself."
         if p <= SURPRISING:
-            return f"Only {sentence}: the two sides differ."
+            return f"Only {sentence} ({fewest}): {self._among_rows(p)}."
         if p <= _UNLIKELY:
-            return f"{sentence}: the two sides may differ, but one set this small cannot tell."
-        return f"{sentence}: nothing tells the two sides apart."
+            return f"{sentence} ({fewest}): the two sides may differ, but one set this small cannot tell."
+        return f"{sentence} ({fewest}): nothing tells the two sides apart."
+
+    def _sizes(self, row: int) -> tuple[int, int]:
+        """Numbers of captions by the model and by people."""
+        return len(self.predictions[row]), sum(count for _, count in self.captions(row)["people"])
+
+    def least_pvalue(self, row: int) -> float:
+        """The smallest p that any captions of these numbers can have; of equal numbers, mirror images tie."""
+        n, m = self._sizes(row)
+        detail = self.details[row]
+        exact = (2 if n == m else 1) / detail["n_partitions"]
+        return exact if detail.get("exact") else max(exact, 1 / (1 + int(self.settings.get("permutations", 9_999))))
+
+    def _among_rows(self, p: float) -> str:
+        """What so small a p says, one row of those that were tested."""
+        tested = [one for one in map(self.pvalue, range(len(self.scores))) if not math.isnan(one)]
+        if len(tested) == 1:
+            return "the two sides differ"
+        expected = p * len(tested)
+        if expected <= SURPRISING:
+            return f"the two sides differ, also as one of {len(tested)} rows"
+        there = sum(one <= p for one in tested)
+        return (
+            f"of {len(tested)} rows chance alone gives up to {number(expected, 1)} with a p as small, and {there} "
+            f"{'has' if there == 1 else 'have'} one, so this row by itself tells little"
+        )
 
     def values(self, row: int) -> dict[str, Any]:
         """Where the captions lie, the scores of the splits, and the captions."""

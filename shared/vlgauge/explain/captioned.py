@@ -21,7 +21,18 @@ class CaptionedPicture(Explanation):
     """Captions beside their pictures or videos."""
 
     on_axis = (0.0,)
+    first_config = "image"
     reading_of_videos: ClassVar[str]
+
+    @property
+    def template(self) -> str:
+        """One for the whole family."""
+        return "captioned"
+
+    @property
+    def key(self) -> str:
+        """One for the whole family."""
+        return "captioned_key"
 
     @cached_property
     def of_videos(self) -> bool:
@@ -32,6 +43,12 @@ class CaptionedPicture(Explanation):
     def kind(self) -> str:
         """Scores of videos have another range."""
         return "videos" if self.of_videos else "images"
+
+    @property
+    def score_range(self) -> str:
+        """The score of an image is a cosine times w."""
+        w = self.settings.get("w")
+        return super().score_range if self.of_videos or w is None else f"[0, {w}]"
 
     @property
     def how_to_read(self) -> Sequence[str]:

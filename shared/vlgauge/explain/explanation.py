@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from statistics import median
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ from vlgauge.corpus_values import corpus_interval
 from vlgauge.results import mean_of_defined
 from vlgauge.settings import whole_number
 from vlgauge.signatures import made_by_toy, parse_signature
-from vlgauge.statistics import Interval
+from vlgauge.statistics import FEW, Interval
 
 from .pages import fragment, number, whole_page
 from .plots import Axis, dots, histogram, percent
@@ -29,7 +30,8 @@ N_UNDEFINED = 5  # rows without a score that a report shows
 class Explanation(ABC):
     """The scores of a metric for some examples, and why they are what they are.
 
-    A metric has a class of its own, which says what explains a score, and a template of its name.
+    A metric has a class of its own in its folder, in `explanation.py`, which says what explains a score, and templates
+    beside it: `explanation.html.jinja`, an example, and `key.html.jinja`, what the marks mean.
 
     Attributes:
         name: Name of the metric.
@@ -38,6 +40,8 @@ class Explanation(ABC):
         others: Scores of other examples, which are marks on the axis of a score.
         beside: Further values that the axis holds, those of the systems that stand beside this one.
         digits: Of a score.
+        first_config: Configuration that needs nothing of the user's, where a metric has several.
+        note_alone: What is to be said of `settings_alone`.
         columns: The columns that were scored.
         predictions: What was scored.
         scores: One per example.
@@ -50,6 +54,13 @@ class Explanation(ABC):
     others: Sequence[float] = ()
     beside: Sequence[float] = ()
     digits: ClassVar[int] = 2
+    first_config: ClassVar[str] = ""
+    note_alone: ClassVar[str] = ""
+
+    @classmethod
+    def settings_alone(cls) -> dict[str, Any]:
+        """Settings without which an example by itself has no score of use."""
+        return {}
 
     def __init__(self, columns: Columns, result: Mapping[str, Any]) -> None:
         lacking = [f"`columns[{'predictions'!r}]`"] if columns.get("predictions") is None else []
@@ -95,9 +106,29 @@ class Explanation(ABC):
         return math.nan
 
     @property
+    def template(self) -> str:
+        """The template of an example: that of the metric, where its family has none for all."""
+        return f"{self.name}/explanation"
+
+    @property
+    def key(self) -> str:
+        """The template of what the marks mean."""
+        return f"{self.name}/key"
+
+    @property
     def kind(self) -> str:
         """What was scored, where the range of the metric differs by that."""
         return ""
+
+    @property
+    def score_range(self) -> str:
+        """Range of a score under the settings that it was made with, as the metric writes it."""
+        return str(self.facts.score_range)
+
+    @property
+    def range_in_words(self) -> str:
+        """The same for what was scored, in plain words."""
+        return str(replace(self.facts, score_range=self.score_range).range_of(self.kind))
 
     @property
     def how_to_read(self) -> Sequence[str]:
@@ -155,7 +186,7 @@ class Explanation(ABC):
         """What explains the score of an example."""
         if self.is_undefined(row):
             return fragment("undefined", why=self.undefined(row), text=self.predictions[row])
-        return fragment(self.name, metric=self, row=row, **self.values(row))
+        return fragment(self.template, metric=self, row=row, **self.values(row))
 
     def badge(self, row: int, tone: str = "") -> Markup:
         """The score of an example, and where it lies.
@@ -214,6 +245,7 @@ class Explanation(ABC):
             n_undefined=n - len(defined),
             middle=median(defined) if defined else math.nan,
             interval=self.interval,
+            few=FEW,
             plot=histogram(self.scores, self.axis, mean, label),
             corpus=self.corpus_numbers(),
         )
@@ -308,14 +340,15 @@ def _overview(one: Explanation) -> dict[str, Any]:
     """The row of a metric in the table of all."""
     value = one.result.get(one.name)
     ends = () if one.interval is None else (one.interval.low, one.interval.high)
+    few = f" (fewer than {FEW} rows)" if one.interval is not None and one.interval.of_few else ""
     return {
         "name": one.name,
         "value": math.nan if value is None else value,
         "digits": one.digits,
-        "interval": " to ".join(number(end, one.digits) for end in ends),
+        "interval": " to ".join(number(end, one.digits) for end in ends) + few,
         "higher": one.facts.higher_is_better,
         "is_toy": one.is_toy,
-        "score_range": one.facts.score_range,
+        "score_range": one.score_range,
         "n": len(one.scores),
         "n_undefined": sum(map(math.isnan, one.scores)),
     }

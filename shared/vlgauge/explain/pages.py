@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import vlgauge
+from vlgauge.catalog import metrics_root
+from vlgauge.installed import not_importable
 from vlgauge.results import visible
 from vlgauge.signatures import TOY_NUMBERS
 
@@ -17,7 +19,9 @@ try:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup, escape
 except ImportError as error:
-    raise ImportError('`vlgauge.explain` needs Jinja2; run: pip install "vlgauge[explain]"') from error
+    raise ImportError(
+        not_importable('`vlgauge.explain` needs Jinja2; run: pip install "vlgauge[explain]"', error)
+    ) from error
 
 TEMPLATES = Path(__file__).parent / "templates"
 MINUS = "\N{MINUS SIGN}"
@@ -71,9 +75,9 @@ def in_words(numbers: Sequence[int]) -> str:
 
 @cache
 def environment(folder: Path = TEMPLATES) -> Environment:
-    """The templates of a folder, and behind them those that every page shares."""
+    """The templates of a folder, behind them those that every page shares, and those of metrics as "<name>/key"."""
     found = Environment(
-        loader=FileSystemLoader([folder, TEMPLATES]),
+        loader=FileSystemLoader([folder, TEMPLATES, metrics_root()]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=shown,

@@ -17,6 +17,7 @@ class StyledCaption(Explanation):
     """Captions, each in a style."""
 
     digits = 3
+    first_config = "demo"
 
     def extra(self, row: int) -> str:
         """The style."""

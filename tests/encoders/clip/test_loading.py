@@ -89,7 +89,7 @@ def test_a_missing_package_is_named(monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "open_clip.factory", None)
-    with pytest.raises(ImportError, match=r'run: pip install "vlgauge\[clip\]"'):
+    with pytest.raises(ImportError, match=r'run: pip install --upgrade "vlgauge\[clip\]"'):
         clip_model.empty_model(TINY)
 
 

@@ -75,7 +75,7 @@ def test_another_file_is_refused(monkeypatch, tmp_path):
 
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors.torch", None)
-    with pytest.raises(ImportError, match=r'pip install "vlgauge\[clip\]"'):
+    with pytest.raises(ImportError, match=r'pip install --upgrade "vlgauge\[clip\]"'):
         toy.toy_state()
 
 

@@ -2,7 +2,9 @@
 
 import math
 import shutil
+import sys
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from transformers import (
 )
 
 import vlgauge
+from vlgauge.encoders.pairs import models
 from vlgauge.encoders.pairs.classifier import class_probabilities, longest_input
 from vlgauge.encoders.pairs.loading import pair_scorer
 from vlgauge.pool import pool
@@ -138,3 +141,33 @@ def test_loading_leaves_global_random_numbers_and_settings_alone():
     assert torch.equal(torch.get_rng_state(), state)
     assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == (verbosity, bars)
     assert set(torch.serialization.get_safe_globals()) == safe
+
+
+def test_a_tokenizer_of_transformers_5_is_read_as_it_was_written_by_4(monkeypatch, tmp_path):
+    """The general class of 4 takes away the space in front, with which the shipped model was trained."""
+    import transformers
+
+    if not hasattr(transformers, "TokenizersBackend"):
+        pytest.skip("is compared with what transformers 5 reads")
+    expected = transformers.AutoTokenizer.from_pretrained(str(models.EMBEDDED))
+    texts = ["a dog runs. It is red", "one bus", ""], ["it drives; away", "Ünder", "x"]
+    four = SimpleNamespace(
+        PreTrainedTokenizerFast=transformers.PreTrainedTokenizerFast,
+        AutoTokenizer=transformers.AutoTokenizer,
+        __version__="4.57.0",
+    )
+    monkeypatch.setitem(sys.modules, "transformers", four)
+    found = models.find_pair_model(None, profile="embedded")
+    made = models._tokenizer_of(found)
+    assert made(*texts)["input_ids"] == expected(*texts)["input_ids"]
+
+    class Changing(transformers.PreTrainedTokenizerFast):
+        def __init__(self, **given):
+            super().__init__(**given | {"add_prefix_space": False})
+            self.backend_tokenizer.normalizer = None
+
+    four.PreTrainedTokenizerFast = Changing
+    with pytest.raises(
+        ValueError, match=r"that transformers 4.57.0 reads as it was written, got one of .* comes out ch"
+    ):
+        models._tokenizer_of(found)

@@ -1,12 +1,18 @@
 """CIDEr-D against references: by hand, pair by pair, the COCO caption evaluation, document frequencies."""
 
+import copy
 import math
+import pickle
 import re
+import warnings
 
+import datasets
 import numpy as np
 import pytest
 from coco_captions import by_example, coco, needs_coco, random_examples, scores
+from datasets.fingerprint import Hasher
 
+import vlgauge
 from vlgauge.distances.cider import DocumentFrequency, cider_d, cider_d_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore:CIDEr-D takes document frequencies from the references of")
@@ -63,7 +69,7 @@ def test_one_image_has_no_rare_ngrams():
 
 
 def test_few_documents_are_warned_of():
-    with pytest.warns(UserWarning, match="takes document frequencies from the references of 2 examples"):
+    with pytest.warns(UserWarning, match="takes document frequencies from the references of 2 rows"):
         scores("cider", ["a", "b"], [["a"], ["b"]])
 
 
@@ -164,3 +170,66 @@ def test_the_digest_of_the_references_has_no_order():
 def test_the_digest_of_the_references_knows_where_each_ends():
     found = {scores("cider", ["a"], [own])["cider_signature"] for own in (["a b"], ["a", "b"], ["ab"], ["a", "b", ""])}
     assert len(found) == 4
+
+
+# -- several calls ----------------------------------------------------------------------------------------------------
+def many_examples(n=200, seed=0):
+    candidates, references = random_examples(n, seed)
+    return {"predictions": candidates, "references": references}
+
+
+OTHERS = "this call has other references than one before: .* `df=DocumentFrequency.from_references"
+
+
+def fresh(**settings):
+    return vlgauge.load("cider", keep_in_memory=True, **settings)
+
+
+def test_other_references_in_a_second_call_are_told_once():
+    rows, metric = many_examples(), fresh()
+    first, second, third = ({name: column[i : i + 60] for name, column in rows.items()} for i in (0, 60, 120))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        metric.compute(**first)
+        metric.compute(**first)
+        metric.compute(**{name: column[::-1] for name, column in first.items()})  # equal but for their order
+    with pytest.warns(UserWarning, match=OTHERS) as told:
+        metric.compute(**second)
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        metric.compute(**third)
+        metric.compute(**first)
+        given = fresh(df=DocumentFrequency.from_references(rows["references"]))
+        for part in (first, second, third):
+            given.compute(**part)
+
+
+@pytest.mark.parametrize("num_proc", [None, 2])
+@pytest.mark.filterwarnings("ignore:.*from the references of .* rows, too few")
+def test_batches_of_a_data_set_are_told_and_the_fingerprint_stays(num_proc, recwarn):
+    rows, metric = many_examples(), fresh()
+    whole = metric.compute(**rows)["cider_scores"]
+    data = datasets.Dataset.from_dict(rows)
+
+    def add_scores(batch):
+        return {"score": metric.compute(**batch)["cider_scores"]}
+
+    before = Hasher.hash(add_scores)
+    found = data.map(add_scores, batched=True, batch_size=100, num_proc=num_proc, load_from_cache_file=False)
+    assert found["score"] != pytest.approx(whole)
+    assert Hasher.hash(add_scores) == before
+    again = data.map(add_scores, batched=True, batch_size=100, num_proc=num_proc, load_from_cache_file=False)
+    assert again._fingerprint == found._fingerprint
+    assert num_proc or len([one for one in recwarn if re.search(OTHERS, str(one.message))]) == 1
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda metric: pickle.loads(pickle.dumps(metric))])
+def test_a_copy_begins_anew(duplicate):
+    rows, metric = many_examples(), fresh()
+    metric.compute(**{name: column[:60] for name, column in rows.items()})
+    twin = duplicate(metric)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        twin.compute(**{name: column[60:] for name, column in rows.items()})

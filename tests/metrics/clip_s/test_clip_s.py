@@ -9,6 +9,7 @@ import pytest
 from chosen_clip import ChosenAdapter, ChosenClip, grey
 
 import vlgauge
+from vlgauge.base.parts import joined
 from vlgauge.signatures import parse_signature
 
 # Unit vectors in the plane: cosines are those of the angles between them.
@@ -76,6 +77,7 @@ def test_prompt_of_the_papers(load, encoder, name, prompts):
     assert signed["prompt"] == (prompts.pop().strip() or "none")
 
 
+@pytest.mark.filterwarnings("ignore:.* ref_clip_s lie beyond")
 def test_paper_variant_takes_no_similarity_below_zero(load):
     rows = {"predictions": ["northeast"], "images": images(1), "references": [["west"]]}
     released, paper = (load(variant=variant).compute(**rows)["ref_clip_s"] for variant in ("released", "paper"))
@@ -95,6 +97,7 @@ def test_variants_agree_where_nothing_is_below_zero(load):
         assert results[0][key] == results[1][key]
 
 
+@pytest.mark.filterwarnings("ignore:.* ref_clip_s lie beyond")
 def test_rows_of_a_call_do_not_touch_each_other(clip_s):
     rng = np.random.default_rng(0)
     words = ["east", "north", "west", "northeast", "some dog", "any cat"]
@@ -164,6 +167,36 @@ def test_caption_that_is_like_nothing(clip_s):
     assert not np.signbit(result["ref_clip_s_scores"]).any()
 
 
+def test_a_row_that_explodes_is_warned_of_and_the_median_stands_beside(load, encoder):
+    # w c = .5 of caption and image, -.498 of caption and reference: 2 x .5 x -.498 / .002.
+    angle = math.acos(0.2)
+    encoder.texts |= {
+        "odd": [math.cos(angle), math.sin(angle), 0],
+        "other": [math.cos(angle + math.acos(-0.498)), math.sin(angle + math.acos(-0.498)), 0],
+    }
+    rows = {
+        "predictions": ["east", "odd", "east", "east"],
+        "images": images(1, 1, 1, 1),
+        "references": [["east"], ["other"], None, ["east"]],
+    }
+    with pytest.warns(
+        UserWarning, match=r"^1 of 4 ref_clip_s lie beyond 1\.43 in absolute value.* ref_clip_s_median, or"
+    ):
+        result = load().compute(**rows)
+    assert result["ref_clip_s_scores"] == pytest.approx([5 / 3.5, -249.0, math.nan, 5 / 3.5], rel=1e-3, nan_ok=True)
+    assert result["ref_clip_s_median"] == np.nanmedian(result["ref_clip_s_scores"])
+    assert result["ref_clip_s"] == pytest.approx((10 / 3.5 - 249.0) / 3, rel=1e-3)
+    # The paper counts a negative likeness as 0.
+    kept = load(variant="paper").compute(**rows)
+    assert np.nanmin(kept["ref_clip_s_scores"]) >= 0.0
+    # Each row by itself, and put together.
+    metric = load()
+    with pytest.warns(UserWarning, match="ref_clip_s lie beyond"):
+        parts = [metric.parts_of(row, 0) for row in metric.as_computed(rows)]
+    again = metric.result_of(joined(parts))
+    assert again["ref_clip_s_median"] == result["ref_clip_s_median"] != again["ref_clip_s"]
+
+
 def test_vector_without_length_is_undefined(clip_s):
     with pytest.warns(UserWarning, match="undefined") as caught:
         result = clip_s.compute(
@@ -178,6 +211,7 @@ def test_vector_without_length_is_undefined(clip_s):
     assert (result["clip_s_undefined"], result["ref_clip_s_undefined"]) == (1, 2)
 
 
+@pytest.mark.filterwarnings("ignore:.* ref_clip_s lie beyond")
 def test_empty_texts_are_scored_and_counted(clip_s):
     with pytest.warns(UserWarning, match="^3 of 4 captions and references are empty and were scored as such$"):
         result = clip_s.compute(predictions=["", "east"], images=images(1, 1), references=[[""], [" \n"]])

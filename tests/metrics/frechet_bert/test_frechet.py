@@ -13,6 +13,7 @@ from folders import TESTS
 from scipy import linalg
 
 import vlgauge
+from vlgauge.caption_sets.details import principal_plane
 from vlgauge.statistics import partitions, permutation_pvalues
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")  # tested in test_caption_set_corpora.py
@@ -141,8 +142,19 @@ def test_never_negative_and_0_for_identical_sets(d):
     pooled = np.concatenate([half, half[:, ::-1]], axis=1)
     null, pvalues = null_and_p(pooled, 5)
     assert null.min() >= 0
-    assert null[:, 0] == pytest.approx(np.zeros(50), abs=1e-12 * d)
+    assert null[:, 0].tolist() == [0.0] * 50
     assert np.all(pvalues == 1.0)
+    assert frechet.squared_mean_distances(frechet.gram_matrices(pooled), 5).tolist() == [0.0] * 50
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_vectors_are_0_apart_and_have_no_plane(seed):
+    same = np.repeat(np.random.default_rng(seed).normal(size=(1, 1, 8)), 7, axis=1)
+    assert frechet.gram_matrices(same).tolist() == np.zeros((1, 7, 7)).tolist()
+    assert value(same, 3).tolist() == [0.0]
+    plane = principal_plane(same[0])
+    assert plane["points"].tolist() == np.zeros((7, 2)).tolist()
+    assert plane["variance"].tolist() == [0.0, 0.0]
 
 
 def test_equal_captions_are_at_distance_0_with_p_1():

@@ -13,6 +13,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")  # t
 
 DOGS = ["A dog leaps for a ball.", "Brown dog playing on grass.", "A puppy chases a red toy.", "Dog in mid-jump."]
 PLANES = ["A jet on the runway.", "Two planes taxi past.", "An airliner takes off.", "Planes wait at the gate."]
+# Settings by the sum that they choose, as the golden numbers name it.
+SUMS = {"unbiased": {"estimator": "unbiased"}, "biased": {"estimator": "biased"}, "released": {"variant": "released"}}
 VECTORS = {"a": [0.0, 0.0], "b": [1.0, 0.0], "c": [0.0, 2.0], "d": [3.0, 1.0], "e": [0.5, 0.5]}
 
 
@@ -56,20 +58,20 @@ def test_the_keys_of_a_test_come_only_with_it(mmd_bert, plain):
     assert "seed" not in without["mmd_bert_signature"]
 
 
-@pytest.mark.parametrize("estimator", ["unbiased", "biased", "released"])
+@pytest.mark.parametrize("estimator", SUMS)
 @pytest.mark.parametrize("bandwidth", ["median", "mean", "max", "max2"])
 def test_golden_cases_from_the_texts(estimator, bandwidth):
     cases = golden()["cases"]
-    metric = vlgauge.load("mmd_bert", keep_in_memory=True, estimator=estimator, bandwidth=bandwidth, device="cpu")
+    metric = vlgauge.load("mmd_bert", keep_in_memory=True, bandwidth=bandwidth, device="cpu", **SUMS[estimator])
     result = metric.compute(predictions=[c["predictions"] for c in cases], references=[c["references"] for c in cases])
     wanted = [case["mmd"][estimator][bandwidth] for case in cases]
     assert result["mmd_bert_scores"] == pytest.approx(wanted, abs=1e-6)
 
 
-@pytest.mark.parametrize("estimator", ["unbiased", "biased", "released"])
+@pytest.mark.parametrize("estimator", SUMS)
 @pytest.mark.parametrize("case", golden()["arrays"], ids=lambda case: case["name"])
 def test_golden_arrays(estimator, case):
-    metric = vlgauge.load("mmd_bert", keep_in_memory=True, estimator=estimator, pvalue="exact")
+    metric = vlgauge.load("mmd_bert", keep_in_memory=True, pvalue="exact", **SUMS[estimator])
     sides = [[np.array(case[side])] for side in ("predictions", "references")]
     texts = [[["x"] * len(side[0])] for side in sides]
     result = metric.compute(predictions=texts[0], references=texts[1], embeddings=tuple(sides))
@@ -80,7 +82,7 @@ def test_golden_arrays(estimator, case):
 
 def test_published_code(shared_folder):
     cases = json.loads(gzip.decompress((shared_folder / "oracles" / "trm_kbm.json.gz").read_bytes()))["cases"]
-    metric = vlgauge.load("mmd_bert", keep_in_memory=True, estimator="released", pvalue="exact", device="cpu")
+    metric = vlgauge.load("mmd_bert", keep_in_memory=True, variant="released", pvalue="exact", device="cpu")
     result = metric.compute(predictions=[c["predictions"] for c in cases], references=[c["references"] for c in cases])
     assert result["mmd_bert_scores"] == pytest.approx([c["mmd"]["released"]["median"] for c in cases], abs=1e-6)
     assert result["mmd_bert_pvalues"] == pytest.approx([c["mmd"]["released"]["p"] for c in cases], abs=1e-12)
@@ -98,7 +100,7 @@ def test_details(mmd_bert):
 
 @pytest.mark.parametrize(("estimator", "value"), [("unbiased", 0.0), ("biased", 0.0), ("released", 1.00001 * 5 / 6)])
 def test_equal_captions_only(estimator, value):
-    metric = vlgauge.load("mmd_bert", keep_in_memory=True, estimator=estimator, pvalue="exact")
+    metric = vlgauge.load("mmd_bert", keep_in_memory=True, pvalue="exact", **SUMS[estimator])
     result = metric.compute(predictions=[["a"] * 3], references=[["a"] * 4], embeddings=VECTORS)
     assert result["mmd_bert"] == pytest.approx(value, abs=1e-15)
     assert result["mmd_bert_pvalues"] == [1.0]
@@ -106,7 +108,7 @@ def test_equal_captions_only(estimator, value):
 
 @pytest.mark.parametrize(("predictions", "references"), [(["a"], ["b", "c"]), ([], ["b", "c"]), (["a", "b"], [])])
 def test_too_few_captions_are_undefined(plain, predictions, references):
-    with pytest.warns(UserWarning, match="`mmd_bert` is undefined for all of 1 examples") as caught:
+    with pytest.warns(UserWarning, match="`mmd_bert` is undefined for all of 1 rows") as caught:
         result = plain.compute(predictions=[predictions], references=[references], embeddings=VECTORS)
     assert {warning.filename for warning in caught} == {__file__}
     assert math.isnan(result["mmd_bert"])
@@ -218,7 +220,7 @@ def test_bad_rows_are_refused(plain, rows, message):
         ({"a": [1.0]}, r"`embeddings` must have a vector for `predictions\[0\]\[1\]`, got none for 'b'"),
         ({"a": [1.0], "b": [1.0, 2.0], "c": [1.0], "d": [1.0]}, r"a vector of one length, got shape \(2,\) for 'b'"),
         (3, "`embeddings` must be a mapping from caption to vector, or a pair"),
-        (([], []), r"`embeddings\[0\]` must have one array per example, got 0 for 1"),
+        (([], []), r"`embeddings\[0\]` must have one array per row, got 0 for 1"),
         (
             ([np.ones((2, 2))], [np.ones((3, 2))]),
             r"`embeddings\[1\]\[0\]` must have shape \(n_captions, d\) with 2 rows",
@@ -239,7 +241,13 @@ def test_bad_embeddings_are_refused(plain, embeddings, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"estimator": "unbiassed"}, "`estimator` must be one of 'unbiased', 'biased', 'released', got 'unbiassed'"),
+        ({"estimator": "unbiassed"}, "`estimator` must be one of 'unbiased', 'biased', got 'unbiassed'"),
+        ({"estimator": "released"}, "`estimator` must be one of 'unbiased', 'biased', got 'released'"),
+        ({"variant": "print"}, "`variant` must be one of 'paper', 'released', got 'print'"),
+        (
+            {"variant": "released", "estimator": "biased"},
+            "`estimator` must be left out under variant='released', which has the sum of the authors' code, got 'bia",
+        ),
         ({"bandwidth": "modal"}, "`bandwidth` must be one of"),
         ({"bandwidth": -1.0}, "`bandwidth` must be one of"),
         ({"pvalue": "yes"}, "`pvalue` must be one of"),
@@ -252,6 +260,13 @@ def test_bad_embeddings_are_refused(plain, embeddings, message):
 def test_bad_settings_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         vlgauge.load("mmd_bert", **settings)
+
+
+def test_the_signature_has_an_estimator_where_one_is_chosen():
+    named = [vlgauge.load("mmd_bert", keep_in_memory=True, **settings).signature() for settings in ({}, *SUMS.values())]
+    parts = [[part for part in one.split("|") if part.startswith(("variant", "estimator"))] for one in named]
+    unbiased = ["variant:paper", "estimator:unbiased"]
+    assert parts == [unbiased, unbiased, ["variant:paper", "estimator:biased"], ["variant:released"]]
 
 
 def test_unknown_settings_are_refused():

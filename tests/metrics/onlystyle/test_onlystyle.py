@@ -33,7 +33,7 @@ def test_ranks_and_best_styles():
 
 
 @pytest.mark.parametrize("name", ["onlystyle", "stylecider"])
-@pytest.mark.parametrize("options", [{}, {"variant": "authors", "exclude_self": True}])
+@pytest.mark.parametrize("options", [{}, {"variant": "released", "exclude_self": True}])
 def test_blocks_do_not_show_in_a_result(tables, name, options):
     captions, styles = columns_of(ASYMMETRIC["corpus"])
     references = [captions[: i % 4] for i in range(len(captions))]
@@ -55,7 +55,7 @@ def test_progress_is_told(tables):
 def test_bounds_are_reached(tables, load):
     result = load(table=tables["toy"]).compute(predictions=["love", "love"], styles=["A", "B"])
     assert result["onlystyle_scores"] == pytest.approx([2 / 3, -1 / 3], abs=1e-15)
-    result = load(table=tables["toy"], variant="authors").compute(predictions=["love", "love"], styles=["A", "B"])
+    result = load(table=tables["toy"], variant="released").compute(predictions=["love", "love"], styles=["A", "B"])
     assert result["onlystyle_scores"] == pytest.approx([1, 0], abs=1e-15)
 
 
@@ -104,10 +104,10 @@ def test_signature_names_settings_and_table(tables, load):
         f"onlystyle|v:{vlgauge.__version__}|profile:paper|config:default|orders:available|variant:paper|"
         f"exclude_self:False|n:4|tok:words-1|styles:3|captions:6|table:{table.fingerprint}"
     )
-    other = load("demo", variant="authors", orders="four", exclude_self=True).compute(
+    other = load("demo", variant="released", orders="four", exclude_self=True).compute(
         predictions=["it"], styles=["angry"]
     )
-    assert "|config:demo|orders:four|variant:authors|exclude_self:True|" in other["onlystyle_signature"]
+    assert "|config:demo|orders:four|variant:released|exclude_self:True|" in other["onlystyle_signature"]
 
 
 def test_table_of_the_call_wins(tables, load):

@@ -7,7 +7,7 @@ from vlgauge.style import StyleTable
 
 # -- degenerate input -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("captions", [[""], ["", "..."], ["zebra"], ["zebra", "", "love"]])
-@pytest.mark.parametrize("options", [{}, {"exclude_self": True}, {"variant": "authors"}, {"orders": "four"}])
+@pytest.mark.parametrize("options", [{}, {"exclude_self": True}, {"variant": "released"}, {"orders": "four"}])
 def test_captions_that_say_nothing_score_0(tables, load, captions, options):
     metric = load(table=tables["toy"], top_k=2, return_style_matrix=True, **options)
     result = metric.compute(predictions=captions, styles=["A"] * len(captions), return_details=True)
@@ -75,7 +75,7 @@ def test_wrong_columns_are_refused(tables, load, columns, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"variant": "printed"}, "`variant` must be one of 'paper', 'authors', got 'printed'"),
+        ({"variant": "printed"}, "`variant` must be one of 'paper', 'released', got 'printed'"),
         ({"orders": 4}, "`orders` must be one of 'available', 'four', got 4"),
         ({"top_k": -1}, "`top_k` must be a whole number of at least 0, got -1"),
         ({"exclude_self": 1}, "`exclude_self` must be True or False, got 1"),

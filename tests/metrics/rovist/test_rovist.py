@@ -101,13 +101,13 @@ def test_details(load):
 
 # -- composition ------------------------------------------------------------------------------------------------------
 def test_settings_reach_their_part(load):
-    metric = load(vg={"top_k": 3}, c={"model": steady, "context": "prefix"}, nr={"mode": "jaccard"})
+    metric = load(vg={"top_k": 3}, c={"model": steady, "context": "prefix"}, nr={"variant": "paper"})
     assert metric.parts["vg"].top_k == 3
     assert metric.parts["c"].context == "prefix"
     chosen = load(device="cpu", c={"model": steady, "device": "meta"}).parts
     assert (chosen["vg"].device, chosen["c"].device) == ("cpu", "meta")
     result = metric.compute(predictions=STORIES, images=PICTURES)
-    assert "mode:jaccard" in result["rovist_nr_signature"]
+    assert "variant:paper" in result["rovist_nr_signature"]
     plain = load().compute(predictions=STORIES, images=PICTURES)
     signatures = [each["rovist_signature"].rpartition("|parts:") for each in (result, plain)]
     assert signatures[0][0] == signatures[1][0]

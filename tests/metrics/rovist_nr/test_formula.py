@@ -58,28 +58,28 @@ def random_story(rng: random.Random, n_sentences: int) -> list[list[str]]:
     return [rng.choices(vocabulary, k=rng.randint(0, 13)) + rng.choice(ends) for _ in range(n_sentences)]
 
 
-def exact_similarity(a: list[str], b: list[str], mode: str) -> Fraction:
+def exact_similarity(a: list[str], b: list[str], variant: str) -> Fraction:
     """By double loops over tokens, or over sets."""
     union = len(set(a) | set(b))
-    if mode == "jaccard":
+    if variant == "paper":
         return Fraction(len(set(a) & set(b)), union)
     return Fraction(sum(1 for left in a for right in b if left == right), union)
 
 
-def exact_parts(tokens: list[list[str]], n: int, mode: str) -> tuple[Fraction | None, Fraction]:
+def exact_parts(tokens: list[list[str]], n: int, variant: str) -> tuple[Fraction | None, Fraction]:
     """Inter-sentence (None if undefined) and intra-sentence repetition, in exact fractions."""
-    if mode == "reference":
+    if variant == "released":
         kept = [sentence[: max(0, len(sentence) - 1)] for sentence in tokens]
     else:
         kept = [[token for token in sentence if token.isalnum() or token == "n't"] for sentence in tokens]
     inter = []
     for i in range(len(kept)):
-        inter += [exact_similarity(kept[i], kept[j], mode) for j in range(i) if kept[i] + kept[j]]
+        inter += [exact_similarity(kept[i], kept[j], variant) for j in range(i) if kept[i] + kept[j]]
     intra = []
     for sentence in kept:
         for start in range(0, len(sentence), n):
             first, second = sentence[start : start + n], sentence[start + n : start + 2 * n]
-            intra += [exact_similarity(first, second, mode)] if second else []
+            intra += [exact_similarity(first, second, variant)] if second else []
     return sum(inter) / Fraction(len(inter)) if inter else None, sum(intra) / Fraction(
         len(intra)
     ) if intra else Fraction()
@@ -120,11 +120,11 @@ def test_inter_of_two_sentences() -> None:
     assert result.score == pytest.approx(4 / 5)
 
 
-def test_pair_counts_against_jaccard() -> None:
+def test_pair_counts_against_the_jaccard_similarity() -> None:
     # W = (a a b), (a a a c): 2 * 3 = 6 pairs of equal tokens over 3 types; Jaccard has 1 common type of 3.
     tokens = tokens_of("a a b .", "a a a c .")
     assert nr.non_redundancy(tokens).inter == 6 / 3
-    assert nr.non_redundancy(tokens, mode="jaccard").inter == 1 / 3
+    assert nr.non_redundancy(tokens, variant="paper").inter == 1 / 3
 
 
 def test_intra_pools_the_ngrams_of_all_sentences() -> None:
@@ -135,25 +135,25 @@ def test_intra_pools_the_ngrams_of_all_sentences() -> None:
     assert result.score == pytest.approx(1 - 4 / 18)
 
 
-def test_reference_drops_the_last_token_even_if_it_is_a_word() -> None:
+def test_released_drops_the_last_token_even_if_it_is_a_word() -> None:
     # Without mat nothing is common; Jaccard keeps it: 1 common of 3.
     tokens = tokens_of("on mat", "under mat")
     assert nr.non_redundancy(tokens).words == [["on"], ["under"]]
     assert nr.non_redundancy(tokens).inter == 0
-    assert nr.non_redundancy(tokens, mode="jaccard").inter == 1 / 3
+    assert nr.non_redundancy(tokens, variant="paper").inter == 1 / 3
 
 
-def test_jaccard_drops_punctuation_and_no_word() -> None:
+def test_paper_drops_punctuation_and_no_word() -> None:
     tokens = tokens_of("[ male ] could n't , -- `` go '' ... 3.50 é ½ _")
-    assert nr.non_redundancy(tokens, mode="jaccard").words == [["male", "could", "n't", "go", "3.50", "é", "½"]]
+    assert nr.non_redundancy(tokens, variant="paper").words == [["male", "could", "n't", "go", "3.50", "é", "½"]]
 
 
-@pytest.mark.parametrize(("mode", "lowercase", "inter"), [("reference", False, 1 / 3), ("reference", True, 1)])
-def test_case_counts_unless_lowercase(mode: str, lowercase: bool, inter: float) -> None:
+@pytest.mark.parametrize(("variant", "lowercase", "inter"), [("released", False, 1 / 3), ("released", True, 1)])
+def test_case_counts_unless_lowercase(variant: str, lowercase: bool, inter: float) -> None:
     # (The dog), (the dog): dog of The, the, dog; with one case both of two.
     tokens = tokens_of("The dog .", "the dog .")
-    assert nr.non_redundancy(tokens, mode=mode, lowercase=lowercase).inter == pytest.approx(inter)
-    assert nr.non_redundancy(tokens, mode="jaccard", lowercase=lowercase).inter == pytest.approx(inter)
+    assert nr.non_redundancy(tokens, variant=variant, lowercase=lowercase).inter == pytest.approx(inter)
+    assert nr.non_redundancy(tokens, variant="paper", lowercase=lowercase).inter == pytest.approx(inter)
 
 
 def test_details_list_every_pair() -> None:
@@ -166,66 +166,66 @@ def test_details_list_every_pair() -> None:
 
 
 # The definition -------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("mode", ["reference", "jaccard"])
+@pytest.mark.parametrize("variant", ["released", "paper"])
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 100])
-def test_equals_the_definition_token_by_token(mode: str, n: int) -> None:
+def test_equals_the_definition_token_by_token(variant: str, n: int) -> None:
     rng = random.Random(n)
     for n_sentences in [0, 1, 2, 2, 3, 5, 5, 9]:
         tokens = random_story(rng, n_sentences)
-        inter, intra = exact_parts(tokens, n, mode)
-        result = nr.non_redundancy(tokens, n=n, mode=mode)
+        inter, intra = exact_parts(tokens, n, variant)
+        result = nr.non_redundancy(tokens, n=n, variant=variant)
         assert result.intra == pytest.approx(float(intra), abs=TOLERANCE)
         assert_score(result.inter, None if inter is None else float(inter))
         assert_score(result.score, None if inter is None else float(1 - (inter + intra) / 2))
 
 
-@pytest.mark.parametrize("mode", ["reference", "jaccard"])
+@pytest.mark.parametrize("variant", ["released", "paper"])
 @pytest.mark.parametrize("n_sentences", [64, 90])
-def test_long_story_equals_its_pairs(mode: str, n_sentences: int) -> None:
+def test_long_story_equals_its_pairs(variant: str, n_sentences: int) -> None:
     tokens = [*random_story(random.Random(n_sentences), n_sentences), [], ["."], *tokens_of("a b c d .") * 64]
-    result = nr.non_redundancy(tokens, mode=mode, details=True)
+    result = nr.non_redundancy(tokens, variant=variant, details=True)
     mean = math.fsum(value for *_, value in result.pairs) / len(result.pairs)
     assert result.inter == pytest.approx(mean, rel=TOLERANCE)
-    exact, _ = exact_parts(tokens, 4, mode)
+    exact, _ = exact_parts(tokens, 4, variant)
     assert result.inter == pytest.approx(float(exact or 0), rel=TOLERANCE)
 
 
 # Properties -----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("mode", ["reference", "jaccard"])
-def test_range(mode: str) -> None:
+@pytest.mark.parametrize("variant", ["released", "paper"])
+def test_range(variant: str) -> None:
     rng = random.Random(5)
-    scores = [nr.non_redundancy(random_story(rng, 4), mode=mode).score for _ in range(300)]
+    scores = [nr.non_redundancy(random_story(rng, 4), variant=variant).score for _ in range(300)]
     assert max(scores) <= 1
-    assert min(scores) < 0 if mode == "reference" else min(scores) >= 0
+    assert min(scores) < 0 if variant == "released" else min(scores) >= 0
 
 
-@pytest.mark.parametrize("mode", ["reference", "jaccard"])
+@pytest.mark.parametrize("variant", ["released", "paper"])
 @pytest.mark.parametrize("n", [1, 4])
-def test_five_identical_sentences_of_distinct_words_score_one_half(mode: str, n: int) -> None:
+def test_five_identical_sentences_of_distinct_words_score_one_half(variant: str, n: int) -> None:
     # inter = 1 and intra = 0.
-    assert nr.non_redundancy(tokens_of("the dog ran home .") * 5, n=n, mode=mode).score == 0.5
+    assert nr.non_redundancy(tokens_of("the dog ran home .") * 5, n=n, variant=variant).score == 0.5
 
 
-@pytest.mark.parametrize("mode", ["reference", "jaccard"])
-def test_order_of_sentences_does_not_matter(mode: str) -> None:
+@pytest.mark.parametrize("variant", ["released", "paper"])
+def test_order_of_sentences_does_not_matter(variant: str) -> None:
     tokens = random_story(random.Random(6), 4)
-    results = [nr.non_redundancy(list(order), mode=mode) for order in permutations(tokens)]
+    results = [nr.non_redundancy(list(order), variant=variant) for order in permutations(tokens)]
     assert max(result.inter for result in results) - min(result.inter for result in results) < TOLERANCE
     assert max(result.score for result in results) - min(result.score for result in results) < TOLERANCE
 
 
 def test_similarity_is_symmetric_and_undefined_without_words() -> None:
     a, b = Counter("aab"), Counter("abbbc")
-    assert nr.similarity(a, b, mode="reference") == nr.similarity(b, a, mode="reference") == 5 / 3
-    assert math.isnan(nr.similarity(Counter(), Counter(), mode="jaccard"))
-    assert nr.similarity(a, Counter(), mode="reference") == 0
+    assert nr.similarity(a, b, variant="released") == nr.similarity(b, a, variant="released") == 5 / 3
+    assert math.isnan(nr.similarity(Counter(), Counter(), variant="paper"))
+    assert nr.similarity(a, Counter(), variant="released") == 0
 
 
 # Edge cases and errors ------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("mode", ["reference", "jaccard"])
+@pytest.mark.parametrize("variant", ["released", "paper"])
 @pytest.mark.parametrize("tokens", [[], [[]], [[], []], tokens_of("one sentence ."), tokens_of(".", "!", ". ")])
-def test_undefined_stories(tokens: list[list[str]], mode: str) -> None:
-    result = nr.non_redundancy(tokens, mode=mode, details=True)
+def test_undefined_stories(tokens: list[list[str]], variant: str) -> None:
+    result = nr.non_redundancy(tokens, variant=variant, details=True)
     assert math.isnan(result.score)
     assert math.isnan(result.inter)
     assert (result.intra, result.pairs) == (0, [])
@@ -251,18 +251,18 @@ def test_wrong_n(n: Any) -> None:
         nr.non_redundancy([], n=n)
 
 
-@pytest.mark.parametrize("mode", ["Reference", "", None])
-def test_unknown_mode(mode: Any) -> None:
-    with pytest.raises(ValueError, match=rf"^`mode` must be one of 'reference', 'jaccard', got {mode!r}$"):
-        nr.non_redundancy([], mode=mode)
+@pytest.mark.parametrize("variant", ["Released", "", None])
+def test_unknown_variant(variant: Any) -> None:
+    with pytest.raises(ValueError, match=rf"^`variant` must be one of 'released', 'paper', got {variant!r}$"):
+        nr.non_redundancy([], variant=variant)
 
 
 # The authors' values --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 @pytest.mark.parametrize("name", GOLDEN)
-def test_golden_reference(name: str, n: int) -> None:
+def test_golden_released(name: str, n: int) -> None:
     story = GOLDEN[name]
-    expected = story[f"reference_n{n}"]
+    expected = story[f"released_n{n}"]
     # The reference divides by zero where the follow-up of the same formula skips the pair.
     raises = str(expected).startswith("raises")
     score = nr.non_redundancy(story["tokens"], n=n).score
@@ -270,15 +270,15 @@ def test_golden_reference(name: str, n: int) -> None:
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_golden_jaccard(name: str) -> None:
-    assert_score(nr.non_redundancy(GOLDEN[name]["tokens"], mode="jaccard").score, GOLDEN[name]["jaccard_n4"])
+def test_golden_paper(name: str) -> None:
+    assert_score(nr.non_redundancy(GOLDEN[name]["tokens"], variant="paper").score, GOLDEN[name]["paper_n4"])
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_shared_quoted_stories(n: int) -> None:
     for story in shared_stories("rovist_nr_quoted.json").values():
         assert_score(story_score(story, split_sentences, n=n), story[f"reference_n{n}"])
-        assert_score(story_score(story, split_sentences, mode="jaccard"), story["jaccard_n4"])
+        assert_score(story_score(story, split_sentences, variant="paper"), story["jaccard_n4"])
 
 
 def test_published_scores_with_punkt(punkt: Callable[[str], list[str]]) -> None:

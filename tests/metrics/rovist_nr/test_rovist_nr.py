@@ -24,7 +24,7 @@ def rovist_nr():
 
 
 def expected(story):
-    value = story["reference_n4"]
+    value = story["released_n4"]
     if isinstance(value, str) and value.startswith("raises"):
         value = story["followup_n4"]
     return math.nan if isinstance(value, str) else value
@@ -32,7 +32,7 @@ def expected(story):
 
 def test_the_result_has_four_keys_of_plain_types(rovist_nr, no_sockets):
     result = rovist_nr.compute(predictions=STORIES)
-    signature = f"rovist_nr|v:{vlgauge.__version__}|profile:paper|mode:reference|n:4|sentences:rules|lowercase:False"
+    signature = f"rovist_nr|v:{vlgauge.__version__}|profile:paper|variant:released|n:4|sentences:rules|lowercase:False"
     assert list(result) == ["rovist_nr", "rovist_nr_scores", "rovist_nr_undefined", "rovist_nr_signature"]
     assert result["rovist_nr_scores"] == pytest.approx(SCORES, abs=1e-12, nan_ok=True)
     assert result["rovist_nr"] == pytest.approx((0.5 + 0.9375) / 2)
@@ -55,15 +55,15 @@ def test_golden_stories_as_strings(rovist_nr):
 
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_golden_stories_for_other_n(n):
-    known = [story for story in GOLDEN.values() if isinstance(story[f"reference_n{n}"], float)]
+    known = [story for story in GOLDEN.values() if isinstance(story[f"released_n{n}"], float)]
     result = vlgauge.load("rovist_nr", n=n).compute(predictions=[story["sentences"] for story in known])
-    assert result["rovist_nr_scores"] == pytest.approx([story[f"reference_n{n}"] for story in known], abs=1e-12)
+    assert result["rovist_nr_scores"] == pytest.approx([story[f"released_n{n}"] for story in known], abs=1e-12)
 
 
 def test_golden_stories_by_the_papers_formula():
-    known = [story for story in GOLDEN.values() if isinstance(story["jaccard_n4"], float)]
-    result = vlgauge.load("rovist_nr", mode="jaccard").compute(predictions=[story["sentences"] for story in known])
-    assert result["rovist_nr_scores"] == pytest.approx([story["jaccard_n4"] for story in known], abs=1e-12)
+    known = [story for story in GOLDEN.values() if isinstance(story["paper_n4"], float)]
+    result = vlgauge.load("rovist_nr", variant="paper").compute(predictions=[story["sentences"] for story in known])
+    assert result["rovist_nr_scores"] == pytest.approx([story["paper_n4"] for story in known], abs=1e-12)
 
 
 @pytest.mark.parametrize("sentences", ["rules", "punkt"])
@@ -147,7 +147,7 @@ def test_odd_characters_are_scored(rovist_nr):
         (["a", 3.0], r"`predictions\[1\]` must be a story.*got float"),
         ([["a"], ["b", None]], r"`predictions\[1\]\[1\]` must be a sentence \(str\), got NoneType"),
         (["a", ["b"]], "`predictions` must have one form in a call"),
-        ("a", "`predictions` must be a list with one row per example, got str"),
+        ("a", "`predictions` must be a list of rows, got str"),
     ],
 )
 def test_bad_stories_are_refused(rovist_nr, predictions, message):
@@ -158,7 +158,7 @@ def test_bad_stories_are_refused(rovist_nr, predictions, message):
 @pytest.mark.parametrize(
     ("settings", "kind", "message"),
     [
-        ({"mode": "jacard"}, ValueError, "`mode` must be one of 'reference', 'jaccard', got 'jacard'; did you mean"),
+        ({"variant": "papr"}, ValueError, "`variant` must be one of 'released', 'paper', got 'papr'; did you mean"),
         ({"n": 0}, ValueError, "`n` must be a whole number of at least 1, got 0"),
         ({"sentences": "spacy"}, ValueError, "`sentences` must be one of 'rules', 'punkt' or a function"),
         ({"lowercase": "no"}, ValueError, "`lowercase` must be True or False, got 'no'"),

@@ -108,7 +108,7 @@ def test_no_example_with_references(toy_metric):
 def test_captions_of_one_word(tables, load, variant, exclude_self):
     metric = load(table=tables["toy"], variant=variant, exclude_self=exclude_self)
     columns = {"predictions": ["love", "it"], "references": [["love"], ["love", "it"]], "styles": ["A", "A"]}
-    top = 10 if variant == "authors" else 1
+    top = 10 if variant == "released" else 1
     assert metric.compute(**columns)["stylecider_scores"] == pytest.approx([0.25 * top, 0.125 * top], abs=1e-12)
 
 
@@ -119,7 +119,7 @@ def test_captions_of_one_word(tables, load, variant, exclude_self):
         ({"references": [None]}, r"`references\[0\]` must be a list of captions, got NoneType"),
         ({"references": [["a", None]]}, r"`references\[0\]\[1\]` must be a caption \(str\), got NoneType"),
         ({"references": ["\ud800"]}, r"`references\[0\]\[0\]` must be valid Unicode"),
-        ({"references": "a"}, "`references` must be a list with one row per example, got str"),
+        ({"references": "a"}, "`references` must be a list of rows, got str"),
         ({"references": None}, "`references` is missing: stylecider needs `predictions` and `styles` and `references`"),
         ({"references": ["a", "b"]}, "`references` must have one row per row of `predictions`, got 2 and 1"),
         ({"predictions": [None]}, r"`predictions\[0\]` must be a string, got NoneType"),
@@ -178,14 +178,14 @@ def test_duplicated_references_count_twice(toy_metric):
 def test_explanations_add_up_to_the_scores(rows, pairs):
     table = table_of(rows)
     metric = vlgauge.load("stylecider", table=table, keep_in_memory=True)
-    authors = vlgauge.load("stylecider", table=table, variant="authors", exclude_self=True, keep_in_memory=True)
+    released = vlgauge.load("stylecider", table=table, variant="released", exclude_self=True, keep_in_memory=True)
     pairs = [*pairs, (rows[0][0], [rows[0][0], rows[-1][0]])]
     columns = {
         "predictions": [" ".join(caption) for caption, _ in pairs],
         "references": [[" ".join(reference) for reference in references] for _, references in pairs],
         "styles": [rows[0][1]] * len(pairs),
     }
-    for scorer in (metric, authors):
+    for scorer in (metric, released):
         result = without_warning(scorer, **columns, return_details=True)
         for score, row, (caption, references) in zip(
             result["stylecider_scores"], result["stylecider_details"], pairs, strict=True

@@ -74,9 +74,7 @@ def test_distances_that_all_tie_by_the_tolerance_are_told():
     matrix = np.random.default_rng(5).random((8, 8))
     rows = {"predictions": [DOGS], "references": [JETS]}
     expected = load(distance="precomputed").compute(**rows, distances=[matrix])["trm"]
-    message = (
-        "all distances of an example tie, so that its Q is 0, as no gap between them is larger than `tie_tol`=1e-12;"
-    )
+    message = "all distances of a row tie, so that its Q is 0, as no gap between them is larger than `tie_tol`=1e-12;"
     for distance in ("precomputed", lambda a, b: 1e-20 * len(a)):
         given = {"distances": [1e-20 * matrix]} if distance == "precomputed" else {}
         with pytest.warns(UserWarning, match=message) as caught:
@@ -112,7 +110,7 @@ def test_direction_of_the_distances(distance, between):
 
 def test_few_documents_are_warned_of():
     metric = load(distance="cider_d")
-    with pytest.warns(UserWarning, match="document frequencies from the references of 1 examples, too few") as caught:
+    with pytest.warns(UserWarning, match="document frequencies from the references of 1 rows, too few") as caught:
         result = metric.compute(predictions=[DOGS], references=[JETS])
     assert {warning.filename for warning in caught} == {__file__}
     assert result["trm"] == 0.0  # ln 1 - ln 1: no n-gram has weight, and all distances tie

@@ -132,8 +132,8 @@ def test_bad_settings_are_refused(settings, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (None, "`distances` must have one array per example, got NoneType for 2 examples"),
-        ([np.zeros((4, 4))], "`distances` must have one array per example, got 1 for 2 examples"),
+        (None, "`distances` must have one array per row, got NoneType for 2 rows"),
+        ([np.zeros((4, 4))], "`distances` must have one array per row, got 1 for 2 rows"),
         ([np.zeros((4, 4)), np.zeros((4, 5))], r"`distances\[1\]` must have shape \(5, 5\), .* got \(4, 5\)"),
         ([np.zeros((5, 5)), np.zeros((5, 5))], r"`distances\[0\]` must have shape \(4, 4\), .* got \(5, 5\)"),
         ([np.zeros(16), np.zeros((5, 5))], r"`distances\[0\]` must have shape \(4, 4\), .* got \(16,\)"),

@@ -199,6 +199,32 @@ def test_direction_matters():
     assert not np.array_equal(q_of(distances, identity(3, 4)).q, q_of(distances.swapaxes(1, 2), identity(3, 4)).q)
 
 
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 4), (5, 2)])
+def test_expected_shares_are_the_mean_counts_over_all_partitions(n, m, ties):
+    distances = random_distances(n, m, n_examples=3, seed=4)
+    found = q_of(distances, everything(n, m), ties)
+    for lone in (0, 1):
+        # Each partition as the observed one.
+        counts = sum(
+            q_of(distances[:, order][:, :, order], identity(n, m), ties).counts[:, lone]
+            for order in (np.argsort(~ways, kind="stable") for ways in everything(n, m))
+        )
+        assert found.expected == pytest.approx(counts / counts.sum(axis=1, keepdims=True))
+
+
+def test_expected_shares_are_thirds_for_symmetric_distances_alone():
+    directed = random_distances(4, 3, values=1000, n_examples=2)
+    symmetric = directed + directed.swapaxes(1, 2)
+    assert q_of(symmetric, identity(4, 3)).expected == pytest.approx(np.full((2, 3), 1 / 3))
+    # From caption 0 the other three are 1 away, from each of them all are 2 away. A triangle (x; y, w) has the sides
+    # d(x, y) = d(x, w) and d(y, w); in order there are 24. In the 6 with x = 0 the last is the longest, in the 6 with
+    # y = 0 the shortest; in the other 12 all three sides are 2, a third for each rank.
+    lone = np.full((1, 4, 4), 2.0)
+    lone[:, 0] = 1.0
+    assert q_of(lone, identity(2, 2)).expected[0] == pytest.approx([(6 + 4) / 24, 4 / 24, (6 + 4) / 24])
+
+
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (5, 5), (10, 5), (10, 10)])
 def test_fractional_counts_add_up_to_the_number_of_triangles(n, m):
     counts = q_of(random_distances(n, m, n_examples=9), identity(n, m)).counts
@@ -237,10 +263,12 @@ def test_an_example_does_not_depend_on_the_others_or_on_blocks(monkeypatch):
         assert np.array_equal(whole.q, one.q)
         assert np.array_equal(whole.pvalues, one.pvalues)
         assert np.array_equal(whole.counts, one.counts)
+        assert np.array_equal(whole.expected, one.expected)
 
 
 def parts_of(tests):
-    return ([t.q for t in tests], 1), ([t.pvalues for t in tests], 1), ([t.counts for t in tests], 0)
+    axes = {"q": 1, "pvalues": 1, "counts": 0, "expected": 0}
+    return (([getattr(test, name) for test in tests], axis) for name, axis in axes.items())
 
 
 # -- levels -----------------------------------------------------------------------------------------------------------

@@ -126,6 +126,7 @@ def test_details(exact):
     }
     assert sum(first["counts_lone_candidate"]) == pytest.approx(4 * 3 * 2)
     assert sum(first["counts_lone_reference"]) == pytest.approx(3 * 4 * 3)
+    assert sum(first["expected_shares"]) == pytest.approx(1.0)
     assert first["null_std"] > 0
     assert first["separate_null_std"] > 0
     assert undefined == {}
@@ -139,7 +140,7 @@ def test_too_few_captions_are_undefined_and_counted(exact, n, m):
     assert np.isnan(result["trm_separate_pvalues"]).tolist() == [True, False]
     assert result["trm_undefined"] == 1
     assert result["trm"] == result["trm_scores"][1]
-    with pytest.warns(UserWarning, match="`trm` is undefined for all of 1 examples") as caught:
+    with pytest.warns(UserWarning, match="`trm` is undefined for all of 1 rows") as caught:
         alone = exact.compute(predictions=[DOGS[:n]], references=[JETS[:m]])
     assert {warning.filename for warning in caught} == {__file__}
     assert math.isnan(alone["trm"])
@@ -155,11 +156,50 @@ def test_captions_that_vanish_still_score():
 
 
 def test_one_caption_ten_times_has_q_0_and_p_1(exact):
-    result = exact.compute(predictions=[["a man"] * 5, [""] * 2], references=[["A man."] * 5, ["!"] * 3])
-    assert result["trm_scores"] == [0.0, 0.0]
-    assert result["trm_pvalues"] == [1.0, 1.0]
-    assert result["trm_separate_scores"] == [0.0, 0.0]
+    result = exact.compute(predictions=[["a man"] * 5], references=[["A man."] * 5])
+    assert result["trm_scores"] == [0.0]
+    assert result["trm_pvalues"] == [1.0]
+    assert result["trm_separate_scores"] == [0.0]
     assert np.isnan(result["trm_zscores"]).all()
+
+
+RUSSIAN = ["собака бежит", "белая собака", "пёс играет"], ["два самолёта", "самолёт летит", "аэродром"]
+
+
+@pytest.mark.parametrize(
+    ("distance", "ours", "theirs"),
+    [("rouge_l", *RUSSIAN), *((name, ["", "..."], ["!", "?"]) for name in ("meteor", "cider_d", "rouge_l", "bleu_4"))],
+)
+@pytest.mark.filterwarnings("ignore:ROUGE-L sees no letters")
+def test_captions_of_which_the_distance_sees_no_word_are_undefined_and_not_the_best(distance, ours, theirs):
+    metric = load(distance=distance, pvalue="exact", **({"df": coco_df()} if distance == "cider_d" else {}))
+    with pytest.warns(UserWarning, match=f"1 rows have no word that the distance '{distance}' sees"):
+        result = metric.compute(predictions=[ours, DOGS], references=[theirs, JETS], return_details=True)
+    assert np.isnan(result["trm_scores"]).tolist() == [True, False]
+    assert np.isnan(result["trm_separate_pvalues"]).tolist() == [True, False]
+    assert result["trm_undefined"] == 1
+    assert [one["n_empty"] for one in result["trm_details"]] == [len(ours) + len(theirs), 0]
+    assert "expected_shares" not in result["trm_details"][0]
+
+
+@pytest.mark.filterwarnings("ignore:ROUGE-L sees no letters")
+def test_captions_that_rouge_l_does_not_see_are_counted():
+    result = load(distance="rouge_l").compute(
+        predictions=[RUSSIAN[0]], references=[["2 собаки", "a dog", "a cat"]], return_details=True
+    )
+    assert result["trm_details"][0]["n_empty"] == 3
+    assert 0 < result["trm"] <= 4 / 3
+
+
+@pytest.mark.parametrize(("distance", "shares"), [("meteor", [0.327, 0.363, 0.310]), ("rouge_l", [1 / 3] * 3)])
+def test_meteor_has_no_thirds_for_captions_by_people(distance, shares):
+    lines = (folders.TESTS.parent / "examples" / "caption_sets.jsonl").read_text(encoding="utf-8").splitlines()
+    people = [json.loads(line)["references"] for line in lines]
+    result = load(distance=distance).compute(
+        predictions=[texts[:2] for texts in people], references=[texts[2:] for texts in people], return_details=True
+    )
+    found = np.mean([one["expected_shares"] for one in result["trm_details"]], axis=0)
+    assert found == pytest.approx(shares, abs=5e-4)
 
 
 @pytest.mark.parametrize("texts", [["人がいる", "猫", "二匹の犬", "犬"], ["🐕", "🐕🐕 run", "é", "e\u0301 a"]])

@@ -65,7 +65,7 @@ class Conversion:
         from safetensors.torch import save_file
 
         tensors = {name: tensor.contiguous() for name, tensor in self.state.items()}
-        with replacing(path) as part:
+        with replacing(path, in_folder=True) as part:
             save_file(tensors, part, metadata=self.metadata)
 
 

@@ -110,7 +110,7 @@ def write_adapter(path: str | PathLike[str], adapter: Adapter) -> None:
     """Write an adapter as safetensors; the file appears, or is replaced, when it is complete."""
     from safetensors.numpy import save_file
 
-    with replacing(path) as part:
+    with replacing(path, in_folder=True) as part:
         save_file(adapter.tensors, part, metadata={**adapter.metadata, "format": FORMAT})
 
 

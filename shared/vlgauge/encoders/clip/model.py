@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.encoders.clip.tokens import CONTEXT, ClipTokens, ForeignTokens
+from vlgauge.installed import not_importable
 from vlgauge.lean_imports import lean_import
 from vlgauge.weights.files import WeightsNotFound
 
@@ -31,7 +32,7 @@ def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:
         from open_clip.factory import get_model_config
         from open_clip.model import CLIP, CustomTextCLIP
     except ImportError as error:
-        raise ImportError(NEEDS_CLIP) from error
+        raise ImportError(not_importable(NEEDS_CLIP, error)) from error
     except RuntimeError as error:
         raise ImportError(
             f"torch and torchvision must come from one index and one build, got a pair that fails with: {error}"

@@ -21,6 +21,7 @@ from vlgauge.encoders.clip.pixels import (
     sorted_ids,
 )
 from vlgauge.encoders.features.memory import LayeredStore, process_memory
+from vlgauge.installed import not_importable
 from vlgauge.media.pictures import Picture
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import whole_number
@@ -109,7 +110,9 @@ def build_vit(state: Mapping[str, torch.Tensor]) -> Any:
     try:
         from transformers import ViTModel
     except ImportError as error:
-        raise ImportError('rovist_vg needs more packages; run: pip install "vlgauge[rovist-vg]"') from error
+        raise ImportError(
+            not_importable('rovist_vg needs more packages; run: pip install "vlgauge[rovist-vg]"', error)
+        ) from error
     model = ViTModel(vit_config(state))
     names = model.state_dict()
     own = {name: tensor.float() for name, tensor in (state if names.keys() == state.keys() else renamed(state)).items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.files import DATA, read_json
+from vlgauge.installed import not_importable
 from vlgauge.progress import quiet_transformers
 from vlgauge.signatures import local_name
 from vlgauge.weights import known_tensors
@@ -22,6 +24,7 @@ AUTHORS_FILE = "https://drive.google.com/file/d/1-ATRk6AQyKGNDZHkqrKkpjiY6jfbK9N
 
 # The fused kernels of torch for the CPU differ by 5e-6 in a probability, and from batch to batch by more than this one.
 ATTENTION = "eager"
+_OF_FIVE = "TokenizersBackend"
 
 SETTINGS_FILES = ("*.json", "*.txt", "*.model")
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
@@ -186,17 +189,17 @@ def load_pair_model(found: PairModel) -> tuple[Any, Any]:
     """
     try:
         import torch
-        import transformers
+        import transformers  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            'classifiers of sentence pairs need more packages; run: pip install "vlgauge[rovist-c]"'
+            not_importable(
+                'classifiers of sentence pairs need more packages; run: pip install "vlgauge[rovist-c]"', error
+            )
         ) from error
 
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
         try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(
-                str(found.folder), local_files_only=True, trust_remote_code=False
-            )
+            tokenizer = _tokenizer_of(found)
             classifier = _of_folder(found) if found.checkpoint is None else _of_checkpoint(found, found.checkpoint)
         except (ImportError, RefusedModel):
             raise
@@ -209,6 +212,34 @@ def load_pair_model(found: PairModel) -> tuple[Any, Any]:
     if tokenizer.pad_token_id is None:
         raise ValueError(f"`model` must have a tokenizer with a padding token, got none in {found.name!r}")
     return tokenizer, classifier.float().eval()
+
+
+def _tokenizer_of(found: PairModel) -> Any:
+    """The tokenizer of a folder.
+
+    transformers 5 writes tokenizers under a class that 4 does not know, whose general class in turn changes them: it
+    sets whether a space stands in front as its own default is. There it is told what the file says, and what it made
+    must be what is in the file.
+    """
+    import transformers
+
+    file, settings = found.folder / "tokenizer.json", found.folder / "tokenizer_config.json"
+    told = read_json(settings, "`model`") if settings.is_file() else {}
+    if hasattr(transformers, _OF_FIVE) or told.get("tokenizer_class") != _OF_FIVE:
+        return transformers.AutoTokenizer.from_pretrained(
+            str(found.folder), local_files_only=True, trust_remote_code=False
+        )
+    written = read_json(file, "`model`")
+    words = {name: value for name, value in told.items() if name not in ("backend", "tokenizer_class")}
+    words.setdefault("model_input_names", ["input_ids", "attention_mask"])
+    first = (written.get("pre_tokenizer") or {}).get("add_prefix_space", False)
+    made = transformers.PreTrainedTokenizerFast(tokenizer_file=str(file), add_prefix_space=first, **words)
+    if json.loads(made.backend_tokenizer.to_str()) != written:
+        raise RefusedModel(
+            f"`model` must have a tokenizer that transformers {transformers.__version__} reads as it was written, got "
+            f'one of transformers 5 in {found.name!r} that comes out changed; run: pip install "transformers>=5"'
+        )
+    return made
 
 
 def _of_folder(found: PairModel) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.installed import not_importable
 from vlgauge.progress import quiet_transformers
 from vlgauge.weights import known_tensors
 
@@ -29,7 +30,9 @@ def load_sentence_model(folder: Path, pooling: str, device: str) -> Any:
         from sentence_transformers import SentenceTransformer
         from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
     except ImportError as error:
-        raise ImportError('sentence encoders need more packages; run: pip install "vlgauge[mmd-bert]"') from error
+        raise ImportError(
+            not_importable('sentence encoders need more packages; run: pip install "vlgauge[mmd-bert]"', error)
+        ) from error
 
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
         try:

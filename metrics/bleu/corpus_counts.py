@@ -1,0 +1,17 @@
+"""Counts whose sums make BLEU of a corpus, which is no mean of scores."""
+
+from __future__ import annotations
+
+from vlgauge.corpus_values import Counted
+from vlgauge.distances.rouge_and_bleu import COUNT_COLUMNS
+from vlgauge.distances.rouge_and_bleu import counts_of_columns
+from vlgauge.distances.rouge_and_bleu import summed_bleu_4
+from vlgauge.distances.rouge_and_bleu import without_match
+
+COUNTED = Counted(
+    COUNT_COLUMNS,
+    counts_of_columns,
+    summed_bleu_4,
+    without_match,
+    "neither system matches four words in a row",
+)

@@ -1,0 +1,65 @@
+"""CIDEr-D: the rare n-grams that a caption shares with its references."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from vlgauge.distances.cider import DocumentFrequency
+from vlgauge.explain.referenced import ReferencedCaption
+from vlgauge.files import DATA
+from vlgauge.media.tables import read_rows
+from vlgauge.text.ngrams import MAX_ORDER
+
+
+class Cider(ReferencedCaption):
+    """Captions with the words marked that a reference has too."""
+
+    name = "cider"
+    reading = (
+        "The score is how alike caption and references are in n-grams, where those that few images have count most.",
+        "It depends on the corpus in which n-grams were counted: compare only numbers made with one table.",
+        "It lies between 0 and 10, people among themselves often near 1; many papers print it times 100.",
+    )
+    note_alone = (
+        "One example has no document frequencies of its own: those of the 100 captions that come with vlgauge are "
+        "taken. A file is scored with those of its own references."
+    )
+
+    def reason(self, row: int) -> str:
+        """How many words are shared, and of a caption whose words all are, how many runs of words."""
+        detail = self.details[row]
+        tokens, references = detail["tokens"], detail["references"]
+        text = super().reason(row)
+        if not tokens or not all(self.is_shared(token, references) for token in tokens):
+            return text
+        for n in range(2, MAX_ORDER + 1):
+            own = runs_of(tokens, n)
+            known = set().union(*(runs_of(reference, n) for reference in references))
+            if not own:
+                return f"{text}; it has no {n} words in a row, and each length of a run makes a quarter of the score"
+            if (shared := sum(run in known for run in own)) < len(own):
+                return f"{text}, but only {shared} of its {len(own)} runs of {n} words"
+        lengths = sorted(map(len, references))
+        theirs = str(lengths[0]) if lengths[0] == lengths[-1] else f"{lengths[0]} to {lengths[-1]}"
+        return (
+            f"{text}, as do its runs of words; what many images have weighs little, as do other lengths: it has "
+            f"{len(tokens)} words, a reference {theirs}"
+        )
+
+    @classmethod
+    def settings_alone(cls) -> dict[str, Any]:
+        """Frequencies: its own references alone would give every n-gram the weight 0."""
+        return {"df": _frequencies()}
+
+
+def runs_of(tokens: Sequence[str], n: int) -> list[tuple[str, ...]]:
+    """The n-grams of some tokens, in their order."""
+    return [tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)]
+
+
+@cache
+def _frequencies() -> DocumentFrequency:
+    rows = read_rows(str(DATA / "style_demo.csv"))
+    return DocumentFrequency.from_references([row["caption"] for row in rows])

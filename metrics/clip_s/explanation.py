@@ -1,0 +1,21 @@
+"""CLIP-S: captions beside their pictures or videos."""
+
+from __future__ import annotations
+
+from vlgauge.explain.captioned import CaptionedPicture
+
+
+class ClipS(CaptionedPicture):
+    """Captions with the others of their picture."""
+
+    name = "clip_s"
+    reading = (
+        "The score says how near caption and picture lie to each other in CLIP, times w (2.5 by default), and never "
+        "below 0.",
+        "Compare captions of one picture; sizes differ from picture to picture and from model to model.",
+        "It judges fit, not wording, and CLIP often misses who does what to whom.",
+    )
+    reading_of_videos = (
+        "The mean of two parts from CLIP: words and frames, each with what fits it best, "
+        "and the caption with the whole video."
+    )

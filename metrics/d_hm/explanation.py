@@ -1,0 +1,53 @@
+"""d_HM: how far a story is from a human one in each of three scores."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from vlgauge.explain.explanation import Explanation
+from vlgauge.explain.pages import number
+from vlgauge.explain.plots import Axis
+from vlgauge.explain.plots import percent
+
+PARTS = {"d_g": ("grounding", "groovist"), "d_c": ("coherence", "rovist_c"), "d_r": ("non-redundancy", "rovist_nr")}
+
+
+class DHm(Explanation):
+    """Stories with the three differences from the human story of the same pictures."""
+
+    name = "d_hm"
+    reading = (
+        "0 means as grounded, as coherent and as free of repetition as the human story of the same pictures.",
+        "The score is the mean of three distances, whichever way they go: a story that scores higher than the human "
+        "one is as far from it as one that scores lower.",
+        "By default grounding is squeezed by tanh first, so that its large numbers do not outweigh the other two.",
+    )
+    on_axis = (0.0,)
+
+    def reason(self, row: int) -> str:
+        """The largest difference."""
+        detail = self.details[row]
+        part = max(PARTS, key=lambda name: detail[name])
+        return f"most by {PARTS[part][0]} {number(detail[part])}"
+
+    def undefined(self, row: int) -> str:
+        """One of the six scores is not there."""
+        return "one of the six scores of the two stories is undefined"
+
+    def values(self, row: int) -> dict[str, Any]:
+        """Both stories on the axis of each score."""
+        detail = self.details[row]
+        model, human = self.predictions, self.columns.get("references")
+        rows = []
+        for part, (word, metric) in PARTS.items():
+            ours = model[row][metric]
+            theirs = None if human is None else human[row][metric]
+            every = [one[metric] for side in (model, human) if side is not None for one in side]
+            known = [math.nan if value is None else value for value in every]
+            axis = Axis.holding([*known, 0.0, 1.0], higher_is_better=True)
+            places = {"ours": percent(axis.at(ours)), "theirs": None if theirs is None else percent(axis.at(theirs))}
+            rows.append(
+                {"word": word, "distance": detail[part], "model": ours, "human": theirs, "ends": axis.ends} | places
+            )
+        return {"rows": rows}

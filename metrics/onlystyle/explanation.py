@@ -1,0 +1,58 @@
+"""OnlyStyle: the words that make a caption sound like its style or like another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+from vlgauge.explain.marks import pieces_of_runs
+from vlgauge.explain.pages import signed
+from vlgauge.explain.styled import StyledCaption
+from vlgauge.explain.styled import share_mark
+from vlgauge.explain.styled import weights
+from vlgauge.explain.styled import weights_note
+
+STEPS = (0.0005, 0.008)  # a word gets a mark, and a strong one, if it adds so much
+N_LISTED = 4  # n-grams below a caption
+_NEXT_TO_NOTHING = 0.00005
+
+
+class OnlyStyle(StyledCaption):
+    """Captions with their words marked by how they sound."""
+
+    name = "onlystyle"
+    reading = (
+        "Each word and phrase weighs what captions of the style have more often than those of other styles.",
+        "The score is the mean of these weights: above 0 the caption sounds like its style, below 0 like another.",
+        "It knows no picture and no meaning, and an n-gram that no caption of the table has weighs 0.",
+    )
+    on_axis = (0.0,)
+
+    def reason(self, row: int) -> str:
+        """The n-grams that did most."""
+        return self.summed_up(self.details[row]["raised"], self.details[row]["lowered"])
+
+    def values(self, row: int) -> dict[str, Any]:
+        """The caption with its words marked, and the n-grams that did most."""
+        detail = self.details[row]
+        tokens = detail["tokens"]
+        known = weights(sorted(detail["raised"] + detail["lowered"], key=lambda gram: -abs(gram["share"])))
+        marks = [
+            share_mark(
+                share, STEPS, f"adds {signed(share, 4)}; weights: {weights_note(tokens, index, known) or 'small'}"
+            )
+            for index, share in enumerate(detail["words"])
+        ]
+        caption = self.predictions[row]
+        return {
+            "pieces": pieces_of_runs(caption, tokens, marks),
+            "raised": _told(detail["raised"]),
+            "lowered": _told(detail["lowered"]),
+            "unseen": detail["unseen"],
+        }
+
+
+def _told(grams: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The n-grams that did most, without those whose share rounds to 0."""
+    return [gram for gram in grams[:N_LISTED] if abs(gram["share"]) >= _NEXT_TO_NOTHING]

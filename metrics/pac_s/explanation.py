@@ -1,0 +1,21 @@
+"""PAC-S: captions beside their pictures or videos."""
+
+from __future__ import annotations
+
+from vlgauge.explain.captioned import CaptionedPicture
+
+
+class PacS(CaptionedPicture):
+    """Captions with the others of their picture."""
+
+    name = "pac_s"
+    reading = (
+        "0 to w (2 by default): how well caption and picture fit, after CLIP was trained further with more right "
+        "examples.",
+        "Compare captions of one picture; sizes differ from picture to picture and from model to model.",
+        "It judges fit, not wording: the right words in a salad can score high.",
+    )
+    reading_of_videos = (
+        "The mean of two parts from CLIP trained further: words and frames, each with what fits it best, "
+        "and the caption with the whole video."
+    )

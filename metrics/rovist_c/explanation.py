@@ -1,0 +1,55 @@
+"""RoViST-C: how likely each sentence follows from the one before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vlgauge.explain.explanation import Explanation
+from vlgauge.explain.pages import number
+from vlgauge.explain.plots import percent
+
+DOUBTED = 0.5
+
+
+class RovistC(Explanation):
+    """Stories with the probability that each sentence follows."""
+
+    name = "rovist_c"
+    reading = (
+        "For each sentence a model says how likely it follows from what stands before it; the score is the mean.",
+        "1 is a story in which every sentence follows; by default one that is said again at once counts as 0.",
+        "It reads the text alone and judges order, not truth: a coherent story of other pictures scores as well.",
+    )
+    on_axis = (0.0, 1.0)
+
+    def reason(self, row: int) -> str:
+        """The sentence that follows least."""
+        detail = self.details[row]
+        values = [(value, index) for index, value in enumerate(detail["probabilities"], 2)]
+        lowest, index = min(values)
+        if lowest >= DOUBTED:
+            return f"every sentence follows, with {number(lowest)} or more"
+        n = sum(value < DOUBTED for value, _ in values)
+        return f"{n} of {len(values)} do not follow; lowest: sentence {index}, {number(lowest)}"
+
+    def undefined(self, row: int) -> str:
+        """Too few sentences."""
+        return "the story has fewer than two sentences, so none follows another"
+
+    def values(self, row: int) -> dict[str, Any]:
+        """Each sentence with the probability that it follows; None for the first."""
+        detail = self.details[row]
+        return {"lines": sentence_lines(detail)}
+
+
+def sentence_lines(detail: Any) -> list[dict[str, Any]]:
+    """What is shown of each sentence: text, probability and its width, and whether it repeats the one before."""
+    lines: list[dict[str, Any]] = [{"text": text, "probability": None} for text in detail["sentences"][:1]]
+    rows = zip(detail["sentences"][1:], detail["probabilities"], detail["identical"], strict=True)
+    for text, probability, identical in rows:
+        width = percent(max(probability, 0.01))
+        again = bool(identical)
+        lines.append(
+            {"text": text, "probability": probability, "width": width, "again": again, "doubted": probability < DOUBTED}
+        )
+    return lines

@@ -1,0 +1,143 @@
+"""RoViST-NR: each word carries what it takes from the score."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from vlgauge.explain.explanation import Explanation
+from vlgauge.explain.marks import AGAINST
+from vlgauge.explain.marks import NIL
+from vlgauge.explain.marks import Mark
+from vlgauge.explain.marks import pieces_of_runs
+from vlgauge.explain.pages import in_words
+from vlgauge.explain.pages import number
+from vlgauge.explain.pages import quoted
+from vlgauge.explain.plots import Axis
+
+STEPS = (0.002, 0.006, 0.012)  # a word gets a mark, and a stronger one, if it takes so much
+N_NAMED = 3  # words in a reason
+LITTLE = 0.06  # where so little is lost in all, no word is to blame
+
+
+class RovistNr(Explanation):
+    """Stories with their repeated words marked by what they cost."""
+
+    name = "rovist_nr"
+    on_axis = (0.0, 1.0)
+    reading = (
+        "1 means that no word comes again, neither in another sentence nor from one run of four words to the next; "
+        "in the run it may.",
+        "A sentence said twice takes far more than an article does, and by default a loop can push the score below 0.",
+        "It reads the text alone: shuffled or off-topic stories score as well as good ones.",
+    )
+
+    @cached_property
+    def axis(self) -> Axis:
+        """From 0 to 1; few stories are below, some of them far."""
+        return Axis(0.0, 1.0, higher_is_better=True)
+
+    def reason(self, row: int) -> str:
+        """The words that take most."""
+        words = self.details[row]["words"]
+        taken: Counter[str] = Counter()
+        for sentence, costs in zip(words, self._costs(row), strict=True):
+            for word, cost in zip(sentence, costs, strict=True):
+                taken[word] += cost  # type: ignore[assignment]
+        lost = sum(taken.values())
+        if lost < LITTLE:
+            return f"{number(lost)} lost in all"
+        return "most by " + ", ".join(f"{quoted(word)} {number(cost)}" for word, cost in taken.most_common(N_NAMED))
+
+    def extra(self, row: int) -> str:
+        """The two halves of what is lost."""
+        detail = self.details[row]
+        return f"between sentences {number(detail['inter'])} · within {number(detail['intra'])}"
+
+    def undefined(self, row: int) -> str:
+        """Too few sentences, or none with a word."""
+        n = len(self.details[row]["sentences"])
+        if n < 2:
+            told = f"the story has {n or 'no'} sentence, so there is no pair of sentences to compare"
+            return f"{told} (in running text . ? or ! and a blank end one)"
+        return "no sentence has a word to compare"
+
+    def values(self, row: int) -> dict[str, Any]:
+        """The sentences, and what was lost in all."""
+        detail = self.details[row]
+        homes: dict[str, list[int]] = {}
+        for index, words in enumerate(detail["words"]):
+            for word in dict.fromkeys(words):
+                homes.setdefault(word, []).append(index)
+        costs = self._costs(row)
+        harmless = sum(map(sum, costs)) < LITTLE
+        sentences = []
+        for index, (sentence, words) in enumerate(zip(detail["sentences"], detail["words"], strict=True)):
+            others = [[home for home in homes[word] if home != index] for word in words]
+            marks = [word_mark(*one, harmless=harmless) for one in zip(costs[index], others, strict=True)]
+            sentences.append(pieces_of_runs(sentence, words, marks))
+        pairs = sorted(detail["pairs"], key=lambda pair: -pair[2])[:N_NAMED]
+        return {"sentences": sentences, "pairs": [pair for pair in pairs if pair[2] > 0]}
+
+    def _costs(self, row: int) -> list[list[float]]:
+        return word_costs(self.details[row], n=int(self.settings["n"]), variant=self.settings["variant"])
+
+
+def word_costs(detail: Mapping[str, Any], *, n: int, variant: str) -> list[list[float]]:
+    """What each word takes from the score of its story; all together take 1 less the score.
+
+    The similarity of each pair of sentences or n-grams is split over the words that both have, in the parts in which
+    they make it up, and half of each part goes to either side.
+
+    Args:
+        detail: Of the story.
+        n: Length of the n-grams that were compared.
+        variant: "released", where words count as often as they come, or "paper".
+
+    Returns:
+        One number per word of each sentence.
+    """
+    words: list[list[str]] = detail["words"]
+    costs = [[0.0] * len(sentence) for sentence in words]
+
+    def split(a: tuple[int, int, int], b: tuple[int, int, int], similarity: float, n_pairs: int) -> None:
+        sides = [(costs[i], words[i], range(start, min(stop, len(words[i])))) for i, start, stop in (a, b)]
+        counts = [Counter(text[k] for k in span) for _, text, span in sides]
+        parts = {
+            word: counts[0][word] * counts[1][word] if variant == "released" else 1
+            for word in counts[0].keys() & counts[1].keys()
+        }
+        total = sum(parts.values())
+        for (cost, text, span), own in zip(sides, counts, strict=True):
+            for k in span:
+                if text[k] in parts:
+                    # Half of the loss is between sentences or within them, and half of that goes to either side.
+                    cost[k] += similarity * parts[text[k]] / total / n_pairs / 4 / own[text[k]]
+
+    for i, j, similarity in detail["pairs"]:
+        if similarity:
+            split((i, 0, len(words[i])), (j, 0, len(words[j])), similarity, len(detail["pairs"]))
+    for i, start, similarity in detail["ngrams"]:
+        if similarity:
+            split((i, start, start + n), (i, start + n, start + 2 * n), similarity, len(detail["ngrams"]))
+    return costs
+
+
+def word_mark(cost: float, elsewhere: Sequence[int], *, harmless: bool = False) -> Mark | None:
+    """Mark of a word that costs so much and is in these other sentences too.
+
+    Args:
+        cost: What it takes from the score.
+        elsewhere: Other sentences that it is in.
+        harmless: Whether the story loses so little in all that no word of it is told.
+    """
+    if cost < STEPS[0]:
+        return None
+    where = f"also in sentence{'s' * (len(elsewhere) > 1)} {in_words([i + 1 for i in elsewhere])}"
+    note = f"takes {number(cost, 3)}; {where if elsewhere else 'again in the next words'}"
+    if cost < STEPS[1] or harmless:
+        return Mark(NIL)
+    return Mark(AGAINST, cost >= STEPS[2], note)

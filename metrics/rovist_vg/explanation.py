@@ -1,0 +1,31 @@
+"""RoViST-VG: each noun with its likeness to the region that it found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vlgauge.explain.grounded import GroundedStory
+from vlgauge.explain.pages import number
+
+
+class RovistVg(GroundedStory):
+    """Stories with their nouns marked by idf times cosine."""
+
+    name = "rovist_vg"
+    reading = (
+        "Each noun looks for the region that is most like it; the likeness counts by how rare the noun is.",
+        "By the paper's log-sum-exp every noun raises the score, so it grows with their number: compare stories of one "
+        "length.",
+        "A noun that no picture shows raises it, too, if little, and so does one that is common: it tells what is "
+        "shown, not what is missing.",
+    )
+    parts = "nouns"
+    amount = "weighted"
+
+    def note(self, part: Mapping[str, Any], n_parts: int) -> str:
+        """Its weight and likeness."""
+        if part["cosine"] is None:
+            return f"idf {number(part['idf'])}; no region to look at"
+        where = "" if part["image"] is None else f" in picture {part['image'] + 1}"
+        return f"idf {number(part['idf'])} \N{MULTIPLICATION SIGN} cosine {number(part['cosine'])}{where}"

@@ -1,0 +1,97 @@
+"""StyleCIDEr: the words that a caption shares with references of its style, or that none of them has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vlgauge.explain.marks import AGAINST
+from vlgauge.explain.marks import FOR
+from vlgauge.explain.marks import Mark
+from vlgauge.explain.marks import pieces_of_runs
+from vlgauge.explain.pages import quoted
+from vlgauge.explain.pages import signed
+from vlgauge.explain.styled import StyledCaption
+from vlgauge.explain.styled import share_mark
+from vlgauge.explain.styled import weights
+from vlgauge.explain.styled import weights_note
+
+STEPS = (0.0002, 0.004)  # a word gets a mark, and a strong one, if it adds so much
+MISSED = (0.05, 0.2)  # or if no reference has it and it weighs so much
+N_CLOSEST = 2  # references that are shown
+
+
+class StyleCider(StyledCaption):
+    """Captions with the words marked that they share with their references."""
+
+    name = "stylecider"
+    reading = (
+        "The score is how alike a caption and its references are, where an n-gram counts by what it says about style.",
+        "Words that every style has count next to nothing; a shared turn of the style counts most.",
+        "Against many references of other pictures scores are small; compare captions of one set of references only.",
+    )
+    on_axis = (0.0,)
+
+    def reason(self, row: int) -> str:
+        """The n-grams that it shares, and those that it has alone."""
+        parts = self.details[row]["references"]
+        shared: dict[str, dict[str, Any]] = {}
+        for gram in (gram for part in parts for gram in part["raised"]):
+            known = shared.setdefault(gram["ngram"], {**gram, "share": 0.0})
+            known["share"] += gram["share"]
+        if not shared:
+            return "shares no n-gram that says anything about the style"
+        best = max(shared.values(), key=lambda gram: gram["share"])
+        n = sum(any(gram["ngram"] == best["ngram"] for gram in part["raised"]) for part in parts)
+        return f"shares {quoted(best['ngram'])} with {n} of {len(parts)} references"
+
+    def values(self, row: int) -> dict[str, Any]:
+        """The caption with its words marked, and the references that are nearest."""
+        detail = self.details[row]
+        caption, references = self.predictions[row], self.columns.get("references")
+        closest = sorted(detail["references"], key=lambda part: -part["score"])[:N_CLOSEST]
+        texts = {
+            id(part): None if references is None else references[row][k] for k, part in enumerate(detail["references"])
+        }
+        return {
+            "pieces": pieces_of_runs(caption, detail["tokens"], word_marks(detail)),
+            "closest": [
+                {
+                    "score": part["score"],
+                    "pieces": pieces_of_runs(
+                        texts[id(part)] or " ".join(part["tokens"]), part["tokens"], shared_marks(part)
+                    ),
+                }
+                for part in closest
+                if part["score"] > 0.0
+            ],
+        }
+
+
+def word_marks(detail: Mapping[str, Any]) -> list[Mark | None]:
+    """Marks of the words of a caption: those that it shares with references, and those that none of them has."""
+    tokens = detail["tokens"]
+    shares: dict[str, float] = {}
+    shared: dict[str, float] = {}
+    missed: dict[str, float] = {}
+    for part in detail["references"]:
+        shared |= weights(part["raised"])
+        missed |= weights(gram for gram in part["lowered"] if gram["side"] == "prediction")
+        for gram in part["raised"]:
+            shares[gram["ngram"]] = shares.get(gram["ngram"], 0.0) + gram["share"]
+    leading = {ngram: shared[ngram] for ngram in sorted(shared, key=lambda ngram: -shares[ngram])}
+    marks: list[Mark | None] = []
+    for index, (token, share) in enumerate(zip(tokens, detail["words"], strict=True)):
+        mark = share_mark(share, STEPS, f"adds {signed(share, 4)}; weights: {weights_note(tokens, index, leading)}")
+        if mark is None and token not in shared and abs(missed.get(token, 0.0)) >= MISSED[0]:
+            weight = missed[token]
+            mark = Mark(AGAINST, abs(weight) >= MISSED[1], f"in no reference; weight: {token} {signed(weight)}")
+        marks.append(mark)
+    return marks
+
+
+def shared_marks(part: Mapping[str, Any]) -> list[Mark | None]:
+    """Marks of the words of a reference that the caption has too."""
+    known = weights(gram for gram in part["raised"] if gram["share"] >= STEPS[0])
+    notes = [weights_note(part["tokens"], index, known) for index in range(len(part["tokens"]))]
+    return [Mark(FOR, note=f"shared; {note}") if note else None for note in notes]

@@ -1,0 +1,148 @@
+"""TRM: how often the side within a set is the shortest, the middle or the longest of a triangle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from vlgauge.explain.caption_sets import SURPRISING
+from vlgauge.explain.caption_sets import CaptionSets
+from vlgauge.explain.pages import number
+from vlgauge.explain.plots import chart
+from vlgauge.explain.plots import rectangle
+
+RANKS = ("shortest", "middle", "longest")
+# Key of the details, whose two captions the side joins.
+SIDES = (("counts_lone_reference", "the model"), ("counts_lone_candidate", "people"))
+
+_TALLEST, _GROUND, _WIDTH = 104.0, 134.0, 40.0
+# Ends of the side within a set and the lone caption, by rank: small triangles below the columns.
+_TRIANGLES = (((-6, 12), (6, 12), (0, -14)), ((-13, 11), (9, 11), (4, -6)), ((-18, 10), (18, 10), (0, 1)))
+
+
+class Trm(CaptionSets):
+    """Caption sets with their triangles."""
+
+    name = "trm"
+    reading = (
+        "Take two captions of one side and one of the other: is the thick line between the two the shortest, the "
+        "middle or the longest side of the triangle?",
+        "If the model writes as people do, each happens about as often as over all ways to split the captions: a "
+        "third, but for distances that depend on the direction, as METEOR does. Q adds up how far thirds are missed.",
+        "So fair sets do not reach 0, by chance and by the direction: where there is a p, read it first, the share of "
+        "all ways to split these captions that are at least as uneven.",
+    )
+    on_axis = (0.0,)
+    statistic = "Q"
+
+    @property
+    def template(self) -> str:
+        """Columns, and no cloud."""
+        return "trm/explanation"
+
+    def reason(self, row: int) -> str:
+        """P and the share that is farthest from what splits give."""
+        shares = [(self.shares(row, key), whose) for key, whose in SIDES]
+        found = [
+            (abs(share - chance), share, rank, whose)
+            for of, whose in shares
+            for share, rank, chance in zip(of, RANKS, self.details[row]["expected_shares"], strict=True)
+        ]
+        _, share, rank, whose = max(found, key=lambda one: one[0])
+        p = "" if math.isnan(self.pvalue(row)) else f"p {number(self.pvalue(row), 3)}; "
+        return f"{p}two by {whose}: the {rank} side in {share:.0%}"
+
+    def extra(self, row: int) -> str:
+        """p, chance, and Q with both kinds of triangles apart."""
+        separate = self._per_row("separate_scores", row)
+        return super().extra(row) + ("" if math.isnan(separate) else f" · separate {number(separate)}")
+
+    def shares(self, row: int, key: str) -> list[float]:
+        """How often the side within a set is the shortest, the middle and the longest."""
+        counts: Sequence[float] = self.details[row][key]
+        return [count / sum(counts) for count in counts]
+
+    def values(self, row: int) -> dict[str, Any]:
+        """The six columns, and what p says."""
+        told = self.pvalue(row) <= SURPRISING
+        groups = [(self.shares(row, key), whose) for key, whose in SIDES]
+        return {
+            "columns": rank_columns(groups, self.details[row]["expected_shares"], told=told),
+            "captions": self.captions(row),
+            "meaning": self.meaning(row),
+        }
+
+
+def rank_columns(groups: Sequence[tuple[Sequence[float], str]], expected: Sequence[float], *, told: bool) -> Markup:
+    """Columns against dashes at what splits give on average, each above a triangle of its kind.
+
+    Args:
+        groups: Shares by rank, and whose two captions the side joins: the model's first.
+        expected: Shares by rank over all ways to split the captions, the same for both groups.
+        told: Whether what is above the dashes is set apart, because chance hardly explains it.
+    """
+    parts, label = [], []
+    for group, (shares, whose) in enumerate(groups):
+        x0 = group * 156
+        label.append(f"two by {whose}: {_listed(shares)}")
+        parts.append(f'<text class="k" x="{x0 + 72}" y="10" text-anchor="middle">two by {whose}</text>')
+        for rank, (share, chance) in enumerate(zip(shares, expected, strict=True)):
+            x = x0 + 6 + rank * 46
+            parts.append(_column(x, share, chance, told))
+            parts.append(_triangle(rank, x + 20, _GROUND + 27, by_model=group == 0))
+            at = f'x="{x + 20}" y="{_GROUND + 62:g}"'
+            parts.append(f'<text {at} text-anchor="middle" style="font-size:11.5px">{RANKS[rank]}</text>')
+            y = _GROUND - chance * _TALLEST
+            parts.append(f'<line class="third" x1="{x - 3}" x2="{x + 43}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<line class="ax" x1="{x0}" x2="{x0 + 144}" y1="{_GROUND:g}" y2="{_GROUND:g}"/>')
+    return chart(300, 204, f"{'; '.join(label)}. Over all splits: {_listed(expected)}.", parts)
+
+
+def _listed(shares: Sequence[float]) -> str:
+    return ", ".join(f"{rank} {share:.0%}" for rank, share in zip(RANKS, shares, strict=True))
+
+
+def _column(x: float, share: float, chance: float, told: bool) -> str:
+    height, dashes = share * _TALLEST, chance * _TALLEST
+    top = _GROUND - max(height, dashes) - 4
+    fair = min(height, dashes)
+    parts = [rectangle("bar", x, _GROUND - fair, _WIDTH, fair)]
+    if height > dashes:
+        parts.append(rectangle("ex" if told else "bar over", x, _GROUND - height, _WIDTH, height - dashes))
+        if told:
+            parts.append(f'<path class="hatch" d="{_hatch(x, _GROUND - height, height - dashes)}"/>')
+    elif told and dashes - height > 0.5:
+        parts.append(rectangle("lack", x + 0.5, _GROUND - dashes, _WIDTH - 1, dashes - height))
+    parts.append(f'<text class="k" x="{x + _WIDTH / 2:g}" y="{top:.1f}" text-anchor="middle">{share:.0%}</text>')
+    return "".join(parts)
+
+
+def _hatch(x: float, y: float, height: float, gap: float = 6.0) -> str:
+    """Lines at 45 degrees within a column: no pattern, as that would need an id of its own on the page."""
+    lines, start = [], gap
+    while start < _WIDTH + height:
+        # From the left or the bottom edge to the top or the right one, along u + v = start.
+        u0, u1 = max(0.0, start - height), min(_WIDTH, start)
+        lines.append(f"M{x + u0:.1f} {y + start - u0:.1f}L{x + u1:.1f} {y + start - u1:.1f}")
+        start += gap
+    return "".join(lines)
+
+
+def _triangle(rank: int, x: float, y: float, *, by_model: bool) -> str:
+    (ax, ay), (bx, by), (cx, cy) = (((x + u), (y + v)) for u, v in _TRIANGLES[rank])
+
+    def point(px: float, py: float, model: bool) -> str:
+        if model:
+            return f'<circle class="model" cx="{px:g}" cy="{py:g}" r="4.2"/>'
+        return f'<path class="people small" d="M{px:g} {py - 5:g}l4.8 8.4h-9.6z"/>'
+
+    return (
+        f'<path class="side2" d="M{ax:g} {ay:g}L{cx:g} {cy:g}L{bx:g} {by:g}"/>'
+        + f'<path class="side1" d="M{ax:g} {ay:g}L{bx:g} {by:g}"/>'
+        + point(ax, ay, by_model)
+        + point(bx, by, by_model)
+        + point(cx, cy, not by_model)
+    )

@@ -1,0 +1,45 @@
+"""The table of all metrics, made of their cards; as a program it writes that of README.md anew."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from vlgauge.catalog import card_fact, metric_facts, metrics_by_group
+from vlgauge.writing import write
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+CARD = "https://github.com/vlgauge/vlgauge/blob/main/metrics/{}/README.md"
+HEAD = "| metric | question | input | better | paper |\n|---|---|---|---|---|\n"
+_TABLE = re.compile(r"^\| metric \|.*\n(?:\|.*\n)+", re.MULTILINE)
+
+
+def table(card: str = CARD) -> str:
+    """The table as Markdown, a line per metric under that of its group.
+
+    Args:
+        card: Address of a card, with braces for the name of the metric.
+    """
+    lines = [HEAD]
+    for group, names in metrics_by_group().items():
+        lines.append(f"| **{group}** | | | | |\n")
+        for name in names:
+            question, takes, paper = (card_fact(name, key) for key in ("short_description", "input", "paper"))
+            link = f"[{name}]({card.format(name)})"
+            lines.append(f"| {link} | {question} | {takes} | {metric_facts(name).better} | {paper} |\n")
+    return "".join(lines)
+
+
+def main(path: Path = README) -> int:
+    """Write the table of README.md anew; 2 if it has none."""
+    text = path.read_text("utf-8")
+    if len(_TABLE.findall(text)) != 1:
+        sys.stderr.write(f"metric_table: error: {path} must have one table that begins with | metric |\n")
+        return 2
+    write(path, _TABLE.sub(lambda _: table(), text))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

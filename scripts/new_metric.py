@@ -1,0 +1,190 @@
+"""Lay the folder of a new metric beside one of its family: it loads, and its tests say what is to be done next."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import builtins
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from string import Template
+
+import vlgauge
+from vlgauge.base.metric import REPOSITORY
+from vlgauge.catalog import MetricFacts
+from vlgauge.writing import write
+
+ROOT = Path(__file__).resolve().parents[1]
+SKELETON = Path(__file__).parent / "skeleton"
+# What a family leaves to its metrics.
+STUBS = {
+    "Explanation": ("reason(self, row: int) -> str", "values(self, row: int) -> dict[str, Any]"),
+    "GroundedStory": ("note(self, part: Mapping[str, Any], n_parts: int) -> str",),
+}
+# Their metrics set in `__init__` what the base reads there.
+BY_HAND = ("grounding.GroundingMetric",)
+# Whether the number of a corpus is a mean goes with the counts that are laid beside the script.
+FACTS = {*MetricFacts.__dataclass_fields__, "unsigned", "requires"} - {"is_mean"}
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+
+def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
+    """Write the skeleton; 0, or 2 after an error, which is one line on standard error."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", metavar="NAME", help="such as new_metric: lower case, words joined by _")
+    parser.add_argument("--like", metavar="METRIC", required=True, help="a metric that reads the same")
+    options = parser.parse_args(arguments)
+    try:
+        files = skeleton(options.name, options.like, root)
+    except ValueError as error:
+        sys.stderr.write(f"new_metric: error: {error}\n")
+        return 2
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        write(root / path, text)
+        print(path)
+    print(f"\nNow and after each step: .venv/bin/python -m pytest -x tests/metrics/{options.name}")
+    return 0
+
+
+def skeleton(name: str, like: str, root: Path) -> dict[str, str]:
+    """The files of a new metric, by their paths in the checkout; those that are changed are whole.
+
+    Raises:
+        ValueError: If the name cannot be one or is taken, or there is no metric to be like.
+    """
+    known = sorted(path.parent.name for path in root.glob("metrics/*/README.md"))
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"`NAME` must be lower-case words joined by _, got {name!r}")
+    if name in known:
+        raise ValueError(f"`NAME` must be new, got {name!r}, which lies in metrics/{name}")
+    if like not in known:
+        raise ValueError(f"`--like` must be one of {', '.join(known)}, got {like!r}")
+    words = {"name": name, "like": like, "class_name": name.title().replace("_", ""), "title": name.upper()}
+    source, folder = root / "metrics" / like, f"metrics/{name}"
+    files = {
+        f"{folder}/{name}.py": _filled("script", {**words, **_of_script(source / f"{like}.py", name)}),
+        f"{folder}/explanation.py": _filled("explanation", {**words, **_of_explanation(source / "explanation.py")}),
+        f"{folder}/examples.jsonl": _examples(source / "examples.jsonl"),
+        f"{folder}/README.md": _card(source / "README.md", words),
+        f"tests/metrics/{name}/test_{name}.py": _filled("tests", words),
+        "setup.cfg": _with_extra((root / "setup.cfg").read_text("utf-8"), name),
+    }
+    if (source / "corpus_counts.py").is_file():
+        files[f"{folder}/corpus_counts.py"] = _filled("corpus_counts", words)
+    for template in sorted(source.glob("*.jinja")):
+        files[f"{folder}/{template.name}"] = f"{{# TODO: as in {like} #}}\n{template.read_text('utf-8')}"
+    return files
+
+
+def _filled(template: str, words: dict[str, str]) -> str:
+    return Template((SKELETON / f"{template}.txt").read_text("utf-8")).substitute(words).rstrip() + "\n"
+
+
+def _of_script(path: Path, name: str) -> dict[str, str]:
+    """The base of a metric, the head of `_compute`, and the imports of both."""
+    tree = ast.parse(path.read_text("utf-8"))
+    cls = [node for node in tree.body if isinstance(node, ast.ClassDef)][-1]
+    compute = next(node for node in cls.body if isinstance(node, ast.FunctionDef) and node.name == "_compute")
+    imported = {
+        alias.asname or alias.name: node
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and not node.level
+        for alias in node.names
+    }
+    base = ast.unparse(cls.bases[0])
+    if base in BY_HAND:
+        raise ValueError(f"`--like` must be a metric whose family says what it needs, got one of {base}; copy by hand")
+    wanted = [
+        ast.unparse(node)
+        for node in cls.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _is_own(node, node.targets[0].id)
+    ]
+    used = {base.partition(".")[0]: imported[base.partition(".")[0]]}
+    lines = ["    def _compute(", "        self,"]
+    every = compute.args.args[1:]
+    defaults = [None] * (len(every) - len(compute.args.defaults)) + [*compute.args.defaults]
+    for argument, default in zip(every, defaults, strict=True):
+        names = {node.id for node in ast.walk(argument) if isinstance(node, ast.Name)} - {*dir(builtins), "Any"}
+        # A type of its own, or from a file beside it, is not that of the new one.
+        kind = ast.unparse(argument.annotation) if argument.annotation and names <= imported.keys() else "Any"
+        used |= {one: imported[one] for one in names if kind != "Any"}
+        lines.append(f"        {argument.arg}: {kind}{f' = {ast.unparse(default)}' if default else ''},")
+    lines.append("    ) -> dict[str, Any]:")
+    extra = name.replace("_", "-")
+    hint = f'  # From: "vlgauge[{extra}] @ git+{REPOSITORY}@v{vlgauge.__version__}"'
+    imports = [f"from {node.module} import {one}" for one, node in used.items()]
+    own = sorted(f"{line}{hint}" for line in imports if line.startswith("from vlgauge"))
+    others = sorted({*(line for line in imports if not line.startswith("from vlgauge")), "from typing import Any"})
+    constants = "".join(f"    {line}  # TODO\n" for line in wanted)
+    words = {"base": base, "constants": constants, "library": "\n".join(others), "imports": "\n".join(own)}
+    return words | {"compute": "\n".join(lines)}
+
+
+def _is_own(node: ast.Assign, name: str) -> bool:
+    """Whether a constant of a class is one that its family asks for, and none of the facts that each metric states."""
+    return name not in FACTS and isinstance(node.value, ast.Constant)
+
+
+def _of_explanation(path: Path) -> dict[str, str]:
+    """The base of an explanation, its imports, and what it must define."""
+    tree = ast.parse(path.read_text("utf-8"))
+    base = ast.unparse(next(node for node in tree.body if isinstance(node, ast.ClassDef)).bases[0])
+    found = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    home = next(node.module for node in found if any(alias.name == base for alias in node.names))
+    stubs = "".join(
+        f'\n    def {head}:\n        """TODO."""\n        raise NotImplementedError("TODO")\n'
+        for head in STUBS.get(base, ())
+    )
+    library = {"Mapping": "from collections.abc import Mapping\n", "Any": "from typing import Any\n"}
+    imports = "".join(line for word, line in library.items() if word in stubs)
+    return {
+        "base": base,
+        "imports": "\n".join([*filter(None, [imports]), f"from {home} import {base}"]),
+        "stubs": stubs,
+    }
+
+
+def _examples(path: Path) -> str:
+    """The examples of another metric, each still to be told."""
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    told = [row | {"title": f"TODO {row['title']}", "why": f"TODO {row['why']}"} for row in rows if "config" not in row]
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in told)
+
+
+def _card(path: Path, words: dict[str, str]) -> str:
+    """The card of another metric, with its headings and nothing below them."""
+    text = path.read_text("utf-8")
+    front, body = text.split("---\n", 2)[1:]
+    todo = {
+        "title": f"{words['title']} TODO",
+        "short_description": "TODO its question?",
+        "paper": '"[TODO](https://example.org)"',
+    }
+    for key, value in todo.items():
+        front = re.sub(rf"^{key}: .*$", f"{key}: {value}", front, flags=re.MULTILINE)
+    headings = [
+        line for line in re.sub(r"^```.*?^```$", "", body, flags=re.M | re.S).splitlines() if line.startswith("#")
+    ]
+    headings[0] = f"# Metric Card for {words['title']}"
+    sections = [headings[0], *(f"{heading}\n\nTODO" for heading in headings[1:])]
+    return f"---\n{front}---\n\n" + "\n\n".join(sections) + "\n"
+
+
+def _with_extra(text: str, name: str) -> str:
+    """setup.cfg with an empty extra for a metric, which is in `all` too."""
+    lines = text.splitlines(keepends=True)
+    title = lines.index("[options.extras_require]\n")
+    first = next(number for number, line in enumerate(lines) if number > title and not line.startswith("#"))
+    lines.insert(first, f"{name} =\n")
+    every = next(number for number, line in enumerate(lines) if line == "all =\n") + 1
+    extras = sorted({*re.findall(r"[\w-]+", lines[every].partition("[")[2]), name.replace("_", "-")})
+    lines[every] = f"    vlgauge[{', '.join(extras)}]\n"
+    return "".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""The examples that come with each metric, in its folder: right, subtle, wrong, and what the metric misses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import vlgauge
+from vlgauge.catalog import metric_folder
+from vlgauge.files import DATA
+from vlgauge.settings import setting_names
+
+from .explanation import Explanation
+from .folders import explanation_of
+
+PICTURES = DATA / "examples"
+"""Pictures and clips that examples name."""
+
+ROLES = ("right", "subtle", "wrong", "missed")
+_FILES = ("images", "videos")
+_TEXTS = ("shows", "id", "title", "why")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A row that shows how a metric reacts.
+
+    Attributes:
+        shows: "right", "subtle" (a small fault), "wrong", or "missed" (a fault that the score does not tell).
+        id: What the row is called.
+        title: What it shows.
+        why: The same in a sentence or two.
+        cells: What stands in its columns; pictures and clips as paths.
+        config: Configuration of the metric; empty for the one that a form begins with.
+        toy: Whether a toy made the numbers in it.
+    """
+
+    shows: str
+    id: str
+    title: str
+    why: str
+    cells: Mapping[str, Any]
+    config: str = ""
+    toy: bool = False
+
+
+def examples_of(name: str) -> tuple[Example, ...]:
+    """The examples of a metric, from the `examples.jsonl` in its folder.
+
+    Raises:
+        ValueError: If there is no such metric, or its file has something else than examples.
+        FileNotFoundError: If it has no examples.
+    """
+    return _read(metric_folder(name) / "examples.jsonl")
+
+
+@cache
+def _read(path: Path) -> tuple[Example, ...]:
+    lines = path.read_text("utf-8").splitlines()
+    return tuple(_example(json.loads(line), f"line {number} of {path}") for number, line in enumerate(lines, 1))
+
+
+def _example(row: Mapping[str, Any], place: str) -> Example:
+    lacking = [name for name in _TEXTS if not isinstance(row.get(name), str) or not row[name]]
+    if lacking:
+        raise ValueError(f"{place} must have {', '.join(lacking)}, each a text")
+    if row["shows"] not in ROLES:
+        raise ValueError(f"`shows` in {place} must be one of {', '.join(ROLES)}, got {row['shows']!r}")
+    told = {*_TEXTS, "config", "toy"}
+    cells = {name: _located(cell) if name in _FILES else cell for name, cell in row.items() if name not in told}
+    return Example(
+        shows=row["shows"],
+        id=row["id"],
+        title=row["title"],
+        why=row["why"],
+        cells=cells,
+        config=row.get("config", ""),
+        toy=bool(row.get("toy", False)),
+    )
+
+
+def _located(cell: str | list[str]) -> str | list[str]:
+    return str(PICTURES / cell) if isinstance(cell, str) else [str(PICTURES / one) for one in cell]
+
+
+def explained_examples(name: str, config: str = "") -> Explanation:
+    """The examples of a metric, scored on the processor under the embedded profile, and explained.
+
+    Args:
+        name: Of the metric.
+        config: Its configuration; empty for the one that a form begins with.
+
+    Raises:
+        ValueError: If there is no such metric or no such example.
+    """
+    chosen = [one for one in examples_of(name) if one.config == config]
+    if not chosen:
+        raise ValueError(f"`config` must be that of an example of {name}, got {config!r}")
+    explanation = explanation_of(name)
+    metric: Any = vlgauge.load(name, keep_in_memory=True)
+    wanted = {"profile": "embedded", "device": "cpu", "pvalue": "exact"}
+    settings = {key: value for key, value in wanted.items() if key in setting_names(type(metric))}
+    settings |= explanation.settings_alone()
+    metric = vlgauge.load(name, config or explanation.first_config or None, keep_in_memory=True, **settings)
+    columns: dict[str, Any] = {column.name: [one.cells.get(column.name) for one in chosen] for column in metric.columns}
+    columns = {key: cells for key, cells in columns.items() if any(cell is not None for cell in cells)}
+    result = metric.compute(**columns, return_details=True)
+    return explanation(columns | {"id": [one.id for one in chosen]}, result)

@@ -1,0 +1,24 @@
+"""What explains a metric, from the folder of that metric."""
+
+from __future__ import annotations
+
+from vlgauge.catalog import folder_module, metric_folder
+
+from .explanation import Explanation
+
+
+def explanation_of(name: str) -> type[Explanation]:
+    """The class that explains a metric, from the `explanation.py` in its folder.
+
+    Raises:
+        ValueError: If there is no such metric, or its folder has no such class.
+    """
+    file = metric_folder(name) / "explanation.py"
+    if not file.is_file():
+        raise ValueError(f"`name` must be a metric whose folder has an explanation.py, got {name!r}")
+    found = folder_module(name, "explanation")
+    own = [one for one in vars(found).values() if isinstance(one, type) and issubclass(one, Explanation)]
+    classes = [one for one in own if one.__module__ == found.__name__ and getattr(one, "name", "") == name]
+    if len(classes) != 1:
+        raise ValueError(f'{file.name} of {name} must have one Explanation with `name = "{name}"`, got {len(classes)}')
+    return classes[0]

@@ -1,0 +1,91 @@
+"""What explains a metric is found in its folder, wherever that lies."""
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from vlgauge import catalog
+from vlgauge.catalog import folder_module
+from vlgauge.explain import Explanation, explain, explanation_of
+
+OWN = """
+from vlgauge.explain import Explanation
+from .amounts import AMOUNT
+
+class Own(Explanation):
+    name = "own"
+    reading = ("One.", "Two.", "Three.")
+
+    def reason(self, row):
+        return f"amount {AMOUNT}"
+
+    def values(self, row):
+        return {"amount": AMOUNT}
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """Writes the folder of a metric "own", which is then the only one; and takes its package away again."""
+    monkeypatch.setattr(catalog, "metrics_root", lambda: tmp_path)
+
+    def write(**files):
+        folder = tmp_path / "own"
+        folder.mkdir(exist_ok=True)
+        (folder / "own.py").write_text("class Own:\n    pass\n")
+        for name, text in files.items():
+            (folder / f"{name}.py").write_text(text)
+        return folder
+
+    yield write
+    for name in [name for name in sys.modules if name.startswith("vlgauge_metric_own")]:
+        del sys.modules[name]
+
+
+def test_it_imports_those_beside_it(own):
+    own(explanation=OWN, amounts="AMOUNT = 7\n")
+    found = explain("own", {"predictions": ["x"]}, {"own_scores": [1.0], "own_details": [{}]})
+    assert isinstance(found, Explanation)
+    assert found.reason(0) == "amount 7"
+    assert explanation_of("own") is type(found)
+
+
+def test_a_folder_elsewhere_is_another_package(own, tmp_path, monkeypatch):
+    folder = own(explanation=OWN, amounts="AMOUNT = 7\n")
+    assert folder_module("own", "amounts").AMOUNT == 7
+    elsewhere = tmp_path / "elsewhere" / "own"
+    elsewhere.mkdir(parents=True)
+    for path in folder.glob("*.py"):
+        (elsewhere / path.name).write_text(path.read_text().replace("AMOUNT = 7", "AMOUNT = 8"))
+    monkeypatch.setattr(catalog, "metrics_root", lambda: elsewhere.parent)
+    assert folder_module("own", "amounts").AMOUNT == 8
+
+
+def test_threads_get_one_class(own):
+    own(explanation=OWN, amounts="import time\ntime.sleep(0.05)\nAMOUNT = 7\n")
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(explanation_of, ["own"] * 8))) == 1
+
+
+def test_a_metric_without_an_explanation_says_so(own):
+    own()
+    with pytest.raises(ValueError, match=r"`name` must be a metric whose folder has an explanation\.py, got 'own'"):
+        explanation_of("own")
+
+
+@pytest.mark.parametrize(("old", "new", "n"), [('"own"', '"other"', 0), ("class Own", "class Two", 2)])
+def test_one_class_explains_a_metric(own, old, new, n):
+    own(explanation=(OWN if n else "") + OWN.replace(old, new), amounts="AMOUNT = 7\n")
+    with pytest.raises(ValueError, match=rf'of own must have one Explanation with `name = "own"`, got {n}'):
+        explanation_of("own")
+
+
+def test_the_classes_are_found_without_evaluate(run_python, tmp_path):
+    code = """
+from vlgauge.catalog import metric_names
+from vlgauge.explain import explanation_of
+print([explanation_of(name).name for name in metric_names()] == metric_names())
+print([name for name in ("evaluate", "torch") if name in sys.modules])
+"""
+    assert run_python(code, cwd=tmp_path) == "True\n[]\n"

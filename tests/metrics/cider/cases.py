@@ -1,0 +1,11 @@
+"""What the tests of all metrics want of this one."""
+
+from signature_cases import Files
+
+
+def changes(files: Files):
+    return {"tokenizer": ({}, {"tokenizer": str.split}), "df": ({}, {"df": files.frequencies("a dog")})}
+
+
+def named(files: Files):
+    return {"df": files.frequencies("a dog")}

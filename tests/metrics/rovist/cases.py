@@ -1,0 +1,19 @@
+"""What the tests of all metrics want of this one."""
+
+from explained import pictured
+from signature_cases import each_of
+
+from vlgauge import scenes
+
+EXPLAINED = ({"scale_vg": True}, lambda: pictured(scenes.stories(2, 41, "test")))
+
+
+def changes(files):
+    toy = {"profile": "embedded"}
+    return each_of(
+        toy, vg=(None, {"oov": "skip"}), c=(None, {"context": "prefix"}), nr=(None, {"n": 2}), scale_vg=(None, True)
+    )
+
+
+def named(files):
+    return {"profile": "embedded"}

@@ -1,0 +1,119 @@
+"""The skeleton of a new metric: it loads, and its tests fail one after the other with what is missing."""
+
+import importlib.util
+import shutil
+
+import evaluate
+import pytest
+import skeleton_steps
+from folders import ROOT
+from metric_checks import check_class, check_files, check_hint, check_imports, check_names_are_free, check_signatures
+from script_modules import script_module
+
+from vlgauge import catalog, corpus_values
+from vlgauge.catalog import metric_names
+from vlgauge.corpus_values import COUNTED
+from vlgauge.explain import explanation_of
+from vlgauge.explain.examples import ROLES, examples_of
+
+new_metric = script_module("new_metric.py")
+STEPS = ["the_script_says", "worked_by_hand", "plain_loops", "every_error_message", "golden", "examples", "explained"]
+STEPS += ["card", "listed"]
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A copy of what the script reads and writes, in which the package looks for metrics."""
+    shutil.copytree(ROOT / "metrics", tmp_path / "metrics", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("setup.cfg", "CHANGELOG.md", "README.md"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    monkeypatch.setattr(catalog, "metrics_root", lambda: tmp_path / "metrics")
+    monkeypatch.setattr(corpus_values, "metrics_root", lambda: tmp_path / "metrics")
+    monkeypatch.setattr(skeleton_steps, "METRICS", tmp_path / "metrics")
+    monkeypatch.setattr(skeleton_steps, "ROOT", tmp_path)
+    return tmp_path
+
+
+def steps_of(path):
+    """The tests of a file in their order."""
+    spec = importlib.util.spec_from_file_location("skeleton_tests", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {name: function for name, function in vars(module).items() if name.startswith("test_")}
+
+
+@pytest.mark.parametrize("like", [name for name in metric_names() if name not in ("groovist", "rovist_vg")])
+def test_it_loads_like_any_metric(checkout, like):
+    assert new_metric.main(["my_metric", "--like", like], root=checkout) == 0
+    folder = checkout / "metrics" / "my_metric"
+    assert evaluate.load(str(folder), keep_in_memory=True).name == "my_metric"
+    for check in (check_class, check_imports, check_hint, check_files, check_names_are_free, check_signatures):
+        check(folder)
+    assert explanation_of("my_metric").reading[0].startswith("TODO")
+    assert [one.shows for one in examples_of("my_metric")] == list(ROLES)
+    assert "my-metric" in (checkout / "setup.cfg").read_text().partition("\nall =\n")[2].partition("\n")[0]
+
+
+def test_a_metric_like_one_that_adds_counts_has_counts_too(checkout):
+    for like in ("bleu", "cider"):
+        assert new_metric.main([f"my_{like}", "--like", like], root=checkout) == 0
+    assert [catalog.metric_facts(f"my_{like}").is_mean for like in ("bleu", "cider")] == [False, True]
+    assert ("my_bleu" in COUNTED, "my_cider" in COUNTED) == (True, False)
+    assert COUNTED["my_bleu"].columns == ("TODO",)
+    steps = steps_of(checkout / "tests" / "metrics" / "my_bleu" / "test_my_bleu.py")
+    script = checkout / "metrics" / "my_bleu" / "my_bleu.py"
+    script.write_text(script.read_text().replace("TODO", "done"))
+    with pytest.raises(AssertionError):
+        steps["test_the_script_says_what_it_measures"]()
+    assert {line.split(":")[0] for line in skeleton_steps.left_in("my_bleu", "my_bleu.py", "corpus_counts.py")} == {
+        "metrics/my_bleu/corpus_counts.py"
+    }
+
+
+def test_the_extra_of_the_new_metric_is_the_first(checkout):
+    setup = checkout / "setup.cfg"
+    setup.write_text(setup.read_text().replace("\nbleu =\n", "\n"))
+    assert new_metric.main(["mine", "--like", "cider"], root=checkout) == 0
+    extras = setup.read_text().partition("[options.extras_require]\n")[2]
+    assert next(line for line in extras.splitlines() if not line.startswith("#")) == "mine ="
+
+
+def test_its_tests_fail_one_after_the_other_until_nothing_is_missing(checkout):
+    assert new_metric.main(["chr", "--like", "cider"], root=checkout) == 0
+    folder = checkout / "metrics" / "chr"
+    steps = steps_of(checkout / "tests" / "metrics" / "chr" / "test_chr.py")
+    assert [step in name for step, name in zip(STEPS, steps, strict=True)] == [True] * len(STEPS)
+    for name, test in steps.items():
+        with pytest.raises((AssertionError, pytest.fail.Exception)):
+            test()
+        written = {"says": "chr.py", "examples": "examples.jsonl", "card": "README.md", "explained": "explanation.py"}
+        for file in [file for step, file in written.items() if step in name]:
+            for path in [folder / file, *(folder.glob("*.jinja") if "explained" in name else ())]:
+                path.write_text(path.read_text().replace("TODO", "done"))
+            test()
+    changes = checkout / "CHANGELOG.md"
+    changes.write_text(changes.read_text().replace("### Added\n", "### Added\n\n- `chr`.\n"))
+    script_module("metric_table.py").main(checkout / "README.md")
+    steps["test_it_is_listed"]()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["MyMetric", "--like", "cider"], "`NAME` must be lower-case words joined by _, got 'MyMetric'"),
+        (["../x", "--like", "cider"], "`NAME` must be lower-case words joined by _"),
+        (["cider", "--like", "bleu"], "`NAME` must be new, got 'cider', which lies in metrics/cider"),
+        (
+            ["mine", "--like", "groovist"],
+            "`--like` must be a metric whose family says what it needs, got one of grounding",
+        ),
+        (["mine", "--like", "spicy"], "`--like` must be one of aloha, bleu, "),
+    ],
+)
+def test_what_cannot_be_laid_is_one_sentence(checkout, capsys, words, message):
+    before = sorted(checkout.rglob("*"))
+    assert new_metric.main(words, root=checkout) == 2
+    told = capsys.readouterr().err
+    assert message in told
+    assert told.count("\n") == 1
+    assert sorted(checkout.rglob("*")) == before
