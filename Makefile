@@ -12,7 +12,7 @@ WORKERS ?= $(if $(PYTEST_ARGS),0,auto)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test matrix check format bench docs release clean
+.PHONY: help demo test matrix lowest newest check format bench docs release clean
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # What Python compiles is kept, whatever the surroundings say: else each worker and each process of the tests compiles
@@ -31,15 +31,22 @@ test: .venv/.installed-test  ## run the tests, in parallel unless PYTEST_ARGS ar
 matrix: .venv/.installed-test  ## run the tests as on other processors, about a dozen times
 	.venv/bin/python scripts/run_matrix.py
 
+lowest: .venv/.installed-test  ## run the tests with the lowest versions of what each extra needs
+	.venv/bin/python scripts/test_versions.py lowest
+
+newest: .venv/.installed-test  ## run the tests with the newest versions of everything
+	.venv/bin/python scripts/test_versions.py newest all
+
 check: .venv/.installed-test  ## lint, formatting, types, spelling
 	.venv/bin/python -m ruff check
 	.venv/bin/python -m ruff format --check
 	.venv/bin/python -m mypy
 	.venv/bin/python -m codespell_lib
 
-format: .venv/.installed-test  ## mend lint and formatting
+format: .venv/.installed-test  ## mend lint and formatting, write README's table of metrics anew
 	.venv/bin/python -m ruff check --fix
 	.venv/bin/python -m ruff format
+	.venv/bin/python scripts/metric_table.py
 
 bench: .venv/.installed-test  ## run every benchmark of scripts/bench
 	@for script in $$(grep -l __main__ scripts/bench/*.py); do echo "$$script"; .venv/bin/python "$$script" || exit 1; done

@@ -10,10 +10,12 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from browser import browser
+from packaging.version import Version
 from script_modules import script_module
 
 # Before anything imports evaluate, which reads them once. One folder per worker process.
@@ -56,6 +58,22 @@ _GUARD: dict = {}
 def pytest_collection_modifyitems(items):
     """Long files first, so that no worker is left with one when the others are done."""
     items.sort(key=lambda item: item.path.name not in LONG)
+
+
+# Marker -> what its tests need, which installs may lack.
+NEWER = {
+    "streaming": {"datasets": "4.8", "huggingface_hub": "1.0"},
+    "fetching": {"huggingface_hub": "1.0"},
+    "sending": {"huggingface_hub": "1.4"},
+}
+
+
+def pytest_runtest_setup(item):
+    """Skip what the lowest versions that an install may have cannot do; a call says so in a sentence."""
+    for marker, packages in NEWER.items():
+        for package, least in packages.items():
+            if item.get_closest_marker(marker) and Version(version(package)) < Version(least):
+                pytest.skip(f"{marker} needs {package} {least}")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -62,7 +62,7 @@ def test_facts_are_read_from_the_class(toys):
     ("score_range", "kind", "words", "ends"),
     [
         ("[0, 4/3]; separate [0, 8/3]", "", "0 to 4/3", (0.0, 4 / 3)),
-        ("(-inf, 1]; jaccard [0, 1]", "", "1 or less", (None, 1.0)),
+        ("(-inf, 1]; paper [0, 1]", "", "1 or less", (None, 1.0)),
         ("[0, inf)", "", "0 or more", (0.0, None)),
         ("(-inf, inf)", "", "any number", (None, 9.0)),
         ("images [0, 2.5]; videos about [-1, 1]", "images", "0 to 2.5", (0.0, 2.5)),

@@ -2,12 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 from made_runs import bleu_run, made_run
 
 from vlgauge import corpus_values
 from vlgauge.catalog import metric_facts, metric_names
-from vlgauge.corpus_values import COUNTED, corpus_interval, corpus_value
+from vlgauge.corpus_values import COUNTED, Counted, corpus_interval, corpus_value
 from vlgauge.statistics import bootstrap_interval
 
 
@@ -29,6 +30,30 @@ def test_the_value_of_bleu_is_that_of_its_counts():
     assert found.low < result["bleu"] < found.high
 
 
+def part(counts):
+    return counts[..., 0] / np.maximum(counts[..., 1], 1)
+
+
+ERRORS = Counted(("wrong", "of"), lambda columns: columns, part)
+
+
+def test_a_metric_without_constants_has_no_noise():
+    counts = np.array([[0.0, 3.0], [2.0, 3.0]])
+    assert ERRORS.without_noise(counts).tolist() == [0.0, 2 / 3]
+    noisy = Counted(("wrong", "of"), lambda columns: columns, part, lambda sums: sums[..., 0] < 3, "few are wrong")
+    assert noisy.without_noise(counts).tolist() == [0.0, 0.0]
+
+
+def test_any_metric_may_add_counts_of_its_own(monkeypatch):
+    # trm stands for a metric whose folder has counts, and no constants.
+    monkeypatch.setattr(corpus_values, "COUNTED", {"trm": ERRORS})
+    result = made_run([0.5, 0.25, math.nan], "trm") | {"trm_wrong": [1, 1, None], "trm_of": [2, 4, None]}
+    assert corpus_value("trm", result) == 2 / 6
+    assert corpus_interval("trm", result).low >= 0
+    with pytest.raises(ValueError, match=r"must have the counts that give the scores of trm, row 1 has the score 0.25"):
+        corpus_value("trm", result | {"trm_of": [2, 5, None]})
+
+
 @pytest.mark.parametrize("captions", [[], ["a dog"]])
 def test_nothing_is_known_of_fewer_than_two_examples(captions):
     result = bleu_run([*captions, "a cat"], [*captions, []])
@@ -38,8 +63,9 @@ def test_nothing_is_known_of_fewer_than_two_examples(captions):
 
 def test_an_interval_is_computed_once(monkeypatch):
     scores = [0.123, 0.456, 0.789]
-    first = corpus_interval("rovist_nr", made_run(scores))
+    first = corpus_interval("clip_s", made_run(scores, "clip_s"))
     monkeypatch.setattr(corpus_values, "bootstrap_interval", None)
-    assert corpus_interval("trm", made_run(scores, "trm")) == first
+    assert corpus_interval("trm", made_run(scores, "trm")) == first.within((0.0, 4 / 3)) != first
+    assert first.low < 0.0
     with pytest.raises(TypeError):
         corpus_interval("trm", made_run(scores, "trm"), seed=1)

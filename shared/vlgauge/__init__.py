@@ -10,6 +10,7 @@ from vlgauge.catalog import metric_folder
 from vlgauge.lean_imports import lean_import
 from vlgauge.progress import announce, progress_chosen
 from vlgauge.version import __version__
+from vlgauge.writable_folders import use_writable_folders
 
 if TYPE_CHECKING:
     from vlgauge.base import Metric
@@ -37,4 +38,6 @@ def load(name: str, config_name: str | None = None, **settings: Any) -> Metric:
         with progress_chosen(settings["progress"]) if "progress" in settings else nullcontext():
             announce(f"Loading {name}", logged=False)  # a second or two
     # The host library takes a second to import, so it comes only when a metric is wanted.
-    return lean_import("evaluate").load(str(folder), config_name, **settings)
+    host = lean_import("evaluate")
+    use_writable_folders(host)
+    return host.load(str(folder), config_name, **settings)

@@ -147,9 +147,7 @@ def rows_of(name: str, value: Any) -> list[Any]:
     """
     single = isinstance(value, (str, bytes, Mapping, set, frozenset)) or hasattr(value, "columns")
     if single or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
-        raise ValueError(
-            f"`{name}` must be a list with one row per example, got {type(value).__name__}; wrap a single row: [row]"
-        )
+        raise ValueError(f"`{name}` must be a list of rows, got {type(value).__name__}; wrap a single row: [row]")
     return list(value)
 
 

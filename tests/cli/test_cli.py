@@ -105,9 +105,9 @@ def test_the_table_shows_means_and_signature(capsys):
 def test_settings_and_details(tmp_path, capsys):
     write_jsonl(tmp_path / "rows.jsonl", ROWS)
     base = ["score", "rovist_nr", str(tmp_path / "rows.jsonl"), "--predictions", "text"]
-    assert main([*base, "--set", "mode=jaccard", "--set", "n=2", "--set", "lowercase=true", "--details"]) == 0
+    assert main([*base, "--set", "variant=paper", "--set", "n=2", "--set", "lowercase=true", "--details"]) == 0
     record = json.loads(capsys.readouterr().out)
-    assert "mode:jaccard|n:2|sentences:rules|lowercase:True" in record["rovist_nr_signature"]
+    assert "variant:paper|n:2|sentences:rules|lowercase:True" in record["rovist_nr_signature"]
     assert record["rovist_nr_details"][0]["inter"] == 1.0
 
 
@@ -158,7 +158,10 @@ def test_mmd_bert_on_the_examples(capsys):
         ),
         (["score", "rovist_nr", "rows.jsonl", "--set", "n=1", "--set", "n=2"], "got 'n' more than once"),
         (["score", "rovist_nr", "rows.jsonl", "--set", "n"], "--set must be NAME=VALUE, got 'n'"),
-        (["score", "rovist_nr", "rows.jsonl", "--predictions", "text", "--set", "mod=x"], "did you mean `mode`?"),
+        (
+            ["score", "rovist_nr", "rows.jsonl", "--predictions", "text", "--set", "variants=x"],
+            "did you mean `variant`?",
+        ),
         (["score", "rovist_nr", "rows.jsonl", "--predictions", "text", "--id", "name"], "must have the column 'name'"),
         (["score", "rovist_nr", "broken.jsonl"], "FILE must hold JSON, got .* in line 2, column 2"),
         (["score", "rovist_nr", "array.jsonl"], "one JSON object per row, got list in line 1"),
@@ -427,6 +430,15 @@ def test_numbers_alone(capsys):
     assert capsys.readouterr().out == f"{bundled_scores()['rovist_nr']:.7f}\n"
     assert main([*words, "-w", "1", "--rows", "1"]) == 0
     assert " 0.9  " in capsys.readouterr().out
+
+
+def test_a_value_of_the_corpus_is_called_so(tmp_path, capsys):
+    (tmp_path / "a.jsonl").write_text('{"predictions": "a dog ran", "references": ["a dog ran"]}\n')
+    told = "bleu: the value is that of the corpus, not the mean of the scores of its rows"
+    assert main(["score", "rouge_l,bleu", str(tmp_path / "a.jsonl")]) == 0
+    assert told in capsys.readouterr().out.splitlines()
+    assert main(["score", "rouge_l", str(tmp_path / "a.jsonl")]) == 0
+    assert "corpus" not in capsys.readouterr().out
 
 
 def test_numbers_of_several_metrics_have_names(tmp_path, capsys):

@@ -143,7 +143,7 @@ def test_lower_is_better_is_told_the_right_way_round(tmp_path, monkeypatch, caps
         assert out.index(best[form]) < out.index("far")
 
 
-def test_unequal_sets_get_their_null(tmp_path, monkeypatch, capsys):
+def test_of_unequal_sets_as_many_are_drawn(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name, count in (("four", 4), ("three", 3)):
         words = ["a dog ran", "the dog ran home", "dog at home", "a brown dog"]
@@ -153,30 +153,37 @@ def test_unequal_sets_get_their_null(tmp_path, monkeypatch, capsys):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     assert main(["compare", "trm", "four.jsonl", "three.jsonl", "--format", "json"]) == 0
     out, err = capsys.readouterr()
-    assert json.loads(out)["metrics"][0]["value"] == "excess"
-    assert "trm: systems have unequal numbers of captions, the excess over the null is compared" in err
+    assert json.loads(out)["metrics"][0]["value"] == "score"
+    assert "four: of each row as many captions are drawn (seed 0) as the system with fewest has" in err
+    assert "|sets:3v3" in json.loads(out)["metrics"][0]["signature"]
+    # The same as drawing before: one K for all systems, by the ids of the rows.
+    for name in ("four", "three"):
+        words = ["--captions-per-row", "3", "--output", f"{name}.json"]
+        assert main(["score", "trm", f"{name}.jsonl", *words]) == 0
+    capsys.readouterr()
+    found = compared(capsys, "trm", "four.json", "three.json")
+    assert found["metrics"][0]["systems"] == json.loads(out)["metrics"][0]["systems"]
+    signature = json.loads((tmp_path / "four.json").read_text("utf-8"))["trm_signature"]
+    assert signature.endswith("|sets:3v3|drawn_from:4|draw_seed:0")
 
 
 @pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
-def test_scores_of_sets_with_a_test_are_compared_by_the_excess(tmp_path, monkeypatch, capsys, ending):
+def test_scores_of_unequal_sets_are_refused(tmp_path, monkeypatch, capsys, ending):
     monkeypatch.chdir(tmp_path)
     words = ["a dog ran", "the dog ran home", "dog at home", "a brown dog"]
     for name, count in (("four", 4), ("three", 3)):
         row = {"predictions": words[:count], "references": ["a dog", "dog runs", "dogs"]}
         rows = [row | {"id": 0}, row | {"id": 1, "references": ["a cat", "the cat ran home", "dog at home"]}]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        for setting in ([], ["--set", "pvalue=exact"]):
-            target = f"{name}{len(setting)}.{ending}"
-            assert main(["score", "trm", f"{name}.jsonl", "--output", target, *setting]) == 0
+        assert main(["score", "trm", f"{name}.jsonl", "--output", f"{name}.{ending}"]) == 0
     capsys.readouterr()
-    direct = compared(capsys, "trm", "four.jsonl", "three.jsonl", "--set", "pvalue=exact", "--names", "a,b")
-    scores = [f"four2.{ending}", f"three2.{ending}", "--names", "a,b"]
-    assert compared(capsys, "trm", *scores) == direct
-    assert direct["metrics"][0]["value"] == "excess"
-    assert "must have trm_excess_scores where systems have unequal numbers of captions" in refused(
-        capsys, "trm", f"four0.{ending}", f"three0.{ending}"
+    assert "score every system again with --captions-per-row 3" in refused(
+        capsys, "trm", f"four.{ending}", f"three.{ending}"
     )
-    assert compared(capsys, "trm", f"four0.{ending}", "four.jsonl", "--names", "a,b")["metrics"][0]["value"] == "score"
+    assert compared(capsys, "trm", f"four.{ending}", "four.jsonl", "--names", "a,b")["metrics"][0]["value"] == "score"
+    # Of what is scored here as many are drawn as the file of scores has; the other way round nothing can be drawn.
+    assert compared(capsys, "trm", f"three.{ending}", "four.jsonl")["metrics"][0]["value"] == "score"
+    assert "--captions-per-row 3" in refused(capsys, "trm", f"four.{ending}", "three.jsonl")
 
 
 def test_groups_come_from_the_predictions_or_from_a_file(files, capsys):
@@ -242,7 +249,7 @@ def test_names_of_files_that_are_called_the_same():
         (["rovist_nr", "plain.csv", "same.jsonl", "--set", "n=3"], "plain and same differ in n 4 and 3"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:every score of rovist_nr is undefined")
+@pytest.mark.filterwarnings("ignore:every score of rovist_nr is undefined", "ignore:FILE has 3 of 3 cells")
 def test_what_is_refused(files, capsys, words, message):
     (files / "short.jsonl").write_text('{"id": 0, "predictions": "A dog ran."}\n', encoding="utf-8")
     (files / "noid.jsonl").write_text('{"predictions": "A dog ran."}\n', encoding="utf-8")
@@ -253,6 +260,20 @@ def test_what_is_refused(files, capsys, words, message):
         assert main(["score", "rovist_nr", f"{name}.jsonl", "--output", f"{name}.csv"]) == 0
     capsys.readouterr()
     assert message in refused(capsys, *words)
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([0, 1, 2, 1], "`ids` must name each row once, other has '1' more than once; name the rows by what tells them"),
+        ([0, 1], "other has none that plain lacks; score the same rows with every system"),
+    ],
+)
+def test_rows_that_cannot_be_joined_are_refused_before_any_is_scored(files, capsys, monkeypatch, rows, told):
+    lines = [json.dumps({"id": number, "predictions": "A dog ran. It sat."}) + "\n" for number in rows]
+    (files / "other.jsonl").write_text("".join(lines), encoding="utf-8")
+    monkeypatch.setattr("vlgauge.cli.compare.load_metrics", lambda *_, **__: pytest.fail("a metric was loaded"))
+    assert told in refused(capsys, "rovist_nr", "plain.jsonl", "other.jsonl")
 
 
 def cards(page):
@@ -298,6 +319,42 @@ def test_the_report_knows_that_less_is_better_and_says_that_all_tie(tmp_path, mo
     capsys.readouterr()
 
 
+def test_only_the_metric_of_a_toy_is_called_a_toy(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("a", "A dog ran home. The cat sat."), ("b", "A dog ran home. A dog ran home.")):
+        row = {"id": 0, "predictions": text}
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    words = ["rovist_nr,rovist_c", "a.jsonl", "b.jsonl", "--rows-that-differ", "1", "--report", "why.html"]
+    assert main(["compare", *words, "--profile", "embedded"]) == 0
+    capsys.readouterr()
+    sections = (tmp_path / "why.html").read_text("utf-8").split('<section class="metric differing"')[1:]
+    assert ["A small model trained on drawn scenes" in section for section in sections] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("start", "what"),
+    [
+        (b"\x89PNG\r\n\x1a\n\x00", "a PNG picture"),
+        (b"\xff\xd8\xff\xe0", "a JPEG picture"),
+        (b"PK\x03\x04", "an archive or"),
+    ],
+)
+def test_a_picture_is_not_told_to_be_saved_as_text(files, capsys, start, what):
+    (files / "x.csv").write_bytes(start + bytes(range(256)))
+    told = refused(capsys, "rovist_nr", "x.csv", "same.jsonl")
+    assert f"FILE must be UTF-8 text, got {what}" in told
+    assert "choose a file of text" in told
+    assert "save it" not in told
+
+
+def test_the_family_and_too_few_samples(files, capsys):
+    words = ["rovist_nr", "plain.jsonl", "same.jsonl"]
+    assert compared(capsys, *words)["family"] == "metric"
+    assert compared(capsys, *words, "--family", "all")["family"] == "all"
+    told = refused(capsys, *words, "--resamples", "18")
+    assert "`resamples` must be at least 19 for 1 test at level 0.95" in told
+
+
 def test_references_that_differ_are_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     row = {"id": 0, "predictions": ["a dog", "a cat"], "references": ["a dog ran", "the dog"]}
@@ -317,3 +374,10 @@ def test_scores_without_what_stands_beside_them_are_no_scores(files, capsys):
     assert "FILE must have the column 'predictions' in every row" in refused(
         capsys, "rovist_nr", "plain.csv", "same.jsonl"
     )
+
+
+@pytest.mark.parametrize("words", [["compare", "meteor", "a", "b"], ["protocol", "foil", "a"], ["sensitivity", "a"]])
+def test_a_negative_seed_is_refused(words, capsys):
+    with pytest.raises(SystemExit):
+        main([*words, "--seed", "-1"])
+    assert "argument --seed: must be a whole number of at least 0, got '-1'" in capsys.readouterr().err

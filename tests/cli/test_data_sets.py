@@ -206,6 +206,7 @@ def test_a_picture_of_an_archive_that_cannot_be_read_is_named(tmp_path, capsys):
 
 
 @pytest.mark.filterwarnings("ignore:every score of rovist_nr is undefined")
+@pytest.mark.filterwarnings("ignore:.*that are empty")  # on purpose: an empty line, and a cell without a reference
 def test_one_caption_a_line_and_rows_chosen_of_a_table(tmp_path, capsys):
     (tmp_path / "a.txt").write_bytes(b"One dog.\r\n\nTwo dogs.\n")
     assert main(["score", "rovist_nr", str(tmp_path / "a.txt"), "--format", "json"]) == 0

@@ -42,8 +42,8 @@ def test_distances_of_two_tables_matched_by_id(scores, capsys):
     assert record["d_hm_scores"][1] is None
     assert record["d_hm_undefined"] == 1
     low, high = record["intervals"]["d_hm"]
-    assert low == pytest.approx(min(record["d_hm_scores"][0::2]))
-    assert high == pytest.approx(max(record["d_hm_scores"][0::2]))
+    assert low == 0.0  # no distance is less, though the interval of two rows would go on
+    assert high > max(record["d_hm_scores"][0::2])
 
 
 def test_the_interval_is_that_of_the_statistics(scores, capsys):

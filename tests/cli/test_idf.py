@@ -48,7 +48,7 @@ def test_ngrams_of_references_are_counted_as_cider_does(tmp_path, capsys):
     rows = [["a dog runs", "A dog is running."], "two dogs", [], ["a cat", "a dog"]]
     corpus.write_text("".join(json.dumps({"references": row, "name": ["x"]}) + "\n" for row in rows))
     assert idf(out, "--references", corpus) == 0
-    assert capsys.readouterr().out == f"n-grams of the references of 3 examples: {out}\n"
+    assert capsys.readouterr().out == f"n-grams of the references of 3 rows: {out}\n"
     found = DocumentFrequency.load(out)
     assert found.digest == DocumentFrequency.from_references(rows).digest
     assert found.counts[("a", "dog")] == 2

@@ -87,16 +87,16 @@ def test_rovist_c_and_rovist_nr_side_by_side(files, capsys):
 
 # -- settings ---------------------------------------------------------------------------------------------------------
 def test_settings_of_one_metric_and_of_all_that_have_them():
-    texts = ["onlystyle.variant=authors", "exclude_self=true", "stylecider.variant=paper"]
+    texts = ["onlystyle.variant=released", "exclude_self=true", "stylecider.variant=paper"]
     assert scoring.settings_by_metric(texts, TWO) == {
-        "onlystyle": {"variant": "authors", "exclude_self": True},
+        "onlystyle": {"variant": "released", "exclude_self": True},
         "stylecider": {"exclude_self": True, "variant": "paper"},
     }
 
 
 def test_a_setting_that_only_one_metric_has():
-    found = scoring.settings_by_metric(["mode=jaccard", "sentences=rules"], ["rovist_nr", "rovist_c"])
-    assert found == {"rovist_nr": {"mode": "jaccard", "sentences": "rules"}, "rovist_c": {"sentences": "rules"}}
+    found = scoring.settings_by_metric(["variant=paper", "sentences=rules"], ["rovist_nr", "rovist_c"])
+    assert found == {"rovist_nr": {"variant": "paper", "sentences": "rules"}, "rovist_c": {"sentences": "rules"}}
 
 
 def test_dots_lead_into_dictionaries():
@@ -116,10 +116,10 @@ def test_dots_lead_into_dictionaries():
         ([",", "stories.jsonl"], "METRIC must be the name of a metric, or several"),
         (["rovist_nr", "stories.jsonl", "--metrics", "trm"], "METRIC must be left out next to --metrics, got 'rov"),
         (
-            ["rovist_nr,rovist_c", "stories.jsonl", "--set", "mod=x"],
+            ["rovist_nr,rovist_c", "stories.jsonl", "--set", "variants=x"],
             "--set must name a setting of rovist_nr or rovist_",
         ),
-        (["rovist_nr,rovist_c", "stories.jsonl", "--set", "mod=x"], "got 'mod'; did you mean `mode`?"),
+        (["rovist_nr,rovist_c", "stories.jsonl", "--set", "variants=x"], "got 'variants'; did you mean `variant`?"),
         (["rovist_nr,rovist_c", "stories.jsonl", "--set", "trm.n=1"], "must name a setting of .*, got 'trm'"),
         (
             ["rovist_nr,rovist_c", "stories.jsonl", "--set", "rovist_c.hash=1"],

@@ -165,7 +165,7 @@ def test_output_is_written(here, capsys):
 
 # -- a metric ---------------------------------------------------------------------------------------------------------
 def test_metric_on_drawn_pictures(drawn, here, capsys):
-    words = ("flickr8k_expert", drawn, "--metric", "clip_s", "--profile", "embedded", "--resamples", 20)
+    words = ("flickr8k_expert", drawn, "--metric", "clip_s", "--profile", "embedded", "--resamples", 39)
     out = output_of(capsys, *words, "--output", "out.json")
     lines = out.splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["clip_s", "ref_clip_s"]
@@ -177,12 +177,12 @@ def test_metric_on_drawn_pictures(drawn, here, capsys):
     result = vlgauge.load("clip_s", profile="embedded").compute(**task.columns)
     for name in ("clip_s", "ref_clip_s"):
         assert record[name]["scores"] == pytest.approx(result[f"{name}_scores"], abs=1e-6)
-        expected = task.evaluate(record[name]["scores"], resamples=20)
+        expected = task.evaluate(record[name]["scores"], resamples=39)
         assert record[name]["figures"] == json.loads(to_json(expected.figures))
         assert (record[name]["n"], record[name]["n_groups"]) == (32, 8)
     family = {"clip_s_scores": record["clip_s"]["scores"], "clip_s_signature": record["clip_s"]["scores_signature"]}
     made.write(here / "scores.json", family)
-    again = output_of(capsys, "flickr8k_expert", drawn, "--scores", "scores.json", "--resamples", 20)
+    again = output_of(capsys, "flickr8k_expert", drawn, "--scores", "scores.json", "--resamples", 39)
     assert again.splitlines()[2].split() == lines[2].split()
     assert protocol_tables.EMBEDDED in again
 
@@ -224,7 +224,7 @@ def test_segments_of_videos(here, capsys):
     made.write_activitynet(here)
     for name in ("v_a", "v_b"):
         write_video(here / f"{name}.mp4", n_frames=200)
-    words = ("activitynet_foil", here, "--metric", "clip_s", "--profile", "embedded", "--resamples", 10)
+    words = ("activitynet_foil", here, "--metric", "clip_s", "--profile", "embedded", "--resamples", 39)
     record = record_of(capsys, *words)
     assert record["clip_s"]["n"] == record["ref_clip_s"]["n"] == 2
     assert None not in record["clip_s"]["scores"]

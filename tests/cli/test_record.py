@@ -35,7 +35,7 @@ def test_a_score_is_recorded_once_and_checked(capsys):
     assert "nothing, as all was there already" in capsys.readouterr().err
     assert main(["record", "check", "results.jsonl"]) == 0
     out = capsys.readouterr().out
-    assert "1 record, which is right" in out
+    assert "1 record: what follows from metric and signature is right" in out
     assert "org/teller" in out
 
 
@@ -103,3 +103,89 @@ def test_scores_are_printed_before_what_fails(tmp_path, monkeypatch, capsys):
     assert "rovist_nr_undefined" in found.out
     assert "rovist_nr" in found.err
     assert not (tmp_path / "results.jsonl").exists()
+
+
+def checked(capsys, *words):
+    code = main(["record", "check", *words])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def rewritten(folder, **values):
+    """The one record with other values."""
+    path = folder / "results.jsonl"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | values) + "\n", encoding="utf-8")
+
+
+def test_a_record_is_compared_with_its_scores(stories, capsys):
+    assert score(*WORDS, "--output", "scores.csv") == 0
+    capsys.readouterr()
+    code, out, _ = checked(capsys, "results.jsonl")
+    assert code == 0
+    assert "not given" in out
+    assert "whether they are those of the scores, --scores MODEL=FILE says" in out
+    code, out, _ = checked(capsys, "results.jsonl", "--scores", "org/teller=scores.csv")
+    assert code == 0
+    assert out.splitlines()[2].endswith("the same")
+    assert "1 with the value and counts of their scores, 1 of these with their interval" in out
+    record = json.loads((stories / "results.jsonl").read_text("utf-8"))
+    rewritten(stories, scores_sha256=None)
+    assert "the same, unsigned" in checked(capsys, "results.jsonl", "--scores", "org/teller=scores.csv")[1]
+    rewritten(stories, ci={key: record["ci"][key] for key in ("low", "high", "level")})
+    out = checked(capsys, "results.jsonl", "--scores", "org/teller=scores.csv")[1]
+    assert "interval not checked: the record does not tell its method and samples and seed and groups" in out
+    assert "1 with the value and counts of their scores, 0 of these with their interval" in out
+    rewritten(stories, n=3, undefined=0)
+    code, out, err = checked(capsys, "results.jsonl", "--scores", "org/teller=scores.csv")
+    assert (code, out) == (2, "")
+    assert "must have 3 scores and 0 undefined ones, got 2 and 1" in err
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("scores.csv", "--scores must be MODEL=FILE with a model of the records, got 'scores.csv'"),
+        ("org/other=scores.csv", "a model of the records, got 'org/other=scores.csv'; there are 'org/teller'"),
+        ("org/teller=rows.jsonl", "--scores must name a file that `vlgauge score --output` wrote, got 'rows.jsonl'"),
+    ],
+)
+def test_what_are_no_scores_is_refused(capsys, given, message):
+    assert score(*WORDS) == 0
+    capsys.readouterr()
+    code, _, err = checked(capsys, "results.jsonl", "--scores", given)
+    assert code == 2
+    assert message in err
+
+
+def test_several_files_are_exported_and_what_is_in_both_once(stories, capsys):
+    assert score(*WORDS) == 0
+    assert score("--record", "more.jsonl", *WORDS[2:]) == 0
+    other = [*WORDS[2:3], "org/other", *WORDS[4:]]
+    assert score("--record", "more.jsonl", *other) == 0
+    lines = (stories / "more.jsonl").read_text("utf-8")
+    (stories / "more.jsonl").write_text(lines + lines, encoding="utf-8")  # twice in one file, too
+    capsys.readouterr()
+    assert main(["export", "model-index", "results.jsonl", "more.jsonl"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("# model org/") == 2
+    assert out.count("vlgauge/rovist_nr") == 2
+    rewritten(stories, undefined=7)
+    assert main(["export", "model-index", "results.jsonl", "more.jsonl"]) == 2
+    assert (
+        "'results.jsonl' and 'more.jsonl' have two of rovist_nr for org/teller and org/vist with another undefined"
+        in (capsys.readouterr().err)
+    )
+
+
+def test_scores_of_an_older_export_are_not_left_behind(stories, capsys):
+    assert score(*WORDS, "--output", "scores.json") == 0
+    words = ["export", "results-repository", "results.jsonl", "--repository", "org/results", "--output", "exports"]
+    assert main([*words, "--scores", "org/teller=scores.json"]) == 0
+    (parquet,) = (stories / "exports").rglob("*.parquet")
+    own = stories / "exports/org/results/data/mine.txt"
+    own.write_text("kept", encoding="utf-8")
+    capsys.readouterr()
+    assert main(words) == 0
+    assert f"removed, as this export has no such scores: {parquet.relative_to(stories)}" in capsys.readouterr().err
+    assert not parquet.exists()
+    assert own.exists()

@@ -52,7 +52,7 @@ def test_studies_print_write_and_draw(file, tmp_path, capsys, study, options, ti
     assert len(json.loads(out.read_text())["rows"]) == n_rows
     assert drawn in plot.read_text()
     if study == "central":
-        assert "words more than the others of the image: 0.00 [0.00, 0.00], 3 images" in table
+        assert "words more than the others of the image: 0.00 [0.00, 0.00]†, 3 images" in table
 
 
 @pytest.mark.parametrize(

@@ -86,12 +86,12 @@ def test_report_is_that_of_the_package(capsys, corpus):
 
 
 def test_report_as_a_table(capsys):
-    options = ("--shuffle-seed", "none", "--held-out", "0", "--variant", "authors")
+    options = ("--shuffle-seed", "none", "--held-out", "0", "--variant", "released")
     code, out, _ = run(capsys, "style-report", EXAMPLES, *options)
     lines = out.splitlines()
     assert code == 0
     assert lines[0].split() == [
-        *("share", "of", "captions", "won", "(authors)", "captions", "OnlyStyle"),
+        *("share", "of", "captions", "won", "(released)", "captions", "OnlyStyle"),
         *("Eq.", "9", "pairs", "Eq.", "10", "pairs", "pooled"),
     ]
     assert [line[:14].strip() for line in lines[2:]] == ["in sample", "in sample, not", "leave one out"]

@@ -10,6 +10,7 @@ from folders import METRICS, ROOT
 
 from vlgauge.cli import build_parser, main, train
 from vlgauge.encoders.clip.heads import read_adapter
+from vlgauge.run_locks import only_run
 
 DATA = ROOT / "shared" / "vlgauge" / "data"
 WRITTEN = [DATA / "SOURCES.md", DATA / "toy_clip" / "toy_pac_s.md", METRICS / "pac_s" / "README.md"]
@@ -54,6 +55,18 @@ def test_missing_packages_are_told_before_the_work(name, monkeypatch, capsys, tm
     for plot, missing, end in ((True, ", matplotlib", ", or do without the picture by --no-plot"), (False, "", "")):
         assert main(["train", name, *SHORTEST[name], *([] if plot else ["--no-plot"])]) == 2
         assert capsys.readouterr().err == f'{told % missing} "vlgauge[train]"{end}\n'
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", SHORTEST)
+def test_the_second_of_two_trainings_is_refused(name, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    words = SHORTEST[name]
+    option, output = words[:2] if name == "pac_s" else ("OUT", words[0])
+    with only_run(tmp_path / output, "this", folder=name != "pac_s"):
+        assert main(["train", name, *words, "--no-plot"]) == 2
+    told = f"vlgauge train: error: {option} must be written by one run at a time, got '{output}', in which another"
+    assert capsys.readouterr().err.startswith(told)
     assert not list(tmp_path.iterdir())
 
 

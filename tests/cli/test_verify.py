@@ -18,7 +18,7 @@ import vlgauge
 from vlgauge import cli
 from vlgauge.cli import main, verify
 from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.studies.published import items, rows
+from vlgauge.studies.published import published_tables, rows
 from vlgauge.studies.verification import Data, Tools
 
 GOOD = {"one": "A red square .", "two": "A dog runs on the grass ."}
@@ -265,21 +265,21 @@ def test_exit_code_of_what_is_met(verified, tmp_path, monkeypatch):
 
 def test_list_has_every_item_with_its_command_data_values_and_reason(capsys):
     assert main(["verify", "--list", "--format", "json"]) == 0
-    listed = json.loads(capsys.readouterr().out)["items"]
-    assert [(one["paper"], one["item"]) for one in listed] == [(one.paper, one.item) for one in items()]
-    table = next(one for one in listed if (one["paper"], one["item"]) == ("pac_s", "Table 5"))
+    listed = json.loads(capsys.readouterr().out)["tables"]
+    assert [(one["paper"], one["table"]) for one in listed] == [(one.paper, one.table) for one in published_tables()]
+    table = next(one for one in listed if (one["paper"], one["table"]) == ("pac_s", "Table 5"))
     assert table["published"][0] == "CLIP-S, ViT-B/32 (abstract50s, references 5) accuracy 68.2"
     assert main(["verify", "--list", "--format", "markdown"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "| paper | table or figure | about | command | needs | published | checked | why |"
-    assert len(lines) == 2 + len(items())
+    assert len(lines) == 2 + len(published_tables())
     assert main(["verify", "--list", "d_hm", "rovist_c"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2 + 3
 
 
 def test_a_command_that_is_not_there_yet_is_marked(capsys):
     main(["verify", "--list", "--format", "json"])
-    for one in items():
+    for one in published_tables():
         shown = verify._command(one)
         unknown = [word for word in ("agreement", "study") if f"vlgauge {word} " in f"{one.command} "]
         assert all((f"({word} is to come)" in shown) == (word not in cli.COMMANDS) for word in unknown)
@@ -298,7 +298,7 @@ def options_of(parser):
 def test_listed_commands_have_their_options():
     """What the list tells to call can be called."""
     known: dict = {}
-    for one in items():
+    for one in published_tables():
         for name, words in re.findall(r"vlgauge ([a-z-]+)([^;]*)", one.command or ""):
             if name not in cli.COMMANDS:
                 continue

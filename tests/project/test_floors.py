@@ -8,14 +8,15 @@ from pathlib import Path
 
 import evaluate.module
 import pytest
-from folders import METRICS, ROOT
+from folders import METRICS, ROOT, TESTS
 from importlinter.application.use_cases import lint_imports
 from importlinter.cli import configuration
 
 PACKAGE = ROOT / "shared" / "vlgauge"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-SCRIPTS = sorted(METRICS.glob("*/*.py"))
-FILES = [*MODULES, *SCRIPTS]
+EXPLANATIONS = sorted(METRICS.glob("*/explanation.py"))
+SCRIPTS = sorted({*METRICS.glob("*/*.py")} - {*EXPLANATIONS})
+FILES = [*MODULES, *SCRIPTS, *EXPLANATIONS]
 
 # Rooms that no metric needs: the ways in, and what looks at metrics from outside.
 ABOVE_METRICS = {"cli", "explain", "integrations", "leaderboard", "prefetching", "row_sources"}
@@ -77,6 +78,56 @@ def test_contributing_shows_the_floors_of_the_contract():
     assert [line.split("  ")[0].split(" | ") for line in shown] == [floor for floor in built if floor]
 
 
+def test_contributing_has_a_line_for_every_file_at_the_top():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    table = text.partition("| file | what it is |\n")[2].partition("\n\n")[0]
+    files = sorted(path.stem for path in PACKAGE.glob("*.py") if not path.stem.startswith("_"))
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == files
+
+
+def test_tests_lie_in_the_rooms_of_what_they_test():
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    files = {path.stem for path in PACKAGE.glob("*.py")}
+    beside = {"examples", "golden", "helpers", "metrics", "project", "robustness", "scripts", "spaces"}
+    folders = {path.name for path in TESTS.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders - rooms - beside == set()
+    assert {path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py")} - files == set()
+
+
+def names_imported(path):
+    """Modules of the package that another one imports, by their whole names; also those imported when first needed."""
+    own = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    package = own[:-1]
+    tree, known = tree_of(path), {module_name(one) for one in MODULES}
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            start = package[: len(package) - node.level + 1] if node.level else ()
+            home = ".".join([*start, *([node.module] if node.module else [])])
+            found |= {f"{home}.{alias.name}" if f"{home}.{alias.name}" in known else home for alias in node.names}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            found |= {word.value for word in node.args if isinstance(word, ast.Constant)}
+    return found & known
+
+
+def module_name(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = {module_name(path): names_imported(path) - {module_name(path)} for path in MODULES}
+    # Whoever imports nothing but what is gone goes, until only circles and what leads to them are left.
+    while gone := {name for name, others in graph.items() if not others & graph.keys()}:
+        graph = {name: others for name, others in graph.items() if name not in gone}
+    reached = set().union(*graph.values()) & graph.keys()
+    while (inner := {name for name in reached if any(name in graph[other] for other in reached)}) != reached:
+        reached = inner
+    assert {name: sorted(graph[name] & reached) for name in sorted(reached)} == {}
+
+
 def test_nothing_of_the_package_is_imported_inside_a_function():
     found = {name_of(path): late_imports(tree_of(path)) for path in FILES}
     assert {path: names for path, names in found.items() if names} == {}
@@ -95,6 +146,24 @@ def test_metric_scripts_import_one_thing_a_line_and_nothing_above_them(path):
         assert len(names) == 1
         assert parts[0] not in ("metrics", "scripts", "tests")
         assert parts[0] != "vlgauge" or parts[1] not in ABOVE_METRICS
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
+def test_metric_scripts_do_not_import_what_explains_them(path):
+    found = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.ImportFrom) and node.level]
+    assert [node.module for node in found if node.module == "explanation"] == []
+
+
+@pytest.mark.parametrize("path", EXPLANATIONS, ids=name_of)
+def test_explanations_import_nothing_above_them_and_no_script(path):
+    for _, names in imports(tree_of(path)):
+        parts = names[0].split(".")
+        assert parts[0] not in ("metrics", "scripts", "tests", "evaluate")
+        assert parts[0] != "vlgauge" or parts[1] not in ABOVE_METRICS - {"explain"}
+    relative = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.ImportFrom) and node.level]
+    beside = {one.stem for one in path.parent.glob("*.py")}
+    # The script is loaded by evaluate alone: in here it would have another class.
+    assert {node.module for node in relative} <= beside - {path.parent.name}
 
 
 def test_nothing_in_the_package_imports_metrics_or_scripts():

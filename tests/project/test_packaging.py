@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from email import message_from_bytes
 
@@ -97,6 +98,31 @@ print(json.dumps([vlgauge.__file__, str(vlgauge.catalog.metrics_root()), result[
 """
     expected = [str(wheel / "vlgauge" / "__init__.py"), str(wheel / "vlgauge" / "metrics"), [0.5]]
     assert json.loads(run_wheel(code)) == expected
+
+
+def test_metrics_of_the_wheel_are_explained(run_wheel, wheel):
+    code = """
+import vlgauge
+from vlgauge.explain import explain
+for name, row in (("rovist_nr", ["One dog.", "One dog."]), ("trm", ["a dog", "a cat"])):
+    columns = {"predictions": [row], "references": [["a bird", "two"]]}
+    own = {key: columns[key] for key in (["predictions", "references"] if name == "trm" else ["predictions"])}
+    explained = explain(name, columns, vlgauge.load(name, keep_in_memory=True).compute(**own, return_details=True))
+    assert explained.html()
+    print(sys.modules[type(explained).__module__].__file__)
+"""
+    expected = [str(wheel / "vlgauge" / "metrics" / name / "explanation.py") for name in ("rovist_nr", "trm")]
+    assert run_wheel(code).split() == expected
+
+
+def test_the_sdist_has_what_the_wheel_is_built_of(source, tmp_path):
+    command = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", tmp_path, source]
+    built = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = {path for path in sources() if path.startswith(("metrics/", "shared/"))} - {"metrics/ruff.toml"}
+    assert wanted - held == set()
 
 
 def test_import_is_light(run_wheel):

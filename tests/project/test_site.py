@@ -13,8 +13,8 @@ from folders import ROOT
 from script_modules import script_module
 
 from vlgauge.catalog import metric_names
-from vlgauge.explain import EXPLANATIONS
-from vlgauge.studies.published import items
+from vlgauge.explain import explanation_of
+from vlgauge.studies.published import published_tables
 
 DOCS = ROOT / "docs"
 WRITTEN = [path for path in sorted(DOCS.rglob("*.md")) if path.parts[-2] not in ("metrics", "gallery")]
@@ -40,7 +40,8 @@ def test_the_table_leads_to_every_page(pages):
 
 def test_every_metric_says_how_it_is_read(pages):
     page = pages.reading()
-    for name, explanation in EXPLANATIONS.items():
+    for name in metric_names():
+        explanation = explanation_of(name)
         assert f"### [{name}](/metrics/{name}.md)\n" in page
         assert all(sentence in page for sentence in explanation.reading)
 
@@ -56,8 +57,8 @@ def test_deviations_of_all_cards_are_on_one_page(pages):
 
 def test_every_table_and_figure_has_a_row(pages):
     page = pages.published()
-    for one in items():
-        assert f"* **{one.item}**: {one.about}." in page
+    for one in published_tables():
+        assert f"* **{one.table}**: {one.about}." in page
         assert one.why in page
 
 

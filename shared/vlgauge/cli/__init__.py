@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 import vlgauge
+from vlgauge.box import reading
 from vlgauge.cli.wording import in_words_of_commands
 from vlgauge.files import Limits, limits
 from vlgauge.progress import lines_in_logs, progress_chosen
@@ -29,8 +30,8 @@ USER_ERRORS = (
 # Name of a command -> its module, with the function where that is not `add_options`, and its purpose.
 COMMANDS = {
     "list": ("listing", "list the metrics"),
-    "score": ("score", "score a file of examples"),
-    "compare": ("compare", "compare systems on the same examples"),
+    "score": ("score", "score a file of rows"),
+    "compare": ("compare", "compare systems on the same rows"),
     "record": ("record", "check a file of records that `score --record` wrote"),
     "export": ("export", "export records for cards and leaderboards of the Hub"),
     "sensitivity": ("sensitivity", "p-values over numbers of candidates"),
@@ -140,6 +141,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             plain_warnings(f"vlgauge {options.command}", options) as options.told,
             progress_chosen(False if unseen else None),
             lines_in_logs(not (unseen or getattr(options, "quiet", False))),
+            reading("boxed" if getattr(options, "untrusted", False) else None),
             limits(**{name: getattr(options, name, None) for name in vars(Limits())}),
         ):
             refuse_shared(_targets(options))

@@ -10,6 +10,7 @@ from typing import Any
 from vlgauge.cli.outputs import write_json
 from vlgauge.leaderboard.table import Cell, Table, render
 from vlgauge.results import plain, to_json
+from vlgauge.statistics import RESAMPLES
 from vlgauge.studies.protocols import CocoSystems, SystemValue, read_coco_systems, system_values
 from vlgauge.studies.protocols.coco_systems import NAME
 
@@ -30,7 +31,8 @@ def run(options: argparse.Namespace, metrics: Sequence[Any]) -> int:
         wanted = "--metric of a metric that is not length" if not metrics else "one number of --references"
         raise ValueError(f"{NAME} must come with {wanted}")
     systems = read_coco_systems(options.data, images=options.images, references=counts[0])
-    how = {"level": options.level, "resamples": options.resamples, "seed": options.seed}
+    resamples = RESAMPLES if options.resamples is None else options.resamples
+    how = {"level": options.level, "resamples": resamples, "seed": options.seed}
     found = values_of(system_values(metrics, systems, missing=options.missing, **how))
     record = {"signature": systems.signature, "metrics": plain(found)}
     if options.output:

@@ -6,10 +6,12 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from vlgauge.cli.inputs import at_least
 from vlgauge.cli.outputs import check_report, check_target, write_json
 from vlgauge.cli.scoring import (
     COLUMNS,
@@ -23,11 +25,13 @@ from vlgauge.cli.scoring import (
     shortened,
 )
 from vlgauge.leaderboard import Comparison, compare, read_run, rows_that_differ
+from vlgauge.leaderboard.comparison import FAMILIES
+from vlgauge.leaderboard.joined_runs import joined_rows
 from vlgauge.leaderboard.runs import Run, labels_of, row_keys, set_sizes
 from vlgauge.leaderboard.table import FORMS, differences_table, pairs_table, render, systems_table
 from vlgauge.media.tables import Rows, located, read_rows, take_column
 from vlgauge.results import plain, to_json
-from vlgauge.settings import setting_names
+from vlgauge.set_sizes import drawn_captions, signed_sizes
 
 # Columns that must say the same of a row in every file; paths of pictures depend on the folder.
 _SAME = ("references", "styles")
@@ -66,8 +70,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--groups", metavar="COLUMN", help=words)
     parser.add_argument("--groups-file", metavar="FILE", help="table with ids and that column (default: first FILE)")
     parser.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
-    parser.add_argument("--resamples", type=int, default=10_000, metavar="N", help="of intervals and tests")
-    parser.add_argument("--seed", type=int, default=0, help="of intervals and tests (default: 0)")
+    words = "samples of intervals and tests (default: 10000 of the intervals, and as many of the tests as pairs need)"
+    parser.add_argument("--resamples", type=int, metavar="N", help=words)
+    words = "what Holm's correction is for: the pairs of each metric (default), or those of all metrics together"
+    parser.add_argument("--family", choices=FAMILIES, default=FAMILIES[0], help=words)
+    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="of intervals and tests (default: 0)")
     parser.add_argument(
         "--rows-that-differ", type=int, default=0, metavar="N", help="also show the N largest differences"
     )
@@ -93,12 +100,14 @@ def run(options: argparse.Namespace) -> int:
     files = {name: _read(path, list(settings), options) for name, path in zip(names, options.files, strict=True)}
     if options.report and (given := [file.path for file in files.values() if file.run is not None]):
         raise ValueError(f"--report must come with files of predictions, which it explains, {given[0]!r} holds scores")
-    scored, columns = _scored(files, settings, options)
+    joined_rows({name: {"ids": file.ids} for name, file in files.items()})  # what cannot be joined is not scored first
+    scored, columns, results = _scored(files, settings, options)
     comparison = compare(
         scored,
         list(settings),
         baseline=_baseline(options.baseline, files),
         groups=_groups(files, options),
+        family=options.family,
         level=options.level,
         resamples=options.resamples,
         seed=options.seed,
@@ -108,7 +117,8 @@ def run(options: argparse.Namespace) -> int:
         write_json(options.output, record)
     if options.report:
         write_differences = import_module("vlgauge.cli.report").write_differences
-        write_differences(options.report, comparison, scored, columns, options.rows_that_differ, options.told)
+        ids = {name: file.ids for name, file in files.items()}
+        write_differences(options.report, comparison, ids, results, columns, options.rows_that_differ, options.told)
     print(to_json(record) if options.format == "json" else _shown(comparison, options, _texts(files, columns)))
     return 0
 
@@ -142,26 +152,33 @@ def _read(path: str, metrics: Sequence[str], options: argparse.Namespace) -> _Fi
 
 def _scored(
     files: Mapping[str, _File], settings: Mapping[str, Settings], options: argparse.Namespace
-) -> tuple[dict[str, Run], Mapping[str, Mapping[str, Any]]]:
-    """The scores of every system, and the columns of those that were scored here."""
+) -> tuple[dict[str, Run], Mapping[str, Mapping[str, Any]], Mapping[str, Mapping[str, Mapping[str, Any]]]]:
+    """The scores of every system, and of those that were scored here the columns and the result by metric."""
     runs: dict[str, Run] = {name: file.run for name, file in files.items() if file.run is not None}
     unscored = {name: file for name, file in files.items() if file.run is None}
     if not unscored:
         _refuse_scoring_options(options)
-        return runs, {}
+        return runs, {}, {}
     titles = {column: getattr(options, column) for column in COLUMNS}
     metrics = load_metrics(settings, config=options.config, profile=options.profile, quiet=options.no_progress)
     columns = {name: located(read_columns(file.rows, metrics, titles), file.path) for name, file in unscored.items()}
     _check_same(columns, unscored)
-    sizes = {name: set_sizes(own) for name, own in columns.items()}
-    if _test_unequal_sets(metrics, settings, sizes, unscored):
-        metrics = load_metrics(settings, config=options.config, profile=options.profile, quiet=options.no_progress)
+    there: dict[str, list[int]] = {}
+    if any(metric.compares_sets for metric in metrics):
+        sizes = {name: [tuple(one) for one in run.get("sizes", ())] for name, run in runs.items()}
+        sizes |= {name: set_sizes(own) for name, own in columns.items()}
+        there = _draw_equal_sets(columns, files, sizes, options.seed)
+    results = {}
     for name, file in unscored.items():
-        run: dict[str, Any] = {"ids": file.ids} | ({"sizes": sizes[name]} if sizes[name] else {})
-        for result in compute_all(metrics, columns[name], details=options.report is not None).values():
-            run |= result
+        own_sizes = set_sizes(columns[name])
+        run: dict[str, Any] = {"ids": file.ids} | ({"sizes": own_sizes} if own_sizes else {})
+        results[name] = compute_all(metrics, columns[name], details=options.report is not None)
+        for metric, result in results[name].items():
+            signed = signed_sizes(result, own_sizes, there=there.get(name, ()), seed=options.seed)
+            results[name][metric] = result | signed
+            run |= results[name][metric]
         runs[name] = run
-    return {name: runs[name] for name in files}, columns
+    return {name: runs[name] for name in files}, columns, results
 
 
 def _texts(files: Mapping[str, _File], columns: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
@@ -194,22 +211,32 @@ def _check_same(columns: Mapping[str, Mapping[str, Any]], files: Mapping[str, _F
                     )
 
 
-def _test_unequal_sets(
-    metrics: Sequence[Any],
-    settings: Mapping[str, Settings],
-    sizes: Mapping[str, Sequence[tuple[int, int]]],
-    files: Mapping[str, _File],
-) -> bool:
-    """Let metrics of caption sets compute the excess over the null where systems have sets of unequal sizes."""
-    by_key = [dict(zip(row_keys(files[name].ids), own, strict=False)) for name, own in sizes.items()]
-    if all(own == by_key[0] for own in by_key) and len(by_key) == len(files):
-        return False
-    untested = [metric.name for metric in metrics if "pvalue" in setting_names(type(metric))]
-    untested = [name for name in untested if "pvalue" not in settings[name]]
-    for name in untested:
-        settings[name]["pvalue"] = "auto"
-        sys.stderr.write(f"{name}: systems have unequal numbers of captions, the excess over the null is compared\n")
-    return bool(untested)
+def _draw_equal_sets(
+    columns: Mapping[str, dict[str, Any]], files: Mapping[str, _File], sizes: Mapping[str, Any], seed: int
+) -> dict[str, list[int]]:
+    """Keep as many captions of each row as the system with fewest has; numbers of those there were, where some go.
+
+    Args:
+        columns: Of each system that is scored here.
+        files: Every system.
+        sizes: Of the sets of every system; empty where they are unknown.
+        seed: Of what is drawn.
+    """
+    by_key = {name: dict(zip(row_keys(files[name].ids), own, strict=False)) for name, own in sizes.items() if own}
+    least: dict[str, int] = {}
+    for own in by_key.values():
+        least |= {key: min(size[0], least.get(key, size[0])) for key, size in own.items()}
+    there: dict[str, list[int]] = {}
+    for name, own in columns.items():
+        numbers = [least[key] for key in row_keys(files[name].ids)] if name in by_key else []
+        counts = [size[0] for size in sizes[name]]
+        if numbers != counts:
+            own["predictions"] = drawn_captions(own["predictions"], row_keys(files[name].ids), numbers, seed)
+            there[name] = counts
+            sys.stderr.write(
+                f"{name}: of each row as many captions are drawn (seed {seed}) as the system with fewest has\n"
+            )
+    return there
 
 
 def _baseline(given: str | None, files: Mapping[str, _File]) -> str | None:

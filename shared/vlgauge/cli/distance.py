@@ -6,11 +6,12 @@ import argparse
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from vlgauge.catalog import metric_facts
-from vlgauge.cli.inputs import add_limits
+from vlgauge.cli.inputs import add_limits, at_least
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.score import row_ids
 from vlgauge.cli.scoring import compute_all, load_metric, load_metrics, read_columns, settings_by_metric
@@ -19,7 +20,7 @@ from vlgauge.media.tables import READERS, located, read_rows
 from vlgauge.results import SIDECAR, to_json, to_table
 from vlgauge.settings import PROFILES, shown, warn
 from vlgauge.signatures import parse_signature, unlike_fields
-from vlgauge.statistics import bootstrap_interval
+from vlgauge.statistics import FEW, FEW_MARK, FEW_NOTE, bootstrap_interval
 from vlgauge.studies.component_tables import PairedRows, Table, paired_rows, read_published, table_of_rows
 
 NAME = "d_hm"
@@ -63,7 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="METRIC.NAME=VALUE", help=words)
     parser.add_argument("--profile", choices=PROFILES, help="of the metrics, with --score")
     parser.add_argument("--resamples", type=int, default=10_000, metavar="N", help="of the interval (default: 10000)")
-    parser.add_argument("--seed", type=int, default=0, help="of the interval (default: 0)")
+    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="of the interval (default: 0)")
     parser.add_argument("--format", choices=("table", "json"), help="of what is printed (default: table)")
     parser.add_argument("--output", metavar="FILE", help="write the whole result as JSON to this file")
     parser.add_argument("--rows", type=int, default=20, metavar="N", help="rows in the table; 0 for all (default: 20)")
@@ -176,14 +177,16 @@ def scored(rows: list[dict[str, Any]], file: str, options: argparse.Namespace) -
 
 
 def intervals(result: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    """Bootstrap interval of each mean, over the stories that are defined; None with fewer than two."""
+    """Interval of each mean, over the stories that are defined; None with fewer than two."""
     columns = {NAME: result[f"{NAME}_scores"]}
     columns |= {f"{NAME}_{part}": [detail[part] for detail in result[f"{NAME}_details"]] for part in PARTS}
     found = {
         name: bootstrap_interval(values, resamples=options.resamples, seed=options.seed)
         for name, values in columns.items()
     }
-    return {name: interval and [interval.low, interval.high] for name, interval in found.items()}
+    bounds = metric_facts(NAME).bounds
+    within = {name: interval and interval.within(bounds) for name, interval in found.items()}
+    return {name: interval and [interval.low, interval.high] for name, interval in within.items()}
 
 
 def summary(record: Mapping[str, Any], paired: PairedRows, limit: int) -> str:
@@ -199,6 +202,8 @@ def summary(record: Mapping[str, Any], paired: PairedRows, limit: int) -> str:
         means.append([name, record[name], *(interval or (None, None))])
     better = metric_facts(NAME).better
     lines += ["", to_table(["result", "mean", "95 % from", "to", "better"], [[*row, better] for row in means]), ""]
+    if 2 <= len(paired.ids) - record[f"{NAME}_undefined"] < FEW:
+        lines.append(f"{FEW_MARK} {FEW_NOTE}")
     lines.append(f"{len(paired.ids)} stories compared, {record[f'{NAME}_undefined']} of them undefined")
     if paired.n_left_out:
         lines.append(f"{paired.n_left_out} stories left out, which only one side has")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.cli.outputs import check_target
+from vlgauge.installed import not_importable
 from vlgauge.writing import replacing
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -37,7 +38,7 @@ def picture(path: str | Path) -> Iterator[Any]:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError(NEEDS_MATPLOTLIB) from error
+        raise ImportError(not_importable(NEEDS_MATPLOTLIB, error)) from error
 
     figure = Figure(figsize=(8, 4.8), layout="constrained")
     yield figure

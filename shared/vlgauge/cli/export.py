@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vlgauge.cli.outputs import write_output
+from vlgauge.cli.record import add_scores_option, given_scores
 from vlgauge.files import decoded, read_bytes
-from vlgauge.leaderboard import read_records, read_run
 from vlgauge.leaderboard.exporters import (
     LOWER_IS_BETTER,
     Export,
@@ -20,7 +20,8 @@ from vlgauge.leaderboard.exporters import (
     results_repository,
 )
 from vlgauge.leaderboard.record import Record
-from vlgauge.leaderboard.runs import Run
+from vlgauge.leaderboard.records import read_all_records
+from vlgauge.leaderboard.score_files import SCORE_FILES
 from vlgauge.leaderboard.sending import card_of_dataset, plan, send
 from vlgauge.results import printable
 from vlgauge.settings import PROFILES
@@ -30,7 +31,7 @@ _PURPOSES = {
     "model-index": "front matter of the cards of models",
     "dataset-card": "tables between the two markers of the card of a data set",
     "eval-yaml": "eval.yaml of data sets: the tasks of their leaderboards",
-    "results-repository": "a data set that holds the records, tables and the scores of each example",
+    "results-repository": "a data set that holds the records, tables and the scores of each row",
 }
 _WITH_DIRECTION = ("eval-results", "eval-yaml")
 _WITH_TABLES = ("dataset-card", "results-repository")
@@ -41,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     forms = parser.add_subparsers(dest="form", required=True, metavar="FORM")
     for form, purpose in _PURPOSES.items():
         command = forms.add_parser(form, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
-        command.add_argument("file", metavar="FILE", help="records, results.jsonl")
+        command.add_argument("files", metavar="FILE", nargs="+", help="records, results.jsonl, one or several")
         for name in ("metric", "model", "dataset"):
             command.add_argument(f"--{name}", help=f"only the records of this {name.replace('dataset', 'data set')}")
         command.add_argument("--profile", choices=PROFILES, help="only the records of this profile")
@@ -59,8 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         if form == "results-repository":
             command.add_argument("--repository", metavar="OWNER/NAME", required=True, help="id of the data set")
         if form in _WITH_TABLES:
-            words = "scores of a model per example, from `vlgauge score --output`, for rank groups"
-            command.add_argument("--scores", action="append", default=[], metavar="MODEL=FILE", help=words)
+            add_scores_option(command, "for rank groups")
         command.add_argument("--output", metavar="DIR", help="write the files below this folder, by repository")
         command.add_argument("--send", action="store_true", help="open a pull request in every repository")
         command.set_defaults(run=run)
@@ -68,15 +68,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read, choose, export, and print, write or send."""
-    records = _chosen(read_records(options.file), options)
+    records = _chosen(read_all_records(options.files), options)
     exports = _exports(records, options)
     if not exports:
-        raise ValueError(f"FILE must have a record for {options.form}, got none that it can hold in {options.file!r}")
+        named = " and ".join(map(repr, options.files))
+        raise ValueError(f"FILE must have a record for {options.form}, got none that it can hold in {named}")
     if options.output:
-        for export in exports:
-            target = Path(options.output, export.repository, export.path)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_output(target, export.content)
+        _write(exports, Path(options.output), whole=options.form == "results-repository")
     if options.send:
         for address in send(exports, merged=options.form == "model-index"):
             print(printable(address))
@@ -85,6 +83,28 @@ def run(options: argparse.Namespace) -> int:
     if not options.send:
         sys.stderr.write("".join(f"would be sent with --send: {printable(line)}\n" for line in plan(exports)))
     return 0
+
+
+def _write(exports: Sequence[Export], folder: Path, *, whole: bool) -> None:
+    """Write files below a folder.
+
+    Args:
+        exports: The files.
+        folder: The folder.
+        whole: Whether they are all of their repository: scores of an earlier export, which no record beside them is
+            of any more, do not stay there.
+    """
+    for export in exports:
+        target = folder / export.repository / export.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_output(target, export.content)
+    if not whole:
+        return
+    written = {folder / export.repository / export.path for export in exports}
+    for root in sorted({folder / export.repository for export in exports}):
+        for older in sorted(set(root.glob(SCORE_FILES)) - written):
+            older.unlink()
+            sys.stderr.write(f"removed, as this export has no such scores: {printable(str(older))}\n")
 
 
 def _chosen(records: Sequence[Record], options: argparse.Namespace) -> list[Record]:
@@ -96,7 +116,9 @@ def _chosen(records: Sequence[Record], options: argparse.Namespace) -> list[Reco
         if all(one in (None, its) for one, its in zip(wanted, own, strict=True)):
             chosen.append(record)
     if not chosen:
-        raise ValueError(f"FILE must have a record that the options choose, got none in {options.file!r}")
+        raise ValueError(
+            f"FILE must have a record that the options choose, got none in {' and '.join(map(repr, options.files))}"
+        )
     return chosen
 
 
@@ -107,7 +129,7 @@ def _exports(records: Sequence[Record], options: argparse.Namespace) -> list[Exp
         return model_index(records)
     if options.form == "eval-yaml":
         return eval_yaml(records, description=options.description, lower_is_better=options.lower_is_better)
-    runs = _runs(records, options.scores) if options.form in _WITH_TABLES else {}
+    runs = given_scores(records, options.scores) if options.form in _WITH_TABLES else {}
     if options.form == "results-repository":
         return results_repository(records, options.repository, runs, by=options.by)
     if options.card is None and not options.send:
@@ -123,20 +145,6 @@ def _card(path: str) -> str:
     data = read_bytes(path, "--card")
     decoded(data, "--card", path)
     return data.decode("utf-8")
-
-
-def _runs(records: Sequence[Record], given: Sequence[str]) -> dict[str, Run]:
-    """Scores by the id of the model."""
-    runs: dict[str, Run] = {}
-    for text in given:
-        model, equals, path = text.partition("=")
-        if not equals or model in runs or model not in {record.model.id for record in records}:
-            raise ValueError(f"--scores must be MODEL=FILE, each model of the records once, got {text!r}")
-        found = read_run(path, [])
-        if found is None:
-            raise ValueError(f"--scores must name a file that `vlgauge score --output` wrote, got {path!r}")
-        runs[model] = found
-    return runs
 
 
 def _print(exports: Sequence[Export]) -> None:

@@ -15,6 +15,7 @@ from vlgauge.media.tables import READERS, Rows, located, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import plain, to_table
 from vlgauge.settings import PROFILES
+from vlgauge.statistics import FEW, FEW_MARK, FEW_NOTE
 from vlgauge.studies.groovist import (
     PairedScores,
     RandomPairs,
@@ -130,6 +131,8 @@ def _print_random_pairs(name: str, n_random: int, result: RandomPairs, left_out:
     rows.append(["p of the difference", result.test.pvalue, None, None])
     better = metric_facts(name).better
     print(to_table([f"{name} ({better} is better), {result.n} image sequences", "value", "95 % from", "to"], rows))
+    if 2 <= result.n < FEW:
+        print(f"{FEW_MARK} {FEW_NOTE}")
     _print_left_out(left_out, "a score")
     print(f"\n{signature}\n")
 

@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", metavar="OUT", help="file to write: .json; with --references .gz")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--stories", metavar="FILE", help=f"one story per row: {', '.join(READERS)}, or - for JSONL")
-    source.add_argument("--references", metavar="FILE", help="references of an example per row, in the same forms")
+    source.add_argument("--references", metavar="FILE", help="references, a caption's per row, in the same forms")
     source.add_argument("--pickle", metavar="FILE", help="a pickled {word: idf}")
     parser.add_argument("--input-format", choices=list(READERS), help="where the ending of FILE does not tell it")
     words = f"of the stories (default: {COLUMN}) or the references (default: {REFERENCES})"
@@ -59,7 +59,7 @@ def _count_references(options: argparse.Namespace) -> int:
         raise ValueError("FILE must have a reference in at least one row, got none; name their column by --column")
     table = DocumentFrequency.from_references(references)
     table.save(options.output)
-    print(f"n-grams of the references of {table.n_documents} examples: {options.output}")
+    print(f"n-grams of the references of {table.n_documents} rows: {options.output}")
     return 0
 
 

@@ -33,6 +33,8 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     ):
         words = f"most {what} (default: {getattr(usual, option):,})".replace("%", "%%")
         parser.add_argument(f"--{option.replace('_', '-')}", type=int, metavar="N", help=words)
+    words = "read pictures, clips and tables of text in child processes, too, as those of strangers"
+    parser.add_argument("--untrusted", action="store_true", help=words)
 
 
 def is_source(file: str) -> bool:

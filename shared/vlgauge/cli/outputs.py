@@ -10,6 +10,7 @@ from typing import Any
 
 from vlgauge.catalog import metric_facts
 from vlgauge.files import STDIN
+from vlgauge.installed import not_importable
 from vlgauge.leaderboard.run_files import RESULT_ENDINGS, TABLES, WITH_SIDECAR, run_files
 from vlgauge.results import SIDECAR, printable, to_json
 from vlgauge.writing import checked_target, write
@@ -76,10 +77,12 @@ def check_report(target: str | None, sources: Sequence[str], metrics: Sequence[s
         return
     check_target(target, sources, "--report", (".html",))
     try:  # what makes the page: a package may be listed as installed, and not be there
-        import_module("vlgauge.cli.report")
+        import_module("vlgauge.explain")
     except ImportError as error:
         extras = ",".join(["explain", *(extra for name in metrics for extra in metric_facts(name).missing)])
-        raise ImportError(f'--report needs Jinja2; run: pip install "vlgauge[{extras}]"') from error
+        raise ImportError(
+            not_importable(f'--report needs Jinja2; run: pip install "vlgauge[{extras}]"', error)
+        ) from error
 
 
 def write_output(target: str | Path, content: str | bytes, option: str = "--output") -> None:
@@ -96,7 +99,7 @@ def write_json(target: str | Path, record: Mapping[str, Any]) -> None:
 def write_result(target: str, record: Mapping[str, Any]) -> None:
     """Write the result of `vlgauge score` in the form that the ending of the file names.
 
-    JSON has everything. The others are tables with one row per example; means, counts and signatures, which are no
+    JSON has everything. The others are tables with one line per row; means, counts and signatures, which are no
     column, stand in the metadata of a Parquet file under the key ``vlgauge``, or in a JSON file beside the table.
 
     Args:

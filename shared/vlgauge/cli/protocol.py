@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from vlgauge.catalog import WITH_REFERENCES
 from vlgauge.cli import coco_systems
 from vlgauge.cli.drawing import PICTURES, check_picture, picture
-from vlgauge.cli.inputs import add_limits
+from vlgauge.cli.inputs import add_limits, at_least
 from vlgauge.cli.outputs import check_target, write_json, write_output
 from vlgauge.cli.protocol_layouts import layouts
 from vlgauge.cli.protocol_tables import Judged, draw, record_of, shown
@@ -31,6 +34,7 @@ from vlgauge.studies.protocols import (
     read_corpus,
     read_scores,
 )
+from vlgauge.studies.protocols.evaluation import checked_resamples
 
 RULES = ("images", "videos", "references", "average", "unanimous", "draws", "vote_ties", "score_ties")
 NAMES = [*PROTOCOLS, coco_systems.NAME]
@@ -75,8 +79,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--score-ties", choices=("wrong", "half", "second"), help="what equal scores of two captions count"
     )
     parser.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
-    parser.add_argument("--resamples", type=int, default=1000, metavar="N", help="of the intervals; 0 for none (1000)")
-    parser.add_argument("--seed", type=int, default=0, help="of draws, random ties and intervals (default: 0)")
+    words = "samples of intervals and p-values; 0 for none (default: 1000, of many metrics as many as their pairs need)"
+    parser.add_argument("--resamples", type=int, metavar="N", help=words)
+    parser.add_argument(
+        "--seed", type=partial(at_least, 0), default=0, help="of draws, random ties and intervals (default: 0)"
+    )
     parser.add_argument("--format", choices=("json", *FORMS), default="text", help="of what is printed (default: text)")
     parser.add_argument("--output", metavar="FILE", help="write the whole result as JSON to this file")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
@@ -135,7 +142,15 @@ def _judged(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> 
         found = read_scores(Path(options.scores))
     elif readable or not found:
         readable = readable or list(metrics)
-        found += metric_scores(readable, task.columns, missing=options.missing)
+        names = families_of([name for name in _names(options) if name == LENGTH], readable)
+        names = [name for name in names if "references" in task.columns or not name.startswith(WITH_REFERENCES)]
+        # Before anything is scored.
+        n_pairs = len(names) - 1 if options.against else len(names) * (len(names) - 1) // 2
+        checked_resamples(options.resamples, n_pairs, options.level)
+        with warnings.catch_warnings():
+            # A table is scored in one call; that of another table, with other references, is no part of it.
+            warnings.filterwarnings("ignore", message="CIDEr-D counts in how many references")
+            found += metric_scores(readable, task.columns, missing=options.missing)
     how = {"level": options.level, "resamples": options.resamples, "seed": options.seed}
     progress = False if options.no_progress else None
     values = {scores.name: scores.values for scores in found}

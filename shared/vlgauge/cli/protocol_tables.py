@@ -8,6 +8,7 @@ from typing import Any
 
 from vlgauge.leaderboard.table import Cell, Table, pvalue_text, render
 from vlgauge.results import plain
+from vlgauge.statistics import alpha
 from vlgauge.studies.protocols import Evaluation, Figure, Judgement, Scores, Task
 from vlgauge.studies.published import Row, rows_beside, verdict
 
@@ -73,8 +74,17 @@ def tables_of(judged: Judged) -> list[Table]:
             ]
             for one in judgement.differences
         ]
-        tables.append(Table(header, pairs, "Differences between metrics, in paired bootstrap samples"))
+        title = f"Differences between metrics, in {judgement.resamples} paired bootstrap samples"
+        tables.append(Table(header, pairs, title, [_correction(judgement)]))
     return tables
+
+
+def _correction(judgement: Judgement) -> str:
+    """What Holm's correction is for."""
+    pairs = f"{judgement.n_pairs} {'pairs' if judgement.n_pairs > 1 else 'pair'} of metrics"
+    n_figures = len({one.figure for one in judgement.differences})
+    by_itself = f", each of the {n_figures} figures by itself" if n_figures > 1 else ""
+    return f"p (Holm) corrects for {pairs}{by_itself}; significant at {float(alpha(judgement.level)):.2g}."
 
 
 def _beside(task: Task, scores: Scores) -> list[Row]:

@@ -10,7 +10,7 @@ from vlgauge.files import STDIN
 
 # Option -> attribute and keyword of `score_files`; without --engine ray none of them is read.
 _RAY_ONLY = {
-    **{"--workers": "workers", "--checkpoint": "checkpoint", "--batch-rows": "batch_rows", "--address": "address"},
+    **{"--workers": "workers", "--parts": "parts", "--batch-rows": "batch_rows", "--address": "address"},
     **{"--worker-cpus": "cpus", "--worker-gpus": "gpus", "--together": "together"},
 }
 # What needs all rows on this machine.
@@ -27,7 +27,7 @@ def add_ray_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--engine", choices=("ray",), help=words)
     group.add_argument("--workers", type=int, metavar="N", help="processes that score (default: 1)")
     words = "folder of what is scored already, kept; a run that ended goes on from there (default: within --output)"
-    group.add_argument("--checkpoint", metavar="DIR", help=words)
+    group.add_argument("--parts", metavar="DIR", help=words)
     group.add_argument("--batch-rows", type=int, metavar="N", help="rows of a batch and of a file (default: 256)")
     group.add_argument("--address", metavar="ADDRESS", help="of a cluster, such as auto (default: this machine)")
     group.add_argument("--worker-cpus", dest="cpus", type=float, metavar="X", help="of a worker (default: 1)")
@@ -61,5 +61,5 @@ def check_ray_options(options: argparse.Namespace, files: Sequence[str]) -> None
 
 def ray_options(options: argparse.Namespace) -> dict[str, object]:
     """Those that were given, by the keywords of `score_files`."""
-    names = set(_RAY_ONLY.values()) - {"checkpoint", "together"}
+    names = set(_RAY_ONLY.values()) - {"parts", "together"}
     return {name: getattr(options, name) for name in names if getattr(options, name) is not None}

@@ -15,6 +15,7 @@ from vlgauge.integrations.batches import RowScorer
 from vlgauge.integrations.ray import common_folder, imported_ray, score_files
 from vlgauge.leaderboard.run_files import columns_of
 from vlgauge.media.tables import PICTURED
+from vlgauge.run_locks import only_run
 
 SCORES, RESULT, PARTS = "scores.parquet", "result.json", "parts"
 
@@ -22,7 +23,7 @@ SCORES, RESULT, PARTS = "scores.parquet", "result.json", "parts"
 def scored_with_ray(
     options: argparse.Namespace, settings: Mapping[str, Mapping[str, Any]], files: Sequence[str]
 ) -> dict[str, Any]:
-    """The record of the rows; writes ``scores.parquet``, one row per example, and ``result.json``.
+    """The record of the rows; writes ``scores.parquet``, one line per row, and ``result.json``.
 
     Raises:
         ImportError: If Ray is not installed.
@@ -40,12 +41,14 @@ def scored_with_ray(
         pictured = any(column.name in PICTURED for column in scorer.metric.columns)
         scorer.folder = common_folder(files, pictured)
     output = Path(options.output)
-    output.mkdir(parents=True, exist_ok=True)
-    parts = output / PARTS if options.checkpoint is None else Path(options.checkpoint)
+    parts = output / PARTS if options.parts is None else Path(options.parts)
+    if parts.resolve() == output.resolve():
+        raise ValueError(f"--parts must be another folder than --output, got {str(output)!r} for both")
     how = {**ray_options(options), "input_format": options.input_format}
-    record = score_files(scorer, files, parts, progress=False if options.no_progress else None, **how)
-    write_result(str(output / SCORES), record)
-    write_json(output / RESULT, columns_of(record)[1])
-    if options.checkpoint is None:
-        shutil.rmtree(parts)
+    with only_run(output, "--output"):
+        record = score_files(scorer, files, parts, progress=False if options.no_progress else None, **how)
+        write_result(str(output / SCORES), record)
+        write_json(output / RESULT, columns_of(record)[1])
+        if options.parts is None:
+            shutil.rmtree(parts)
     return record

@@ -1,20 +1,24 @@
-"""`vlgauge record check FILE`: whether a file holds records of results, and of what."""
+"""`vlgauge record check FILE`: whether a file holds records of results, and whether scores are those of them."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from vlgauge.cli.outputs import check_target
 from vlgauge.leaderboard.record import Dataset, Model, Record, Source
+from vlgauge.leaderboard.recorded_scores import Checked, scores_of_records
 from vlgauge.leaderboard.records import append_records, read_records, record_of
+from vlgauge.leaderboard.runs import Run, read_run
 from vlgauge.results import printable, to_table
+from vlgauge.settings import shown
 
 ENDINGS = (".jsonl",)
+_SHOWN_MODELS = 5  # of those that a message names
 _NEEDED = ("model", "dataset", "split")
 _OTHERS = {
     "model_name": "name of the model for people (default: the end of its id)",
@@ -22,7 +26,7 @@ _OTHERS = {
     "dataset_name": "name of the data set for people (default: the end of its id)",
     "dataset_config": "configuration of the data set (default: default)",
     "dataset_revision": "commit of the data set",
-    "source_url": "where more is to be seen, such as the scores per example",
+    "source_url": "where more is to be seen, such as the scores per row",
     "source_name": "name of that for people",
     "source_user": "who published it on the Hub",
     "source_org": "which organization published it on the Hub",
@@ -36,18 +40,80 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     command = actions.add_parser("check", help="check a file of records", description=__doc__)
     command.add_argument("file", metavar="FILE", help="results.jsonl")
+    add_scores_option(command, "value, interval and counts are calculated from them once more")
     command.set_defaults(run=run_check)
 
 
 def run_check(options: argparse.Namespace) -> int:
-    """Read every record, and list them."""
+    """Read every record, compare it with its scores where they are given, and list them."""
     records = read_records(options.file)
     if not records:
         raise ValueError(f"FILE must hold at least one record, got none in {options.file!r}")
-    rows = [[one.metric, one.model.id, one.dataset.id, one.dataset.split, one.profile, one.value] for one in records]
-    print(to_table(["metric", "model", "data set", "split", "profile", "value"], rows))
-    print(f"\n{len(records)} records, all of them right" if len(records) != 1 else "\n1 record, which is right")
+    scored = {one.record.key: one for one in scores_of_records(records, given_scores(records, options.scores))}
+    rows = []
+    for one in records:
+        row = [
+            one.metric,
+            one.model.id,
+            one.dataset.id,
+            one.dataset.split,
+            one.profile,
+            one.value,
+            one.n,
+            one.undefined,
+        ]
+        rows.append([*row, _told(scored.get(one.key), one)])
+    header = ["metric", "model", "data set", "split", "profile", "value", "n", "undefined", "scores"]
+    print(to_table(header, rows))
+    print("\n" + _summary(records, scored.values()))
     return 0
+
+
+def _told(checked: Checked | None, record: Record) -> str:
+    """What is known of the scores of a record."""
+    unsigned = "" if record.scores_sha256 else ", unsigned"
+    if checked is None:
+        return f"not given{unsigned}"
+    return f"the same{unsigned}" + (f", interval not checked: {checked.interval}" if checked.interval else "")
+
+
+def _summary(records: Sequence[Record], scored: Collection[Checked]) -> str:
+    """How many records there are, and what was compared."""
+    count = f"{len(records)} record{'s' if len(records) != 1 else ''}"
+    held = f"{count}: what follows from metric and signature is right, and the numbers do not contradict one another"
+    if not scored:
+        return f"{held}; whether they are those of the scores, --scores MODEL=FILE says"
+    whole = sum(not one.interval for one in scored)
+    return f"{held}; {len(scored)} with the value and counts of their scores, {whole} of these with their interval"
+
+
+def add_scores_option(command: argparse.ArgumentParser, purpose: str) -> None:
+    """The option that names files of scores."""
+    words = f"scores of a model per row, from `vlgauge score --output`; {purpose}"
+    command.add_argument("--scores", action="append", default=[], metavar="MODEL=FILE", help=words)
+
+
+def given_scores(records: Sequence[Record], given: Sequence[str]) -> dict[str, list[Run]]:
+    """Files of scores by the id of the model, one or several each.
+
+    Raises:
+        ValueError: If a text is not MODEL=FILE with a model of the records, or the file is of another kind.
+    """
+    runs: dict[str, list[Run]] = {}
+    for text in given:
+        model, equals, path = text.partition("=")
+        known = dict.fromkeys(record.model.id for record in records)
+        if not equals or model not in known:
+            named = ", ".join(map(shown, [*known][:_SHOWN_MODELS])) or "none"
+            more = f" and {len(known) - _SHOWN_MODELS} more" if len(known) > _SHOWN_MODELS else ""
+            raise ValueError(
+                f"--scores must be MODEL=FILE with a model of the records, got {text!r}; there are {named}{more}"
+            )
+        found = read_run(path, [])
+        if found is None:
+            raise ValueError(f"--scores must name a file that `vlgauge score --output` wrote, got {path!r}")
+        runs.setdefault(model, []).append(found)
+    return runs
 
 
 def add_record_options(parser: argparse.ArgumentParser) -> None:
@@ -83,22 +149,23 @@ def check_record_options(options: argparse.Namespace, source: str) -> None:
             "--source-name, --source-user and --source-org must come with --source-url, which was left out"
         )
     # The numbers are made up; whatever else is wrong with the record is told here.
-    made_up = {"trm_scores": [0.0], "trm_signature": "trm|v:0|profile:paper"}
-    _record(made_up, "trm", options)
+    fields = "distance:given|ties:fractional|tie_tol:0|force_zero_self:False"
+    made_up = {"trm_scores": [0.0], "trm_signature": f"trm|v:0|profile:paper|{fields}"}
+    _record(made_up, "trm", options, [0])
     if Path(options.record).exists():
         read_records(options.record)
 
 
-def record_results(results: Mapping[str, Mapping[str, Any]], options: argparse.Namespace) -> None:
+def record_results(results: Mapping[str, Mapping[str, Any]], options: argparse.Namespace, ids: Sequence[Any]) -> None:
     """Add a record per metric to the file of the options, and say so."""
     if options.record is None:
         return
-    added = append_records(options.record, [_record(result, name, options) for name, result in results.items()])
+    added = append_records(options.record, [_record(result, name, options, ids) for name, result in results.items()])
     names = ", ".join(record.metric for record in added) or "nothing, as all was there already"
     sys.stderr.write(f"recorded in {printable(options.record)}: {names}\n")
 
 
-def _record(result: Mapping[str, Any], metric: str, options: argparse.Namespace) -> Record:
+def _record(result: Mapping[str, Any], metric: str, options: argparse.Namespace, ids: Sequence[Any]) -> Record:
     def named(given: str | None, identity: str) -> str:
         return given if given is not None else identity.rpartition("/")[2]
 
@@ -117,6 +184,7 @@ def _record(result: Mapping[str, Any], metric: str, options: argparse.Namespace)
         metric,
         Model(options.model, named(options.model_name, options.model), options.model_revision),
         dataset,
+        ids=ids,
         date=options.date or f"{datetime.now(UTC):%Y-%m-%d}",
         source=source,
         notes=options.notes,

@@ -8,7 +8,7 @@ from typing import Any
 from vlgauge.cli.outputs import write_output
 from vlgauge.explain import Differing, Row, differences, explain, report
 from vlgauge.leaderboard import Comparison, rows_that_differ
-from vlgauge.leaderboard.runs import Run, row_keys
+from vlgauge.leaderboard.runs import row_keys
 from vlgauge.leaderboard.table import pairs_table, render, row_title, systems_table
 
 
@@ -35,7 +35,8 @@ def write_report(
 def write_differences(
     target: str,
     comparison: Comparison,
-    runs: Mapping[str, Run],
+    ids: Mapping[str, Sequence[Any]],
+    results: Mapping[str, Mapping[str, Mapping[str, Any]]],
     columns: Mapping[str, Mapping[str, Sequence[Any] | None]],
     limit: int,
     told: Sequence[str] = (),
@@ -45,16 +46,19 @@ def write_differences(
     Args:
         target: File to write.
         comparison: All systems and metrics.
-        runs: By name of the system its scores, with details.
-        columns: The columns that were scored, likewise.
+        ids: By name of the system, what its rows are called.
+        results: Likewise, by name of the metric, with details.
+        columns: The columns that were scored, by name of the system.
         limit: Most rows per pair and metric.
         told: Warnings of the run.
     """
-    places = {name: {key: row for row, key in enumerate(row_keys(run["ids"]))} for name, run in runs.items()}
+    places = {name: {key: row for row, key in enumerate(row_keys(own))} for name, own in ids.items()}
     pairs = []
     for compared in comparison.metrics:
+        # What stands in the result of another metric, such as whether a toy made it, is nothing of this one.
         explained = {
-            name: explain(compared.metric, {**columns[name], "id": run["ids"]}, run) for name, run in runs.items()
+            name: explain(compared.metric, {**columns[name], "id": own}, results[name][compared.metric])
+            for name, own in ids.items()
         }
         for pair in compared.pairs:
             first, second = pair.first, pair.second
@@ -66,5 +70,5 @@ def write_differences(
             headline = f"{first} and {second} by {row_title(compared)}"
             pairs.append(Differing(headline, (first, second), (explained[first], explained[second]), rows))
     tables = [render(table, "html") for table in (systems_table(comparison), pairs_table(comparison))]
-    headline = f"{len(runs)} systems on {len(comparison.ids)} rows, and where they differ most"
+    headline = f"{len(ids)} systems on {len(comparison.ids)} rows, and where they differ most"
     write_output(target, differences(headline, tables, pairs, told=told), "--report")

@@ -1,4 +1,4 @@
-"""`vlgauge score METRIC FILE`: score a file of examples with one metric or several."""
+"""`vlgauge score METRIC FILE`: score a file of rows with one metric or several."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.catalog import WITH_REFERENCES, metric_facts, metric_names
-from vlgauge.cli.inputs import add_row_options, is_source
+from vlgauge.cli.inputs import add_row_options, at_least, is_source
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_result
 from vlgauge.cli.ray_options import add_ray_options, check_ray_options
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
@@ -24,14 +25,16 @@ from vlgauge.cli.scoring import (
     settings_by_metric,
     shortened,
 )
-from vlgauge.corpus_values import corpus_interval
+from vlgauge.corpus_values import COUNTED, corpus_interval
 from vlgauge.files import first_repeated
 from vlgauge.leaderboard.run_files import columns_of
 from vlgauge.leaderboard.runs import row_keys, set_sizes
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import Rows, located, read_rows, take_column
 from vlgauge.results import DIGITS, INTERVAL, to_cell, to_json, to_table
+from vlgauge.set_sizes import OPTION, drawn_captions, signed_sizes
 from vlgauge.settings import shown, warn
+from vlgauge.statistics import FEW, FEW_MARK, FEW_NOTE
 
 if TYPE_CHECKING:
     from vlgauge.base import Metric
@@ -66,6 +69,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metrics", action=_InPlaceOfMetric, metavar="METRIC,...", help="the same in place of METRIC")
     add_scoring(parser)
     add_row_options(parser)
+    words = "score so many captions of the system per row, drawn by --seed; those by people are all kept"
+    parser.add_argument("--captions-per-row", type=partial(at_least, 1), metavar="K", help=words)
+    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="of the captions per row (default: 0)")
     parser.add_argument("--details", action="store_true", help="also say how each score came about (JSON)")
     parser.add_argument("--format", choices=("table", "json"), help="of what is printed (default: table)")
     words = f"write the result, as {', '.join(RESULT_ENDINGS)}; with --engine ray a folder"
@@ -90,6 +96,8 @@ def run(options: argparse.Namespace) -> int:
     names = options.metric if options.metrics is None else options.metrics
     files = options.file if options.metrics is None else [options.metric]
     check_ray_options(options, files)
+    if options.engine == "ray" and options.captions_per_row is not None:
+        raise ValueError(f"{OPTION} must come without --engine ray, draw the captions before")
     if options.engine == "ray":
         return score_with_ray(options, names, files)
     (file,) = files
@@ -112,6 +120,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         ids, columns = reader.ids, reader.columns
     warn_of_repeated(ids)
+    there = draw_captions(columns, ids, metrics, options)
     detailed = options.details or options.report is not None
     results = compute_all(metrics, columns, details=detailed, rows=rows[options.skip :])
     explained = results
@@ -121,6 +130,8 @@ def run(options: argparse.Namespace) -> int:
     if any(metric.compares_sets for metric in metrics):
         # Without them nobody can tell later whether two systems can be compared.
         record["sizes"] = set_sizes(columns)
+        for name, result in results.items():
+            results[name] = result | signed_sizes(result, record["sizes"], there=there, seed=options.seed)
     for result in results.values():
         record |= result
     of_rows = [] if data_sets is None else data_sets.lines_of(reader)
@@ -128,11 +139,34 @@ def run(options: argparse.Namespace) -> int:
     print_results(results, record, columns["predictions"] or [], of_rows, options)
     if options.output:
         write_result(options.output, record)
-    record_results(results, options)
+    record_results(results, options, ids)
     # Last, as most can go wrong with it.
     if options.report:
         import_module("vlgauge.cli.report").write_report(options.report, explained, columns, ids, options.told)
     return 0
+
+
+def draw_captions(
+    columns: dict[str, list[Any] | None], ids: Sequence[Any], metrics: Sequence[Metric], options: argparse.Namespace
+) -> list[int]:
+    """Keep as many captions of each row as `--captions-per-row` says; numbers of those that there were, if it is given.
+
+    Raises:
+        ValueError: If a metric compares no sets, or a row has fewer captions.
+    """
+    if options.captions_per_row is None:
+        return []
+    if others := [metric.name for metric in metrics if not metric.compares_sets]:
+        raise ValueError(f"{OPTION} must come with metrics of sets of captions, got {', '.join(others)}")
+    predictions = columns["predictions"] or []
+    there = [len(captions) for captions in predictions]
+    if (least := min(there)) < options.captions_per_row:
+        raise ValueError(
+            f"{OPTION} must be at most the least number of captions of a row, {least}, got {options.captions_per_row}"
+        )
+    numbers = [options.captions_per_row] * len(there)
+    columns["predictions"] = drawn_captions(predictions, row_keys(ids), numbers, options.seed)
+    return there
 
 
 def print_results(
@@ -168,7 +202,7 @@ def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]
     check_record_options(options, files[0])
     found = import_module("vlgauge.cli.ray_scoring").scored_with_ray(options, settings, files)
     results = {name: {key: found[key] for key in found if key not in ("ids", "sizes")} for name in settings}
-    record_results(results, options)
+    record_results(results, options, found["ids"])
     rest = columns_of(found)[1]
     if options.quiet:
         print(numbers_alone(results, options.digits))
@@ -267,6 +301,11 @@ def summary(
     used = [i for i in range(len(titles)) if any(row[i] is not None for row in numbers)]
     cells = [[row[i] for i in used] for row in numbers]
     lines += ["", to_table([titles[i] for i in used], cells, digits), ""]
+    if added := [name for name in results if name in COUNTED]:
+        lines += [f"{', '.join(added)}: the value is that of the corpus, not the mean of the scores of its rows", ""]
+    defined = [sum(score == score for score in column) for column in scores]
+    if few := [name for name, n in zip(results, defined, strict=True) if 2 <= n < FEW]:
+        lines += [f"{FEW_MARK} {', '.join(few)}: {FEW_NOTE}", ""]
     lines += [result[f"{name}_signature"] for name, result in results.items()]
     return "\n".join(lines)
 

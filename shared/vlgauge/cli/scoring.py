@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 import vlgauge
 from vlgauge.catalog import metric_folder
 from vlgauge.cli.inputs import add_limits
-from vlgauge.media.tables import READERS, CsvRow, MissingColumn, Rows, take_columns, warn_of_empty_cells
+from vlgauge.media.tables import (
+    READERS,
+    CsvRow,
+    MissingColumn,
+    Rows,
+    refuse_absent_texts,
+    take_columns,
+    warn_of_empty_cells,
+)
 from vlgauge.settings import PROFILES, nearest, setting_names
 from vlgauge.weights.preflight import look_for_all
 
@@ -24,7 +32,7 @@ COLUMNS = ("predictions", "references", "images", "videos", "styles")
 # Keywords of `load` that the commands pass themselves, or that only make sense in Python.
 NOT_SETTINGS = (
     *("name", "path", "config_name", "module_type", "process_id", "num_process", "cache_dir", "experiment_id", "hash"),
-    *("keep_in_memory", "download_config", "download_mode", "revision", "progress", "timeout"),
+    *("keep_in_memory", "download_config", "download_mode", "revision", "progress", "reading", "timeout"),
     "max_concurrent_cache_files",
 )
 
@@ -218,6 +226,8 @@ def read_columns(
             cells[column.name] = take_columns(rows, title or column.name)
         except MissingColumn as error:
             raise ValueError(f"{error}; choose with --{column.name} COLUMN") from None
+        if column.name == "predictions":
+            refuse_absent_texts(rows, title or column.name)
         if column.name in ("predictions", "references"):
             warn_of_empty_cells(rows, title or column.name)
     return cells

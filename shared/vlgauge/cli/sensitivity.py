@@ -6,12 +6,13 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from vlgauge.catalog import metric_names
 from vlgauge.cli.drawing import PICTURES, check_picture, picture
-from vlgauge.cli.inputs import add_limits
+from vlgauge.cli.inputs import add_limits, at_least
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.scoring import load_metric, refuse_settings_of_python, setting
 from vlgauge.media.tables import READERS, read_rows, take_column
@@ -43,7 +44,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", choices=PROFILES, help="published weights, or what is shipped")
     parser.add_argument("--output", metavar="FILE", help="write the rows as JSON to this file")
     parser.add_argument("--plot", metavar="FILE", help=f"draw mean ln p over the candidates ({', '.join(PICTURES)})")
-    parser.add_argument("--seed", type=int, default=0, help="of the split of people's captions (default: 0)")
+    parser.add_argument(
+        "--seed", type=partial(at_least, 0), default=0, help="of the split of people's captions (default: 0)"
+    )
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
     parser.set_defaults(run=run)
 

@@ -22,7 +22,7 @@ from vlgauge.media.tables import READERS, Rows, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import plain, to_table
 from vlgauge.settings import PROFILES
-from vlgauge.statistics import bootstrap_interval
+from vlgauge.statistics import FEW_MARK, FEW_NOTE, bootstrap_interval
 from vlgauge.studies.central_captions import CentralCaption, central_captions
 from vlgauge.studies.mauve_against_people import MauveRow, mauve_against_people
 from vlgauge.studies.mauve_baseline import SEED, mauve_package
@@ -195,9 +195,11 @@ def _print_lengths(known: Sequence[CentralCaption], left_out: int, seed: int) ->
     """Whether central captions are shorter than the others."""
     shorter = [one.words - one.words_of_others for one in known]
     interval = bootstrap_interval(shorter, seed=seed)
-    around = f" [{interval.low:.2f}, {interval.high:.2f}]" if interval else ""
+    around = f" [{interval.low:.2f}, {interval.high:.2f}]{FEW_MARK if interval.of_few else ''}" if interval else ""
     words = f"words more than the others of the image: {np.mean(shorter):.2f}{around}, {len(known)} images"
     print(f"\n{words}{f', {left_out} left out' if left_out else ''}")
+    if interval and interval.of_few:
+        print(f"{FEW_MARK} {FEW_NOTE}")
 
 
 def _read(options: argparse.Namespace) -> tuple[Rows, list[Any]]:

@@ -54,7 +54,7 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shuffle-seed", type=seed, default=0, metavar="SEED", help="of the control; none for no control"
     )
-    parser.add_argument("--variant", choices=("paper", "authors"), default="paper", help="default: paper")
+    parser.add_argument("--variant", choices=("paper", "released"), default="paper", help="default: paper")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run_report)
 

@@ -16,7 +16,7 @@ from vlgauge.encoders.clip.architectures import TABLE
 from vlgauge.leaderboard.table import FORMS, Cell, Table, render
 from vlgauge.results import plain, printable, to_json
 from vlgauge.settings import nearest
-from vlgauge.studies.published import PAPERS, Item, Row, items, rows
+from vlgauge.studies.published import PAPERS, PublishedTable, Row, published_tables, rows
 from vlgauge.studies.verification import Data, Finding, Tools, Unchecked, metric_of, verified
 
 DIFFERS, LACKS = 1, 3
@@ -149,16 +149,16 @@ def _numbers(one: Finding) -> list[str]:
 
 def _sources(one: Unchecked) -> str:
     """Tables and metrics of rows, each once."""
-    tables: dict[str, list[str]] = {}
+    by_source: dict[str, list[str]] = {}
     for row in one.rows:
-        tables.setdefault(row.source, []).append(row.metric or row.row)
-    return "; ".join(f"{source}: {', '.join(dict.fromkeys(names))}" for source, names in tables.items())
+        by_source.setdefault(row.source, []).append(row.metric or row.row)
+    return "; ".join(f"{source}: {', '.join(dict.fromkeys(names))}" for source, names in by_source.items())
 
 
 def _print_list(options: argparse.Namespace) -> int:
     """Every table and figure, or those of the metrics."""
-    wanted = [one for one in items() if not options.metrics or _is_of(one, options.metrics)]
-    record = {"items": [plain(one) | {"published": _published(one, None)} for one in wanted]}
+    wanted = [one for one in published_tables() if not options.metrics or _is_of(one, options.metrics)]
+    record = {"tables": [plain(one) | {"published": _published(one, None)} for one in wanted]}
     if options.output:
         write_json(options.output, record)
     if options.format == "json":
@@ -169,7 +169,7 @@ def _print_list(options: argparse.Namespace) -> int:
         [
             Cell(text)
             for text in (
-                *(PAPERS[one.paper], one.item, one.about, _command(one), one.needs or "-"),
+                *(PAPERS[one.paper], one.table, one.about, _command(one), one.needs or "-"),
                 *("; ".join(_published(one, SHOWN)) or "-", one.checked, one.why),
             )
         ]
@@ -179,14 +179,14 @@ def _print_list(options: argparse.Namespace) -> int:
     return 0
 
 
-def _is_of(one: Item, metrics: Sequence[str]) -> bool:
-    """Whether a command or a row of an item has one of the metrics."""
-    families = [row.metric for row in rows() if (row.paper, row.table) == (one.paper, one.item) and row.metric]
+def _is_of(one: PublishedTable, metrics: Sequence[str]) -> bool:
+    """Whether a command or a row of a table has one of the metrics."""
+    families = [row.metric for row in rows() if (row.paper, row.table) == (one.paper, one.table) and row.metric]
     words = {*re.findall(r"\w+", one.command or ""), *map(metric_of, families)}
     return not words.isdisjoint(metrics)
 
 
-def _command(one: Item) -> str:
+def _command(one: PublishedTable) -> str:
     """The command; one that this version has not is marked."""
     if one.command is None:
         return "-"
@@ -194,9 +194,9 @@ def _command(one: Item) -> str:
     return one.command + "".join(f" ({word} is to come)" for word in dict.fromkeys(words) if word not in cli.COMMANDS)
 
 
-def _published(one: Item, most: int | None) -> list[str]:
-    """The rows of an item, of our own metrics first."""
-    own = [row for row in rows() if (row.paper, row.table) == (one.paper, one.item)]
+def _published(one: PublishedTable, most: int | None) -> list[str]:
+    """The rows of a table, of our own metrics first."""
+    own = [row for row in rows() if (row.paper, row.table) == (one.paper, one.table)]
     own.sort(key=lambda row: row.metric is None)
     texts = [f"{_row_text(row)} {', '.join(_values(row))}" for row in own]
     return texts if most is None or len(texts) <= most else [*texts[:most], f"and {len(texts) - most} more rows"]

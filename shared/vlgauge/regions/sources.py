@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from PIL import Image
 
-from vlgauge.media.images import image_cell, is_single_image, open_image, opened_image
+from vlgauge.media import images
+from vlgauge.media.images import image_cell, is_single_image, open_image
 from vlgauge.media.pictures import Box, CropPicture, ImagePicture, Picture, SharedImage
 from vlgauge.regions.boxes import checked_boxes, checked_scores, grid_boxes, kept, pixel_box
 from vlgauge.settings import listed
@@ -172,9 +173,7 @@ def image_head(cell: Cell, place: str) -> ImageHead:
         ValueError: If the image cannot be read.
     """
     try:
-        with opened_image(cell, place) as (image, _):
-            turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
-            return ImageHead((image.height, image.width) if turned else image.size, image.mode)
+        return ImageHead(*images.image_head(cell, place))
     except Exception:
         # The intake says what is wrong with the file.
         picture = open_image(cell, place, convert="late")
