@@ -97,7 +97,7 @@ def test_graphs_that_are_none(name, graphs, message):
     [
         ({"parser": 3}, "`parser` must have `graphs\\(captions\\)` and `identity`, got int"),
         ({"pipeline": 3}, "`pipeline` must be the name of a spaCy pipeline"),
-        ({"parser": WordParser(), "pipeline": "embedded"}, "`pipeline` must be left out where `parser` is given"),
+        ({"parser": WordParser(), "pipeline": "embedded"}, '`pipeline` must be left out where `parser` is not "rules"'),
     ],
 )
 def test_settings_that_are_none(name, settings, message):

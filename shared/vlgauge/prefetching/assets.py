@@ -16,6 +16,9 @@ from vlgauge.encoders.grounding.model import AUTHORS_IDF as GROUNDING_IDF
 from vlgauge.encoders.grounding.vit import VIT_NAME, VIT_REVISION
 from vlgauge.encoders.pairs.models import AUTHORS_FILE, BASE, SETTINGS_FILES, WHERE_COMMIT
 from vlgauge.encoders.sentences.model import FILES, MINILM, MINILM_REVISION, MINILM_SHA256
+from vlgauge.encoders.seq2seq import FILES as SEQ2SEQ_FILES
+from vlgauge.scene_graphs.factual import FACTUAL
+from vlgauge.scene_graphs.factual import MODEL as FACTUAL_MODEL
 from vlgauge.text.concreteness import PACKAGE, PACKAGE_VERSION, packaged_ratings
 from vlgauge.weights.detectors import DETECTORS, fetch_published, hub_file, published_file
 
@@ -153,6 +156,12 @@ def pair_files(name: str) -> HubFiles:
     return HubFiles(repository, revision or None, (*SETTINGS_FILES, "*.safetensors"), ("config.json",))
 
 
+def factual_files(name: str) -> HubFiles:
+    """Configuration, tokenizer and weights of a T5 that parses scene graphs; its weights in one of two forms."""
+    repository, _, revision = name.partition("@")
+    return HubFiles(repository, revision or None, SEQ2SEQ_FILES, ("config.json",))
+
+
 def vision_files(name: str) -> HubFiles:
     """The files of an image encoder of the transformers library."""
     repository, _, revision = name.partition("@")
@@ -181,12 +190,14 @@ def detector_files(name: str) -> HubFiles | Download:
 _FAMILIES: dict[str, Callable[[str], Asset]] = {
     "clip": clip_files,
     "detector": detector_files,
+    FACTUAL: factual_files,
     "sentence": sentence_files,
     "pair": pair_files,
     "vision": vision_files,
 }
 _CLIP = "clip:ViT-B/32"
 _DETECTOR = "detector:fasterrcnn_resnet50_fpn_v2"
+_SCENE_GRAPHS = (_pipeline("pipeline"), f"sentence:{MINILM}")
 _ROVIST_PARTS = ("rovist_vg", "rovist_c")
 # Metrics that need nothing are not here.
 _METRICS: dict[str, tuple[str | Asset, ...]] = {
@@ -194,6 +205,10 @@ _METRICS: dict[str, tuple[str | Asset, ...]] = {
     "groovist": (_CLIP, _pipeline("noun_phrases"), _DETECTOR, _CONCRETENESS),
     "mmd_bert": (f"sentence:{MINILM}",),
     "frechet_bert": (f"sentence:{MINILM}",),
+    "spice": _SCENE_GRAPHS[:1],
+    "soft_spice": _SCENE_GRAPHS,
+    "capture": _SCENE_GRAPHS,
+    "aloha": _SCENE_GRAPHS,
     "rovist_c": (_ALBERT, _ROVIST_C),
     "rovist_vg": (f"vision:{VIT_NAME}@{VIT_REVISION}", _pipeline("nouns"), _DETECTOR, *_ROVIST_VG),
 }
@@ -203,9 +218,10 @@ def assets_of(name: str) -> list[Asset]:
     """What a metric or an encoder needs, in the default settings of the profile "paper".
 
     Args:
-        name: A metric, ``pac_s:BACKBONE``, "concreteness", or an encoder: ``clip:ViT-B/32``, ``sentence:ID``,
-            ``pair:ID``, ``vision:ID``, an id with ``@commit`` at its end where it is to be pinned, or a detector:
-            ``detector:NAME`` of torchvision, ``detector:owner/name/FILE@commit`` of the Hub.
+        name: A metric, ``pac_s:BACKBONE``, "concreteness", "factual", or an encoder: ``clip:ViT-B/32``,
+            ``sentence:ID``, ``pair:ID``, ``vision:ID``, ``factual:ID``, an id with ``@commit`` at its end where it is
+            to be pinned, or a detector: ``detector:NAME`` of torchvision, ``detector:owner/name/FILE@commit`` of the
+            Hub.
 
     Raises:
         ValueError: If there is no such metric or encoder; lists what there is.
@@ -215,6 +231,8 @@ def assets_of(name: str) -> list[Asset]:
         return [_FAMILIES[family](rest)]
     if name == "concreteness":
         return [_CONCRETENESS]
+    if name == FACTUAL:
+        return [factual_files(FACTUAL_MODEL)]
     if family == "pac_s":
         return pac_s_assets(rest or "ViT-B/32")
     if name == "rovist":
@@ -223,10 +241,10 @@ def assets_of(name: str) -> list[Asset]:
         return [asset for part in _METRICS[name] for asset in (assets_of(part) if isinstance(part, str) else [part])]
     if name in metric_names():
         return []
-    known = ", ".join(sorted({*metric_names(), *_METRICS, "rovist", "pac_s", "concreteness"}))
+    known = ", ".join(sorted({*metric_names(), *_METRICS, "rovist", "pac_s", "concreteness", FACTUAL}))
     raise ValueError(
         f"NAME must be one of all, {known}, or clip:NAME, pac_s:NAME (names {', '.join(TABLE)}), sentence:ID, pair:ID, "
-        f"vision:ID, detector:NAME, got {name!r}"
+        f"vision:ID, factual:ID, detector:NAME, got {name!r}"
     )
 
 

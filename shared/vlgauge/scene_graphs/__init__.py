@@ -4,6 +4,7 @@ Scripts write ``from vlgauge import scene_graphs`` and name the base as ``scene_
 takes the first concrete metric class in the namespace of a script.
 """
 
+from vlgauge.scene_graphs.factual import FactualParser
 from vlgauge.scene_graphs.graph import Graph, given_graph, merged
 from vlgauge.scene_graphs.metric import GIVEN, ObjectMetric, SceneGraphMetric
 from vlgauge.scene_graphs.phrases import PhraseGraphMetric, phrases_of
@@ -14,6 +15,7 @@ from vlgauge.scene_graphs.tagged import NltkLemmas
 
 __all__ = [
     "GIVEN",
+    "FactualParser",
     "Graph",
     "GraphParser",
     "NltkLemmas",

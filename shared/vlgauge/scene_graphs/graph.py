@@ -138,12 +138,17 @@ def _checked(parts: Any, lengths: Sequence[int], name: str) -> Tuple:
 
 
 def _facts(text: str, name: str) -> list[Tuple]:
+    if text.strip() and not text.strip().startswith("("):
+        raise ValueError(f"`{name}` must be a graph such as '( dog , is , brown )', got {text!r:.60}")
+    return facts_in(text)
+
+
+def facts_in(text: str) -> list[Tuple]:
     """Tuples of the form that parsers write: "is" as the middle part of three makes an attribute.
 
     A relation of several words may be cut by commas there: all between the first part and the last is the relation.
+    What has no brackets around it, or an empty part, is left out.
     """
-    if text.strip() and not text.strip().startswith("("):
-        raise ValueError(f"`{name}` must be a graph such as '( dog , is , brown )', got {text!r:.60}")
     tuples = []
     for fact in _FACT.findall(text):
         parts = [" ".join(part.lower().split()) for part in fact.split(",")]

@@ -9,13 +9,15 @@ from typing import Any
 from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
 from vlgauge.results import result_record
+from vlgauge.scene_graphs.factual import factual_parser, look_for_factual, names_factual
 from vlgauge.scene_graphs.graph import Graph, given_graph
 from vlgauge.scene_graphs.rules import GraphParser, RuleParser
 from vlgauge.scene_graphs.strange_captions import warn_of_strange
-from vlgauge.settings import PROFILES
+from vlgauge.settings import PROFILES, whole_number
 from vlgauge.text.noun_phrases import checked_source, look_for_phrases
 from vlgauge.weights.preflight import Preflight
 
+RULES = "rules"
 GIVEN = "given"
 """What a signature calls the parser where the call has the graphs."""
 
@@ -26,18 +28,30 @@ LONGEST = 2_000
 class SceneGraphMetric(Metric):
     """Base of the metrics over the scene graphs of captions and references.
 
-    Its settings choose the parser: ``parser`` (an object with ``graphs`` and ``identity``; None for the rules) and
-    ``pipeline``, the spaCy pipeline that the rules read.
+    Its settings choose the parser: ``parser`` ("rules", "factual", or an object with ``graphs`` and ``identity``),
+    ``pipeline``, the spaCy pipeline that the rules read, and ``device`` and ``batch_size`` of models.
     """
 
     columns = (Text("predictions"), References("references"))
     needs = ("english",)
 
-    def __init__(self, *args: Any, parser: Any = None, pipeline: Any = None, **host: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        parser: Any = RULES,
+        pipeline: Any = None,
+        device: str = "auto",
+        batch_size: int = 64,
+        **host: Any,
+    ) -> None:
         self.parser = _checked_parser(parser)
         self.pipeline = checked_source(pipeline, "pipeline")
-        if parser is not None and pipeline is not None:
-            raise ValueError("`pipeline` must be left out where `parser` is given, which has its own; got both")
+        if parser != RULES and pipeline is not None:
+            raise ValueError(
+                f'`pipeline` must be left out where `parser` is not "{RULES}", which alone reads it; got both'
+            )
+        self.device = device
+        self.batch_size = whole_number("batch_size", batch_size, 1)
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
@@ -71,9 +85,20 @@ class SceneGraphMetric(Metric):
     def begun_preflight(self, graphs: Any) -> Preflight:
         """What a call needs for its graphs that is not given with it; nothing is parsed, loaded or fetched."""
         found = Preflight(self.name, self.name.replace("_", "-"))
-        if graphs is None and self.parser is None:
+        if graphs is None and names_factual(self.parser):
+            found.look(lambda: look_for_factual(self.parser, self.profile))
+        elif graphs is None and self.parser == RULES:
             look_for_phrases(found, self.pipeline, profile=self.profile, argument="pipeline")
         return found
+
+    def _parser_of(self, captions: Sequence[str]) -> Any:
+        """The parser of a setting, for English but where it is the user's own."""
+        if not isinstance(self.parser, str):
+            return self.parser
+        warn_of_strange(captions)
+        if names_factual(self.parser):
+            return factual_parser(self.parser, device=self.device, batch_size=self.batch_size, profile=self.profile)
+        return RuleParser(self.pipeline, profile=self.profile)
 
     def graphs_of(
         self, predictions: Sequence[str], references: Sequence[Sequence[str]], graphs: Any
@@ -90,10 +115,8 @@ class SceneGraphMetric(Metric):
         """
         if graphs is not None:
             return *_given(graphs, references), GIVEN
-        parser: GraphParser = self.parser or RuleParser(self.pipeline, profile=self.profile)
         captions = _distinct(predictions, references)
-        if self.parser is None:
-            warn_of_strange(captions)
+        parser: GraphParser = self._parser_of(captions)
         known = dict(zip(captions, parser.graphs(captions, progress=self.progress), strict=True))
         return [known[one] for one in predictions], [[known[one] for one in own] for own in references], parser.identity
 
@@ -112,10 +135,8 @@ class SceneGraphMetric(Metric):
         Raises:
             ValueError: If a caption is too long, or the parser finds no alternatives.
         """
-        parser = self.parser or RuleParser(self.pipeline, profile=self.profile)
         captions = _distinct(predictions, references)
-        if self.parser is None:
-            warn_of_strange(captions)
+        parser = self._parser_of(captions)
         if not callable(getattr(parser, "object_groups", None)):
             raise TypeError(
                 f"`parser` must have `object_groups(captions)`, got {type(parser).__name__}; give `objects`"
@@ -152,7 +173,13 @@ def _distinct(predictions: Sequence[str], references: Sequence[Sequence[str]]) -
 
 
 def _checked_parser(parser: Any) -> Any:
-    if parser is not None and not (callable(getattr(parser, "graphs", None)) and hasattr(parser, "identity")):
+    if isinstance(parser, str):
+        if parser != RULES and not names_factual(parser):
+            raise ValueError(
+                f'`parser` must be "{RULES}", "factual", "factual:" before a folder or an id of the Hub, or an object '
+                f"with `graphs(captions)` and `identity`, got {parser!r}"
+            )
+    elif not (callable(getattr(parser, "graphs", None)) and hasattr(parser, "identity")):
         raise TypeError(f"`parser` must have `graphs(captions)` and `identity`, got {type(parser).__name__}")
     return parser
 

@@ -12,7 +12,7 @@ from vlgauge.encoders.sentences.given import checked_encoder, pools, text_encode
 from vlgauge.encoders.sentences.model import MINILM, POOLINGS, SENTENCE_EXTRA
 from vlgauge.scene_graphs.graph import Graph
 from vlgauge.scene_graphs.metric import SceneGraphMetric
-from vlgauge.settings import one_of, whole_number
+from vlgauge.settings import one_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -50,23 +50,13 @@ class PhraseVectors:
 class PhraseGraphMetric(SceneGraphMetric):
     """Base of the metrics over scene graphs that ask an encoder how alike two phrases are.
 
-    Its settings choose the encoder too: ``encoder`` (a name, a folder, a function or an object with ``encode``),
-    ``pooling``, ``device``, ``batch_size``.
+    Its settings choose the encoder too: ``encoder`` (a name, a folder, a function or an object with ``encode``) and
+    ``pooling``.
     """
 
-    def __init__(
-        self,
-        *args: Any,
-        encoder: Any = MINILM,
-        pooling: str = "model",
-        device: str = "auto",
-        batch_size: int = 64,
-        **host: Any,
-    ) -> None:
+    def __init__(self, *args: Any, encoder: Any = MINILM, pooling: str = "model", **host: Any) -> None:
         self.encoder = checked_encoder(encoder)
         self.pooling = one_of("pooling", pooling, POOLINGS)
-        self.device = device
-        self.batch_size = whole_number("batch_size", batch_size, 1)
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -23,6 +23,7 @@ PAPERS = {
     "stylem": "Li and Harrison, 2022",
     "distribution": "Chan et al., 2024",
     "pac_s": "Sarto et al., 2023",
+    "factual": "Li et al., 2023",
 }
 # Families whose scores do not depend on how many references a row has.
 REFERENCE_FREE = ("clip_s", "pac_s", "length", "groovist", "rovist_vg", "rovist_c")
@@ -69,6 +70,7 @@ class Row:
         apart: Why ours is not to be the same; "" if it is.
         tolerance: By how much ours is known to differ.
         because: Of that.
+        settings: Of the metric, by name, where the number is not that of the default ones.
     """
 
     paper: str
@@ -83,6 +85,7 @@ class Row:
     apart: str = ""
     tolerance: float = 0.0
     because: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def source(self) -> str:
@@ -112,7 +115,7 @@ def rows() -> list[Row]:
         for record in part["rows"]:
             pairs = zip(part["columns"], record["values"], strict=True)
             values = {column: value for column, value in pairs if value is not None}
-            more = {name: record[name] for name in ("apart", "tolerance", "because") if name in record}
+            more = {name: record[name] for name in ("apart", "tolerance", "because", "settings") if name in record}
             own = {name: record[name] for name in ("row", "metric", "backbone")}
             found.append(Row(**common, **own, values=values, **({"apart": part.get("apart", "")} | more)))
     return found
@@ -127,13 +130,15 @@ def rows_beside(protocol: str, rules: Mapping[str, Any], family: str, signature:
         family: Name of the scores.
         signature: How they were made; scores of weights that were not published have no row.
     """
-    backbone = backbone_of(signature)
+    backbone, fields = backbone_of(signature), _fields_of(signature)
     return [
         row
         for row in rows()
         if row.protocol == protocol
         and row.metric == family
         and row.backbone == (backbone if row.backbone else None)
+        # "factual:MODEL" is written into a signature with a version and a commit.
+        and all(part in fields.get(name, "") for name, text in row.settings.items() for part in text.split(":"))
         and all(
             rules.get(name) == value
             for name, value in row.rules.items()
@@ -144,12 +149,17 @@ def rows_beside(protocol: str, rules: Mapping[str, Any], family: str, signature:
 
 def backbone_of(signature: str) -> str | None:
     """Name of the published CLIP by which scores were made; None for any other one, or none."""
-    try:
-        fields = parse_signature(signature)[1]
-    except ValueError:  # of a file of scores that somebody else made
-        return None
+    fields = _fields_of(signature)
     repository = fields.get("enc", "").partition("@")[0]
     return next((name for name, row in TABLE.items() if repository and row.repository == repository), None)
+
+
+def _fields_of(signature: str) -> dict[str, str]:
+    """Fields of a signature; none of a file of scores that somebody else made."""
+    try:
+        return parse_signature(signature)[1]
+    except ValueError:
+        return {}
 
 
 def verdict(row: Row, column: str, ours: float, interval: tuple[float, float] = (math.nan, math.nan)) -> str:

@@ -22,7 +22,7 @@ class Known(NamedTuple):
     reason: str
 
 
-ANY, CLIP, DETECTOR, PAIR = "any", "clip", "detector", "pair"
+ANY, CLIP, DETECTOR, PAIR, SEQ2SEQ = "any", "clip", "detector", "pair", "seq2seq"
 SENTENCE, SENTENCE_OF_TOKENS = "sentence", "sentence of tokens"
 
 SURPLUS = (
@@ -31,6 +31,11 @@ SURPLUS = (
         (CLIP, PAIR, SENTENCE, SENTENCE_OF_TOKENS),
         r"(.*\.)?embeddings\.position_ids",
         "the numbers 0, 1, 2, ..., which earlier versions of transformers saved",
+    ),
+    Known(
+        (SEQ2SEQ,),
+        r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",
+        "the first T5 had it, and no number depended on it",
     ),
     Known((SENTENCE, SENTENCE_OF_TOKENS), r"decoder\..*", "of T5, a sentence encoder is the first half"),
     Known((SENTENCE_OF_TOKENS,), r"(.*\.)?pooler\..*", "vectors of tokens are taken before the pooling layer"),

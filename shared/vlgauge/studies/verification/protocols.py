@@ -74,13 +74,22 @@ def check_protocols(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
             except UNABLE as error:
                 yield Unchecked(found, str(error), f"{SOURCES[name]}; --data FOLDER")
                 continue
-            for metric in dict.fromkeys(metric_of(row.metric or "") for row in found):
-                own = [row for row in found if metric_of(row.metric or "") == metric]
-                work = partial(_compared, own, metric, task, data, tools)
-                yield from attempted(own, _how(metric, name), work)
+            for (metric, settings), own in _by_metric(found).items():
+                work = partial(_compared, own, metric, dict(settings), task, data, tools)
+                yield from attempted(own, _how(metric, dict(settings), name), work)
 
 
-def _how(metric: str, name: str) -> str:
+def _by_metric(found: Sequence[Row]) -> dict[tuple[str, tuple[tuple[str, str], ...]], list[Row]]:
+    """Rows by their metric and its settings."""
+    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[Row]] = {}
+    for row in found:
+        groups.setdefault((metric_of(row.metric or ""), tuple(row.settings.items())), []).append(row)
+    return groups
+
+
+def _how(metric: str, settings: Mapping[str, str], name: str) -> str:
+    if settings:  # of the parser, a model that its own name fetches
+        return f"vlgauge prefetch {' '.join(settings.values())} {metric}"
     where = f"--videos FOLDER, --data FOLDER with {CORPORA[name]}" if name in CORPORA else "--images FOLDER"
     return "-" if metric in TEXT_METRICS else f"vlgauge prefetch {metric}; {where}"
 
@@ -116,8 +125,12 @@ def _task(name: str, rules: Mapping[str, Any], data: Data) -> Task:
     return PROTOCOLS[name](data.all_of(FILES[name]), **given)
 
 
-def _compared(found: Sequence[Row], metric: str, task: Task, data: Data, tools: Tools) -> Iterator[Finding]:
-    scores = [length_scores(task.columns)] if metric == LENGTH else _scores(metric, task, data, tools)
+def _compared(
+    found: Sequence[Row], metric: str, settings: dict[str, Any], task: Task, data: Data, tools: Tools
+) -> Iterator[Finding]:
+    if any(row.backbone for row in found):
+        settings["backbone"] = tools.backbone
+    scores = [length_scores(task.columns)] if metric == LENGTH else _scores(metric, settings, task, data, tools)
     values = {one.name: one.values for one in scores}
     resamples = tools.resamples if any("draws" in row.rules for row in found) else 0
     judged = judge(task, values, resamples=resamples, progress=tools.progress).evaluations
@@ -129,8 +142,7 @@ def _compared(found: Sequence[Row], metric: str, task: Task, data: Data, tools: 
     )
 
 
-def _scores(metric: str, task: Task, data: Data, tools: Tools) -> list[Scores]:
-    settings: dict[str, Any] = {} if metric in TEXT_METRICS else {"backbone": tools.backbone}
+def _scores(metric: str, settings: dict[str, Any], task: Task, data: Data, tools: Tools) -> list[Scores]:
     if metric not in TEXT_METRICS and task.name in CORPORA:
         (corpus,) = data.all_of([CORPORA[task.name]])
         settings |= {"config_name": "video", "idf": read_corpus(corpus)}

@@ -1,0 +1,165 @@
+"""Scene graphs by FACTUAL (Li et al., 2023): a T5 that writes what a sentence says, such as "( dog , is , brown )"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from vlgauge.encoders.seq2seq import find_seq2seq, look_for_seq2seq, seq2seq
+from vlgauge.progress import Progress, progress_bar
+from vlgauge.scene_graphs.graph import Graph, Tuple, facts_in, merged
+from vlgauge.scene_graphs.synsets import lemma
+from vlgauge.settings import one_of, warn, whole_number
+from vlgauge.text.language import split_sentences
+
+FACTUAL = "factual"
+MODEL = "lizhuang144/flan-t5-base-VG-factual-sg"
+HINT = 'or parser="factual:FOLDER" with a copy of it, or parser="rules"'
+VARIANTS = ("paper", "released")
+LONGEST = 64
+"""Tokens of a sentence that the released code reads where it is asked for nothing else."""
+
+_PROMPT = "Generate Scene Graph: "
+# Marks of verbs and numbers of senses in what the models for FACTUAL's own form write.
+_MARKS = re.compile(r"\bp?v:|:\d+")
+
+
+class FactualParser:
+    """Scene graphs that a T5 writes, sentence by sentence; each distinct sentence of a call is parsed once.
+
+    Words of the graphs become lemmas of nouns, as in the authors' evaluation.
+
+    Args:
+        model: A folder, or an id of the Hub, ``owner/name`` or ``owner/name@commit``.
+        variant: "paper": sentences are parsed apart and nothing of them is cut, so that a graph depends on no other
+            caption. "released": captions as they are, in batches in the order of the call, each cut to ``longest``
+            tokens and to the number of tokens of the longest one of its batch without its end token, which so loses
+            its last token, as in the authors' code.
+        beams: Width of the search; the authors' tests take 1, their default is 5.
+        longest: Tokens that are read with ``variant="released"``.
+        most_tokens: Tokens that are written for a sentence.
+        device: ``"auto"``, or a device of torch.
+        batch_size: Sentences per forward pass.
+        profile: "paper", or "embedded", under which nothing is fetched.
+    """
+
+    def __init__(
+        self,
+        model: str = MODEL,
+        *,
+        variant: str = "paper",
+        beams: int = 1,
+        longest: int = LONGEST,
+        most_tokens: int = 512,
+        device: str = "auto",
+        batch_size: int = 32,
+        profile: str = "paper",
+    ) -> None:
+        self.variant = one_of("variant", variant, VARIANTS)
+        self.beams = whole_number("beams", beams, 1)
+        self.longest = whole_number("longest", longest, 2)
+        self.most_tokens = whole_number("most_tokens", most_tokens, 2)
+        self.batch_size = whole_number("batch_size", batch_size, 1)
+        self._model, self._device, self._profile = model, device, profile
+
+    @property
+    def identity(self) -> str:
+        """The model and all settings that change a graph."""
+        found = find_seq2seq(self._model, profile=self._profile, setting="parser", hint=HINT)
+        cut = f"+released:{self.longest}" if self.variant == "released" else ""
+        return f"factual-1+{found.identity}+beams:{self.beams}+tokens:{self.most_tokens}{cut}"
+
+    def graphs(self, captions: Sequence[str], *, progress: Progress = None) -> list[Graph]:
+        """The graph of each caption; that of one for which the model writes none is empty.
+
+        Args:
+            captions: Of one or more sentences.
+            progress: Whether to show a bar.
+
+        Warns:
+            UserWarning: If the model wrote anything but a graph, or a graph that does not end.
+        """
+        released = self.variant == "released"
+        sentences = [[one.strip()] if released else split_sentences(one.lower()) for one in captions]
+        written = self._written([one for own in sentences for one in own], progress)
+        graphs = {one: _graph(text) for one, (text, _) in written.items()}
+        if broken := sum(graph is None for graph in graphs.values()):
+            example = next(text for one, (text, _) in written.items() if graphs[one] is None)
+            warn(
+                f"the model of `parser` wrote no graph for {broken} of {len(graphs)} sentences but, for example, "
+                f"{example!r:.60}; they are read as saying nothing"
+            )
+        if endless := sum(not ended for _, ended in written.values()):
+            warn(
+                f"{endless} of {len(written)} graphs were cut after {self.most_tokens} tokens; raise `most_tokens` of "
+                "the parser, or cut the captions into sentences"
+            )
+        return [merged(graphs[one] or Graph(()) for one in own) for own in sentences]
+
+    def object_groups(self, captions: Sequence[str], *, progress: Progress = None) -> list[list[list[str]]]:
+        """The objects of each caption; alternatives ("a dog or a cat") are objects of their own here."""
+        return [[[name] for name in graph.objects] for graph in self.graphs(captions, progress=progress)]
+
+    def _written(self, sentences: Sequence[str], progress: Progress) -> dict[str, tuple[str, bool]]:
+        """What the model writes for each distinct sentence, and whether that has an end."""
+        distinct = list(dict.fromkeys(one for one in sentences if one))
+        model = seq2seq(self._model, profile=self._profile, device=self._device, setting="parser", hint=HINT)
+        ids = dict(zip(distinct, model.token_ids([_PROMPT + one for one in distinct]), strict=True))
+        released = self.variant == "released"
+        # Sentences of one length together take least time; a fixed order makes the batches independent of the rows.
+        order = distinct if released else sorted(distinct, key=lambda one: (len(ids[one]), one))
+        found: dict[str, tuple[str, bool]] = {}
+        with progress_bar(len(order), "Parsing sentences", progress) as advance:
+            for start in range(0, len(order), self.batch_size):
+                batch = order[start : start + self.batch_size]
+                tokens = [ids[one] for one in batch]
+                if released:
+                    tokens = _cut(tokens, self.longest)
+                written = model.written(tokens, beams=self.beams, most_tokens=self.most_tokens)
+                found.update(zip(batch, written, strict=True))
+                advance(len(batch))
+        return found
+
+
+def _cut(batch: Sequence[Sequence[int]], longest: int) -> list[list[int]]:
+    """Tokens as the released code cuts them: the length is that of the longest without its end token, which stays."""
+    length = min(longest, max(len(own) - 1 for own in batch))
+    return [list(own) if len(own) <= length else [*own[: length - 1], own[-1]] for own in batch]
+
+
+def _graph(text: str) -> Graph | None:
+    """The graph in what a model wrote, without a fact that is cut; None if there is none."""
+    told = _MARKS.sub("", text.replace(_PROMPT.strip(), "")).strip()
+    if not told:
+        return Graph(())
+    # Of a single fact that is cut the authors' code keeps the object.
+    facts = facts_in(told) or facts_in(f"{told.partition(',')[0]} )" if told.startswith("(") else "")
+    return Graph.of(map(_lemmas, facts)) if facts else None
+
+
+def _lemmas(parts: Tuple) -> Tuple:
+    return tuple(" ".join(lemma(word, "noun") for word in part.split()) for part in parts)
+
+
+def names_factual(parser: object) -> bool:
+    """Whether a setting `parser` stands for FACTUAL: "factual", or "factual:" before a folder or an id of the Hub."""
+    return isinstance(parser, str) and (parser == FACTUAL or parser.startswith(f"{FACTUAL}:"))
+
+
+def factual_parser(parser: str, *, device: str, batch_size: int, profile: str) -> FactualParser:
+    """The parser that a setting stands for."""
+    return FactualParser(_model_of(parser), device=device, batch_size=batch_size, profile=profile)
+
+
+def look_for_factual(parser: str, profile: str) -> None:
+    """Look for what `factual_parser` needs, without fetching or reading it.
+
+    Raises:
+        ImportError: If a package is missing.
+        WeightsNotFound: If the model is.
+    """
+    look_for_seq2seq(_model_of(parser), profile=profile, setting="parser", hint=HINT)
+
+
+def _model_of(parser: str) -> str:
+    return parser.partition(":")[2] or MODEL
