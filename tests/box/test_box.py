@@ -1,23 +1,26 @@
 """Child processes that read what others made: what they may not do, and what a lost one costs."""
 
+import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from box_of_tests import box_of_jobs
 
 import vlgauge
-from vlgauge.box import Beyond, Box, Garbled, Paused, bounds, children, frames, reading, visitor, visitors
+from vlgauge.box import Beyond, Garbled, Paused, bounds, children, frames, reading, scratch, visitor, visitors
 from vlgauge.files import TooMuch
 
 JOBS = Path(__file__).resolve().parents[1] / "helpers" / "box_jobs.py"
-TABLE = {name: f"box_jobs:{name}" for name in ("do", "flood", "fetch", "deep")}
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the walls are those of Linux")
 
 
@@ -33,13 +36,7 @@ def installed(tmp_path_factory):
 @pytest.fixture(scope="module")
 def box(installed):
     with pytest.MonkeyPatch.context() as patched:
-        start = subprocess.Popen
-
-        def with_helpers(command, *, env, **how):
-            return start(command, env=env | {"PYTHONPATH": f"{env['PYTHONPATH']}{os.pathsep}{installed}"}, **how)
-
-        patched.setattr(children.subprocess, "Popen", with_helpers)
-        made = Box(TABLE, 2)
+        made = box_of_jobs(installed, patched)
         yield made
         made.close()
 
@@ -97,6 +94,24 @@ def test_a_late_child_is_ended(box, deed):
     with bounds(seconds=0.5), pytest.raises(Beyond, match=r"^`x` cannot be read within 512 MB and 0.5 s$"):
         do(box, deed)
     assert time.monotonic() - begun < 10
+
+
+def test_time_in_which_others_have_the_processors_does_not_count(monkeypatch):
+    now, in_line = [100.0], [7.0]
+    monkeypatch.setattr(children.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(children.walls, "seconds_in_line", lambda process: in_line[0])
+    job = children._Watched(SimpleNamespace(process=SimpleNamespace(pid=1)), 1, 10.0)
+    late = []
+    for now[0], in_line[0] in ((109, 7), (111, 7), (111, 12), (116, 12), (129, 90), (131, 90)):
+        late.append(job.is_late())
+    assert late == [False, True, False, True, False, True]
+
+
+@linux
+def test_time_in_line_is_that_of_all_threads():
+    begun = children.walls.seconds_in_line(os.getpid())
+    assert begun >= 0
+    assert children.walls.seconds_in_line(2**30) == 0
 
 
 @linux
@@ -228,14 +243,10 @@ def test_who_was_ended_meanwhile_is_replaced(box):
 @pytest.mark.parametrize("deed", ["nothing", "sleep", "spin"])
 def test_a_killed_parent_leaves_no_orphan(deed, installed):
     code = f"""
-import sys, threading, time
-from vlgauge.box import Box, children
-import os, subprocess
-start = subprocess.Popen
-def with_helpers(command, *, env, **how):
-    return start(command, env=env | {{"PYTHONPATH": env["PYTHONPATH"] + os.pathsep + {str(installed)!r}}}, **how)
-children.subprocess.Popen = with_helpers
-box = Box({TABLE!r}, 1)
+import sys, time
+sys.path.insert(0, {str(JOBS.parent)!r})
+from box_of_tests import box_of_jobs
+box = box_of_jobs({str(installed)!r})
 box.run("do", {{"do": "touch"}}, what="x", most=10)
 print(box._free[0].process.pid, box._free[0].process.args[4], flush=True)
 box.run("do", {{"do": {deed!r}}}, what="x", most=10)
@@ -252,8 +263,81 @@ time.sleep(60)
     while Path(f"/proc/{number}").exists() and time.monotonic() < end:
         time.sleep(0.05)
     assert not Path(f"/proc/{number}").exists()
-    assert not list(Path(scratch).iterdir())
-    Path(scratch).rmdir()
+    common = Path(scratch).parent
+    assert common.name.startswith("vlgauge-box-")
+    while common.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not common.exists()
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC])
+def test_without_a_folder_a_job_is_one_sentence_and_the_next_one_runs(box, monkeypatch, number):
+    box.close()
+
+    def refuse(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(scratch.tempfile, "mkdtemp", refuse)
+        box.start()  # says nothing: the job does
+        with pytest.raises(OSError, match=r"set TMPDIR to one$") as told:
+            do(box, "nothing")
+    assert told.value.errno == number
+    assert os.strerror(number) in str(told.value)
+    assert do(box, "nothing")
+
+
+def test_a_folder_that_somebody_removed_is_made_anew(box):
+    do(box, "nothing")
+    shutil.rmtree(scratch._common.path)
+    assert do(box, "nothing")
+    assert Path(scratch._common.path).is_dir()
+
+
+FORKED = """
+import os, sys, threading
+from vlgauge.box import children, scratch
+sys.path.insert(0, {helpers!r})
+from box_of_tests import box_of_jobs
+box = box_of_jobs({installed!r})
+asked, answered = threading.Event(), threading.Event()
+def answer(question):
+    asked.set()
+    assert answered.wait(60)
+    return {{"from": 1}}, b"part"
+found = []
+def fetch():
+    found.append(box.run("fetch", {{}}, what="x", most=100, asked=answer)[0].body)
+thread = threading.Thread(target=fetch)
+thread.start()
+assert asked.wait(60)  # a job is under way
+before = scratch._common.path
+number = os.fork()
+if number == 0:
+    assert box.run("do", {{"do": "nothing"}}, b"abc", what="x", most=10)[0].body == b"abc"
+    assert scratch._common.path != before
+    sys.exit(7)
+_, status = os.waitpid(number, 0)
+assert os.waitstatus_to_exitcode(status) == 7, status
+assert os.path.isdir(before)
+answered.set()
+thread.join()
+assert bytes(found[0]) == b"part"
+assert box.run("do", {{"do": "nothing"}}, b"abc", what="x", most=10)[0].body == b"abc"
+print("well", before)
+"""
+
+
+@linux
+def test_a_fork_while_a_job_runs_has_children_of_its_own(installed):
+    code = FORKED.format(helpers=str(JOBS.parent), installed=str(installed))
+    environment = {**os.environ, "PYTHONPATH": str(Path(vlgauge.__file__).parents[1])}
+    told = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (told.returncode, told.stderr) == (0, "")
+    word, folder = told.stdout.split()
+    assert (word, Path(folder).exists()) == ("well", False)
 
 
 def test_frames_that_are_none_are_refused():

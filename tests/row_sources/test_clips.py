@@ -39,11 +39,6 @@ def temporary(tmp_path, monkeypatch):
     return folder
 
 
-def left_in(folder):
-    """What of clips is left; a child process that reads data sets may have been started here, and stays."""
-    return [path for path in folder.iterdir() if not path.name.startswith("vlgauge-box-")]
-
-
 def read(source, **options):
     options.setdefault("limits", SMALL)
     reader = RowReader(source, COLUMNS, guessed_titles(COLUMNS, source.kinds), **options)
@@ -67,11 +62,11 @@ def test_clips_in_rows_are_files_until_the_reader_is_gone(hub, clips, temporary)
     assert source.kinds == {"video": "video", "caption": "text"}
     reader = read(source)
     assert (contents(reader), reader.left_out) == (list(clips.values()), [])
-    (folder,) = left_in(temporary)
+    (folder,) = list(temporary.iterdir())
     assert folder.stat().st_mode & 0o777 == 0o700
     del reader
     gc.collect()
-    assert left_in(temporary) == []
+    assert list(temporary.iterdir()) == []
 
 
 def test_clips_are_gone_when_they_are_cleared(clips, tmp_path, temporary):
@@ -79,7 +74,7 @@ def test_clips_are_gone_when_they_are_cleared(clips, tmp_path, temporary):
     reader = read(tar_rows(archive(tmp_path / "clips.tar", members), SMALL))
     assert contents(reader) == [clips["a.mp4"]]
     reader.clear()
-    assert left_in(temporary) == []
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.streaming

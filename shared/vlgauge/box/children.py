@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import weakref
@@ -16,7 +15,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
-from vlgauge.box import frames, visitors, walls
+from vlgauge.box import frames, scratch, visitors, walls
 from vlgauge.files import TooMuch
 
 MEGABYTE = 2**20
@@ -24,7 +23,7 @@ ADDED_BYTES = 512 * MEGABYTE
 SECONDS = 10.0
 _START_SECONDS = 120.0
 _LOOK_SECONDS = 0.02
-_PATIENCE = 2.0  # how often a job may wait for a processor as long as it has one
+_PATIENCE = 2.0  # how often a job may stand in line for a processor as long as it has time
 _MOST_PARTS = 10**6
 # Answers to what a child asks.
 Asked: TypeAlias = "Callable[[dict[str, Any]], tuple[Mapping[str, Any], bytes]]"
@@ -76,23 +75,23 @@ class _Child:
         self.why: str | None = None
         self.refused: Exception | None = None
         self.name = ""
-        self.scratch = scratch = tempfile.mkdtemp(prefix="vlgauge-box-")
+        self.scratch = place = scratch.new_folder()
         own = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        places = {"HOME": scratch, "TMPDIR": scratch, "HF_HOME": os.path.join(scratch, "hub")}
+        places = {"HOME": place, "TMPDIR": place, "HF_HOME": os.path.join(place, "hub")}
         package = str(Path(__file__).parents[2])
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "vlgauge.box.child", scratch, *(f"{name}={at}" for name, at in table.items())],
+            [sys.executable, "-P", "-m", "vlgauge.box.child", place, *(f"{name}={at}" for name, at in table.items())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**own, **_SET, **places, "PYTHONPATH": package},
-            cwd=scratch,
+            cwd=place,
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.jobs, self.answers = self.process.stdin, self.process.stdout
-        # With the box, or at the end of the program; killed programs leave it to the child, which sees the pipe end.
-        self._end = weakref.finalize(self, _ended, self.process, scratch)
+        # With the box, or at the end of the program; the child of a killed program sees the pipe end.
+        self._end = weakref.finalize(self, _ended, self.process, place)
 
     def wait_until_ready(self) -> None:
         """Wait until it has imported all that it needs.
@@ -114,7 +113,7 @@ class _Child:
         self._end()
 
 
-def _ended(process: subprocess.Popen[bytes], scratch: str) -> None:
+def _ended(process: subprocess.Popen[bytes], place: str) -> None:
     with suppress(OSError):
         process.kill()
     for stream in (process.stdin, process.stdout):
@@ -122,7 +121,7 @@ def _ended(process: subprocess.Popen[bytes], scratch: str) -> None:
             with suppress(OSError):  # what was not written goes nowhere
                 stream.close()
     process.wait()
-    shutil.rmtree(scratch, ignore_errors=True)
+    shutil.rmtree(place, ignore_errors=True)
 
 
 class Box:
@@ -211,8 +210,12 @@ class Box:
             if self._n_there:
                 return
             self._n_there += 1
-        child = _Child(self._table)
-        self._put_back(child)
+        try:
+            child = _Child(self._table)
+        except OSError:  # which a job will tell
+            self._one_less()
+        else:
+            self._put_back(child)
 
     def holds(self) -> dict[str, bool]:
         """Which walls hold on this platform: ``files``, ``network``, ``programs`` and ``memory``."""
@@ -318,15 +321,15 @@ class _Watched:
     def __init__(self, child: _Child, most_bytes: int, seconds: float) -> None:
         self.child, self.most_bytes, self.seconds = child, most_bytes, seconds
         self.end = time.monotonic() + seconds
-        self._begun = walls.processor_seconds(child.process.pid)
+        self._begun = walls.seconds_in_line(child.process.pid)
 
     def is_late(self) -> bool:
-        """Whether its time is over: that of a processor, as others may keep it from one, up to a point."""
+        """Whether its time is over, without that in which others kept it from a processor, up to a point."""
         over = time.monotonic() - self.end
         if over < 0:
             return False
-        taken = walls.processor_seconds(self.child.process.pid) - self._begun
-        return not taken < self.seconds or over > _PATIENCE * self.seconds
+        in_line = walls.seconds_in_line(self.child.process.pid) - self._begun
+        return over >= min(in_line, _PATIENCE * self.seconds)
 
 
 class _Watch:
@@ -392,6 +395,7 @@ def _patient(child: _Child) -> Iterator[None]:
 def _forget_all() -> None:
     # Pipes, threads and locks of the parent are no good in a fork of it.
     _watch.__init__()  # type: ignore[misc]
+    scratch.forget()
     for box in _boxes:
         box._forget()
 

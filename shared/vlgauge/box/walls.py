@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 import platform
 import struct
@@ -155,13 +154,13 @@ def memory_of(process: int | str = "self") -> tuple[int, int]:
     return int(sizes[0]) * page, int(sizes[1]) * page
 
 
-def processor_seconds(process: int) -> float:
-    """Time of a processor that a process took; infinite where the platform does not tell."""
+def seconds_in_line(process: int) -> float:
+    """Time in which threads of a process could have gone on and others had the processors; 0 where nobody tells."""
     try:
-        told = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return math.inf
-    return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+        told = [path.read_text().split() for path in Path(f"/proc/{process}/task").glob("*/schedstat")]
+        return sum(int(waited) for _, waited, _ in told) / 1e9
+    except (OSError, ValueError):
+        return 0.0
 
 
 def bound(own_bytes: int, added_bytes: int, seconds: float) -> bool:

@@ -48,7 +48,7 @@ class Pinned:
 
 
 # `datasets` reads ranges of up to 128 MB ahead and a row group of a Parquet file as a whole, each several times over.
-_ADDED_BYTES, _SECONDS = 2048 * MEGABYTE, 20.0
+_ADDED_BYTES, _SECONDS = 2048 * MEGABYTE, 10.0
 _MOST_ANSWER = 512 * MEGABYTE
 _MOST_ASKED = 2048 * MEGABYTE  # of the network, for one job
 _AT_A_TIME = 4 * MEGABYTE

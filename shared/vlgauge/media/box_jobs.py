@@ -38,6 +38,14 @@ def picture(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> I
         yield {"rows": bottom - top}, image.crop((0, top, image.width, bottom)).tobytes()
 
 
+def whole(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
+    """Decode a picture, and say whether it has several frames."""
+    how = {name: settings[name] for name in ("max_pixels", "shown")}
+    cell = {"bytes": bytes(content), "path": None}
+    _, animated = decoded_image(cell, settings["place"], convert="early", **how)
+    yield {"animated": animated}, b""
+
+
 def head(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
     """Look size and mode up in a header."""
     cell = {"bytes": bytes(content), "path": None}

@@ -16,13 +16,14 @@ from vlgauge.media.limits import MAX_FRAME_PIXELS
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-BOX = Box({name: f"vlgauge.media.box_jobs:{name}" for name in ("picture", "head", "extent", "frames")})
+BOX = Box({name: f"vlgauge.media.box_jobs:{name}" for name in ("picture", "whole", "head", "extent", "frames")})
 
 # Bytes that a pixel of each mode has between the two sides.
 _BYTES = {"1": 1, "L": 1, "P": 1, "LA": 2, "PA": 2, "RGB": 3, "YCbCr": 3, "LAB": 3, "HSV": 3, "RGBA": 4, "CMYK": 4}
 _BYTES |= {"RGBX": 4, "RGBa": 4, "La": 2}
 _MOST_BYTES_PER_PIXEL = 4
-_CLIP_SECONDS = 120.0
+# A second decodes some 4 Mbit of a clip of few changes, and more of all others; no clip takes minutes that is small.
+_CLIP_SECONDS, _CLIP_BYTES_PER_SECOND, _MOST_CLIP_SECONDS = 10.0, 500_000, 120.0
 _MOST_ANYWAY = 2**20
 
 
@@ -48,6 +49,21 @@ def picture(content: bytes, place: str, **how: Any) -> Decoded:
     most = _MOST_BYTES_PER_PIXEL * how["max_pixels"] + _MOST_ANYWAY
     BOX.run("picture", {"place": place, **how}, content, what=f"`{place}`", most=most, take=bands.take)
     return bands.decoded()
+
+
+def is_animated(content: bytes, place: str, **how: Any) -> bool:
+    """Whether a picture, which is decoded, has several frames; its pixels stay where they are.
+
+    Args:
+        content: Its file.
+        place: Where it stands, for messages.
+        **how: Settings of the job.
+
+    Raises:
+        ValueError: If it cannot be read.
+    """
+    (told,) = BOX.run("whole", {"place": place, **how}, content, what=f"`{place}`", most=0)
+    return bool(told.head["part"]["animated"])
 
 
 def picture_head(content: bytes, place: str, shown: str) -> tuple[tuple[int, int], str]:
@@ -178,5 +194,6 @@ def _of_clip(
 ) -> list[Answer]:
     content = read_bytes(path, f"`{place}`")
     told = {"place": place, "shown": path, "ending": Path(path).suffix, **settings}
-    with bounds(added_bytes=512 * 2**20 + 2 * len(content), seconds=_CLIP_SECONDS):
+    seconds = min(_CLIP_SECONDS + len(content) / _CLIP_BYTES_PER_SECOND, _MOST_CLIP_SECONDS)
+    with bounds(added_bytes=512 * 2**20 + 2 * len(content), seconds=seconds):
         return BOX.run(job, told, content, what=f"`{place}`", most=most + _MOST_ANYWAY, take=take)

@@ -275,6 +275,23 @@ def open_image(
     return picture
 
 
+def check_image(cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PIXELS) -> None:
+    """Decode one cell, and keep nothing of it.
+
+    Args:
+        cell: As `open_image`.
+        place: As `open_image`.
+        max_pixels: As `open_image`.
+
+    Raises:
+        ValueError: As `open_image`.
+    """
+    if not is_boxed():
+        open_image(cell, place, max_pixels=max_pixels)
+    elif boxed.is_animated(_content(cell, place), place, max_pixels=max_pixels, shown=_shown(cell)):
+        note_animation(place)
+
+
 def _content(cell: Mapping[str, Any], place: str) -> bytes:
     """The file of a cell, which is not looked at here.
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from vlgauge.box import Answer, Beyond, bounded_json
 from vlgauge.data_sets.cells import unpacked
-from vlgauge.data_sets.tunnel import Pinned, Token, Tunnel
+from vlgauge.data_sets.tunnel import BOX, Pinned, Token, Tunnel
 from vlgauge.data_sets.words import in_words
 from vlgauge.installed import check_version
 from vlgauge.network import NetworkError, hub_requests, unreachable
@@ -43,6 +43,8 @@ def pinned(identity: str, revision: str | None = None, token: Token = None) -> P
         ValueError: If it is none, is not there, private, or a script.
         NetworkError: If the Hub cannot be asked.
     """
+    if _ID.fullmatch(identity):
+        BOX.start()  # whoever wants a commit opens it next
     return pinned_with_files(identity, revision, token)[0]
 
 

@@ -12,7 +12,7 @@ from vlgauge.base.columns import Column, Images
 from vlgauge.base.video_columns import Videos
 from vlgauge.box import current_visitor, reading, visitor
 from vlgauge.media.frames import check_video
-from vlgauge.media.images import open_image
+from vlgauge.media.images import check_image
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import NO_PYTHON_LIST, PICTURED, is_missing, is_python_list, side_by_side
 from vlgauge.network import NetworkError
@@ -253,9 +253,9 @@ def checked_cell(column: Column, cell: Any, place: str, limits: RowLimits) -> An
     stored = column.store(cell, place)
     if isinstance(column, Images):
         for picture in stored or ():
-            open_image(picture, place, max_pixels=limits.pixels)
+            check_image(picture, place, max_pixels=limits.pixels)
     if isinstance(column, Videos) and stored:
         for picture in stored["frames"] or ():
-            open_image(picture, place, max_pixels=limits.pixels)
+            check_image(picture, place, max_pixels=limits.pixels)
         check_video({**stored, "path": stored["path"] or None}, place)
     return cell
