@@ -58,7 +58,7 @@ def photographs(n: int) -> dict[str, bytes]:
 def serve(n: int) -> None:
     """Serve it until standard input ends."""
     sys.path.insert(0, str(HELPERS))
-    from hub_data_sets import Repository, hub_of_data_sets
+    from hub_data_sets import Repository, hub_of_data_sets  # type: ignore[import-not-found]  # of the tests
 
     with tempfile.TemporaryDirectory() as folder:
         files = photographs(n)
