@@ -2,8 +2,9 @@
 
 import pytest
 from browser import check_layout, leafed, opened
-from explained import CASES, HOSTILE, poisoned, scored
+from explained import HOSTILE, poisoned, scored
 
+from vlgauge.catalog import metric_names
 from vlgauge.explain import Differing, Row, differences, explain
 
 pytestmark = pytest.mark.browser
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.browser
 def pages(tmp_path_factory):
     """A page of each metric, and one with words of 10,000 letters."""
     folder = tmp_path_factory.mktemp("reports")
-    for name in CASES:
+    for name in metric_names():
         columns, result = scored(name)
         (folder / f"{name}.html").write_text(explain(name, columns, result).html(), encoding="utf-8")
         kept = {

@@ -9,7 +9,7 @@ from own_cases import own, usual
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.catalog import metric_folder, metric_names
+from vlgauge.catalog import metric_folder
 from vlgauge.media.tables import located, read_rows
 
 HOSTILE = {
@@ -121,13 +121,10 @@ def case_of(name):
     return {**usual(name, profile="embedded", device="cpu", pvalue="exact"), **settings}, columns
 
 
-CASES = {name: case_of(name) for name in metric_names()}
-
-
 @cache
 def scored(name):
     """Columns and result of a metric, with details; to be left as they are."""
-    settings, columns_of = CASES[name]
+    settings, columns_of = case_of(name)
     columns = columns_of()
     metric = vlgauge.load(name, keep_in_memory=True, **settings)
     with warnings.catch_warnings():

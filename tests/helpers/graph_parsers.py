@@ -1,9 +1,7 @@
 """Parsers of scene graphs that are made up, and pipelines that differ in their name."""
 
-import spacy
-
 from vlgauge.scene_graphs import Graph
-from vlgauge.text.english import found_folder
+from vlgauge.text.english import found_folder, import_spacy
 
 
 class WordParser:
@@ -21,6 +19,6 @@ class WordParser:
 
 def renamed_pipeline(name):
     """The small English pipeline by another name."""
-    pipeline = spacy.load(found_folder())
+    pipeline = import_spacy().load(found_folder())
     pipeline.meta["name"] = name
     return pipeline

@@ -40,6 +40,7 @@ def read(name, split=None):
     return [row for row, _ in zip(source.rows(list(source.kinds)), range(3), strict=False)]
 
 
+@pytest.mark.streaming
 @pytest.mark.parametrize(
     "attack",
     [
@@ -61,6 +62,7 @@ def test_a_data_set_that_breaks_its_reader_costs_one_sentence(hub, tmp_path, att
     assert read("org/cells")
 
 
+@pytest.mark.streaming
 def test_no_data_set_is_loaded_here(hub, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("a data set of a stranger was loaded here")
@@ -83,6 +85,7 @@ def test_only_a_child_names_what_loads_data_sets():
     assert found == {"data_sets/jobs.py"}
 
 
+@pytest.mark.streaming
 def test_no_token_reaches_the_child(hub, monkeypatch):
     sent = []
     run = tunnel.BOX.run
@@ -129,6 +132,7 @@ def test_a_child_may_ask_for_its_data_set_alone(method, path, is_own):
     assert own._is_own(method, path.format(commit=COMMITS[0])) is is_own
 
 
+@pytest.mark.streaming
 def test_what_a_child_asks_is_counted(hub, monkeypatch):
     monkeypatch.setattr(tunnel, "_MOST_ASKED", 100)
     with pytest.raises(OSError, match="asks for more than 100 bytes"):

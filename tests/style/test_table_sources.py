@@ -147,6 +147,7 @@ except FileNotFoundError as error:
 """
 
 
+@pytest.mark.fetching
 def test_table_travels_over_the_hub(toy, saved, hub, tmp_path):
     switches = {"HF_HUB_OFFLINE": "0", "HF_EVALUATE_OFFLINE": "0", "HF_ENDPOINT": hub, "HF_TOKEN": "hf_x"}
     package = {"PYTHONPATH": str(Path(table_sources.__file__).parents[2]), "HF_HOME": str(tmp_path / "home")}
@@ -200,12 +201,14 @@ def catalog(tmp_path, monkeypatch):
     return write, asked
 
 
+@pytest.mark.fetching
 def test_published_table_is_fetched_at_its_commit(catalog, tmp_path):
     _, asked = catalog
     assert table_sources.named_table(StyleTable, "big").styles == ("x", "y")
     assert asked == [("owner/name", "big.parquet", "a" * 40, "dataset", sha256_of(tmp_path / "published.parquet"))]
 
 
+@pytest.mark.fetching
 def test_file_that_is_not_the_published_one_is_refused(catalog):
     write, _ = catalog
     write(sha256="0" * 64)
