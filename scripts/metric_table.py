@@ -1,4 +1,7 @@
-"""The table of all metrics, made of their cards; as a program it writes that of README.md anew."""
+"""The table of all metrics, made of their cards; as a program it writes that of README.md anew.
+
+It also writes the section of each card that says what the metric needs from outside.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import sys
 from pathlib import Path
 
 from vlgauge.catalog import card_fact, metric_facts, metrics_by_group
+from vlgauge.prefetching.tables import with_section
 from vlgauge.writing import write
 
 README = Path(__file__).resolve().parents[1] / "README.md"
@@ -32,12 +36,14 @@ def table(card: str = CARD) -> str:
 
 
 def main(path: Path = README) -> int:
-    """Write the table of README.md anew; 2 if it has none."""
+    """Write the table of README.md and a section of each card anew; 2 if README.md has no table."""
     text = path.read_text("utf-8")
     if len(_TABLE.findall(text)) != 1:
         sys.stderr.write(f"metric_table: error: {path} must have one table that begins with | metric |\n")
         return 2
     write(path, _TABLE.sub(lambda _: table(), text))
+    for card in path.parent.glob("metrics/*/README.md"):
+        write(card, with_section(card.read_text("utf-8"), card.parent.name))
     return 0
 
 

@@ -10,6 +10,7 @@ from metric_table import table as metric_table
 
 from vlgauge.catalog import metric_facts, metric_folder, metric_names, metric_title
 from vlgauge.explain import explanation_of
+from vlgauge.prefetching.tables import table as table_of_files
 from vlgauge.studies.published import PAPERS, published_tables
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def write_pages(app: Sphinx) -> None:
     folder.mkdir(exist_ok=True)
     pages = {f"{name}.md": card(name) for name in metric_names()}
     pages |= {"index.md": index(), "table.md": table(), "reading.md": reading(), "deviations.md": deviations()}
-    pages["published.md"] = published()
+    pages |= {"published.md": published(), "files.md": table_of_files()}
     # The notebook runs in the folder of the site here, not in that of the checkout.
     notebook = (ROOT / "examples" / "why.ipynb").read_text("utf-8").replace('\\"examples/', '\\"../examples/')
     pages["../why.ipynb"] = notebook

@@ -172,7 +172,7 @@ def test_prefetch_tells_what_is_left_to_do_by_hand(capsys, hub, tmp_path, monkey
         "605 MB",
         "vlgauge convert clip_ViT-B-32.pth --backbone ViT-B/32",
         "ratings of concreteness: there",
-        "python -m spacy download en_core_web_trf",
+        "python -m spacy download en_core_web_trf-3.8.0 --direct",
         "detector fasterrcnn_resnet50_fpn_v2 of torchvision",
     ):
         assert part in out

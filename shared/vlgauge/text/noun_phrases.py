@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PAPER_PIPELINE = "en_core_web_trf"
+PAPER_PIPELINE, PAPER_VERSION = "en_core_web_trf", "3.8.0"
+# By its name alone pip takes what somebody else has put on the package index under it.
+INSTALL_PAPER = f"python -m spacy download {PAPER_PIPELINE}-{PAPER_VERSION} --direct"
+NOT_BY_PIP = f"not by pip install {PAPER_PIPELINE}, which is an unrelated package of that name"
 EMBEDDED = "embedded"
 NLTK = "nltk"
 
@@ -105,9 +109,33 @@ def _look_for_pipeline(name: str, argument: str) -> None:
         return
     if Path(name).exists():
         return
+    if name == PAPER_PIPELINE:
+        check_paper_pipeline(argument)
     # The name of a package holds no other characters; of any other text the parts would be imported.
     if not name.isidentifier() or find_spec(name) is None:
         raise WeightsNotFound(_not_installed(name, argument))
+
+
+def paper_pipeline_is_here() -> bool:
+    """Whether the pipeline of the paper is installed, in its version."""
+    try:
+        _look_for_pipeline(PAPER_PIPELINE, "pipeline")
+    except WeightsNotFound:
+        return False
+    return True
+
+
+def check_paper_pipeline(argument: str) -> None:
+    """WeightsNotFound if what is installed under the name of the paper's pipeline is another version or package."""
+    try:
+        found = version(PAPER_PIPELINE)
+    except PackageNotFoundError:
+        return  # nothing is, or a folder that Python finds
+    if found != PAPER_VERSION:
+        raise WeightsNotFound(
+            f"`{argument}` names the spaCy pipeline {PAPER_PIPELINE!r}, which must be {PAPER_VERSION}, got {found}; "
+            f"run: pip uninstall {PAPER_PIPELINE}, then {INSTALL_PAPER} ({NOT_BY_PIP})"
+        )
 
 
 def _named(setting: Any, profile: str) -> Any:
@@ -116,9 +144,11 @@ def _named(setting: Any, profile: str) -> Any:
 
 
 def _not_installed(name: str, argument: str) -> str:
+    paper = name == PAPER_PIPELINE
+    install = f"{INSTALL_PAPER} ({NOT_BY_PIP})" if paper else f"python -m spacy download {name}"
     return (
         f"`{argument}` names the spaCy pipeline {name!r}, which is not installed here; "
-        f'run: python -m spacy download {name}, or choose {argument}="embedded", which is {NAME} {VERSION} and '
+        f'run: {install}, or choose {argument}="embedded", which is {NAME} {VERSION} and '
         'comes with pip install "vlgauge[embedded]", or give lists of phrases to `compute`'
     )
 
@@ -258,6 +288,8 @@ def nouns_among(tagged: Iterable[tuple[str, str]]) -> list[str]:
 def _installed_pipeline(name: str, argument: str) -> Language:
     """A pipeline of spaCy by name or folder, without the components that nothing here reads."""
     spacy = import_spacy()
+    if name == PAPER_PIPELINE:
+        check_paper_pipeline(argument)
     try:
         nlp: Language = spacy.load(name, exclude=list(_NOT_NEEDED))
     except (OSError, ImportError, ValueError) as error:
