@@ -36,7 +36,8 @@ extensions = [
     "metric_pages",
     "mathml",
 ]
-exclude_patterns = ["extensions", "_build", "gallery/*.ipynb", "**/README.md", "metrics/table.md", "metrics/reading.md"]
+included = [f"metrics/{name}.md" for name in ("files", "reading", "table")]
+exclude_patterns = ["extensions", "_build", "gallery/*.ipynb", "**/README.md", *included]
 
 # -- pages ------------------------------------------------------------------------------------------------------------
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]

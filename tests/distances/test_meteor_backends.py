@@ -177,8 +177,8 @@ def test_jar_of_an_installed_package(tmp_path, monkeypatch):
 def test_no_java_and_no_jar_are_said_at_once(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     message = (
-        r"METEOR 1\.5 lacks 2 of its sources: \(1\) `jar` must be the file meteor-1\.5\.jar, got '.*', which is no file"
-        r"; \(2\) `backend='meteor-1\.5'` needs Java, and no program named java is on the PATH"
+        r"METEOR 1\.5 lacks 2 of its sources:\n\(1\) `jar` must be the file meteor-1\.5\.jar, got '.*', which is no "
+        r"file\n\(2\) `backend='meteor-1\.5'` needs Java, and no program named java is on the PATH"
     )
     with pytest.raises(FileNotFoundError, match=message), open_meteor("meteor-1.5", jar=tmp_path / "no.jar"):
         pass

@@ -68,7 +68,7 @@ def test_every_block_runs_or_says_why_not(path):
     """`test_documents` runs the blocks of the plain languages; the builder of the site runs code cells."""
     text = path.read_text("utf-8")
     for info in re.findall(r"^```([^`\n]*)\n.*?^```", text, re.MULTILINE | re.DOTALL):
-        assert re.fullmatch(r'python|sh|python notest="[^"]+"|text|\{.+\}.*', info), info
+        assert re.fullmatch(r'python|sh|(python|sh) notest="[^"]+"|text|\{.+\}.*', info), info
         assert not info.startswith("{code-cell}") or "file_format: mystnb" in text
 
 

@@ -245,7 +245,8 @@ def test_an_adapter_of_a_sentence_encoder_is_refused(sentence_folder, tmp_path):
 # -- pairs of sentences -----------------------------------------------------------------------------------------------
 def test_pair_classifier_of_a_folder(tmp_path):
     folder = written(tmp_path / "model", authors_model())
-    state = load_file(folder / "model.safetensors")
+    # Copies: the file that they are mapped from is written over.
+    state = {name: tensor.clone() for name, tensor in load_file(folder / "model.safetensors").items()}
 
     def load(tensors):
         save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})

@@ -18,6 +18,7 @@ from vlgauge.cli.wording import in_words_of_commands
 from vlgauge.files import Limits, limits
 from vlgauge.progress import lines_in_logs, progress_chosen
 from vlgauge.results import SIDECAR, printable
+from vlgauge.weights.files import SourcesMissing
 from vlgauge.writing import refuse_shared
 
 # What bad input raises; anything else is a fault of ours and keeps its traceback.
@@ -110,7 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Words after the program's name; those of the process if None.
 
     Returns:
-        Exit code: 0, 2 after an error, or 130 when interrupted; either is one line on standard error.
+        Exit code: 0, 2 after an error, or 130 when interrupted; either is one line on standard error, several
+            for several sources that are missing.
     """
     try:
         return _run(arguments)
@@ -197,7 +199,12 @@ def plain_warnings(program: str, options: argparse.Namespace | None = None) -> I
 
 
 def one_line(error: Exception) -> str:
-    """The message of an error in one line; of a file that cannot be opened, its name and the reason."""
+    """The message of an error in one line; of a file that cannot be opened, its name and the reason.
+
+    Of several sources that are missing each has a line.
+    """
+    if isinstance(error, SourcesMissing):
+        return "\n".join(map(printable, str(error).splitlines()))
     if isinstance(error, OSError) and error.strerror and error.filename:
         return printable(f"{error.filename}: {error.strerror}")
     if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from vlgauge.catalog import metric_names
 from vlgauge.prefetching.assets import Asset, ByHand, Download, HubFiles, assets_of, described, title
 from vlgauge.prefetching.fetching import checked_files, folder_of, is_there, sizes
+from vlgauge.prefetching.load_call import TAKING, load_call
+from vlgauge.prefetching.sorting import sorted_files
 from vlgauge.results import to_table
 from vlgauge.weights.files import WeightsNotFound, sha256_of
 
@@ -25,11 +28,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--list", action="store_true", help="tell what would be fetched, without network")
     mode.add_argument("--check", action="store_true", help="end with code 1 if something is missing, without network")
+    mode.add_argument(
+        "--from",
+        dest="folder",
+        metavar="FOLDER",
+        help="tell what the files of a folder are, and the whole call that loads the metric with them; without network",
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """List, check or fetch."""
+    """List, check, sort or fetch."""
+    if options.folder is not None:
+        return sort(options.names, Path(options.folder))
     assets = wanted(options.names)
     if not assets:
         print(f"{', '.join(options.names)}: nothing to fetch")
@@ -48,6 +59,30 @@ def wanted(names: list[str]) -> list[Asset]:
     for name in expanded:
         assets += [asset for asset in assets_of(name) if title(asset) not in map(title, assets)]
     return assets
+
+
+def sort(names: list[str], folder: Path) -> int:
+    """Tell what the files of a folder are, and how a metric takes them; 1 if it lacks something.
+
+    Raises:
+        ValueError: If it is no single metric that takes files.
+    """
+    if len(names) != 1 or names[0] not in TAKING:
+        raise ValueError(f"--from must come with one of {', '.join(TAKING)}, got {' '.join(names)}")
+    found = sorted_files(folder)
+    rows = [[one.path.name, _size(one.path), one.what] for one in found]
+    print(to_table(["file", "size", "what it is"], rows) if rows else f"{folder}: empty")
+    call = load_call(names[0], found)
+    for command in call.first:
+        print(f"run first: {command}")
+    print(f"\n{call}\n")
+    for told in call.missing:
+        print(f"missing: {told}")
+    return int(bool(call.missing))
+
+
+def _size(path: Path) -> str:
+    return megabytes(path.stat().st_size) if path.is_file() else "folder"
 
 
 def check(assets: list[Asset]) -> int:

@@ -13,7 +13,6 @@ from vlgauge.encoders.clip.backbones import architecture_of
 from vlgauge.encoders.clip.files import RELEASES, manual_step, paper_adapter_path
 from vlgauge.encoders.grounding.model import AUTHORS_FILE as GROUNDING_FILE
 from vlgauge.encoders.grounding.model import AUTHORS_IDF as GROUNDING_IDF
-from vlgauge.encoders.grounding.vit import VIT_NAME, VIT_REVISION
 from vlgauge.encoders.pairs.models import AUTHORS_FILE, BASE, SETTINGS_FILES, WHERE_COMMIT
 from vlgauge.encoders.sentences.model import FILES, MINILM, MINILM_REVISION, MINILM_SHA256
 from vlgauge.encoders.seq2seq import FILES as SEQ2SEQ_FILES
@@ -108,7 +107,6 @@ _ON_HUB = {
     "timm/vit_base_patch32_clip_224.openai": ("605 MB", "Apache-2.0 there, MIT by OpenAI"),
     MINILM: ("91.6 MB", "Apache-2.0"),
     BASE: ("about 2 MB", "Apache-2.0"),
-    VIT_NAME: ("about 346 MB", "Apache-2.0"),
 }
 _CONCRETENESS = ByHand(
     "ratings of concreteness",
@@ -228,9 +226,8 @@ def pac_s_assets(backbone: str) -> list[Asset]:
     path = paper_adapter_path(backbone)
     steps = f"{manual_step(backbone)}; they go to {path}"
     release = RELEASES.get(architecture_of(backbone).name)
-    told = release and About(
-        release.link, release.size, _NONE_STATED, "every tensor but the two matrices is that of CLIP; none published"
-    )
+    known_by = "`vlgauge convert`, which compares its tensors with those of CLIP; no digest was published"
+    told = About(release.link, release.size, _NONE_STATED, known_by) if release else None
     return [clip_files(backbone), ByHand(f"weights of PAC-S for {backbone}", steps, path.is_file, about=told)]
 
 
@@ -300,7 +297,8 @@ _METRICS: dict[str, tuple[str | Asset, ...]] = {
     "capture": _SCENE_GRAPHS,
     "aloha": _SCENE_GRAPHS,
     "rovist_c": (_ALBERT, _ROVIST_C),
-    "rovist_vg": (f"vision:{VIT_NAME}@{VIT_REVISION}", _pipeline("nouns"), _DETECTOR, *_ROVIST_VG),
+    # The checkpoint holds its image encoder.
+    "rovist_vg": (_pipeline("nouns"), _DETECTOR, *_ROVIST_VG),
 }
 
 

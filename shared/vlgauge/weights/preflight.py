@@ -63,8 +63,9 @@ class Preflight:
         if len(self.sources) == 1:
             raise SourcesMissing(self.sources[0])
         if self.sources:
-            listed = "; ".join(f"({i}) {source}" for i, source in enumerate(self.sources, start=1))
-            raise SourcesMissing(f"{self._metric} lacks {len(self.sources)} of its sources: {listed}")
+            # A list: nobody finds the third of six sentences on one line.
+            listed = "\n".join(f"({i}) {source}" for i, source in enumerate(self.sources, start=1))
+            raise SourcesMissing(f"{self._metric} lacks {len(self.sources)} of its sources:\n{listed}")
 
 
 def look_for_all(metrics: Sequence[Any]) -> None:

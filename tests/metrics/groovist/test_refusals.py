@@ -247,7 +247,7 @@ def test_empty_phrase_counts_with_weight_one():
 
 
 def test_pipeline_that_is_not_installed():
-    with pytest.raises(FileNotFoundError, match="run: python -m spacy download en_core_web_trf-3.8.0 --direct"):
+    with pytest.raises(FileNotFoundError, match=r"run: python -m spacy download en_core_web_trf-3\.8\.0 --direct"):
         score(phrases=None)
 
 

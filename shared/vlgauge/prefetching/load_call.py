@@ -1,0 +1,125 @@
+"""The whole call that loads a metric with the files that a user has brought."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vlgauge.encoders.pairs.models import BASE, WHERE_COMMIT
+from vlgauge.prefetching.sorting import Sorted
+from vlgauge.text.noun_phrases import paper_pipeline_is_here
+
+# Metric -> what is brought -> the setting that takes it.
+_GRAPHS = {"pipeline": "pipeline", "sentences": "encoder"}
+_REGIONS = {"detector": "detector_weights"}
+SETTINGS: Mapping[str, Mapping[str, str]] = {
+    "aloha": _GRAPHS,
+    "capture": _GRAPHS,
+    "clip_s": {"clip": "weights"},
+    "frechet_bert": {"sentences": "encoder"},
+    "groovist": {"clip": "weights", "ratings": "concreteness_path", "pipeline": "noun_phrases", **_REGIONS},
+    "mmd_bert": {"sentences": "encoder"},
+    "pac_s": {"clip": "weights", "pac_s": "checkpoint"},
+    "rovist_c": {"order": "model", "base": "base", "classifier": "model"},
+    "rovist_vg": {
+        **{"grounding": "checkpoint", "vectors": "glove_path", "idf": "idf", "pickle": "idf", "pipeline": "nouns"},
+        **_REGIONS,
+    },
+    "soft_spice": _GRAPHS,
+    "spice": {"pipeline": "pipeline"},
+}
+# Settings of the whole call that no file brings.
+MORE: Mapping[str, Mapping[str, str]] = {"groovist": {"dataset": "VIST"}}
+# What a metric cannot do without, where neither the Hub nor a package brings it: each one of the kinds.
+NEEDED: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "pac_s": (("pac_s",),),
+    "rovist_c": (("order", "classifier"),),
+    "rovist_vg": (("grounding",), ("vectors",), ("idf", "pickle")),
+}
+
+
+# How the settings of a part are given.
+PARTS: Mapping[str, Mapping[str, str]] = {"rovist": {"vg": "rovist_vg", "c": "rovist_c"}}
+TAKING = tuple(sorted([*SETTINGS, *PARTS]))
+
+
+@dataclass(frozen=True)
+class LoadCall:
+    """How a metric is loaded.
+
+    Attributes:
+        metric: Its name.
+        settings: Keywords of `vlgauge.load`.
+        first: Commands that are to be run before.
+        missing: What it cannot do without.
+    """
+
+    metric: str
+    settings: Mapping[str, Any]
+    first: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"    {name}={value!r},\n" for name, value in self.settings.items()]
+        return f"vlgauge.load(\n    {self.metric!r},\n{''.join(lines)})".replace("'", '"')
+
+
+def load_call(metric: str, found: Sequence[Sorted]) -> LoadCall:
+    """The call for a metric; of several files of a kind the first is taken.
+
+    Args:
+        metric: One of `TAKING`.
+        found: As `sorted_files` gives them.
+    """
+    if metric in PARTS:
+        parts = {part: load_call(name, found) for part, name in PARTS[metric].items()}
+        return LoadCall(
+            metric,
+            {part: dict(call.settings) for part, call in parts.items()},
+            tuple(command for call in parts.values() for command in call.first),
+            tuple(told for call in parts.values() for told in call.missing),
+        )
+    taken: dict[str, Path] = {}
+    for one in found:
+        if one.kind in SETTINGS[metric]:
+            taken.setdefault(one.kind, one.path)
+    if "order" in taken:
+        taken.pop("classifier", None)
+    else:
+        taken.pop("base", None)
+    settings = {SETTINGS[metric][kind]: str(path) for kind, path in taken.items()}
+    first: list[str] = []
+    missing = [_WHAT[kinds[0]] for kinds in NEEDED.get(metric, ()) if not taken.keys() & set(kinds)]
+    if "pickle" in taken and "idf" not in taken:
+        table = taken["pickle"].with_suffix(".json")
+        settings["idf"] = str(table)
+        first.append(f"vlgauge idf {table} --pickle {taken['pickle']}")
+    elif "idf" in taken:
+        settings["idf"] = str(taken["idf"])
+    if "order" in taken and "base" not in taken:
+        settings["base"] = _base_here() or f"{BASE}@COMMIT"
+        if "COMMIT" in settings["base"]:
+            missing.append(f"configuration and tokenizer of {BASE}: {WHERE_COMMIT}")
+    pipeline = SETTINGS[metric].get("pipeline")
+    if pipeline and "pipeline" not in taken and not paper_pipeline_is_here():
+        settings[pipeline] = "embedded"
+    return LoadCall(metric, {**settings, **MORE.get(metric, {})}, tuple(first), tuple(missing))
+
+
+_WHAT = {
+    "grounding": "checkpoint of RoViST-VG",
+    "idf": "table of idf",
+    "order": "checkpoint of RoViST-C",
+    "pac_s": "weights of PAC-S",
+    "vectors": "word vectors of RoViST-VG",
+}
+
+
+def _base_here() -> str | None:
+    """The id of ALBERT with the commit that was fetched; None if it was not."""
+    from huggingface_hub import try_to_load_from_cache
+
+    config = try_to_load_from_cache(BASE, "config.json")
+    return f"{BASE}@{Path(config).parent.name}" if isinstance(config, str) else None

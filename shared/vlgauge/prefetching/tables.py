@@ -1,0 +1,61 @@
+"""What each metric needs from outside, as tables for its card and for the documentation."""
+
+from __future__ import annotations
+
+import re
+
+from vlgauge.catalog import metric_names
+from vlgauge.prefetching.assets import Asset, ByHand, HubFiles, about, assets_of
+
+HEADING = "### Files from Outside"
+_HEAD = "| file | from | size | licence | known by | who brings it |\n|---|---|---|---|---|---|\n"
+_SECTION = re.compile(rf"^{HEADING}\n.*?(?=^#)", re.MULTILINE | re.DOTALL)
+# The section stands before that of the inputs, or where it stands.
+_NEXT = "### Inputs\n"
+_NOTHING = "None: no model, and nothing is fetched or brought by hand.\n"
+
+
+def section(name: str) -> str:
+    """The section of a card: what the metric needs with its default settings, profile "paper"."""
+    assets = declared(name)
+    if not assets:
+        return f"{HEADING}\n\n{_NOTHING}\n"
+    said = (
+        'With the default settings and the profile `"paper"`; other settings may need others, and the profile\n'
+        f'`"embedded"` none. `vlgauge prefetch {name}` fetches what can be fetched.\n'
+    )
+    return f"{HEADING}\n\n{said}\n{_HEAD}{''.join(map(_row, assets))}\n"
+
+
+def with_section(card: str, name: str) -> str:
+    """A card with this section as it is now."""
+    if _SECTION.search(card):
+        return _SECTION.sub(lambda _: section(name), card, count=1)
+    return card.replace(_NEXT, section(name) + _NEXT, 1)
+
+
+def table() -> str:
+    """What all metrics need, each asset once, with the metrics that need it."""
+    users: dict[str, list[str]] = {}
+    nothing = []
+    for name in metric_names():
+        assets = declared(name)
+        if not assets:
+            nothing.append(name)
+        for asset in assets:
+            users.setdefault(_row(asset), []).append(name)
+    rows = "".join(f"| {', '.join(names)} {row}" for row, names in users.items())
+    head = "".join(f"| {first} {line}\n" for first, line in zip(("metric", "---"), _HEAD.splitlines(), strict=True))
+    return f"{head}{rows}\nNothing from outside: {', '.join(nothing)}.\n"
+
+
+def declared(name: str) -> list[Asset]:
+    """What a metric needs, whatever is installed here."""
+    return [(isinstance(asset, ByHand) and asset.instead_of) or asset for asset in assets_of(name)]
+
+
+def _row(asset: Asset) -> str:
+    told = about(asset)
+    what = ", ".join(f"`{name}`" for name in asset.patterns) if isinstance(asset, HubFiles) else asset.what
+    who = f"you: {asset.steps}" if isinstance(asset, ByHand) else "`vlgauge prefetch`, or the first call"
+    return f"| {what} | [its page]({told.origin}) | {told.size} | {told.licence} | {told.known_by} | {who} |\n"
