@@ -122,7 +122,8 @@ def look_for_base(model: str | None, base: str | None, profile: str) -> None:
 def _no_model() -> str:
     return (
         f"`model` is missing: the authors' checkpoint sop_model_epoch4.pth.tar is at {AUTHORS_FILE}; pass its "
-        f"path together with `base`, configuration and tokenizer of {BASE}, or the folder of any classifier of sentence pairs, {_HINT}"
+        f"path together with `base`, configuration and tokenizer of {BASE}, or the folder of any classifier of "
+        f"sentence pairs, {_HINT}"
     )
 
 
