@@ -31,7 +31,7 @@ import vlgauge
 from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.encoders.clip.backbones import architecture_of
 from vlgauge.encoders.clip.encoder import ClipEncoder
-from vlgauge.encoders.clip.model import build_model, empty_model
+from vlgauge.encoders.clip.model import build_model, empty_model, tokens_of
 from vlgauge.encoders.clip.towers import ClipTowers
 from vlgauge.encoders.features.memory import process_memory
 from vlgauge.media.images import image_cell
@@ -228,7 +228,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         state = empty_model(row, "cpu").state_dict()
-    encoder = ClipEncoder(ClipTowers(build_model(row, state), row, device, "float32"), "0" * 64)
+    encoder = ClipEncoder(ClipTowers(build_model(row, state), row, device, "float32"), tokens_of(row), "0" * 64)
     print(
         f"{row.architecture} on {device}, {os.cpu_count()} cores, torch with {torch.get_num_threads()} threads; "
         f"load average {os.getloadavg()[0]:.1f}; vlgauge {vlgauge.__version__}, torch {torch.__version__}, "

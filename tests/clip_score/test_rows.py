@@ -9,8 +9,19 @@ from vlgauge.clip_score.long_text import pieces_of, sentences
 from vlgauge.clip_score.rows import paired, text_rows
 
 
-def over_ten(texts):
-    return np.array([len(text) > 10 for text in texts], dtype=bool)
+class OverTen:
+    """A tokenizer of characters."""
+
+    context = 10
+
+    def too_long(self, texts):
+        return np.array([len(text) > 10 for text in texts], dtype=bool)
+
+    def spells_special(self, text):
+        return False
+
+
+over_ten = OverTen()
 
 
 # -- sentences --------------------------------------------------------------------------------------------------------
@@ -50,7 +61,7 @@ def test_split_texts():
 
 
 def test_refused_texts():
-    with pytest.raises(ValueError, match="`text 1` must have at most 77 tokens with prompt, start and end, got more"):
+    with pytest.raises(ValueError, match="`text 1` must have at most 10 tokens with prompt, start and end, got more"):
         pieces_of(TEXTS, lambda i: f"text {i}", over_ten, "error")
     assert pieces_of(["short"], str, over_ten, "error").texts == ["short"]
 

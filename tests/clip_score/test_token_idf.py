@@ -16,8 +16,9 @@ from vlgauge.clip_score.token_idf import (
     resolved_idf,
     sentence_counts,
 )
-from vlgauge.encoders.clip.tokens import END, token_ids
+from vlgauge.encoders.clip.tokens import END, ClipTokens
 
+TOKENS = ClipTokens(77)
 START = 49406
 SENTENCES = ["a dog runs", "a cat", "a cat and a cat"]
 
@@ -27,17 +28,17 @@ def ids(*words):
 
 
 def fitted(sentences=SENTENCES, name="corpus"):
-    return corpus_idf(sentences, name)
+    return corpus_idf(sentences, name, TOKENS)
 
 
 def resolved(value, candidates=("a dog",), references=None):
-    return resolved_idf(checked_idf(value), candidates=candidates, references=references)
+    return resolved_idf(checked_idf(value), candidates=candidates, references=references, tokens=TOKENS)
 
 
 # -- the table --------------------------------------------------------------------------------------------------------
 def test_worked_example():
     # Two sentences: word 5 in both, word 6 twice in one, word 7 in the other; both have the padding.
-    idf = fit_idf([ids(5, 6, 6), ids(5, 7)], "two")
+    idf = fit_idf([ids(5, 6, 6), ids(5, 7)], "two", 77)
     rare = math.log(3 / 2)
     assert idf.weights == pytest.approx({0: 0.0, 5: 0.0, 6: rare, 7: rare, START: 0.0, END: 0.0})
     assert idf.end == pytest.approx(2 * rare / 6)
@@ -49,7 +50,7 @@ def test_worked_example():
 def test_brute_force(seed):
     rng = np.random.default_rng(seed)
     rows = [ids(*rng.integers(1, 30, size=rng.integers(1, 76))) for _ in range(int(rng.integers(1, 20)))]
-    idf = fit_idf(rows, "random")
+    idf = fit_idf(rows, "random", 77)
     full = [set(row.tolist()) | ({0} if len(row) < 77 else set()) for row in rows]
     for token in set().union(*full):
         df = sum(token in row for row in full)
@@ -58,22 +59,22 @@ def test_brute_force(seed):
 
 
 def test_exclamation_marks_with_the_id_of_the_padding():
-    assert token_ids(["!%"])[0].tolist() == [START, 0, 260, END]
+    assert TOKENS(["!%"])[0][0].tolist() == [START, 0, 260, END]
     idf = resolved(["so !% much", "so"])
-    assert idf.of(token_ids(["!% so"])[0])[:4] == pytest.approx([0.0, 0.0, math.log(3 / 2), 0.0])
+    assert idf.of(TOKENS(["!% so"])[0][0])[:4] == pytest.approx([0.0, 0.0, math.log(3 / 2), 0.0])
     full = [np.arange(1, 78), ids(5)]
-    assert fit_idf(full, "full").weights[0] == pytest.approx(math.log(3 / 2))
+    assert fit_idf(full, "full", 77).weights[0] == pytest.approx(math.log(3 / 2))
 
 
 def test_words_of_the_only_sentence_weigh_nothing():
     idf = fitted(["a dog runs"])
-    assert idf.of(token_ids(["a dog runs"])[0]).tolist() == [0.0] * 5
-    assert idf.of(token_ids(["cats"])[0])[1] == math.log(2)
+    assert idf.of(TOKENS(["a dog runs"])[0][0]).tolist() == [0.0] * 5
+    assert idf.of(TOKENS(["cats"])[0][0])[1] == math.log(2)
 
 
 def test_no_sentence_is_refused():
     with pytest.raises(ValueError, match="`idf` must have at least one sentence to count words in, got none in 'x'"):
-        fit_idf([], "x")
+        fit_idf([], "x", 77)
 
 
 # -- files ------------------------------------------------------------------------------------------------------------
@@ -193,6 +194,6 @@ def test_bad_settings_are_refused(value, message):
 
 def test_counts_of_parts_make_the_table_of_the_whole():
     sentences = ["a dog runs", "a red dog", "!", "word " * 90, "a cat"]
-    parts = [sentence_counts(token_ids(sentences[:2])), sentence_counts([]), sentence_counts(token_ids(sentences[2:]))]
+    parts = [sentence_counts(TOKENS(part)[0], 77) for part in (sentences[:2], [], sentences[2:])]
     counts = {token: sum(part.get(token, 0) for part in parts) for part in parts for token in part}
-    assert counted_idf(counts, 5, "list") == corpus_idf(sentences, "list")
+    assert counted_idf(counts, 5, "list") == corpus_idf(sentences, "list", TOKENS)

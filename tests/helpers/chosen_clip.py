@@ -7,7 +7,7 @@ import numpy as np
 
 from vlgauge.encoders import TextHidden
 from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.encoders.clip.tokens import token_ids, too_long
+from vlgauge.encoders.clip.tokens import ClipTokens
 
 
 def grey(value, size=(4, 4)):
@@ -48,11 +48,11 @@ class ChosenClip:
         self.forwards["text"] += len(texts)
         self.prompts.add(prompt)
         read = [prompt + text for text in texts]
-        ids, end = token_ids(read), np.stack([self._read(text) for text in texts])
+        (ids, cut), end = ClipTokens(self.row.context)(read), np.stack([self._read(text) for text in texts])
         rows = [np.array([self._vector(int(i)) for i in row], dtype=np.float32) for row in ids]
         for table, last in zip(rows, end, strict=True):
             table[-1] = last
-        return TextHidden(end, too_long(read), rows if tokens else None, ids)
+        return TextHidden(end, cut, rows if tokens else None, ids)
 
     def project(self, hidden, side, adapter=None):
         return np.asarray(hidden if adapter is None else hidden * np.array(adapter.scale), dtype=np.float32)

@@ -31,6 +31,7 @@ USER_ERRORS = (
 # Name of a command -> its module, with the function where that is not `add_options`, and its purpose.
 COMMANDS = {
     "list": ("listing", "list the metrics"),
+    "backbones": ("backbones", "list the encoders of pictures and texts that metrics can look through"),
     "score": ("score", "score a file of rows"),
     "compare": ("compare", "compare systems on the same rows"),
     "record": ("record", "check a file of records that `score --record` wrote"),

@@ -12,7 +12,6 @@ from vlgauge.catalog import metric_names
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.scoring import load_metric, settings_by_metric
-from vlgauge.encoders.clip.architectures import TABLE
 from vlgauge.leaderboard.table import FORMS, Cell, Table, render
 from vlgauge.results import plain, printable, to_json
 from vlgauge.settings import nearest
@@ -36,7 +35,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", metavar="FOLDER", nargs="+", default=[], help="published files, at any depth")
     parser.add_argument("--images", metavar="FOLDER", help="images of the data sets (default: beside their files)")
     parser.add_argument("--videos", metavar="FOLDER", help="videos of the data sets (default: beside their files)")
-    parser.add_argument("--backbone", choices=list(TABLE), default="ViT-B/32", help="of clip_s and pac_s")
+    parser.add_argument(
+        "--backbone",
+        choices=sorted({row.backbone for row in rows() if row.backbone}),
+        default="ViT-B/32",
+        help="of clip_s and pac_s",
+    )
     words = "a setting, of every metric that has it; METRIC.NAME=VALUE for one of several"
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=words)
     add_limits(parser)

@@ -10,14 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.clip_score.formula import Positions
-from vlgauge.encoders.clip.tokens import CONTEXT
+from vlgauge.encoders.clip.tokens import Tokens
 
 POLICIES = ("truncate", "error", "split")
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
-
-IsLong = Callable[[Sequence[str]], npt.NDArray[np.bool_]]
-"""Tells which texts have more than `CONTEXT` tokens, prompt, start and end token included."""
 
 
 @dataclass(frozen=True)
@@ -44,26 +41,29 @@ def sentences(text: str) -> list[str]:
     return [part for part in _SENTENCE_END.split(text) if part.strip()] or [text]
 
 
-def pieces_of(texts: Sequence[str], place: Callable[[int], str], is_long: IsLong, policy: str) -> Pieces:
+def pieces_of(
+    texts: Sequence[str], place: Callable[[int], str], tokens: Tokens, policy: str, prompt: str = ""
+) -> Pieces:
     """The pieces of texts under a policy.
 
     Args:
         texts: Captions or references.
         place: Where the text at a position stands, such as ``"references[3][0]"``, for messages.
-        is_long: See `IsLong`.
+        tokens: What reads them.
         policy: ``"truncate"`` and ``"error"`` leave every text whole, ``"split"`` cuts the long ones into sentences.
+        prompt: What stands before every text.
 
     Raises:
         ValueError: If the policy is ``"error"`` and a text is too long.
     """
     distinct = {text: position for position, text in enumerate(dict.fromkeys(texts))}
     index = np.fromiter((distinct[text] for text in texts), np.intp, len(texts))
-    too_long = is_long(list(distinct)) if distinct else np.zeros(0, dtype=bool)
+    too_long = tokens.too_long([prompt + text for text in distinct])
     long = too_long[index]
     if policy == "error" and long.any():
         raise ValueError(
-            f"`{place(int(np.argmax(long)))}` must have at most {CONTEXT} tokens with prompt, start and end, got more; "
-            "shorten it, or load with `long_text='truncate'` or `'split'`"
+            f"`{place(int(np.argmax(long)))}` must have at most {tokens.context} tokens with prompt, start and end, "
+            "got more; shorten it, or load with `long_text='truncate'` or `'split'`"
         )
     if policy != "split" or not long.any():
         return Pieces(list(distinct), index, np.arange(len(texts)), len(texts), long)

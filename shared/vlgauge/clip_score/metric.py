@@ -20,8 +20,8 @@ from vlgauge.clip_score.rows import Scored, TextRows, text_rows
 from vlgauge.clip_score.token_idf import OWN_ROWS, checked_idf, counted_idf, resolved_idf, sentence_counts
 from vlgauge.clip_score.vectors import ClipVectors, EncodedRow
 from vlgauge.clip_score.video_rows import score_videos
-from vlgauge.encoders.clip.loading import clip_with_checkpoint, look_for_clip, weights_name
-from vlgauge.encoders.clip.tokens import CONTEXT, SPELLED, token_ids, too_long
+from vlgauge.encoders.clip.loading import clip_tokens, clip_with_checkpoint, look_for_clip, weights_name
+from vlgauge.encoders.clip.tokens import SPELLED, Tokens
 from vlgauge.encoders.clip.towers import DTYPES
 from vlgauge.media.frames import DEFAULT_FRAMES, FrameCount, check_n_frames, video_pictures
 from vlgauge.media.pictures import PREPROCESSING, distinct_images
@@ -160,7 +160,7 @@ class ClipScoreMetric(Metric):
         sides = self._text_rows(columns["predictions"], columns["references"]).all_pieces
         counts: Counts = {"sentences": {}}
         for name, pieces in zip(("candidates", "references"), sides, strict=True):
-            found = sentence_counts(token_ids(pieces or []))
+            found = sentence_counts(self.tokens()(pieces or [])[0], self.tokens().context)
             counts[name] = {str(token): n for token, n in found.items()}
             counts["sentences"][name] = len(pieces or [])
         return counts
@@ -235,17 +235,17 @@ class ClipScoreMetric(Metric):
             feature_cache=self.feature_cache,
         )
 
+    def tokens(self) -> Tokens:
+        """What reads texts as the backbone does, without loading it."""
+        return clip_tokens(self.backbone, weights=self.weights, profile=self.profile)
+
     def signature_fields(self) -> dict[str, Any]:
         """None of the settings as they stand: `score_rows` adds what they led to, in the order of the signature."""
         return {}
 
     def _text_rows(self, predictions: Sequence[str], references: Sequence[Sequence[str] | None]) -> TextRows:
         """Candidates and references in the pieces that are encoded."""
-
-        def is_long(texts: Sequence[str]) -> Any:
-            return too_long([self.prompt + text for text in texts])
-
-        return text_rows(predictions, references, is_long, self.long_text)
+        return text_rows(predictions, references, self.tokens(), self.long_text, self.prompt)
 
     def _sort_keywords(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         own, other = ("videos", "images") if self.config_name == "video" else ("images", "videos")
@@ -275,7 +275,7 @@ class ClipScoreMetric(Metric):
         """Scores, and the fields of the signature that only videos have."""
         cells = list(cells)
         candidates, references = rows.all_pieces
-        idf = resolved_idf(self.idf, candidates=candidates, references=references)
+        idf = resolved_idf(self.idf, candidates=candidates, references=references, tokens=self.tokens())
         batch = self.emscore_batch_size if self.variant == "emscore" else None
         words = "none" if idf is None else f"{idf.name}@{idf.digest[:8]}"
         fields = {"idf": words, "frames": self._frames(cells), **({} if batch is None else {"emscore_batch": batch})}
@@ -332,6 +332,7 @@ class ClipScoreMetric(Metric):
     def _warn(self, rows: TextRows, scored: Scored) -> None:
         """One warning per kind of trouble, with the number of cases."""
         n_texts, n = rows.pieces.n_owners, rows.n_rows
+        most = self.tokens().context
         handled = "scored sentence by sentence" if self.long_text == "split" else "cut"
         undefined, alone = np.isnan(scored.scores), np.zeros(n, dtype=bool)
         if scored.reference_scores is not None:
@@ -340,7 +341,7 @@ class ClipScoreMetric(Metric):
         why = UNDEFINED[self.config_name]
         troubles = {
             f"of {n_texts} captions and references are empty and were scored as such": rows.n_blank,
-            f"of {n_texts} captions and references have more than {CONTEXT} tokens and were {handled}": rows.n_long,
+            f"of {n_texts} captions and references have more than {most} tokens and were {handled}": rows.n_long,
             f"of {n_texts} captions and references {SPELLED}": int(np.count_nonzero(rows.is_special)),
             f"of {n} {self.config_name}s could not be read; their scores are undefined": scored.n_unreadable,
             f"of {n} videos have no frames; their scores are undefined": scored.n_empty,

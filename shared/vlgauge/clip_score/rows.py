@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.clip_score.formula import Floats, Positions, group_maxima
-from vlgauge.clip_score.long_text import IsLong, Pieces, pieces_of
-from vlgauge.encoders.clip.tokens import spells_special
+from vlgauge.clip_score.long_text import Pieces, pieces_of
+from vlgauge.encoders.clip.tokens import Tokens
 
 
 @dataclass(frozen=True)
@@ -73,15 +73,20 @@ class TextRows:
 
 
 def text_rows(
-    predictions: Sequence[str], references: Sequence[Sequence[str] | None], is_long: IsLong, policy: str
+    predictions: Sequence[str],
+    references: Sequence[Sequence[str] | None],
+    tokens: Tokens,
+    policy: str,
+    prompt: str = "",
 ) -> TextRows:
     """Candidates and references of a call.
 
     Args:
         predictions: One candidate per row.
         references: References of each row; None where it has none to be scored with.
-        is_long: See `IsLong`.
+        tokens: What reads them.
         policy: See `vlgauge.clip_score.long_text.pieces_of`.
+        prompt: What stands before every text.
 
     Raises:
         ValueError: If the policy is ``"error"`` and a text is too long.
@@ -99,8 +104,8 @@ def text_rows(
         return f"references[{row}][{i - n - int(starts[row])}]"
 
     texts = [*predictions, *flat]
-    special = {text: spells_special(text) for text in dict.fromkeys(texts)}
-    pieces = pieces_of(texts, place, is_long, policy)
+    special = {text: tokens.spells_special(text) for text in dict.fromkeys(texts)}
+    pieces = pieces_of(texts, place, tokens, policy, prompt)
     cut = int(np.searchsorted(pieces.owner, n))
     reference = pieces.owner[cut:] - n
     unit_of_pair, piece_of_pair = paired(pieces.owner[:cut], row_of[reference])

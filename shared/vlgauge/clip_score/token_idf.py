@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.clip_score.formula import Floats
-from vlgauge.encoders.clip.tokens import CONTEXT, END, Ids, token_ids
+from vlgauge.encoders.clip.tokens import END, Ids, Tokens
 from vlgauge.files import read_json, read_text
 from vlgauge.writing import write
 
@@ -74,43 +74,46 @@ class Idf:
         write(path, json.dumps(record, indent=1) + "\n")
 
 
-def corpus_idf(sentences: Sequence[str], name: str) -> Idf:
-    """Weights from the sentences of a corpus; those over `CONTEXT` tokens are cut.
+def corpus_idf(sentences: Sequence[str], name: str, tokens: Tokens) -> Idf:
+    """Weights from the sentences of a corpus; those that are too long for the backbone are cut.
 
     Args:
         sentences: Any texts.
         name: What they are, for signatures.
+        tokens: What reads them.
 
     Raises:
         ValueError: If there is none.
     """
-    return fit_idf(token_ids(sentences), name)
+    return fit_idf(tokens(sentences)[0], name, tokens.context)
 
 
-def fit_idf(ids: Sequence[Ids], name: str) -> Idf:
+def fit_idf(ids: Sequence[Ids], name: str, context: int) -> Idf:
     """Weights from the token ids of a corpus.
 
     Args:
-        ids: Token ids of each sentence, start and end token included, at most `CONTEXT` each.
+        ids: Token ids of each sentence, start and end token included, at most `context` each.
         name: What the sentences are.
+        context: The most tokens of a sentence.
 
     Raises:
         ValueError: If there is no sentence.
     """
     if not len(ids):
         raise ValueError(f"`idf` must have at least one sentence to count words in, got none in {name!r}")
-    return counted_idf(sentence_counts(ids), len(ids), name)
+    return counted_idf(sentence_counts(ids, context), len(ids), name)
 
 
-def sentence_counts(ids: Sequence[Ids]) -> dict[int, int]:
+def sentence_counts(ids: Sequence[Ids], context: int) -> dict[int, int]:
     """In how many sentences each token is, ascending.
 
     Args:
         ids: As for `fit_idf`.
+        context: As for `fit_idf`.
     """
     if not len(ids):
         return {}
-    padded = [row if len(row) >= CONTEXT else np.append(row, PADDING) for row in ids]
+    padded = [row if len(row) >= context else np.append(row, PADDING) for row in ids]
     sentence = np.repeat(np.arange(len(padded)), [len(row) for row in padded])
     pairs = np.unique(sentence * N_TOKENS + np.concatenate(padded).astype(np.int64))
     tokens, counts = np.unique(pairs % N_TOKENS, return_counts=True)
@@ -161,13 +164,16 @@ def checked_idf(value: Any) -> Any:
     )
 
 
-def resolved_idf(value: Any, *, candidates: Sequence[str], references: Sequence[str] | None) -> Idf | None:
+def resolved_idf(
+    value: Any, *, candidates: Sequence[str], references: Sequence[str] | None, tokens: Tokens
+) -> Idf | None:
     """The table that the checked setting ``idf`` stands for; None for no weights.
 
     Args:
         value: As `checked_idf` returns it.
         candidates: All candidates of the call.
         references: All references of the call; None if the call has none.
+        tokens: What reads the sentences.
 
     Raises:
         ValueError: If references are wanted and there are none, or a file has no sentences.
@@ -179,20 +185,20 @@ def resolved_idf(value: Any, *, candidates: Sequence[str], references: Sequence[
     if value == "auto":
         value = "references" if references else "candidates"
     if value == "candidates":
-        return corpus_idf(candidates, value)
+        return corpus_idf(candidates, value, tokens)
     if value == "references":
         if not references:
             raise ValueError("`idf='references'` needs references, got none; pass some, or choose 'candidates'")
-        return corpus_idf(references, value)
+        return corpus_idf(references, value, tokens)
     if isinstance(value, str):
-        return _read_corpus(Path(value))
-    return corpus_idf(value, "list")
+        return _read_corpus(Path(value), tokens)
+    return corpus_idf(value, "list", tokens)
 
 
-def _read_corpus(path: Path) -> Idf:
+def _read_corpus(path: Path, tokens: Tokens) -> Idf:
     """A table from a file: a saved table, sentences one per line, a JSON list, or JSON lists by key."""
     if path.suffix.lower() != ".json":
-        return corpus_idf([line for line in read_text(path, "`idf`").splitlines() if line.strip()], path.stem)
+        return corpus_idf([line for line in read_text(path, "`idf`").splitlines() if line.strip()], path.stem, tokens)
     content = read_json(path, "`idf`")
     if isinstance(content, dict) and content.get("format") == FORMAT:
         return _saved(content, path)
@@ -201,7 +207,7 @@ def _read_corpus(path: Path) -> Idf:
         raise ValueError(
             f"`idf` must be a JSON list of sentences, or lists of sentences by key, got something else in {str(path)!r}"
         )
-    return corpus_idf([sentence for part in lists for sentence in part], path.stem)
+    return corpus_idf([sentence for part in lists for sentence in part], path.stem, tokens)
 
 
 def _saved(record: Any, path: Path) -> Idf:

@@ -20,7 +20,6 @@ import numpy.typing as npt
 import vlgauge
 from vlgauge.base import Images, Metric, References, Story, Text
 from vlgauge.clip_score.metric import PROMPT, ClipScoreMetric
-from vlgauge.encoders.clip.tokens import too_long
 from vlgauge.integrations.guards import checked_guards, is_marked_up, is_wordless, repeats_itself, without_prompts
 from vlgauge.integrations.reward_ranges import bounded_settings, reward_range
 from vlgauge.settings import finite_number, shown
@@ -173,7 +172,9 @@ class CaptionReward:
 
     def _cut(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Which texts CLIP cannot read to the end."""
-        return too_long([self.metric.prompt + without_prompts(text, self._prompts) for text in texts])
+        return self.metric.tokens().too_long(
+            [self.metric.prompt + without_prompts(text, self._prompts) for text in texts]
+        )
 
     def _scores(
         self, texts: list[str], given: dict[str, list[Any]]

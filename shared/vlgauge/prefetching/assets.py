@@ -8,7 +8,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from vlgauge.catalog import metric_names
-from vlgauge.encoders.clip.architectures import TABLE
 from vlgauge.encoders.clip.backbones import architecture_of
 from vlgauge.encoders.clip.files import RELEASES, manual_step, paper_adapter_path
 from vlgauge.encoders.grounding.model import AUTHORS_FILE as GROUNDING_FILE
@@ -206,7 +205,8 @@ def clip_files(backbone: str) -> HubFiles:
     if row.repository is None:
         raise ValueError(f"`name` must be a backbone that is on the Hub, got {backbone!r}")
     known = {row.files[0]: row.sha256} if row.sha256 else {}
-    return HubFiles(row.repository, row.revision, row.files, row.files if len(row.files) == 1 else (), known)
+    files = (*row.files, *row.beside)
+    return HubFiles(row.repository, row.revision, files, files if len(row.files) == 1 else (), known)
 
 
 def sentence_files(name: str) -> HubFiles | ByHand:
@@ -331,8 +331,8 @@ def assets_of(name: str) -> list[Asset]:
         return []
     known = ", ".join(sorted({*metric_names(), *_METRICS, "rovist", "pac_s", "concreteness", FACTUAL}))
     raise ValueError(
-        f"NAME must be one of all, {known}, or clip:NAME, pac_s:NAME (names {', '.join(TABLE)}), sentence:ID, pair:ID, "
-        f"vision:ID, factual:ID, detector:NAME, got {name!r}"
+        f"NAME must be one of all, {known}, or clip:NAME, pac_s:NAME (NAME such as ViT-B/32, see vlgauge "
+        f"backbones), sentence:ID, pair:ID, vision:ID, factual:ID, detector:NAME, got {name!r}"
     )
 
 

@@ -158,7 +158,7 @@ def test_torchscript_archives_are_opened_only_if_they_are_known(tmp_path, base, 
 
 def test_openais_archives_are_those_of_the_table():
     assert "40d365715913c9da98579312b702a82c18be219cc2a73407c4526f58eba950af" in OPENAI_ARCHIVES
-    assert len(OPENAI_ARCHIVES) == 6
+    assert len(OPENAI_ARCHIVES) == 7
 
 
 # -- PAC-S++ ----------------------------------------------------------------------------------------------------------

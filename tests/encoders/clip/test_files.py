@@ -191,5 +191,5 @@ def test_missing_weights_of_the_paper_say_what_to_do(tmp_path, monkeypatch, back
 
 
 def test_unknown_backbones_are_refused():
-    with pytest.raises(ValueError, match="`backbone` must be one of"):
+    with pytest.raises(ValueError, match="`backbone` must be a name that"):
         paper_adapter("ViT-B/33")

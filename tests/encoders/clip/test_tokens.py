@@ -6,7 +6,6 @@ from released_tokens import released_ids
 from tiny_clip import INPUTS, PROMPT, golden_arrays
 
 from vlgauge.encoders.clip.tokens import (
-    CONTEXT,
     ClipTokens,
     ForeignTokens,
     buckets,
@@ -14,10 +13,10 @@ from vlgauge.encoders.clip.tokens import (
     n_seen,
     padded,
     spells_special,
-    token_ids,
     token_texts,
-    too_long,
 )
+
+CONTEXT = 77
 
 
 def rows(lengths):
@@ -27,14 +26,14 @@ def rows(lengths):
 @pytest.mark.parametrize("case", ["edge", "multi"])
 def test_ids_are_those_of_the_released_code(case):
     wanted = golden_arrays("image_tiny_s0_a0.8.npz")[f"{case}/tokens"]
-    ids, _ = ClipTokens()([PROMPT + text for text in INPUTS[case]["candidates"]])
+    ids, _ = ClipTokens(CONTEXT)([PROMPT + text for text in INPUTS[case]["candidates"]])
     for row, expected in zip(ids, wanted, strict=True):
         assert row.dtype == np.int32
         np.testing.assert_array_equal(padded([row, np.zeros(CONTEXT, dtype=np.int32)])[0], expected)
 
 
 def test_a_long_text_keeps_its_end_token_and_says_so():
-    ids, truncated = ClipTokens()(["dog " * 75, "dog " * 76, ""])
+    ids, truncated = ClipTokens(CONTEXT)(["dog " * 75, "dog " * 76, ""])
     assert truncated.tolist() == [False, True, False]
     assert [len(row) for row in ids] == [77, 77, 2]
     assert [row[-1] for row in ids] == [49407] * 3
@@ -60,20 +59,20 @@ END, START = "<|endoftext|>", "<|startoftext|>"
     ],
 )
 def test_released_spellings_are_special(text, inner):
-    (ids,), _ = ClipTokens()([text])
+    (ids,), _ = ClipTokens(CONTEXT)([text])
     assert ids.tolist() == [49406, *inner, 49407]
     assert spells_special(text)
 
 
 @pytest.mark.parametrize("text", ["a dog", "<start_of_text> a dog <end_of_text>", "<|endof text|>", "endoftext", "<|"])
 def test_other_spellings_are_words(text):
-    (ids,), _ = ClipTokens()([text])
+    (ids,), _ = ClipTokens(CONTEXT)([text])
     assert not {49406, 49407} & set(ids[1:-1].tolist())
     assert not spells_special(text)
 
 
 def test_what_is_seen_ends_with_the_first_end_token():
-    ids, truncated = ClipTokens()([f"a dog{END} cat{END}", "a dog", f"a{END} " + "dog " * 80])
+    ids, truncated = ClipTokens(CONTEXT)([f"a dog{END} cat{END}", "a dog", f"a{END} " + "dog " * 80])
     assert [n_seen(row) for row in ids] == [4, 4, 3]
     assert [len(row) for row in ids] == [7, 4, 77]
     assert truncated.tolist() == [False, False, True]
@@ -102,7 +101,7 @@ def test_ids_are_those_of_the_released_rules(seed):
     texts = [
         "".join(part + str(rng.choice(glue)) for part in rng.choice(PARTS, size=rng.integers(1, 9))) for _ in range(150)
     ]
-    ids, _ = ClipTokens()(texts)
+    ids, _ = ClipTokens(CONTEXT)(texts)
     for text, row in zip(texts, ids, strict=True):
         expected = released_ids(text)
         assert row[1:-1].tolist() == expected[:75], text
@@ -110,13 +109,13 @@ def test_ids_are_those_of_the_released_rules(seed):
 
 
 def test_no_text_gives_no_ids():
-    ids, truncated = ClipTokens()([])
+    ids, truncated = ClipTokens(CONTEXT)([])
     assert ids == []
     assert truncated.shape == (0,)
 
 
 def test_half_a_surrogate_pair_reads_as_the_replacement_character():
-    (half, whole), _ = ClipTokens()(["a \ud83d", "a \ufffd"])
+    (half, whole), _ = ClipTokens(CONTEXT)(["a \ud83d", "a \ufffd"])
     np.testing.assert_array_equal(half, whole)
 
 
@@ -130,22 +129,22 @@ def test_the_order_is_that_of_lengths_and_ids():
 @pytest.mark.parametrize("batch_size", [1, 2, 64])
 def test_buckets_hold_everything_once_within_their_bound(batch_size):
     ids = rows(sorted(np.random.default_rng(5).integers(2, 78, 700).tolist()))
-    made = list(buckets(ids, batch_size))
+    made = list(buckets(ids, batch_size, CONTEXT))
     assert [row[0] for batch in made for row in batch] == list(range(1, 701))
     for batch in made:
         shortest, longest = len(batch[0]), len(batch[-1])
         assert len(batch) * longest <= batch_size * CONTEXT
         assert longest <= shortest + max(2, shortest // 4)
-    assert len(list(buckets(rows([77] * 130), batch_size))) == -(-130 // batch_size)
+    assert len(list(buckets(rows([77] * 130), batch_size, CONTEXT))) == -(-130 // batch_size)
 
 
 def test_short_texts_share_large_batches():
-    (only,) = buckets(rows([10] * 400), 64)
+    (only,) = buckets(rows([10] * 400), 64, CONTEXT)
     assert len(only) == 400
 
 
 def test_a_batch_of_one_is_one_text():
-    assert [len(batch) for batch in buckets(rows([3, 3, 4]), 1)] == [1, 1, 1]
+    assert [len(batch) for batch in buckets(rows([3, 3, 4]), 1, CONTEXT)] == [1, 1, 1]
 
 
 def test_padding_is_zeros_at_the_end():
@@ -185,13 +184,13 @@ def test_a_look_at_the_characters_never_misses_a_long_text(seed):
     texts = [" ".join(rng.choice(WORDS[: rng.integers(1, 14)], size=rng.integers(0, 60))) for _ in range(60)]
     texts += ["a" * n for n in (74, 75, 76, 77)] + ["a " * n for n in (74, 75, 76, 77)]
     texts += ["x&" * 30, "\x1b[0m" * 20, "犬" * 30]
-    cut = ClipTokens()(texts)[1]
-    assert np.array_equal(too_long(texts), cut)
+    cut = ClipTokens(CONTEXT)(texts)[1]
+    assert np.array_equal(ClipTokens(CONTEXT).too_long(texts), cut)
     assert 5 < cut.sum() < len(texts) - 5
     # 77 tokens with start and end fit.
-    assert too_long(["a " * 75, "a " * 76]).tolist() == [False, True]
+    assert ClipTokens(CONTEXT).too_long(["a " * 75, "a " * 76]).tolist() == [False, True]
 
 
 def test_tokens_as_text():
-    (ids,) = token_ids(["A dog's café"])
+    (ids,), _ = ClipTokens(CONTEXT)(["A dog's café"])
     assert token_texts(ids) == ["<|startoftext|>", "a", "dog", "'s", "café", "<|endoftext|>"]

@@ -8,7 +8,7 @@ from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.encoders.clip.encoder import ClipEncoder
 from vlgauge.encoders.clip.heads import Adapter, adapter_of
 from vlgauge.encoders.clip.loading import clip_encoder
-from vlgauge.encoders.clip.model import empty_model
+from vlgauge.encoders.clip.model import empty_model, tokens_of
 from vlgauge.encoders.clip.towers import ClipTowers, HalvedBatches
 from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import ImagePicture
@@ -21,7 +21,9 @@ RESNET_CONFIG = {
     "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 1},
 }
 RESNET = ClipArchitecture("tiny-rn", "tiny-rn", None, 256, 16, 24, size=64, resnet=True, config=RESNET_CONFIG)
-OTHER_TEXT = ClipArchitecture("other", "other", None, 128, 32, 32, config={**TINY_CONFIG, "custom_text": True})
+OTHER_TEXT = ClipArchitecture(
+    "other", "other", None, 128, 32, 32, config={**TINY_CONFIG, "custom_text": True}, tokens="open_clip"
+)
 
 
 def pictures():
@@ -36,7 +38,7 @@ def random_encoder(row, dtype="float32"):
     with torch.random.fork_rng():
         torch.manual_seed(1)
         model = empty_model(row, "cpu")
-    return ClipEncoder(ClipTowers(model, row, "cpu", dtype), "ab" * 32), model
+    return ClipEncoder(ClipTowers(model, row, "cpu", dtype), tokens_of(row), "ab" * 32), model
 
 
 def pixels_of(encoder):

@@ -1,8 +1,11 @@
 """The cards of clip_s and pac_s against the published tables and the table of backbones."""
 
+import json
+
 import pytest
 from folders import METRICS
 
+from vlgauge.cli import main
 from vlgauge.encoders.clip.architectures import TABLE
 
 PUBLISHED = {
@@ -61,7 +64,9 @@ def test_clip_s_prints_the_published_numbers(published):
 
 
 @pytest.mark.parametrize("name", ["clip_s", "pac_s"])
-def test_the_backbones_without_a_pinned_commit_are_named(name):
-    newest = " and ".join(row.name for row in TABLE.values() if row.revision is None)
+def test_the_backbones_without_a_pinned_commit_are_named(name, capsys):
     (line,) = [line for line in card(name).splitlines() if line.startswith("| `weights` |")]
-    assert line.endswith(f"; `None`: from the Hub, at a pinned commit; of {newest} the newest |")
+    assert line.endswith("from the Hub, at the commit that `vlgauge backbones` names |")
+    assert main(["backbones", "--json"]) == 0
+    told = {row["name"]: row["revision"] for row in json.loads(capsys.readouterr().out)["backbones"]}
+    assert told == {row.name: row.revision or "newest" for row in TABLE.values()}

@@ -10,7 +10,9 @@ from tiny_clip import IMAGES
 
 import vlgauge
 from vlgauge.clip_score.token_idf import corpus_idf
-from vlgauge.encoders.clip.tokens import token_ids
+from vlgauge.encoders.clip.tokens import ClipTokens
+
+TOKENS = ClipTokens(77)
 
 CLIP = IMAGES / "syn_clip.mp4"
 EAST, NORTH, WEST = [1, 0, 0], [0, 1, 0], [-1, 0, 0]
@@ -176,7 +178,7 @@ def test_video_without_frames_is_undefined(clip_s, rows):
 def test_word_weights(load, tmp_path):
     corpus = ["a dog runs", "a cat", "a bird and a cat"]
     (tmp_path / "corpus.txt").write_text("\n".join(corpus), encoding="utf-8")
-    table = corpus_idf(corpus, "corpus")
+    table = corpus_idf(corpus, "corpus", TOKENS)
     rows = {"predictions": ["a dog", "a cat"], "videos": [clip(1, 2), clip(2)], "references": [corpus, None]}
     found = {}
     for idf in ("references", "auto", corpus, tmp_path / "corpus.txt", table):
@@ -185,7 +187,7 @@ def test_word_weights(load, tmp_path):
         name = re.search(r"\|idf:(\w+)@(\w{8})\|", result["clip_s_signature"])
         assert name[2] == table.digest[:8]
         weights = [token["weight"] for token in result["clip_s_details"][0]["tokens"]]
-        assert weights == pytest.approx(table.of(token_ids(["a dog"])[0]).tolist())
+        assert weights == pytest.approx(table.of(TOKENS(["a dog"])[0][0]).tolist())
     assert len(found) == 1
     plain, own = load().compute(**rows), load(idf="candidates").compute(**rows)
     assert plain["clip_s"] != own["clip_s"] not in {score for score, _ in found}
@@ -194,7 +196,7 @@ def test_word_weights(load, tmp_path):
 
 
 def test_name_of_a_corpus_cannot_break_the_signature(load):
-    table = corpus_idf(["a dog", "a cat"], "mine|idf:none")
+    table = corpus_idf(["a dog", "a cat"], "mine|idf:none", TOKENS)
     signature = load(idf=table).compute(predictions=["a dog"], videos=[clip(1)])["clip_s_signature"]
     assert f"|idf:mine%7Cidf:none@{table.digest[:8]}|frames:given|" in signature
 

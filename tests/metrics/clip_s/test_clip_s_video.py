@@ -13,7 +13,9 @@ from vlgauge.clip_score.token_idf import corpus_idf, resolved_idf
 from vlgauge.clip_score.vectors import ClipVectors
 from vlgauge.clip_score.video_rows import score_videos
 from vlgauge.encoders.clip.loading import clip_encoder
-from vlgauge.encoders.clip.tokens import token_ids, too_long
+from vlgauge.encoders.clip.tokens import ClipTokens
+
+TOKENS = ClipTokens(77)
 
 CONFIGS = [(0, 0.8), (3, 0.3)]
 RUNS = [
@@ -54,7 +56,7 @@ def oracle(request, tmp_path_factory):
 
 def rows_of(inputs):
     references = inputs["refs"] or [None] * len(inputs["cands"])
-    return text_rows(inputs["cands"], references, too_long, "truncate")
+    return text_rows(inputs["cands"], references, TOKENS, "truncate")
 
 
 def weights_of(name, rows, gold):
@@ -62,7 +64,7 @@ def weights_of(name, rows, gold):
         return None
     candidates, references = rows.all_pieces
     setting = "auto" if name is True else gold["meta"]["idf_corpus"]
-    return resolved_idf(setting, candidates=candidates, references=references)
+    return resolved_idf(setting, candidates=candidates, references=references, tokens=TOKENS)
 
 
 def close(found, wanted):
@@ -125,7 +127,7 @@ def test_every_pair_by_itself(oracle, word_weights, joint):
 
 def test_table_of_the_corpus(oracle):
     meta = oracle[0]["meta"]
-    idf = corpus_idf(meta["idf_corpus"], "corpus")
+    idf = corpus_idf(meta["idf_corpus"], "corpus", TOKENS)
     assert {str(token): weight for token, weight in idf.weights.items()} == pytest.approx(
         meta["idf_corpus_raw"], abs=1e-12
     )
@@ -159,6 +161,6 @@ def test_tokens_behind_the_first_end_do_not_count(oracle):
     assert [note["reference_fine"] for note in same] == pytest.approx([1.0, 1.0], abs=1e-5)
     assert [len(note["tokens"]) for note in result["clip_s_details"]] == [4] * 4
     assert [note["special"] for note in result["clip_s_details"]] == [False, True] * 2
-    assert [len(ids) for ids in token_ids([plain, spelled])] == [4, 7]
-    (_, cat, _) = token_ids(["cat"])[0]
-    assert corpus_idf([plain, spelled], "x").weights[cat] == pytest.approx(math.log(3 / 2))
+    assert [len(ids) for ids in TOKENS([plain, spelled])[0]] == [4, 7]
+    (_, cat, _) = TOKENS(["cat"])[0][0]
+    assert corpus_idf([plain, spelled], "x", TOKENS).weights[cat] == pytest.approx(math.log(3 / 2))

@@ -35,7 +35,7 @@ from vlgauge.training.pac_s import rows
             ["--scenes", 9, "--attention-pool"],
             "`--attention-pool` must be given exactly for a ResNet",
         ),
-        (["--scenes", 9, "--backbone", "mikro"], "`backbone` must be one of"),
+        (["--scenes", 9, "--backbone", "mikro"], "`backbone` must be a name that"),
         (
             ["--scenes", 9, "--learning-rate", 0],
             "`--learning-rate` must let the validation loss fall below that of",

@@ -1,4 +1,4 @@
-"""The CLIP backbones by name: architecture, where the weights are, widths and preprocessing, in one table.
+"""The backbones by name: architecture, context, preparation of pictures and texts, weights, licence, in one table.
 
 A file of weights tells neither its activation nor its normalisation, and both go wrong without a warning; so they come
 from here and never from the caller.
@@ -6,9 +6,12 @@ from here and never from the caller.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from vlgauge.files import DATA
 
 Colour = tuple[float, float, float]
 
@@ -17,17 +20,18 @@ OPENAI_STD: Colour = (0.26862954, 0.26130258, 0.27577711)
 HALF: Colour = (0.5, 0.5, 0.5)
 
 HUB_FILE = "open_clip_model.safetensors"
+TOKENIZER, PICTURE_SETTINGS = "tokenizer.json", "preprocessor_config.json"
 # What a conversion from the older pickles is called.
 CONVERTED_HUB_FILE = "open_clip_pytorch_model.safetensors"
 
 
 @dataclass(frozen=True)
 class ClipArchitecture:
-    """A CLIP backbone.
+    """A backbone: two towers that give pictures and texts vectors in one space.
 
     Attributes:
         name: As the user gives it.
-        architecture: Its name in open_clip, which fixes the activation.
+        architecture: Its name in open_clip, which fixes the activation; where `config` is given, a name of ours.
         repository: Repository of the weights on the Hub; None if there is none.
         revision: Commit of the repository, 40 hexadecimal digits; None if it is not pinned.
         files: Names that the weights may have there, the first that exists is taken.
@@ -43,7 +47,18 @@ class ClipArchitecture:
         resnet: Whether the image tower is a ResNet, whose head is an attention pool.
         resize: ``"crop"``: the shorter side to `size`, then the centre; ``"squash"``: both sides to `size`.
         interpolation: How pixels are resized.
-        config: Keywords of open_clip's model, for architectures that open_clip does not list.
+        config: Keywords of open_clip's model, for architectures that open_clip does not list; with `pool_type` of the
+            text tower.
+        context: The most tokens that it reads of a text, start and end token included.
+        tokens: What its texts become ids by: ``"clip"``, OpenAI's byte pairs; ``"lower"``, the lower-cased text by the
+            model's own `tokenizer.json`; ``"canonicalize"``, the same without punctuation, as open_clip has it;
+            ``"open_clip"``, open_clip's tokenizer of the architecture.
+        first_positions: How many rows of the first of two position tables are used, before those of the second; None
+            where there is one table.
+        rgb_first: Whether a picture turns to RGB before it is resized.
+        tanh_gelu: Whether the image tower has GELU by tanh where its library has the exact one.
+        licence: Of the weights, as their makers state it.
+        aliases: Other names.
     """
 
     name: str
@@ -64,11 +79,118 @@ class ClipArchitecture:
     resize: Literal["crop", "squash"] = "crop"
     interpolation: Literal["bicubic", "bilinear"] = "bicubic"
     config: Mapping[str, Any] | None = field(default=None, hash=False)
+    context: int = 77
+    tokens: Literal["clip", "lower", "canonicalize", "open_clip"] = "clip"
+    first_positions: int | None = None
+    rgb_first: bool = False
+    tanh_gelu: bool = False
+    licence: str = "not stated"
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Files that belong to the weights: what texts and pictures are prepared by."""
+        return (TOKENIZER, PICTURE_SETTINGS) if self.tokens in ("lower", "canonicalize") else ()
 
 
 def _openai(name: str, repository: str, widths: tuple[int, int, int], digest: str, **more: Any) -> ClipArchitecture:
-    architecture = f"{name.replace('/', '-')}-quickgelu"
+    architecture = f"{name.replace('/', '-').replace('@', '-').removesuffix('px')}-quickgelu"
+    more = {"licence": "MIT", "aliases": (architecture, f"{architecture}:openai"), **more}
     return ClipArchitecture(name, architecture, f"timm/{repository}.openai", *widths, openai_sha256=digest, **more)
+
+
+def _long(
+    name: str, shape: tuple[str, int, int], repository: str, file: str, aliases: tuple[str, ...]
+) -> ClipArchitecture:
+    """A Long-CLIP: OpenAI's CLIP but for 248 positions in two tables (Zhang et al., 2024).
+
+    Args:
+        name: Name.
+        shape: Architecture that it was stretched from, patch size and layers of its image tower.
+        repository: On the Hub.
+        file: Of the weights.
+        aliases: Other names.
+    """
+    of, patch, layers = shape
+    image, text = (1024, 768) if layers == 24 else (768, 512)
+    config = {
+        "embed_dim": text,
+        "quick_gelu": True,
+        "vision_cfg": {"image_size": 224, "layers": layers, "width": image, "patch_size": patch},
+        "text_cfg": {"context_length": 248, "vocab_size": 49408, "width": text, "heads": text // 64, "layers": 12},
+    }
+    return ClipArchitecture(
+        name,
+        f"{of}-long-quickgelu",
+        repository,
+        image,
+        text,
+        text,
+        files=(file,),
+        config=config,
+        context=248,
+        first_positions=20,
+        licence="Apache-2.0",
+        aliases=aliases,
+    )
+
+
+def _siglip2(
+    name: str, trunk: str, size: int, widths: tuple[int, int, int], aliases: tuple[str, ...] = ()
+) -> ClipArchitecture:
+    """A SigLIP 2 of fixed resolution (Tschannen et al., 2025).
+
+    A text is read at its last position of 64, which is padding for all but the longest; there is no padding mask.
+
+    Args:
+        name: Name, and that of the repository of google.
+        trunk: The image tower in timm.
+        size: Side of the picture in pixels.
+        widths: Width, heads and layers of the text tower.
+        aliases: Further names.
+    """
+    width, heads, layers = widths
+    text = {
+        "context_length": 64,
+        "vocab_size": 256000,
+        "width": width,
+        "heads": heads,
+        "layers": layers,
+        **({"mlp_ratio": 4304 / 1152} if width == 1152 else {}),
+        "no_causal_mask": True,
+        "proj_bias": True,
+        "pool_type": "last",
+        "norm_kwargs": {"eps": 1e-6},
+        "act_kwargs": {"approximate": "tanh"},
+    }
+    image = {"image_size": size, "timm_model_name": trunk, "timm_pool": "map", "timm_proj": "none"}
+    config = {"embed_dim": width, "init_logit_bias": -10, "custom_text": True, "vision_cfg": image, "text_cfg": text}
+    return ClipArchitecture(
+        name,
+        name,
+        f"google/{name}",
+        width,
+        width,
+        width,
+        size=size,
+        mean=HALF,
+        std=HALF,
+        quick_gelu=False,
+        files=("model.safetensors",),
+        resize="squash",
+        # `resample: 2` of the model's preprocessor_config.json, which is read where it lies beside the weights.
+        interpolation="bilinear",
+        config=config,
+        context=64,
+        tokens="lower",
+        rgb_first=True,
+        tanh_gelu=True,
+        licence="Apache-2.0",
+        aliases=aliases,
+    )
+
+
+_BASE, _LARGE, _SO400M = (768, 12, 12), (1024, 16, 24), (1152, 16, 27)
 
 
 _ROWS = (
@@ -120,6 +242,13 @@ _ROWS = (
         resnet=True,
         size=288,
     ),
+    _openai(
+        "ViT-L/14@336px",
+        "vit_large_patch14_clip_336",
+        (1024, 768, 768),
+        "3035c92b350959924f9f00213499208652fc7ea050643e8b385c2dac08641f02",
+        size=336,
+    ),
     ClipArchitecture(
         "laion/ViT-B-32",
         "ViT-B-32",
@@ -130,6 +259,8 @@ _ROWS = (
         quick_gelu=False,
         revision="1a25a446712ba5ee05982a381eed697ef9b435cf",
         sha256="ac4f8c4b88af6d963118cbf40ad93176d092abbedfcb752601ae1866352656e6",
+        licence="MIT",
+        aliases=("ViT-B-32:laion2b_s34b_b79k",),
     ),
     ClipArchitecture(
         "laion/ViT-L-14",
@@ -144,8 +275,34 @@ _ROWS = (
         revision="1627032197142fbe2a7cfec626f4ced3ae60d07a",
         files=(CONVERTED_HUB_FILE,),
         sha256="7d129ed747e0ed53e82dfcc140382b51be66b56e6a9bdc3258afd2846e3bb019",
+        licence="MIT",
+        aliases=("ViT-L-14:laion2b_s32b_b82k",),
     ),
+    _long("longclip-b", ("ViT-B-16", 16, 12), "BeichenZhang/LongCLIP-B", "longclip-B.pt", ("longclip",)),
+    _long("longclip-l", ("ViT-L-14", 14, 24), "BeichenZhang/LongCLIP-L", "longclip-L.pt", ()),
+    _long("specs", ("ViT-B-32", 32, 12), "Xiaohud/SPECS", "spec.pt", ()),
+    _siglip2("siglip2-base-patch16-224", "vit_base_patch16_siglip_224", 224, _BASE, ("siglip2",)),
+    _siglip2("siglip2-base-patch16-256", "vit_base_patch16_siglip_256", 256, _BASE),
+    _siglip2("siglip2-base-patch16-384", "vit_base_patch16_siglip_384", 384, _BASE),
+    _siglip2("siglip2-base-patch16-512", "vit_base_patch16_siglip_512", 512, _BASE),
+    _siglip2("siglip2-base-patch32-256", "vit_base_patch32_siglip_256", 256, _BASE),
+    _siglip2("siglip2-large-patch16-256", "vit_large_patch16_siglip_256", 256, _LARGE),
+    _siglip2("siglip2-large-patch16-384", "vit_large_patch16_siglip_384", 384, _LARGE),
+    _siglip2("siglip2-large-patch16-512", "vit_large_patch16_siglip_512", 512, _LARGE),
+    _siglip2("siglip2-so400m-patch14-224", "vit_so400m_patch14_siglip_224", 224, _SO400M),
+    _siglip2("siglip2-so400m-patch16-256", "vit_so400m_patch16_siglip_256", 256, _SO400M),
+    _siglip2("siglip2-so400m-patch16-384", "vit_so400m_patch16_siglip_384", 384, _SO400M),
+    _siglip2("siglip2-so400m-patch16-512", "vit_so400m_patch16_siglip_512", 512, _SO400M),
 )
-TABLE: dict[str, ClipArchitecture] = {row.name: row for row in _ROWS}
+# What `scripts/pin_backbones.py` found on the Hub for the rows that have no commit of their own above.
+_PINS: dict[str, dict[str, Any]] = json.loads((DATA / "backbone_pins.json").read_text("utf-8"))
+
+
+def _pinned(row: ClipArchitecture) -> ClipArchitecture:
+    pin = _PINS.get(row.name)
+    return replace(row, **{**pin, "files": tuple(pin["files"])}) if pin else row
+
+
+TABLE: dict[str, ClipArchitecture] = {row.name: _pinned(row) for row in _ROWS}
 # SHA-256 of the archives with a program that OpenAI published; no other is opened.
 OPENAI_ARCHIVES = frozenset(row.openai_sha256 for row in TABLE.values() if row.openai_sha256)

@@ -5,12 +5,16 @@ The tag is asked for even with a file of one's own, because it alone knows mean,
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
 from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, HUB_FILE, TABLE, ClipArchitecture
 from vlgauge.lean_imports import lean_import
 
+# Behind the name of a SigLIP 2: texts as open_clip prepares them.
+CANONICAL = "/canonicalize"
+_HUB = "hf-hub:"
 _RESIZE = {"shortest": "crop", "squash": "squash"}
 
 
@@ -18,23 +22,73 @@ def architecture_of(backbone: str | ClipArchitecture) -> ClipArchitecture:
     """The row of a backbone.
 
     Args:
-        backbone: A name of the table such as ``"ViT-B/32"``; an architecture and a tag of open_clip such as
-            ``"ViT-B-16:laion2b_s34b_b88k"``; or a row of the caller's own.
+        backbone: A name of the table such as ``"ViT-B/32"``, one of its aliases or its repository, in any case of
+            letters, also behind ``"hf-hub:"``; that of a SigLIP 2 with ``"/canonicalize"`` behind it; an architecture
+            and a tag of open_clip such as ``"ViT-B-16:laion2b_s34b_b88k"``, without the tag where there is one only;
+            or a row of the caller's own.
 
     Raises:
         ValueError: If there is no such backbone.
     """
     if isinstance(backbone, ClipArchitecture):
         return backbone
-    if backbone in TABLE:
-        return TABLE[backbone]
-    if ":" in str(backbone):
-        return open_clip_architecture(backbone)
-    close = get_close_matches(str(backbone), TABLE, n=1, cutoff=0.5)
+    name = str(backbone)
+    known = _known(name)
+    if known is not None:
+        return known
+    plain = _known(name.removesuffix(CANONICAL)) if name.endswith(CANONICAL) else None
+    if plain is not None and plain.tokens == "lower":
+        label = plain.name + CANONICAL
+        return replace(plain, name=label, architecture=label, tokens="canonicalize", aliases=())
+    if ":" in name and not name.startswith(_HUB):
+        return open_clip_architecture(name)
+    return _guessed(name)
+
+
+def _known(name: str) -> ClipArchitecture | None:
+    """The row of the table that has a name, an alias or a repository; upper and lower case are the same."""
+    if name in TABLE:
+        return TABLE[name]
+    wanted = name.removeprefix(_HUB).lower()
+    return next(
+        (
+            row
+            for row in TABLE.values()
+            if wanted in map(str.lower, (row.name, *row.aliases, *([row.repository] if row.repository else [])))
+        ),
+        None,
+    )
+
+
+def _guessed(name: str) -> ClipArchitecture:
+    """The only backbone of open_clip that a name without a tag or a repository stands for; else what was meant."""
+    lean_import("open_clip")
+    import open_clip
+
+    repository = name.removeprefix(_HUB)
+    tags = open_clip.list_pretrained_tags_by_model(name)
+    pairs = [f"{name}:{tag}" for tag in tags]
+    if not tags and "/" in repository:
+        pairs = [
+            f"{architecture}:{tag}"
+            for architecture, tag in open_clip.list_pretrained()
+            if (open_clip.get_pretrained_cfg(architecture, tag).get("hf_hub") or "").strip("/") == repository
+        ]
+    if len(pairs) == 1:
+        return open_clip_architecture(pairs[0])
+    if pairs:
+        ours = next(
+            (f", or {row.name!r} for OpenAI's" for row in TABLE.values() if f"{name}-quickgelu" in row.aliases), ""
+        )
+        raise ValueError(
+            f"`backbone` {name!r} must say which weights of open_clip, as one of {', '.join(map(repr, pairs))}{ours}"
+        )
+    names = [*TABLE, *(alias for row in TABLE.values() for alias in row.aliases)]
+    close = get_close_matches(repository, names, n=1, cutoff=0.5)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     raise ValueError(
-        f"`backbone` must be one of {', '.join(map(repr, TABLE))}, or open_clip's 'ARCHITECTURE:TAG', got {backbone!r}"
-        f"{hint}"
+        f"`backbone` must be a name that `vlgauge backbones` lists, or open_clip's 'ARCHITECTURE:TAG', got "
+        f"{name!r}{hint}"
     )
 
 
@@ -68,6 +122,8 @@ def open_clip_architecture(name: str) -> ClipArchitecture:
 
 def _row(name: str, architecture: str, config: dict[str, Any], published: dict[str, Any]) -> ClipArchitecture:
     vision, text, embed = config["vision_cfg"], config["text_cfg"], config["embed_dim"]
+    # Only the text tower of this kind is CLIP's own, with a causal mask, read at the end token.
+    own_text = not (config.get("custom_text") or "hf_model_name" in text or text.get("no_causal_mask"))
     repository, _, file = published.get("hf_hub", "").rpartition("/")
     files = (HUB_FILE, CONVERTED_HUB_FILE)
     resnet = isinstance(vision.get("layers"), (list, tuple))
@@ -87,4 +143,6 @@ def _row(name: str, architecture: str, config: dict[str, Any], published: dict[s
         resnet=resnet,
         resize=_RESIZE[published.get("resize_mode") or "shortest"],  # type: ignore[arg-type]
         interpolation=published.get("interpolation") or "bicubic",
+        context=text.get("context_length", 77),
+        tokens="clip" if own_text and text.get("pool_type", "argmax") == "argmax" else "open_clip",
     )

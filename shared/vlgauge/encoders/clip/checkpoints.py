@@ -24,7 +24,7 @@ from vlgauge.encoders.clip.heads import (
 )
 from vlgauge.encoders.clip.lora import has_lora, merged_lora
 from vlgauge.encoders.clip.model import expected_shapes
-from vlgauge.encoders.clip.tensor_names import normalised
+from vlgauge.encoders.clip.tensor_names import SECOND_POSITIONS, from_siglip, is_siglip, joined_positions, normalised
 from vlgauge.settings import warn
 from vlgauge.weights.files import sha256_of
 from vlgauge.weights.known_tensors import refuse_other_tensors
@@ -79,6 +79,7 @@ def read_state(path: Path, row: ClipArchitecture, *, setting: str = "weights") -
         tensors = read_tensors(path, archives=OPENAI_ARCHIVES)
         if any(name.startswith("text.") for name in shapes):
             # The names of another text tower are open_clip's own; there are no others.
+            tensors = from_siglip(tensors) if is_siglip(tensors) else tensors
             refuse_other_tensors(tensors, shapes, row.architecture, str(path))
             return tensors
         return clip_state(tensors, row, source=str(path))
@@ -103,6 +104,13 @@ def clip_state(tensors: Mapping[str, torch.Tensor], row: ClipArchitecture, *, so
     plain = normalised(tensors, wanted)
     if has_lora(plain):
         plain = merged_lora(plain, source=source)
+    if row.first_positions is not None:
+        plain = joined_positions(plain, row.first_positions, source)
+    elif SECOND_POSITIONS in plain:
+        raise ValueError(
+            f"`weights` must be those of {row.name}, got those of a Long-CLIP in {source!r}; pass the `backbone` "
+            "'longclip-b', 'longclip-l' or 'specs'"
+        )
     refuse_other_tensors(plain, wanted, row.architecture, source)
     return {name: tensor.detach().float() if tensor.is_floating_point() else tensor for name, tensor in plain.items()}
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from vlgauge.encoders import TextHidden
 from vlgauge.encoders.clip.heads import Adapter
-from vlgauge.encoders.clip.model import tokens_of
 from vlgauge.encoders.clip.pixels import (
     PictureId,
     batched,
@@ -25,7 +24,7 @@ from vlgauge.encoders.clip.pixels import (
     skip_rest,
     sorted_ids,
 )
-from vlgauge.encoders.clip.tokens import buckets, in_order, padded
+from vlgauge.encoders.clip.tokens import Tokens, buckets, in_order, padded
 from vlgauge.encoders.clip.towers import ClipTowers, HalvedBatches
 from vlgauge.encoders.clip.toy import TOY_NAME, tell_of_pictures
 from vlgauge.encoders.features.disk import DiskStore, preprocess_id
@@ -54,7 +53,7 @@ class ClipEncoder:
         verified: False if the weights are a checkpoint that could not be compared with plain CLIP.
     """
 
-    def __init__(self, towers: ClipTowers, digest: str, *, verified: bool = True) -> None:
+    def __init__(self, towers: ClipTowers, tokens: Tokens, digest: str, *, verified: bool = True) -> None:
         self.row = towers.row
         self.architecture = self.row.architecture
         self.identity = f"{self.architecture}@{digest[:8]}"
@@ -62,7 +61,7 @@ class ClipEncoder:
         self.verified = verified
         self.forwards: Counter[str] = Counter()
         self._towers = towers
-        self._tokens = tokens_of(self.row, towers.own_text)
+        self._tokens = tokens
         self._scope = object()
         self._counting = threading.Lock()
         self._folder: Path | None = None
@@ -153,7 +152,7 @@ class ClipEncoder:
         """Vectors of the texts before the projection.
 
         Args:
-            texts: Any strings; over 77 tokens they are cut, and `truncated` says so.
+            texts: Any strings; over the context of the row they are cut, and `truncated` says so.
             prompt: Stands before every text.
             tokens: Whether the vectors of every token are wanted too; those are not remembered.
             batch_size: Texts of full length per forward pass; more of them if they are shorter, but for 1.
@@ -170,14 +169,14 @@ class ClipEncoder:
         check_fork()
         ids, truncated = self._tokens([prompt + text for text in texts])
         keys = {row.tobytes(): hashlib.sha256(row.tobytes()).digest() for row in ids}
-        store = self._store("text", {"tokens": "clip-77"})
+        store = self._store("text", {})
         ends = {} if tokens else store.get(list(keys.values()))
         new = in_order([row for row in ids if keys[row.tobytes()] not in ends])
         every: dict[bytes, np.ndarray] = {}
         try:
             with progress_bar(len(new), f"Encoding texts ({len(ends)} of {len(keys)} known)", progress) as advance:
                 forward = HalvedBatches(lambda part: self._read(part, tokens))
-                for batch in buckets(new, batch_size):
+                for batch in buckets(new, batch_size, self._tokens.context):
                     read = {keys[row.tobytes()]: vectors for row, vectors in zip(batch, forward(batch), strict=True)}
                     seen = {key: vectors[0] for key, vectors in read.items()}
                     store.put(seen)

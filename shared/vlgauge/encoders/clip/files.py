@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
-from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, HUB_FILE, ClipArchitecture
+from vlgauge.encoders.clip.architectures import (
+    CONVERTED_HUB_FILE,
+    HUB_FILE,
+    PICTURE_SETTINGS,
+    TOKENIZER,
+    ClipArchitecture,
+)
 from vlgauge.encoders.clip.backbones import architecture_of
+from vlgauge.files import read_json
 from vlgauge.weights.files import WeightsNotFound, cache_folder, hub_file_at, hub_file_here, sha256_of
 
 # What the weights are called in a folder that was copied from the Hub or saved by a library; the first that is there.
@@ -19,6 +27,10 @@ FOLDER_FILES = (
     "open_clip_pytorch_model.bin",
     "pytorch_model.bin",
 )
+
+
+# Pillow's numbers of the two filters.
+_FILTERS: dict[object, Literal["bilinear", "bicubic"]] = {2: "bilinear", 3: "bicubic"}
 
 
 def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: str = "weights") -> Path:
@@ -34,7 +46,7 @@ def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: 
         ValueError: If the file of the Hub is not the one that the table records.
     """
     if weights is not None:
-        return given_file(weights, setting)
+        return given_file(weights, setting, row.files)
     path = hub_file_at(*_on_hub(row), sha256=row.sha256)
     if row.sha256 and sha256_of(path) != row.sha256:
         raise ValueError(
@@ -51,38 +63,94 @@ def look_for_weights(row: ClipArchitecture, weights: str | Path | None) -> None:
         WeightsNotFound: If it cannot.
     """
     if weights is not None:
-        given_file(weights, "weights")
+        given_file(weights, "weights", row.files)
     else:
         hub_file_here(*_on_hub(row))
+    if row.beside:
+        if weights is not None:
+            tokenizer_file(row, weights)
+        else:
+            for name in row.beside:
+                hub_file_here(*_on_hub(row, (name,)))
 
 
-def _on_hub(row: ClipArchitecture) -> tuple[str, Sequence[str], str | None, Callable[[str, str], str]]:
-    """What `hub_file_at` takes for a backbone."""
+def tokenizer_file(row: ClipArchitecture, weights: str | Path | None) -> Path | None:
+    """The tokenizer of a backbone that has one of its own, beside its weights; None for any other.
+
+    Raises:
+        WeightsNotFound: If it is not there and cannot be fetched.
+    """
+    if TOKENIZER not in row.beside:
+        return None
+    if weights is None:
+        return hub_file_at(*_on_hub(row, (TOKENIZER,)))
+    weights_file = given_file(weights, "weights", row.files)
+    path = weights_file.parent / TOKENIZER
+    if not path.is_file():
+        raise WeightsNotFound(
+            f"`weights` must have the model's {TOKENIZER} beside them, got {str(weights_file)!r} without"
+        )
+    return path
+
+
+def with_own_pictures(row: ClipArchitecture, weights: str | Path | None) -> ClipArchitecture:
+    """The row with the filter that the model's own settings of pictures name, where it has such a file.
+
+    Raises:
+        WeightsNotFound: If the file is on the Hub and cannot be fetched.
+        ValueError: If the file is of a model of another size, or names a filter that is neither of two.
+    """
+    if PICTURE_SETTINGS not in row.beside:
+        return row
+    if weights is None:
+        path = hub_file_at(*_on_hub(row, (PICTURE_SETTINGS,)))
+    else:
+        path = given_file(weights, "weights", row.files).parent / PICTURE_SETTINGS
+        if not path.is_file():
+            return row
+    found = read_json(path, "`weights`")
+    size = found.get("size") if isinstance(found, dict) else None
+    sides = {size.get("height"), size.get("width")} if isinstance(size, dict) else {size}
+    kind = _FILTERS.get(found.get("resample")) if isinstance(found, dict) else None
+    if sides != {row.size} or kind is None:
+        raise ValueError(
+            f"`weights` must have the {PICTURE_SETTINGS} of {row.name} beside them, with {row.size} pixels and a "
+            f"bilinear or bicubic filter, got another in {str(path)!r}"
+        )
+    return replace(row, interpolation=kind)
+
+
+def _on_hub(
+    row: ClipArchitecture, files: tuple[str, ...] = ()
+) -> tuple[str, Sequence[str], str | None, Callable[[str, str], str]]:
+    """What `hub_file_at` takes for a backbone: its weights, or other files."""
+    files = files or row.files
     if row.repository is None:
         raise WeightsNotFound(f"`weights` must be a file for the backbone {row.name!r}, which is on no Hub, got None")
 
     def missing(folder: str, why: str) -> str:
         return (
-            f"{row.repository} (revision {row.revision or 'newest'}, file {' or '.join(row.files)}) is not in {folder} "
+            f"{row.repository} (revision {row.revision or 'newest'}, file {' or '.join(files)}) is not in {folder} "
             f"and {why}; run on a machine with network: vlgauge prefetch clip:{row.name}, pass a file as `weights`, or "
             "profile='embedded'"
         )
 
-    return row.repository, row.files, row.revision, missing
+    return row.repository, files, row.revision, missing
 
 
-def given_file(path: str | os.PathLike[str], setting: str) -> Path:
-    """The file that a setting names, or the one with weights in the folder that it names.
+def given_file(path: str | os.PathLike[str], setting: str, own: Sequence[str] = ()) -> Path:
+    """The file that a setting names, or the one with weights in the folder that it names, by its own names first.
 
     Raises:
         WeightsNotFound: If there is none.
     """
     file = Path(path).expanduser()
     if file.is_dir():
-        found = next((file / name for name in FOLDER_FILES if (file / name).is_file()), None)
+        names = list(dict.fromkeys([*own, *FOLDER_FILES]))
+        found = next((file / name for name in names if (file / name).is_file()), None)
         if found is None:
             raise WeightsNotFound(
-                f"`{setting}` must be a file, or a folder with one of {', '.join(FOLDER_FILES)}, got the folder "
+                f"`{setting}` must be a file, or a folder with one of {', '.join(names)}, got the folder "
                 f"{os.fspath(path)!r} without"
             )
         return found

@@ -13,16 +13,24 @@ from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.encoders.clip.backbones import architecture_of
 from vlgauge.encoders.clip.checkpoints import checked_adapter, load_checkpoint, read_state
 from vlgauge.encoders.clip.encoder import ClipEncoder
-from vlgauge.encoders.clip.files import find_weights, given_file, look_for_weights, paper_adapter
+from vlgauge.encoders.clip.files import (
+    find_weights,
+    given_file,
+    look_for_weights,
+    paper_adapter,
+    tokenizer_file,
+    with_own_pictures,
+)
 from vlgauge.encoders.clip.heads import FORMAT, Adapter, safetensors_metadata
-from vlgauge.encoders.clip.model import build_model
+from vlgauge.encoders.clip.model import build_model, tokens_of
+from vlgauge.encoders.clip.tokens import Tokens
 from vlgauge.encoders.clip.towers import DTYPES, ClipTowers
 from vlgauge.pool import pool
 from vlgauge.progress import with_size
 from vlgauge.settings import PROFILES, one_of
 from vlgauge.signatures import local_name
 from vlgauge.torch_use import CLIP_PACKAGES, check_torch, resolved_device
-from vlgauge.weights.files import WeightsNotFound, sha256_of
+from vlgauge.weights.files import WeightsNotFound, joint_digest, sha256_of
 from vlgauge.weights.preflight import Preflight
 
 if TYPE_CHECKING:
@@ -36,13 +44,14 @@ KINDS = ("pac_s", "clip_s")
 
 @dataclass(frozen=True)
 class _Weights:
-    """Resolved weights: their architecture, their SHA-256, what reads them, and what they are in words."""
+    """Resolved weights: architecture, SHA-256, what reads them, what they are in words, and their tokenizer if any."""
 
     row: ClipArchitecture
     digest: str
     read: Callable[[], Mapping[str, torch.Tensor]]
     verified: bool = True
     what: str = ""
+    tokenizer: Path | None = None
 
 
 def clip_encoder(
@@ -156,6 +165,22 @@ def weights_name(encoder: ClipEncoder, *, given: bool) -> str:
     return f"{row.repository}@{row.revision[:8] if row.revision else f'sha256-{digest[:12]}'}"
 
 
+def clip_tokens(
+    backbone: str | ClipArchitecture | None = None, *, weights: str | Path | None = None, profile: str = "paper"
+) -> Tokens:
+    """What turns texts into ids as a backbone does; its weights are not read.
+
+    Args:
+        backbone: See `clip_encoder`.
+        weights: See `clip_encoder`; looked at for a backbone with a tokenizer of its own.
+        profile: See `clip_encoder`.
+    """
+    row = _row(backbone, profile)
+    file = tokenizer_file(row, weights)
+    tokens: Tokens = pool.get(("tokens", row.name, row.tokens, row.context, file), lambda: tokens_of(row, file))
+    return tokens
+
+
 def look_for_clip(
     preflight: Preflight,
     backbone: str | ClipArchitecture | None,
@@ -187,9 +212,12 @@ def _pooled(weights: _Weights, device: str, dtype: str, feature_cache: str | Pat
     if dtype == "float16" and not device.startswith("cuda"):
         raise ValueError(f"`dtype` must be 'float32' or 'bfloat16' on {device}, got 'float16'")
 
+    # Before the weights, which take longer.
+    tokens = tokens_of(weights.row, weights.tokenizer)
+
     def build() -> ClipEncoder:
         towers = ClipTowers(build_model(weights.row, weights.read()), weights.row, device, dtype)
-        return ClipEncoder(towers, weights.digest, verified=weights.verified)
+        return ClipEncoder(towers, tokens, weights.digest, verified=weights.verified)
 
     key = ("clip", weights.row, weights.digest, device, dtype, weights.verified)
     encoder: ClipEncoder = pool.get(key, build, weights.what)
@@ -216,10 +244,11 @@ def _resolved(backbone: str | ClipArchitecture | None, weights: str | Path | Non
     row = _row(backbone, profile)
     _check_path("weights", weights)
     if profile == "paper":
-        path = find_weights(row, weights)
-        return _Weights(
-            row, sha256_of(path), lambda: read_state(path, row), what=with_size(f"CLIP {row.name}", path.stat().st_size)
-        )
+        path, tokenizer = find_weights(row, weights), tokenizer_file(row, weights)
+        row = with_own_pictures(row, weights)
+        what = with_size(f"CLIP {row.name}", path.stat().st_size)
+        digest = joint_digest([path, *([tokenizer] if tokenizer else [])])
+        return _Weights(row, digest, lambda: read_state(path, row), what=what, tokenizer=tokenizer)
     if weights is not None:
         raise ValueError(f"`weights` must be left out under the embedded profile, got {str(weights)!r}")
     file = toy.toy_file()

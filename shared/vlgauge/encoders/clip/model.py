@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
-from vlgauge.encoders.clip.tokens import CONTEXT, ClipTokens, ForeignTokens
+from vlgauge.encoders.clip.own_tokens import OwnTokens
+from vlgauge.encoders.clip.tokens import ClipTokens, ForeignTokens, Tokens
 from vlgauge.installed import not_importable
 from vlgauge.lean_imports import lean_import
 from vlgauge.weights.files import WeightsNotFound
@@ -45,7 +47,20 @@ def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:
         config["text_cfg"]["hf_model_pretrained"] = False
     with _without_numbers() if device == "meta" else torch.device(device), _configuration_there(row):
         model: torch.nn.Module = (CustomTextCLIP if custom else CLIP)(**config)
+    if row.tanh_gelu:
+        _make_tanh(model.visual)
     return model
+
+
+def _make_tanh(module: Any) -> None:
+    """Put GELU by tanh in the place of each exact one; it has no weights."""
+    import torch
+
+    for name, part in module.named_children():
+        if isinstance(part, torch.nn.GELU):
+            setattr(module, name, torch.nn.GELU(approximate="tanh"))
+        else:
+            _make_tanh(part)
 
 
 @cache
@@ -125,14 +140,22 @@ def causal_mask(length: int) -> torch.Tensor:
     return torch.full((length, length), float("-inf")).triu_(1)
 
 
-def tokens_of(row: ClipArchitecture, own_text: bool) -> ClipTokens | ForeignTokens:
-    """What turns texts into ids for an architecture."""
-    if own_text:
-        return ClipTokens()
-    lean_import("open_clip")
-    from open_clip.factory import get_model_config, get_tokenizer
+def tokens_of(row: ClipArchitecture, file: Path | None = None) -> Tokens:
+    """What turns texts into ids for an architecture.
 
-    config = row.config or get_model_config(row.architecture) or {}
-    context = config.get("text_cfg", {}).get("context_length", CONTEXT)
+    Args:
+        row: The architecture.
+        file: Its `tokenizer.json`, where the row needs one.
+    """
+    if row.tokens == "clip":
+        return ClipTokens(row.context)
+    if file is not None:
+        assert row.config is not None
+        return OwnTokens(
+            file, row.context, row.config["text_cfg"]["vocab_size"], canonical=row.tokens == "canonicalize"
+        )
+    lean_import("open_clip")
+    from open_clip.factory import get_tokenizer
+
     with _configuration_there(row):
-        return ForeignTokens(get_tokenizer(row.architecture), context)
+        return ForeignTokens(get_tokenizer(row.architecture), row.context)

@@ -1,7 +1,7 @@
 """Pictures as CLIP takes them: resized, cropped, RGB; decoded in threads, a few batches ahead of the model.
 
 The order of the steps is that of the authors' code: RGB comes last, so a palette is resized by nearest neighbours and a
-picture with alpha by its weighted colours.
+picture with alpha by its weighted colours; where the row says so, RGB comes first.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ def square(picture: Image.Image, row: ClipArchitecture) -> np.ndarray:
 
     Shorter side to `size`, long side ``int(size * long / short)``, then the centre, whose offset is rounded to even.
     """
+    if row.rgb_first:
+        picture.info.pop("transparency", None)
+        picture = picture.convert("RGB")
     width, height = picture.size
     size, kind = row.size, _FILTERS[row.interpolation]
     if row.resize == "squash":
@@ -117,7 +120,7 @@ def preprocessing(row: ClipArchitecture, convert: str) -> dict[str, Any]:
         "interpolation": row.interpolation,
         "mean": row.mean,
         "std": row.std,
-        "convert": convert,
+        "convert": "early" if row.rgb_first else convert,
         "orientation": "exif",
     }
 

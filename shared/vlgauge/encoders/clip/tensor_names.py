@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from vlgauge.weights import known_tensors
@@ -72,6 +72,107 @@ def _from_hugging_face(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.T
         if set(parts) == set("qkv"):  # else the check of the names tells that it is missing
             renamed[target] = torch.cat([parts[part] for part in "qkv"])
     return renamed
+
+
+# Within a tower of SiglipModel -> as open_clip names them in its text and image tower.
+_SIGLIP_LAYER = re.compile(r"(text|vision)_model\.encoder\.layers\.(\d+)\.(.+)\.(weight|bias)")
+_SIGLIP_TOWERS = {"text": "text.transformer.resblocks.", "vision": "visual.trunk.blocks."}
+_SIGLIP_PARTS = {
+    "text": _HF_PARTS,
+    "vision": {
+        "layer_norm1": "norm1",
+        "layer_norm2": "norm2",
+        "mlp.fc1": "mlp.fc1",
+        "mlp.fc2": "mlp.fc2",
+        "self_attn.out_proj": "attn.proj",
+    },
+}
+_SIGLIP_NAMES = {
+    "text_model.embeddings.token_embedding": "text.token_embedding",
+    "text_model.final_layer_norm": "text.ln_final",
+    "text_model.head": "text.text_projection",
+    "vision_model.embeddings.patch_embedding": "visual.trunk.patch_embed.proj",
+    "vision_model.post_layernorm": "visual.trunk.norm",
+    "vision_model.head.attention.out_proj": "visual.trunk.attn_pool.proj",
+    "vision_model.head.layernorm": "visual.trunk.attn_pool.norm",
+    "vision_model.head.mlp.fc1": "visual.trunk.attn_pool.mlp.fc1",
+    "vision_model.head.mlp.fc2": "visual.trunk.attn_pool.mlp.fc2",
+}
+# Tensors that open_clip keeps in another shape.
+_SIGLIP_SHAPES: dict[str, tuple[str, Callable[[torch.Tensor], torch.Tensor]]] = {
+    "text_model.embeddings.position_embedding.weight": ("text.positional_embedding", lambda table: table),
+    "vision_model.embeddings.position_embedding.weight": ("visual.trunk.pos_embed", lambda table: table[None]),
+    "vision_model.head.probe": ("visual.trunk.attn_pool.latent", lambda probe: probe),
+    "logit_scale": ("logit_scale", lambda number: number.reshape(())),
+    "logit_bias": ("logit_bias", lambda number: number.reshape(())),
+}
+
+
+def is_siglip(names: Collection[str]) -> bool:
+    """Whether tensors have the names of Hugging Face's SiglipModel."""
+    return "vision_model.head.probe" in names
+
+
+def from_siglip(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Tensors of SiglipModel under open_clip's names; q, k and v are stacked. Others stay."""
+    import torch
+
+    renamed: dict[str, torch.Tensor] = {}
+    stacks: dict[str, dict[str, torch.Tensor]] = {}
+    for name, tensor in tensors.items():
+        stem, _, kind = name.rpartition(".")
+        layer = _SIGLIP_LAYER.fullmatch(name)
+        if name in _SIGLIP_SHAPES:
+            target, shaped = _SIGLIP_SHAPES[name]
+            renamed[target] = shaped(tensor)
+        elif stem in _SIGLIP_NAMES:
+            renamed[f"{_SIGLIP_NAMES[stem]}.{kind}"] = tensor
+        elif stem == "vision_model.head.attention" and kind.startswith("in_proj_"):
+            pool, kind = "visual.trunk.attn_pool.", kind.removeprefix("in_proj_")
+            width = len(tensor) // 3
+            renamed[f"{pool}q.{kind}"], renamed[f"{pool}kv.{kind}"] = tensor[:width], tensor[width:]
+        elif layer and layer[3] in _SIGLIP_PARTS[layer[1]]:
+            part = _SIGLIP_PARTS[layer[1]][layer[3]]
+            renamed[f"{_SIGLIP_TOWERS[layer[1]]}{layer[2]}.{part}.{layer[4]}"] = tensor
+        elif layer and layer[3] in ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"):
+            joined = "attn.in_proj_" if layer[1] == "text" else "attn.qkv."
+            target = f"{_SIGLIP_TOWERS[layer[1]]}{layer[2]}.{joined}{layer[4]}"
+            stacks.setdefault(target, {})[layer[3].removeprefix("self_attn.")[0]] = tensor
+        else:
+            renamed[name] = tensor
+    for target, parts in stacks.items():
+        if set(parts) == set("qkv"):  # else the check of the names tells that it is missing
+            renamed[target] = torch.cat([parts[part] for part in "qkv"])
+    return renamed
+
+
+# The second table of a Long-CLIP; the first has the usual name.
+SECOND_POSITIONS = "positional_embedding_res"
+
+
+def joined_positions(tensors: Mapping[str, torch.Tensor], first: int, source: str) -> dict[str, torch.Tensor]:
+    """One table of positions in place of a Long-CLIP's two: the first rows of one, then the other's.
+
+    The rest of both is in the file and read by nobody (Zhang et al., 2024).
+
+    Args:
+        tensors: By open_clip's names.
+        first: How many rows of the first table are used.
+        source: File, for messages.
+
+    Raises:
+        ValueError: If there is no second table, or it has another shape than the first.
+    """
+    import torch
+
+    own, other = tensors.get("positional_embedding"), tensors.get(SECOND_POSITIONS)
+    if own is None or other is None or own.shape != other.shape:
+        raise ValueError(
+            f"`weights` must be those of a Long-CLIP, which has two tables of positions, got {source!r}, which lacks "
+            f"{SECOND_POSITIONS} of the shape of positional_embedding; of a CLIP with 77 tokens take another `backbone`"
+        )
+    plain = {name: tensor for name, tensor in tensors.items() if name != SECOND_POSITIONS}
+    return {**plain, "positional_embedding": torch.cat([own[:first], other[first:]])}
 
 
 def _hf_name(name: str) -> str:

@@ -1,10 +1,10 @@
-"""Texts as CLIP takes them: token ids, cut to the context, in batches of similar length."""
+"""Texts as CLIP takes them: token ids, cut to the context of the backbone, in batches of similar length."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,6 @@ from vlgauge.lean_imports import lean_import
 
 Ids = npt.NDArray[np.integer]
 
-CONTEXT = 77
 START, END = 49406, 49407
 
 # What CLIP's own code reads as these two wherever it stands by itself in a text; open_clip has other spellings.
@@ -29,32 +28,72 @@ SPELLED = (
 _SLACK = 4
 
 
+class Tokens(Protocol):
+    """What turns texts into the ids that a backbone takes.
+
+    Attributes:
+        context: The most tokens that it reads of a text, start and end token included.
+    """
+
+    context: int
+
+    def __call__(self, texts: Sequence[str]) -> tuple[list[np.ndarray], np.ndarray]:
+        """Ids of each text, shapes ``(n_tokens,)``, int32, and which texts were cut, shape ``(n_texts,)``."""
+        ...
+
+    def too_long(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Which texts have more than `context` tokens, shape ``(n_texts,)``."""
+        ...
+
+    def spells_special(self, text: str) -> bool:
+        """Whether a text spells a token that users do not mean, of which a warning is due."""
+        ...
+
+
 class ClipTokens:
     """Token ids of texts: 49406, byte pairs of the cleaned text in lower case, 49407.
 
     Cleaning is ftfy, HTML entities twice, white space; the ids are those of the authors' code.
+
+    Args:
+        context: The most tokens of a text, start and end token included.
     """
 
-    def __init__(self) -> None:
-        self._tokenizer = byte_pairs()
+    def __init__(self, context: int) -> None:
+        self.context = context
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[np.ndarray], np.ndarray]:
         """Ids of each text, shapes ``(n_tokens,)``, int32, and which texts were cut, shape ``(n_texts,)``.
 
-        A text over 77 tokens keeps its first 76 and the end token.
+        A text over the context keeps its first tokens and the end token.
         """
         known = {text: self._ids(text) for text in dict.fromkeys(texts)}
-        truncated = np.array([len(known[text]) > CONTEXT for text in texts], dtype=bool)
+        truncated = np.array([len(known[text]) > self.context for text in texts], dtype=bool)
         cut = {text: self._cut(ids) for text, ids in known.items()}
         return [cut[text] for text in texts], truncated
 
     def _ids(self, text: str) -> list[int]:
-        return [START, *self._tokenizer.encode(text), END]
+        return [START, *byte_pairs().encode(text), END]
 
     def _cut(self, ids: list[int]) -> np.ndarray:
-        if len(ids) > CONTEXT:
-            ids = [*ids[: CONTEXT - 1], END]
+        if len(ids) > self.context:
+            ids = [*ids[: self.context - 1], END]
         return np.array(ids, dtype=np.int32)
+
+    def too_long(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Which texts have more tokens than the context, start and end token included, shape ``(n_texts,)``."""
+        long = np.array([not self._surely_fits(text) for text in texts], dtype=bool)
+        if long.any():
+            long[long] = self([text for text, doubtful in zip(texts, long, strict=True) if doubtful])[1]
+        return long
+
+    def spells_special(self, text: str) -> bool:
+        """See the function of the module."""
+        return spells_special(text)
+
+    def _surely_fits(self, text: str) -> bool:
+        """Whether a look is enough: ASCII without entities is not longer when cleaned, and no token is a space."""
+        return text.isascii() and "&" not in text and len("".join(text.split())) <= self.context - 2
 
 
 @cache
@@ -72,24 +111,6 @@ def byte_pairs() -> Any:
     tokenizer.pat = regex.compile("|".join(map(regex.escape, SPELLINGS)) + words, regex.IGNORECASE)
     tokenizer.cache = {spelling: spelling for spelling in SPELLINGS}
     return tokenizer
-
-
-def token_ids(texts: Sequence[str]) -> list[Ids]:
-    """Ids of the tokens of texts, start and end token included, at most `CONTEXT` each."""
-    return list(ClipTokens()(texts)[0])
-
-
-def too_long(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Which texts have more than `CONTEXT` tokens, start and end token included, shape ``(n_texts,)``."""
-    long = np.array([not _surely_fits(text) for text in texts], dtype=bool)
-    if long.any():
-        long[long] = ClipTokens()([text for text, doubtful in zip(texts, long, strict=True) if doubtful])[1]
-    return long
-
-
-def _surely_fits(text: str) -> bool:
-    """Whether a look is enough: ASCII without entities is not longer when cleaned, and no token is a space."""
-    return text.isascii() and "&" not in text and len("".join(text.split())) <= CONTEXT - 2
 
 
 def token_texts(ids: Ids) -> list[str]:
@@ -115,19 +136,27 @@ class ForeignTokens:
 
     def __init__(self, tokenizer: Any, context: int) -> None:
         self._tokenizer = tokenizer
-        self._context = context
+        self.context = context
         self._pad = int(self._long([""])[0, -1])
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[np.ndarray], np.ndarray]:
         """Ids of each text, all of the length of the context, and which texts were cut."""
         if not texts:
             return [], np.zeros(0, dtype=bool)
-        ids = self._tokenizer(list(texts), context_length=self._context).numpy().astype(np.int32)
-        return list(ids), self._long(texts)[:, -1] != self._pad
+        ids = self._tokenizer(list(texts), context_length=self.context).numpy().astype(np.int32)
+        return list(ids), self.too_long(texts)
+
+    def too_long(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Which texts were cut, shape ``(n_texts,)``."""
+        return np.asarray(self._long(texts)[:, -1] != self._pad) if len(texts) else np.zeros(0, dtype=bool)
+
+    def spells_special(self, text: str) -> bool:
+        """Of other tokenizers nothing is known."""
+        return False
 
     def _long(self, texts: Sequence[str]) -> np.ndarray:
         """Ids in a context that is one token longer: its last column tells whether a text was cut."""
-        ids: np.ndarray = self._tokenizer(list(texts), context_length=self._context + 1).numpy()
+        ids: np.ndarray = self._tokenizer(list(texts), context_length=self.context + 1).numpy()
         return ids
 
 
@@ -137,15 +166,15 @@ def in_order(ids: Sequence[np.ndarray]) -> list[np.ndarray]:
     return sorted(distinct.values(), key=lambda row: (len(row), row.tolist()))
 
 
-def buckets(ids: Sequence[np.ndarray], batch_size: int) -> Iterator[list[np.ndarray]]:
-    """Batches of rows that stand in order; with padding, at most ``batch_size * 77`` tokens each, of 1 one row.
+def buckets(ids: Sequence[np.ndarray], batch_size: int, context: int) -> Iterator[list[np.ndarray]]:
+    """Batches of rows that stand in order; with padding, at most ``batch_size * context`` tokens each, of 1 one row.
 
     Rows of one batch have similar lengths, because every row is padded to the longest.
     """
     batch: list[np.ndarray] = []
     for row in ids:
         longest = len(batch[0]) + max(2, len(batch[0]) // _SLACK) if batch else len(row)
-        if batch and (batch_size == 1 or len(row) > longest or (len(batch) + 1) * len(row) > batch_size * CONTEXT):
+        if batch and (batch_size == 1 or len(row) > longest or (len(batch) + 1) * len(row) > batch_size * context):
             yield batch
             batch = []
         batch.append(row)

@@ -69,14 +69,14 @@ class ClipTexts:
         self.identity = f"clip:{weights_name(self._clip, given=False)}"
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
-        """Vectors of the texts, shape ``(n_texts, d)``, float32, in their order; over 77 tokens a text is cut.
+        """Vectors of the texts, shape ``(n_texts, d)``, float32, in their order; over the context a text is cut.
 
         Warns:
             UserWarning: If a text was cut, or spells a token of CLIP.
         """
         hidden = self._clip.text_hidden(texts, batch_size=batch_size, progress=progress)
         if cut := int(hidden.truncated.sum()):
-            warn(f"{cut} of {len(texts)} texts have over 77 tokens and were cut by CLIP")
+            warn(f"{cut} of {len(texts)} texts have over {self._clip.row.context} tokens and were cut by CLIP")
         if special := sum(map(spells_special, texts)):
             warn(f"{special} of {len(texts)} texts {SPELLED}")
         return self._clip.project(hidden.end, "text")

@@ -107,7 +107,7 @@ class TowerLearner:
         self._model.forward = partial(projected_features, self._model)
         self._state = {name: tensor.detach() for name, tensor in self._model.state_dict().items()}
         self._device = self._state["text_projection"].device
-        self._ids = ClipTokens()([prompt + text for text in material.texts])[0]
+        self._ids = ClipTokens(encoder.row.context)([prompt + text for text in material.texts])[0]
         start = new_updates(self._state, rank, seed)
         start |= {LOG_SCALE: self._state[LOG_SCALE].clone()} if train_scale else {}
         self.parameters: Tensors = {

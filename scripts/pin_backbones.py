@@ -1,0 +1,49 @@
+"""Pin the backbones that have no commit yet: ask the Hub for the newest, and write commits and digests for the table.
+
+It reads lists only and fetches no weights; `vlgauge.encoders.clip.architectures` reads the file that it writes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from vlgauge.encoders.clip.architectures import TABLE
+from vlgauge.files import DATA
+from vlgauge.network import NetworkError, hub_listing
+from vlgauge.writing import write
+
+PINS = DATA / "backbone_pins.json"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Pin; 0, or 1 if a repository could not be asked."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", metavar="NAME", nargs="*", help="backbones (default: all that have no commit)")
+    parser.add_argument("--output", metavar="FILE", type=Path, default=PINS, help="file to write")
+    options = parser.parse_args(arguments)
+    if unknown := [name for name in options.names if name not in TABLE]:
+        parser.error(f"NAME must be one that `vlgauge backbones` lists, got {', '.join(unknown)}")
+    pins: dict[str, Any] = json.loads(PINS.read_text("utf-8"))
+    failed = 0
+    for name in options.names or [row.name for row in TABLE.values() if row.revision is None]:
+        row = TABLE[name]
+        try:
+            commit, files = hub_listing(str(row.repository), None, row.files)
+        except NetworkError as error:
+            failed = 1
+            print(f"{name}: {error}", file=sys.stderr)
+            continue
+        file = next(file for file in row.files if file in files)
+        pins[name] = {"revision": commit, "files": [file], "sha256": files[file].sha256}
+        print(f"{name}: {commit}, {file}, sha256 {files[file].sha256}")
+    write(options.output, json.dumps(dict(sorted(pins.items())), indent=1) + "\n")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

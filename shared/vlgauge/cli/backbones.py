@@ -1,0 +1,50 @@
+"""`vlgauge backbones`: the encoders of pictures and texts that metrics can look through, and whether they are here."""
+
+from __future__ import annotations
+
+import argparse
+
+from vlgauge.encoders.clip.architectures import TABLE, ClipArchitecture
+from vlgauge.prefetching.assets import clip_files
+from vlgauge.prefetching.fetching import is_there
+from vlgauge.results import to_json, to_table
+
+_COLUMNS = ["name", "aliases", "width", "context", "pixels", "licence", "revision", "here"]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.description = f"{__doc__} Also any 'ARCHITECTURE:TAG' of open_clip. vlgauge prefetch clip:NAME fetches one."
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print all backbones."""
+    found = [facts(row) for row in TABLE.values()]
+    if options.json:
+        print(to_json({"backbones": found}))
+        return 0
+    print(to_table(_COLUMNS, [[_cell(entry[column]) for column in _COLUMNS] for entry in found]))
+    return 0
+
+
+def facts(row: ClipArchitecture) -> dict[str, object]:
+    """What the list tells of a backbone; the revision is "newest" where no commit is pinned."""
+    return {
+        "name": row.name,
+        "aliases": [*row.aliases, *([row.repository] if row.repository else [])],
+        "width": row.embed_width,
+        "context": row.context,
+        "pixels": row.size,
+        "licence": row.licence,
+        "revision": row.revision or "newest",
+        "here": row.repository is not None and bool(is_there(clip_files(row.name))),
+    }
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text[:8] if len(text) == 40 and " " not in text and "/" not in text else text

@@ -1,0 +1,95 @@
+"""Texts as SigLIP 2 takes them: in lower case, by the model's own tokenizer, always padded to the context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.installed import not_importable
+from vlgauge.lean_imports import lean_import
+
+PADDING, END = 0, 1
+_SPECIAL = {"<pad>": PADDING, "<eos>": END}
+
+
+class OwnTokens:
+    """Token ids of texts by a file of the model: those of the text, the end token, padding up to the context.
+
+    Args:
+        file: The model's `tokenizer.json`.
+        context: How many ids each text has.
+        n_rows: Rows of the model's table of tokens.
+        canonical: Whether punctuation goes, too, as in open_clip, and not only upper case.
+
+    Raises:
+        ValueError: If the file is no tokenizer, or that of another model.
+        ImportError: If the package `tokenizers` is missing.
+    """
+
+    def __init__(self, file: Path, context: int, n_rows: int, *, canonical: bool = False) -> None:
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise ImportError(
+                not_importable('SigLIP 2 needs more packages; run: pip install "vlgauge[clip]"', error)
+            ) from error
+
+        self.context = context
+        self._canonical = canonical
+        try:
+            self._tokenizer = Tokenizer.from_file(str(file))
+        except Exception as error:  # the library raises no other class
+            raise ValueError(
+                f"`weights` must have the tokenizer of the model beside them, got {str(file)!r}, which fails with: "
+                f"{error}"
+            ) from error
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        found = {name: self._tokenizer.token_to_id(name) for name in _SPECIAL}
+        n_tokens = self._tokenizer.get_vocab_size()
+        if found != _SPECIAL or n_tokens > n_rows:
+            raise ValueError(
+                f"`weights` must have their own tokenizer beside them, with <pad> 0, <eos> 1 and at most {n_rows} "
+                f"tokens, got that of another model in {str(file)!r}: <pad> {found['<pad>']}, <eos> {found['<eos>']}, "
+                f"{n_tokens} tokens"
+            )
+
+    def __call__(self, texts: Sequence[str]) -> tuple[list[np.ndarray], np.ndarray]:
+        """Ids of each text, shape ``(context,)``, int32, and which texts were cut, shape ``(n_texts,)``."""
+        known = {text: self._ids(text) for text in dict.fromkeys(texts)}
+        cut = np.array([len(known[text]) >= self.context for text in texts], dtype=bool)
+        rows = {text: self._padded(ids) for text, ids in known.items()}
+        return [rows[text] for text in texts], cut
+
+    def too_long(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Which texts have more tokens than the context, the end token included, shape ``(n_texts,)``."""
+        return np.array([len(self._ids(text)) >= self.context for text in texts], dtype=bool)
+
+    def spells_special(self, text: str) -> bool:
+        """No warning is known to be needed."""
+        return False
+
+    def _ids(self, text: str) -> list[int]:
+        """Ids of the words of a text, without the end token."""
+        ids: list[int] = self._tokenizer.encode(self._clean(text), add_special_tokens=False).ids
+        return ids
+
+    def _clean(self, text: str) -> str:
+        # Half a surrogate pair is no text for the tokenizer.
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        if not self._canonical:
+            return text.lower()
+        lean_import("open_clip")
+        from open_clip.tokenizer import get_clean_fn
+
+        cleaned: str = get_clean_fn("canonicalize")(text)
+        return cleaned
+
+    def _padded(self, ids: list[int]) -> np.ndarray:
+        row = np.full(self.context, PADDING, dtype=np.int32)
+        kept = [*ids[: self.context - 1], END]
+        row[: len(kept)] = kept
+        return row

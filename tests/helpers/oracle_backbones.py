@@ -1,0 +1,77 @@
+"""Backbones of the oracles: generated weights in the released layouts, with what the authors' code made of them."""
+
+import importlib.util
+import json
+import lzma
+from dataclasses import replace
+
+import numpy as np
+
+from vlgauge.encoders.clip.architectures import TABLE
+from vlgauge.media.images import image_cell
+from vlgauge.media.pictures import ImagePicture
+
+# Their code ignores the tag of orientation, which is applied here.
+TURNED = "11_rgb_exif6_80x50.jpg"
+
+
+def maker(folder, name):
+    """The module of an oracle that makes its weights; numpy only."""
+    spec = importlib.util.spec_from_file_location(f"{folder.name}_{name}", folder / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def unpacked(packed, path):
+    """A file of an oracle without its packing."""
+    path.write_bytes(lzma.decompress(packed.read_bytes()))
+    return path
+
+
+def inputs(folder):
+    """Texts, and names of pictures, of an oracle."""
+    given = json.loads((folder / "inputs.json").read_text("utf-8"))
+    return {row["id"]: row["text"] for row in given["texts"]}, sorted(
+        path.name for path in (folder / "images").iterdir()
+    )
+
+
+def pictures(folder, names):
+    """Pictures of an oracle."""
+    return [ImagePicture(image_cell(folder / "images" / name, name), name) for name in names]
+
+
+def arrays(path):
+    """Arrays of a file of an oracle, by name."""
+    with np.load(path) as file:
+        return dict(file)
+
+
+def unit(vectors):
+    """Vectors of length 1."""
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+def tiny_clip_row(name, shape):
+    """The row of the table with the widths of a generated model: a CLIP, or a Long-CLIP."""
+    config = {
+        "embed_dim": shape["d"],
+        "quick_gelu": True,
+        "vision_cfg": {
+            "image_size": shape["res"],
+            "layers": shape["vl"],
+            "width": shape["vw"],
+            "patch_size": shape["p"],
+            "head_width": 64,
+        },
+        "text_cfg": {
+            "context_length": shape["ctx"],
+            "vocab_size": 49408,
+            "width": shape["tw"],
+            "heads": shape["tw"] // 64,
+            "layers": shape["tl"],
+        },
+    }
+    widths = {"image_width": shape["vw"], "text_width": shape["tw"], "embed_width": shape["d"]}
+    return replace(TABLE[name], **widths, size=shape["res"], config=config, revision=None, sha256=None)
