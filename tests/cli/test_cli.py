@@ -344,7 +344,7 @@ def test_a_command_on_text_imports_neither_transformers_nor_torch(run_python, tm
     pytest.importorskip("transformers")
     code = """
 import sys
-from vlgauge.cli.scoring import load_metric
+from vlgauge.scoring.computing import load_metric
 load_metric("rovist_nr").compute(predictions=["A cat sat. A dog ran by."])
 assert not {"torch", "transformers"} & set(sys.modules)
 import transformers

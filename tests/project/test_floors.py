@@ -20,7 +20,7 @@ FILES = [*MODULES, *SCRIPTS, *EXPLANATIONS]
 
 # Rooms that no metric needs: the ways in, and what looks at metrics from outside.
 ABOVE_METRICS = {"cli", "explain", "integrations", "leaderboard", "prefetching", "row_sources"}
-ABOVE_METRICS |= {"studies", "training", "workbench"}
+ABOVE_METRICS |= {"scoring", "studies", "training", "workbench"}
 
 # Library -> where it may be imported, files and folders of the package.
 HOMES = {

@@ -11,23 +11,16 @@ from functools import partial
 from vlgauge.catalog import metric_facts, metric_names
 from vlgauge.cli.inputs import at_least, ratings_of
 from vlgauge.cli.outputs import check_target, write_json
-from vlgauge.cli.score import level, row_ids
-from vlgauge.cli.scoring import (
-    COLUMNS,
-    Settings,
-    add_scoring,
-    compute_all,
-    load_metrics,
-    metric_list,
-    read_columns,
-    settings_by_metric,
-)
+from vlgauge.cli.score import level
+from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
 from vlgauge.files import first_repeated
 from vlgauge.leaderboard import read_run
 from vlgauge.leaderboard.runs import labels_of, numbers, row_keys
 from vlgauge.leaderboard.table import ARROWS, FORMS, Cell, Table, mean_text, pvalue_text, render
 from vlgauge.media.tables import Rows, located, read_rows, take_column
 from vlgauge.results import plain, to_json
+from vlgauge.scoring.columns import COLUMNS, read_columns, row_ids
+from vlgauge.scoring.computing import Settings, compute_all, load_metrics
 from vlgauge.statistics import RESAMPLES
 from vlgauge.studies.rating_agreement import COEFFICIENTS, Agreement, agreement
 

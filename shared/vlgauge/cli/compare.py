@@ -13,17 +13,7 @@ from typing import Any
 
 from vlgauge.cli.inputs import at_least
 from vlgauge.cli.outputs import check_report, check_target, write_json
-from vlgauge.cli.scoring import (
-    COLUMNS,
-    Settings,
-    add_scoring,
-    compute_all,
-    load_metrics,
-    metric_list,
-    read_columns,
-    settings_by_metric,
-    shortened,
-)
+from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
 from vlgauge.leaderboard import Comparison, compare, read_run, rows_that_differ
 from vlgauge.leaderboard.comparison import FAMILIES
 from vlgauge.leaderboard.joined_runs import joined_rows
@@ -31,6 +21,8 @@ from vlgauge.leaderboard.runs import Run, labels_of, row_keys, set_sizes
 from vlgauge.leaderboard.table import FORMS, differences_table, pairs_table, render, systems_table
 from vlgauge.media.tables import Rows, located, read_rows, take_column
 from vlgauge.results import plain, to_json
+from vlgauge.scoring.columns import COLUMNS, read_columns, shortened
+from vlgauge.scoring.computing import Settings, compute_all, load_metrics
 from vlgauge.set_sizes import drawn_captions, signed_sizes
 
 # Columns that must say the same of a row in every file; paths of pictures depend on the folder.

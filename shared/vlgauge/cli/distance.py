@@ -13,11 +13,12 @@ from typing import Any
 from vlgauge.catalog import metric_facts
 from vlgauge.cli.inputs import add_limits, at_least
 from vlgauge.cli.outputs import check_target, write_json
-from vlgauge.cli.score import row_ids
-from vlgauge.cli.scoring import compute_all, load_metric, load_metrics, read_columns, settings_by_metric
+from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.files import read_json
 from vlgauge.media.tables import READERS, located, read_rows
 from vlgauge.results import SIDECAR, to_json, to_table
+from vlgauge.scoring.columns import read_columns, row_ids
+from vlgauge.scoring.computing import compute_all, load_metric, load_metrics
 from vlgauge.settings import PROFILES, shown, warn
 from vlgauge.signatures import parse_signature, unlike_fields
 from vlgauge.statistics import FEW, FEW_MARK, FEW_NOTE, bootstrap_interval

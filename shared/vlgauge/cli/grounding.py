@@ -10,10 +10,11 @@ from vlgauge.catalog import metric_facts
 from vlgauge.cli.inputs import add_limits, ratings_of
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.protocol_tables import EMBEDDED
-from vlgauge.cli.scoring import load_metric, settings_by_metric
+from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.media.tables import READERS, Rows, located, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import plain, to_table
+from vlgauge.scoring.computing import load_metric
 from vlgauge.settings import PROFILES
 from vlgauge.statistics import FEW, FEW_MARK, FEW_NOTE
 from vlgauge.studies.groovist import (

@@ -19,9 +19,10 @@ from vlgauge.cli.inputs import add_limits, at_least
 from vlgauge.cli.outputs import check_target, write_json, write_output
 from vlgauge.cli.protocol_layouts import layouts
 from vlgauge.cli.protocol_tables import Judged, draw, record_of, shown
-from vlgauge.cli.scoring import load_metric, load_metrics, metric_list, settings_by_metric
+from vlgauge.cli.scoring import metric_list, settings_by_metric
 from vlgauge.leaderboard.table import FORMS
 from vlgauge.results import to_json
+from vlgauge.scoring.computing import load_metric, load_metrics
 from vlgauge.settings import PROFILES
 from vlgauge.studies.protocols import (
     BASELINES,

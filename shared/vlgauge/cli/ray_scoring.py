@@ -10,12 +10,12 @@ from typing import Any
 
 from vlgauge.cli.outputs import write_json, write_result
 from vlgauge.cli.ray_options import ray_options
-from vlgauge.cli.scoring import COLUMNS
 from vlgauge.integrations.batches import RowScorer
 from vlgauge.integrations.ray import common_folder, imported_ray, score_files
 from vlgauge.leaderboard.run_files import columns_of
 from vlgauge.media.tables import PICTURED
 from vlgauge.run_locks import only_run
+from vlgauge.scoring.columns import COLUMNS
 
 SCORES, RESULT, PARTS = "scores.parquet", "result.json", "parts"
 

@@ -10,31 +10,20 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.catalog import WITH_REFERENCES, metric_facts, metric_names
 from vlgauge.cli.inputs import add_row_options, at_least, is_source
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_result
 from vlgauge.cli.ray_options import add_ray_options, check_ray_options
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
-from vlgauge.cli.scoring import (
-    COLUMNS,
-    add_scoring,
-    compute_all,
-    load_metrics,
-    metric_list,
-    read_columns,
-    settings_by_metric,
-    shortened,
-)
-from vlgauge.corpus_values import COUNTED, corpus_interval
-from vlgauge.files import first_repeated
+from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
 from vlgauge.leaderboard.run_files import columns_of
-from vlgauge.leaderboard.runs import row_keys, set_sizes
+from vlgauge.leaderboard.runs import set_sizes
 from vlgauge.media.limits import RowLimits
-from vlgauge.media.tables import Rows, located, read_rows, take_column
-from vlgauge.results import DIGITS, INTERVAL, to_cell, to_json, to_table
-from vlgauge.set_sizes import OPTION, drawn_captions, signed_sizes
-from vlgauge.settings import shown, warn
-from vlgauge.statistics import FEW, FEW_MARK, FEW_NOTE
+from vlgauge.media.tables import Rows, located, read_rows
+from vlgauge.results import DIGITS, to_cell, to_json, to_table
+from vlgauge.scoring.columns import COLUMNS, draw_captions, read_columns, row_ids, warn_of_repeated
+from vlgauge.scoring.computing import compute_all, load_metrics, without_details
+from vlgauge.scoring.numbers import CONFIDENCE, summary
+from vlgauge.set_sizes import OPTION, signed_sizes
 
 if TYPE_CHECKING:
     from vlgauge.base import Metric
@@ -43,7 +32,6 @@ _FILE_HELP = (
     "JSONL, JSON, CSV, TSV or Parquet file, or .txt with a prediction a line; - for standard input; hub:OWNER/NAME or "
     "hub:OWNER/NAME:CONFIG, a data set of the Hub; a .tar of WebDataset; a folder of pictures or clips"
 )
-CONFIDENCE = 0.95  # of the intervals that metrics compute themselves, too
 MOST_DIGITS = 17  # more than a number has
 
 
@@ -120,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         ids, columns = reader.ids, reader.columns
     warn_of_repeated(ids)
-    there = draw_captions(columns, ids, metrics, options)
+    there = draw_captions(columns, ids, metrics, options.captions_per_row, options.seed)
     detailed = options.details or options.report is not None
     results = compute_all(metrics, columns, details=detailed, rows=rows[options.skip :])
     explained = results
@@ -144,29 +132,6 @@ def run(options: argparse.Namespace) -> int:
     if options.report:
         import_module("vlgauge.cli.report").write_report(options.report, explained, columns, ids, options.told)
     return 0
-
-
-def draw_captions(
-    columns: dict[str, list[Any] | None], ids: Sequence[Any], metrics: Sequence[Metric], options: argparse.Namespace
-) -> list[int]:
-    """Keep as many captions of each row as `--captions-per-row` says; numbers of those that there were, if it is given.
-
-    Raises:
-        ValueError: If a metric compares no sets, or a row has fewer captions.
-    """
-    if options.captions_per_row is None:
-        return []
-    if others := [metric.name for metric in metrics if not metric.compares_sets]:
-        raise ValueError(f"{OPTION} must come with metrics of sets of captions, got {', '.join(others)}")
-    predictions = columns["predictions"] or []
-    there = [len(captions) for captions in predictions]
-    if (least := min(there)) < options.captions_per_row:
-        raise ValueError(
-            f"{OPTION} must be at most the least number of captions of a row, {least}, got {options.captions_per_row}"
-        )
-    numbers = [options.captions_per_row] * len(there)
-    columns["predictions"] = drawn_captions(predictions, row_keys(ids), numbers, options.seed)
-    return there
 
 
 def print_results(
@@ -237,26 +202,10 @@ def table_columns(
     return ids[options.skip : stop], located(read_columns(chosen, metrics, titles), file)
 
 
-def warn_of_repeated(ids: Sequence[Any]) -> None:
-    """Say that ids name several rows: nothing that joins rows by their ids takes such a file of scores."""
-    keys = row_keys(ids)
-    if (first := first_repeated(keys)) is not None:
-        rows = len(keys) - len(set(keys))
-        warn(
-            f"ids should name each row once, {rows} of {len(keys)} rows {'has' if rows == 1 else 'have'} the id of "
-            f"another, the first is {shown(first)}; every row is scored, but rows cannot be joined by these ids"
-        )
-
-
 def numbers_alone(results: Mapping[str, Mapping[str, Any]], digits: int) -> str:
     """The number of each metric, with its name before it where there are several."""
     cells = {name: to_cell(result[name], digits) for name, result in results.items()}
     return "\n".join(f"{name} {cell}" if len(cells) > 1 else cell for name, cell in cells.items())
-
-
-def without_details(name: str, result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result as it is without ``return_details``."""
-    return {key: value for key, value in result.items() if key != f"{name}_details"}
 
 
 def digits(text: str) -> int:
@@ -273,78 +222,3 @@ def level(text: str) -> float:
     if not 0.0 < number < 1.0:
         raise argparse.ArgumentTypeError(f"must lie between 0 and 1, such as 0.95, got {text!r}")
     return number
-
-
-def summary(
-    results: Mapping[str, dict[str, Any]],
-    ids: Sequence[Any],
-    texts: Sequence[Any],
-    limit: int,
-    *,
-    digits: int = DIGITS,
-    confidence: float = CONFIDENCE,
-) -> str:
-    """The table of scores; below it numbers of the whole with intervals and directions, signatures."""
-    scores = [result[f"{name}_scores"] for name, result in results.items()]
-    n_shown = len(ids) if limit <= 0 else min(limit, len(ids))
-    rows = [[ids[i], *(column[i] for column in scores), shortened(texts[i])] for i in range(n_shown)]
-    lines = [to_table(["id", *results, "predictions"], rows, digits)]
-    if n_shown < len(ids):
-        lines.append(f"... and {len(ids) - n_shown} more rows (--rows 0 prints all, --output FILE writes all)")
-    numbers = [
-        row
-        for name, result in results.items()
-        for row in _corpus_numbers(name, result, confidence)
-        if not _stands_elsewhere(row[0], name, results)
-    ]
-    titles = ["result", "value", f"{100 * confidence:g} % from", "to", "better", "range"]
-    used = [i for i in range(len(titles)) if any(row[i] is not None for row in numbers)]
-    cells = [[row[i] for i in used] for row in numbers]
-    lines += ["", to_table([titles[i] for i in used], cells, digits), ""]
-    if added := [name for name in results if name in COUNTED]:
-        lines += [f"{', '.join(added)}: the value is that of the corpus, not the mean of the scores of its rows", ""]
-    defined = [sum(score == score for score in column) for column in scores]
-    if few := [name for name, n in zip(results, defined, strict=True) if 2 <= n < FEW]:
-        lines += [f"{FEW_MARK} {', '.join(few)}: {FEW_NOTE}", ""]
-    lines += [result[f"{name}_signature"] for name, result in results.items()]
-    return "\n".join(lines)
-
-
-def _stands_elsewhere(key: str, name: str, results: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether a number is of a part, such as rovist_c of rovist, that is also scored by itself, in the same way."""
-    parts = [other for other in results if other != name and f"{key}_".startswith(f"{other}_")]
-    return any(results[name].get(f"{part}_signature") == results[part][f"{part}_signature"] for part in parts)
-
-
-def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float) -> list[list[Any]]:
-    """Names and values of the numbers of a result, both ends of an interval, its direction and range.
-
-    What tests the corpus leads: its p-value, then how large the effect is.
-    """
-    first = (f"{name}_pvalue", f"{name}_excess")
-    keys = [key for key in first if key in result]
-    keys += [key for key, value in result.items() if isinstance(value, (int, float)) and key not in first]
-    ends: dict[str, Sequence[float]] = {}
-    for key in keys:
-        if confidence == CONFIDENCE and key + INTERVAL in result:
-            ends[key] = result[key + INTERVAL]  # of the metric's own seed
-        elif f"{key}_scores" in result:
-            found = corpus_interval(key, result, level=confidence)
-            ends |= {} if found is None else {key: (found.low, found.high)}
-    return [[key, result[key], *ends.get(key, (None, None)), *_reading(key)] for key in keys]
-
-
-def _reading(key: str) -> tuple[str | None, str | None]:
-    """Direction and range of a number: of a metric, or direction alone of its form with references; else nothing."""
-    name = key.removeprefix(WITH_REFERENCES)
-    if name not in metric_names():
-        return None, None
-    facts = metric_facts(name)
-    return facts.better, facts.score_range if key == name else None
-
-
-def row_ids(rows: Rows, title: str | None) -> list[Any]:
-    """What names the rows: a column, else the column "id" where every row has it, else their numbers."""
-    if title is None and not all("id" in row for row in rows):
-        return list(range(len(rows)))
-    return take_column(rows, title or "id")

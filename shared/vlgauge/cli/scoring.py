@@ -1,33 +1,18 @@
-"""One or more metrics over the columns of one file: names, settings of each, columns read once, results together."""
+"""The options of commands that score: where the columns of a file are, and the settings of each metric."""
 
 from __future__ import annotations
 
 import argparse
 import ast
-import inspect
-import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-import vlgauge
 from vlgauge.catalog import metric_folder
 from vlgauge.cli.inputs import add_limits
-from vlgauge.media.tables import (
-    READERS,
-    CsvRow,
-    MissingColumn,
-    Rows,
-    refuse_absent_texts,
-    take_columns,
-    warn_of_empty_cells,
-)
+from vlgauge.media.tables import READERS
+from vlgauge.scoring.columns import COLUMNS
+from vlgauge.scoring.computing import Settings, load_metric
 from vlgauge.settings import PROFILES, nearest, setting_names
-from vlgauge.weights.preflight import look_for_all
-
-if TYPE_CHECKING:
-    from vlgauge.base import Metric
-
-COLUMNS = ("predictions", "references", "images", "videos", "styles")
 
 # Keywords of `load` that the commands pass themselves, or that only make sense in Python.
 NOT_SETTINGS = (
@@ -38,12 +23,6 @@ NOT_SETTINGS = (
 
 # Values of settings that go with a keyword of `compute`.
 _OF_PYTHON = {("distance", "precomputed"): "distances"}
-
-Settings = dict[str, Any]
-
-_PLACE = re.compile(rf"`(?:{'|'.join(COLUMNS)})\[(\d{{1,12}})\]")
-
-TEXT_WIDTH = 60
 
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
@@ -59,15 +38,6 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="NAME", help="configuration, for metrics that have several")
     parser.add_argument("--profile", choices=PROFILES, help="published weights, or what is shipped")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
-
-
-def load_metric(name: str, config_name: str | None = None, **settings: Any) -> Any:
-    """The metric of that name, with its rows in memory.
-
-    Raises:
-        ValueError: If there is no such metric.
-    """
-    return vlgauge.load(name, config_name, keep_in_memory=True, **settings)
 
 
 def metric_list(text: str) -> list[str]:
@@ -167,128 +137,3 @@ def _put(settings: Settings, path: Sequence[str], value: Any, word: str) -> None
     if path[-1] in settings:
         raise ValueError(f"--set must name each setting once, got {word!r} more than once")
     settings[path[-1]] = value
-
-
-def load_metrics(
-    settings: Mapping[str, Settings], *, config: str | None = None, profile: str | None = None, quiet: bool = False
-) -> list[Metric]:
-    """The metrics with their settings.
-
-    Args:
-        settings: By name of the metric.
-        config: Configuration, for those that have several.
-        profile: Profile of all of them.
-        quiet: Whether no bar is ever shown.
-
-    Raises:
-        ValueError: If none of several metrics has configurations, or a setting has a wrong value.
-        TypeError: If a setting is unknown.
-    """
-    metrics = []
-    for name, own in settings.items():
-        common = {"profile": profile} if profile else {}
-        # A single metric refuses a configuration with a message of its own.
-        wanted = config if len(settings) == 1 or (config and load_metric(name).configs) else None
-        metrics.append(load_metric(name, wanted, progress=False if quiet else None, **common, **own))
-    if config and len(settings) > 1 and not any(metric.configs for metric in metrics):
-        raise ValueError(f"--config must be of a metric with configurations, got {config!r} for {', '.join(settings)}")
-    return metrics
-
-
-def read_columns(
-    rows: Rows, metrics: Sequence[Metric], titles: Mapping[str, str | None]
-) -> dict[str, list[Any] | None]:
-    """The cells of every column that a metric has, each read once; None for optional ones that are not there.
-
-    Args:
-        rows: Rows of the file.
-        metrics: Loaded metrics.
-        titles: Title in the file by name of the column, None where the command names none.
-
-    Raises:
-        ValueError: If a needed column is missing, or one is named that no metric has.
-    """
-    every = [column for metric in metrics for column in metric.columns]
-    for name, title in titles.items():
-        if title is not None and name not in {column.name for column in every}:
-            has = ", ".join(dict.fromkeys(column.name for column in every))
-            names = " and ".join(metric.name for metric in metrics)
-            raise ValueError(f"--{name} must be left out, as {names} reads no such column but {has}")
-    cells: dict[str, list[Any] | None] = {}
-    for column in sorted(every, key=lambda column: column.optional):
-        if column.name in cells:
-            continue
-        title = titles.get(column.name)
-        if title is None and column.optional and column.name not in rows[0]:
-            cells[column.name] = None
-            continue
-        try:
-            cells[column.name] = take_columns(rows, title or column.name)
-        except MissingColumn as error:
-            raise ValueError(f"{error}; choose with --{column.name} COLUMN") from None
-        if column.name == "predictions":
-            refuse_absent_texts(rows, title or column.name)
-        if column.name in ("predictions", "references"):
-            warn_of_empty_cells(rows, title or column.name)
-    return cells
-
-
-def compute_all(
-    metrics: Sequence[Metric],
-    columns: Mapping[str, list[Any] | None],
-    *,
-    details: bool = False,
-    rows: Sequence[Mapping[str, Any]] = (),
-) -> dict[str, dict[str, Any]]:
-    """Result of each metric by its name.
-
-    Args:
-        metrics: Loaded metrics.
-        columns: Cells by name of the column.
-        details: Whether to say how each score came about.
-        rows: Rows of the file that the cells are from; those of CSV know their lines, which messages then name.
-
-    Raises:
-        ImportError: If packages of a metric that can be asked beforehand are missing; names those of all.
-        SourcesMissing: If its weights are.
-        ValueError: If a metric refuses a row or has no details; with several, the message names it.
-    """
-    if len(metrics) > 1:  # a single one looks itself before it scores
-        look_for_all(metrics)
-    results = {}
-    for metric in metrics:
-        own = {column.name: columns[column.name] for column in metric.columns}
-        try:
-            results[metric.name] = metric.compute(**own, **_details(metric, details)) or {}
-        except (ValueError, TypeError) as error:
-            line = _line_of(str(error), rows)
-            if len(metrics) == 1 and not line:
-                raise
-            of = "" if len(metrics) == 1 else f"{metric.name}: "
-            raise ValueError(f"{of}{error}{line}") from error
-    return results
-
-
-def _line_of(message: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Clause with the line of the first row of CSV that a message names as its place, such as `predictions[3]`."""
-    found = _PLACE.search(message)
-    row = rows[int(found[1])] if found and int(found[1]) < len(rows) else None
-    return f" (line {row.line} of FILE)" if isinstance(row, CsvRow) else ""
-
-
-def _details(metric: Metric, wanted: bool) -> dict[str, bool]:
-    if not wanted:
-        return {}
-    if "return_details" not in inspect.signature(metric._compute).parameters:
-        raise ValueError(f"--details is nothing that {metric.name} can give")
-    return {"return_details": True}
-
-
-def shortened(text: Any) -> str:
-    """The start of a prediction, in one line."""
-    if isinstance(text, Mapping):
-        joined = ", ".join(f"{name} {value}" for name, value in text.items())
-    else:
-        joined = text if isinstance(text, str) else " | ".join(map(str, text))
-    joined = " ".join(joined.split())
-    return joined if len(joined) <= TEXT_WIDTH else joined[: TEXT_WIDTH - 3] + "..."

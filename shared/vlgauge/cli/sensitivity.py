@@ -14,10 +14,11 @@ from vlgauge.catalog import metric_names
 from vlgauge.cli.drawing import PICTURES, check_picture, picture
 from vlgauge.cli.inputs import add_limits, at_least
 from vlgauge.cli.outputs import check_target, write_json
-from vlgauge.cli.scoring import load_metric, refuse_settings_of_python, setting
+from vlgauge.cli.scoring import refuse_settings_of_python, setting
 from vlgauge.media.tables import READERS, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import to_table
+from vlgauge.scoring.computing import load_metric
 from vlgauge.settings import PROFILES, setting_names
 from vlgauge.studies.caption_pools import compared_once, together
 from vlgauge.studies.sensitivity import SensitivityRow, human_split, sensitivity

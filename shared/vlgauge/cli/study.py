@@ -15,12 +15,12 @@ import numpy as np
 from vlgauge.cli.drawing import PICTURES, check_picture, picture
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target, write_json
-from vlgauge.cli.scoring import load_metric
 from vlgauge.cli.sensitivity import DEFAULT_METRICS, loaded_metrics
 from vlgauge.encoders.sentences.model import MINILM
 from vlgauge.media.tables import READERS, Rows, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import plain, to_table
+from vlgauge.scoring.computing import load_metric
 from vlgauge.settings import PROFILES
 from vlgauge.statistics import FEW_MARK, FEW_NOTE, bootstrap_interval
 from vlgauge.studies.central_captions import CentralCaption, central_captions

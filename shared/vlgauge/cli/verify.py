@@ -11,9 +11,10 @@ from vlgauge import cli
 from vlgauge.catalog import metric_names
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target, write_json
-from vlgauge.cli.scoring import load_metric, settings_by_metric
+from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.leaderboard.table import FORMS, Cell, Table, render
 from vlgauge.results import plain, printable, to_json
+from vlgauge.scoring.computing import load_metric
 from vlgauge.settings import nearest
 from vlgauge.studies.published import PAPERS, PublishedTable, Row, published_tables, rows
 from vlgauge.studies.verification import Data, Finding, Tools, Unchecked, metric_of, verified

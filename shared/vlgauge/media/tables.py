@@ -9,6 +9,8 @@ import json
 import math
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 Rows = list[dict[str, Any]]
 
 FILE = "FILE"
+_CALLED: ContextVar[str] = ContextVar("_CALLED", default=FILE)
 PICTURED = ("images", "videos")
 _SHEETS = ("xlsx", "xls", "xlsm", "ods")
 _SHOWN_COLUMNS, _SHOWN_CHARACTERS = 10, 60
@@ -50,6 +53,21 @@ _QUOTED = r"""(?:'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+")"""
 _PYTHON_LIST = re.compile(rf"\[\s*+{_QUOTED}(?:\s*+,?\s*+{_QUOTED})*+\s*+,?\s*+\]", re.DOTALL)
 _NOTHING = ("", "nan", "null", "none")
 _LONGEST_LIST = 10**6  # characters of a cell that is looked at
+
+
+@contextmanager
+def rows_called(name: str) -> Iterator[None]:
+    """Let messages call the rows by a name, such as that of an argument; they are FILE, as of commands, without."""
+    token = _CALLED.set(name)
+    try:
+        yield
+    finally:
+        _CALLED.reset(token)
+
+
+def name_of_rows() -> str:
+    """What messages call the rows."""
+    return _CALLED.get()
 
 
 class CsvRow(dict[str, Any]):
@@ -85,13 +103,13 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
         if path != STDIN:
             Path(path).stat()  # a file that is not there has no wrong ending
         if Path(path).is_dir():
-            raise ValueError(f"FILE must be a file, got the folder {path!r}")
+            raise ValueError(f"{name_of_rows()} must be a file, got the folder {path!r}")
         hint = "save the sheet as CSV" if chosen in _SHEETS else "or name it with --input-format"
-        raise ValueError(f"FILE must end in one of {', '.join(READERS)}, got {path!r}; {hint}")
-    data = read_bytes(path, FILE)
+        raise ValueError(f"{name_of_rows()} must end in one of {', '.join(READERS)}, got {path!r}; {hint}")
+    data = read_bytes(path, name_of_rows())
     rows = _boxed_rows(data, path, chosen) if is_boxed() and chosen != "parquet" else READERS[chosen](data, path)
     if not rows:
-        raise ValueError(f"FILE must have at least one row, got none in {path!r}")
+        raise ValueError(f"{name_of_rows()} must have at least one row, got none in {path!r}")
     return rows
 
 
@@ -136,7 +154,7 @@ def _boxed_rows(data: bytes, path: str, file_format: str) -> Rows:
 
     settings = {"format": file_format, "path": path, "limits": vars(current_limits())}
     most = _MOST_PER_BYTE * len(data) + _MOST_ANYWAY
-    _BOX.run("rows", settings, data, what=f"FILE, {path!r},", most=most, take=take)
+    _BOX.run("rows", settings, data, what=f"{name_of_rows()}, {path!r},", most=most, take=take)
     return rows
 
 
@@ -161,10 +179,14 @@ def take_column(rows: Rows, column: str) -> list[Any]:
         if column not in row:
             there = ", ".join(f"{title:.{_SHOWN_CHARACTERS}}" for title in map(str, [*row][:_SHOWN_COLUMNS])) or "none"
             more = f" and {len(row) - _SHOWN_COLUMNS} more" if len(row) > _SHOWN_COLUMNS else ""
-            raise MissingColumn(f"FILE must have the column {column!r} in every row, row {number} has: {there}{more}")
+            raise MissingColumn(
+                f"{name_of_rows()} must have the column {column!r} in every row, row {number} has: {there}{more}"
+            )
         if is_python_list(row[column]):
             place = f"in the column {column!r:.{_SHOWN_CHARACTERS}}, {row_place(row, number)}"
-            raise ValueError(f"FILE {NO_PYTHON_LIST} {place}; write it by json.dumps, or save JSONL or Parquet")
+            raise ValueError(
+                f"{name_of_rows()} {NO_PYTHON_LIST} {place}; write it by json.dumps, or save JSONL or Parquet"
+            )
     return [row[column] for row in rows]
 
 
@@ -181,9 +203,9 @@ def warn_of_empty_cells(rows: Rows, title: str) -> None:
         for numbers, are in ((empty if len(titles) == 1 else [], "empty"), (words, "the word NaN, null or None")):
             if numbers:
                 warn(
-                    f"FILE has {len(numbers)} of {len(rows)} cells in the column {one!r:.{_SHOWN_CHARACTERS}} that are "
-                    f"{are}, the first in {row_place(rows[numbers[0]], numbers[0])}; they are scored as such "
-                    "texts; leave the rows out where nothing was written"
+                    f"{name_of_rows()} has {len(numbers)} of {len(rows)} cells in the column "
+                    f"{one!r:.{_SHOWN_CHARACTERS}} that are {are}, the first in "
+                    f"{row_place(rows[numbers[0]], numbers[0])}; they are scored as such texts; leave the rows out where nothing was written"
                 )
 
 
@@ -199,8 +221,8 @@ def refuse_absent_texts(rows: Rows, title: str) -> None:
             first = rows[absent[0]]
             named = f" (id {first['id']!r:.{_SHOWN_CHARACTERS}})" if "id" in first else ""
             raise ValueError(
-                f"FILE must have a text in every row of the column {one!r:.{_SHOWN_CHARACTERS}}, got null or NaN in "
-                f"{len(absent)} of {len(rows)}, the first in {row_place(first, absent[0])}{named}; write "
+                f"{name_of_rows()} must have a text in every row of the column {one!r:.{_SHOWN_CHARACTERS}}, got null "
+                f"or NaN in {len(absent)} of {len(rows)}, the first in {row_place(first, absent[0])}{named}; write "
                 "what was said, which may be an empty text, or leave the rows out of every system's file"
             )
 
@@ -279,20 +301,20 @@ def _located(cell: Any, folder: str) -> Any:
 
 def _read_jsonl(data: bytes, path: str) -> Rows:
     # Only "\n" ends a line of JSONL; splitlines() would also cut at U+2028 inside a string.
-    text = decoded(data, FILE, path)
+    text = decoded(data, name_of_rows(), path)
     limit = unpacked_limit(len(data))
-    check_objects(json_bytes(text, limit), limit, FILE, path)
+    check_objects(json_bytes(text, limit), limit, name_of_rows(), path)
     lines = text.split("\n")
     written = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    return [_record(line, number, path) for number, line in limited(written, FILE, path)]
+    return [_record(line, number, path) for number, line in limited(written, name_of_rows(), path)]
 
 
 def _record(line: str, number: int, path: str) -> dict[str, Any]:
-    check_row(len(line), FILE, path, number)
-    record = parse_json(line, FILE, path, number)
+    check_row(len(line), name_of_rows(), path, number)
+    record = parse_json(line, name_of_rows(), path, number)
     if not isinstance(record, dict):
         kind = type(record).__name__
-        raise ValueError(f"FILE must hold one JSON object per row, got {kind} in line {number} of {path!r}")
+        raise ValueError(f"{name_of_rows()} must hold one JSON object per row, got {kind} in line {number} of {path!r}")
     return record
 
 
@@ -300,33 +322,35 @@ def _read_json(data: bytes, path: str) -> Rows:
     # Read at once, so that neither rows nor their lengths are known before all are in memory.
     limit = current_limits().max_unpacked
     if len(data) > limit // 2:
-        refuse(FILE, limit // 2, "bytes unless it is JSONL", "max_unpacked", path)
-    text = decoded(data, FILE, path)
-    check_objects(json_bytes(text, limit), limit, FILE, path)
+        refuse(name_of_rows(), limit // 2, "bytes unless it is JSONL", "max_unpacked", path)
+    text = decoded(data, name_of_rows(), path)
+    check_objects(json_bytes(text, limit), limit, name_of_rows(), path)
     try:
-        content = parse_json(text, FILE, path)
+        content = parse_json(text, name_of_rows(), path)
     except ValueError as error:
         if "Extra data" in str(error) and text.lstrip().startswith("{"):
             raise ValueError(f"{error}; name one object per line with --input-format jsonl") from None
         raise
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
         got = "one object" if isinstance(content, dict) else "something else"
-        raise ValueError(f"FILE must hold a JSON list of objects, one per row, got {got} in {path!r}")
-    return list(limited(content, FILE, path))
+        raise ValueError(f"{name_of_rows()} must hold a JSON list of objects, one per row, got {got} in {path!r}")
+    return list(limited(content, name_of_rows(), path))
 
 
 def _read_csv(data: bytes, path: str, delimiter: str = ",") -> Rows:
-    text = decoded(data, FILE, path)
-    check_objects(BYTES_PER_CELL * text.count(delimiter), unpacked_limit(len(data)), FILE, path)
-    lines = csv_rows(text, FILE, path, delimiter=delimiter, strict=True)
+    text = decoded(data, name_of_rows(), path)
+    check_objects(BYTES_PER_CELL * text.count(delimiter), unpacked_limit(len(data)), name_of_rows(), path)
+    lines = csv_rows(text, name_of_rows(), path, delimiter=delimiter, strict=True)
     _, titles = next(lines, (0, []))
     if len(titles) == 1 and (found := [one for one in ";\t" if one in titles[0]]):
         raise ValueError(
-            f"FILE must have {'commas' if delimiter == ',' else 'tabs'} between its cells, got {found[0]!r} in the "
-            f"titles {titles[0]!r:.{_SHOWN_CHARACTERS}} of {path!r}; save it with commas as .csv, or with tabs as .tsv"
+            f"{name_of_rows()} must have {'commas' if delimiter == ',' else 'tabs'} between its cells, got "
+            f"{found[0]!r} in the titles {titles[0]!r:.{_SHOWN_CHARACTERS}} of {path!r}; save it with commas as .csv, or with tabs as .tsv"
         )
     if (repeated := first_repeated(titles)) is not None:
-        raise ValueError(f"FILE must have each column once, got {repeated!r:.60} more than once in {path!r}")
+        raise ValueError(
+            f"{name_of_rows()} must have each column once, got {repeated!r:.60} more than once in {path!r}"
+        )
     return [_csv_row(titles, cells, number, line) for number, (line, cells) in enumerate(lines)]
 
 
@@ -335,7 +359,7 @@ def _csv_row(titles: list[str], cells: list[str], number: int, line: int) -> Csv
     cells = cells or [""]
     if len(cells) != len(titles):
         got = f"{len(cells)} for {len(titles)} in row {number}, line {line}"
-        raise ValueError(f"FILE must have as many cells as titles, got {got}")
+        raise ValueError(f"{name_of_rows()} must have as many cells as titles, got {got}")
     row = CsvRow((title, _cell(cell)) for title, cell in zip(titles, cells, strict=True))
     row.line = line
     return row
@@ -355,12 +379,12 @@ def _cell(cell: str) -> str | list[str]:
 
 def _read_txt(data: bytes, path: str) -> Rows:
     """One caption a line; an empty line is an empty caption, so that files of other systems stay side by side."""
-    lines = decoded(data, FILE, path).split("\n")
+    lines = decoded(data, name_of_rows(), path).split("\n")
     if lines[-1] == "":
         lines.pop()
     for number, line in enumerate(lines, 1):
-        check_row(len(line), FILE, path, number)
-    return [{"predictions": line.removesuffix("\r")} for line in limited(lines, FILE, path)]
+        check_row(len(line), name_of_rows(), path, number)
+    return [{"predictions": line.removesuffix("\r")} for line in limited(lines, name_of_rows(), path)]
 
 
 def _read_tsv(data: bytes, path: str) -> Rows:
@@ -368,7 +392,7 @@ def _read_tsv(data: bytes, path: str) -> Rows:
 
 
 def _read_parquet(data: bytes, path: str) -> Rows:
-    return parquet_rows(data, FILE, path)
+    return parquet_rows(data, name_of_rows(), path)
 
 
 READERS: dict[str, Callable[[bytes, str], Rows]] = {

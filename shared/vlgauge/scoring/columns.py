@@ -1,0 +1,126 @@
+"""The columns of some rows that metrics read: named by the user, else by their own names, else suggested."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from vlgauge.files import first_repeated
+from vlgauge.leaderboard.runs import row_keys
+from vlgauge.media.tables import (
+    MissingColumn,
+    Rows,
+    refuse_absent_texts,
+    take_column,
+    take_columns,
+    warn_of_empty_cells,
+)
+from vlgauge.scoring.suggestions import suggested
+from vlgauge.scoring.wording import option
+from vlgauge.set_sizes import drawn_captions
+from vlgauge.settings import shown, warn
+
+if TYPE_CHECKING:
+    from vlgauge.base import Metric
+    from vlgauge.base.columns import Column
+
+COLUMNS = ("predictions", "references", "images", "videos", "styles")
+TEXT_WIDTH = 60
+
+Titles = Mapping[str, str | None]
+"""Title in a table by name of the column, None where the user names none."""
+
+
+def read_columns(rows: Rows, metrics: Sequence[Metric], titles: Titles) -> dict[str, list[Any] | None]:
+    """The cells of every column that a metric has, each read once; None for optional ones that are not there.
+
+    Args:
+        rows: Rows of a table.
+        metrics: Loaded metrics.
+        titles: Those that are given.
+
+    Raises:
+        ValueError: If a needed column is missing, or one is named that no metric has.
+    """
+    every = [column for metric in metrics for column in metric.columns]
+    for name, title in titles.items():
+        if title is not None and name not in {column.name for column in every}:
+            has = ", ".join(dict.fromkeys(column.name for column in every))
+            names = " and ".join(metric.name for metric in metrics)
+            raise ValueError(f"{option(name)} must be left out, as {names} reads no such column but {has}")
+    cells: dict[str, list[Any] | None] = {}
+    for column in sorted(every, key=lambda column: column.optional):
+        if column.name in cells:
+            continue
+        title = titles.get(column.name)
+        if title is None and column.optional and column.name not in rows[0]:
+            cells[column.name] = None
+            continue
+        try:
+            cells[column.name] = take_columns(rows, title or column.name)
+        except MissingColumn as error:
+            raise MissingColumn(f"{error}; {_remedy(rows, column, every, titles)}") from None
+        if column.name == "predictions":
+            refuse_absent_texts(rows, title or column.name)
+        if column.name in ("predictions", "references"):
+            warn_of_empty_cells(rows, title or column.name)
+    return cells
+
+
+def _remedy(rows: Rows, column: Column, every: Sequence[Column], titles: Titles) -> str:
+    """What to do about a column that is missing: the titles that can be it, each with its first cell."""
+    taken = {title for title in titles.values() if title} | {one.name for one in every}
+    if found := suggested(rows, column, taken):
+        one, what = ("it", "") if len(found) == 1 else ("one", "one of ")
+        named = " or ".join(f"{option(column.name, title)} ({shown(first)})" for title, first in found)
+        return f"choose {one} with {what}{named}"
+    return f"choose with {option(column.name, 'COLUMN')}"
+
+
+def row_ids(rows: Rows, title: str | None) -> list[Any]:
+    """What names the rows: a column, else the column "id" where every row has it, else their numbers."""
+    if title is None and not all("id" in row for row in rows):
+        return list(range(len(rows)))
+    return take_column(rows, title or "id")
+
+
+def warn_of_repeated(ids: Sequence[Any]) -> None:
+    """Say that ids name several rows: nothing that joins rows by their ids takes such a file of scores."""
+    keys = row_keys(ids)
+    if (first := first_repeated(keys)) is not None:
+        rows = len(keys) - len(set(keys))
+        warn(
+            f"ids should name each row once, {rows} of {len(keys)} rows {'has' if rows == 1 else 'have'} the id of "
+            f"another, the first is {shown(first)}; every row is scored, but rows cannot be joined by these ids"
+        )
+
+
+def draw_captions(
+    columns: dict[str, list[Any] | None], ids: Sequence[Any], metrics: Sequence[Metric], number: int | None, seed: int
+) -> list[int]:
+    """Keep so many captions of each row; numbers of those that there were, if a number is given.
+
+    Raises:
+        ValueError: If a metric compares no sets, or a row has fewer captions.
+    """
+    if number is None:
+        return []
+    name = option("captions_per_row")
+    if others := [metric.name for metric in metrics if not metric.compares_sets]:
+        raise ValueError(f"{name} must come with metrics of sets of captions, got {', '.join(others)}")
+    predictions = columns["predictions"] or []
+    there = [len(captions) for captions in predictions]
+    if (least := min(there)) < number:
+        raise ValueError(f"{name} must be at most the least number of captions of a row, {least}, got {number}")
+    columns["predictions"] = drawn_captions(predictions, row_keys(ids), [number] * len(there), seed)
+    return there
+
+
+def shortened(text: Any) -> str:
+    """The start of a prediction, in one line."""
+    if isinstance(text, Mapping):
+        joined = ", ".join(f"{name} {value}" for name, value in text.items())
+    else:
+        joined = text if isinstance(text, str) else " | ".join(map(str, text))
+    joined = " ".join(joined.split())
+    return joined if len(joined) <= TEXT_WIDTH else joined[: TEXT_WIDTH - 3] + "..."

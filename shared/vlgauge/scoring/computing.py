@@ -1,0 +1,114 @@
+"""One metric or more over the columns of some rows: each loaded with its settings, results together."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import vlgauge
+from vlgauge.media.tables import CsvRow, name_of_rows
+from vlgauge.scoring.columns import COLUMNS
+from vlgauge.scoring.wording import option
+from vlgauge.weights.preflight import look_for_all
+
+if TYPE_CHECKING:
+    from vlgauge.base import Metric
+
+Settings = dict[str, Any]
+
+_PLACE = re.compile(rf"`(?:{'|'.join(COLUMNS)})\[(\d{{1,12}})\]")
+
+
+def load_metric(name: str, config_name: str | None = None, **settings: Any) -> Any:
+    """The metric of that name, with its rows in memory.
+
+    Raises:
+        ValueError: If there is no such metric.
+    """
+    return vlgauge.load(name, config_name, keep_in_memory=True, **settings)
+
+
+def load_metrics(
+    settings: Mapping[str, Settings], *, config: str | None = None, profile: str | None = None, quiet: bool = False
+) -> list[Metric]:
+    """The metrics with their settings.
+
+    Args:
+        settings: By name of the metric.
+        config: Configuration, for those that have several.
+        profile: Profile of all of them.
+        quiet: Whether no bar is ever shown.
+
+    Raises:
+        ValueError: If none of several metrics has configurations, or a setting has a wrong value.
+        TypeError: If a setting is unknown.
+    """
+    metrics = []
+    for name, own in settings.items():
+        common = {"profile": profile} if profile else {}
+        # A single metric refuses a configuration with a message of its own.
+        wanted = config if len(settings) == 1 or (config and load_metric(name).configs) else None
+        metrics.append(load_metric(name, wanted, progress=False if quiet else None, **common, **own))
+    if config and len(settings) > 1 and not any(metric.configs for metric in metrics):
+        raise ValueError(
+            f"{option('config')} must be of a metric with configurations, got {config!r} for {', '.join(settings)}"
+        )
+    return metrics
+
+
+def compute_all(
+    metrics: Sequence[Metric],
+    columns: Mapping[str, list[Any] | None],
+    *,
+    details: bool = False,
+    rows: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, dict[str, Any]]:
+    """Result of each metric by its name.
+
+    Args:
+        metrics: Loaded metrics.
+        columns: Cells by name of the column.
+        details: Whether to say how each score came about.
+        rows: Rows of the file that the cells are from; those of CSV know their lines, which messages then name.
+
+    Raises:
+        ImportError: If packages of a metric that can be asked beforehand are missing; names those of all.
+        SourcesMissing: If its weights are.
+        ValueError: If a metric refuses a row or has no details; with several, the message names it.
+    """
+    if len(metrics) > 1:  # a single one looks itself before it scores
+        look_for_all(metrics)
+    results = {}
+    for metric in metrics:
+        own = {column.name: columns[column.name] for column in metric.columns}
+        try:
+            results[metric.name] = metric.compute(**own, **_details(metric, details)) or {}
+        except (ValueError, TypeError) as error:
+            line = _line_of(str(error), rows)
+            if len(metrics) == 1 and not line:
+                raise
+            of = "" if len(metrics) == 1 else f"{metric.name}: "
+            raise ValueError(f"{of}{error}{line}") from error
+    return results
+
+
+def _line_of(message: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Clause with the line of the first row of CSV that a message names as its place, such as `predictions[3]`."""
+    found = _PLACE.search(message)
+    row = rows[int(found[1])] if found and int(found[1]) < len(rows) else None
+    return f" (line {row.line} of {name_of_rows()})" if isinstance(row, CsvRow) else ""
+
+
+def _details(metric: Metric, wanted: bool) -> dict[str, bool]:
+    if not wanted:
+        return {}
+    if "return_details" not in inspect.signature(metric._compute).parameters:
+        raise ValueError(f"{option('details')} is nothing that {metric.name} can give")
+    return {"return_details": True}
+
+
+def without_details(name: str, result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result as it is without ``return_details``."""
+    return {key: value for key, value in result.items() if key != f"{name}_details"}

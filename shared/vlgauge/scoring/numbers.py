@@ -1,0 +1,127 @@
+"""The numbers of a whole call: values with intervals, directions and ranges, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vlgauge.catalog import WITH_REFERENCES, metric_facts, metric_names
+from vlgauge.corpus_values import COUNTED, corpus_interval
+from vlgauge.results import DIGITS, INTERVAL, to_table
+from vlgauge.scoring.columns import shortened
+from vlgauge.statistics import FEW, FEW_MARK, FEW_NOTE
+
+CONFIDENCE = 0.95  # of the intervals that metrics compute themselves, too
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of a whole call.
+
+    Attributes:
+        name: Its key in the result.
+        metric: Name of the metric.
+        value: The number.
+        low: Lower end of its interval; None without one.
+        high: Upper end.
+        better: "higher" or "lower"; None where that is not known, as of counts.
+        score_range: Range of a score, in words; likewise.
+    """
+
+    name: str
+    metric: str
+    value: float
+    low: float | None
+    high: float | None
+    better: str | None
+    score_range: str | None
+
+
+def numbers_of(results: Mapping[str, Mapping[str, Any]], confidence: float = CONFIDENCE) -> list[Number]:
+    """The numbers of the results, each once.
+
+    What tests the corpus leads: its p-value, then how large the effect is.
+
+    Args:
+        results: By name of the metric.
+        confidence: Level of the intervals.
+    """
+    return [
+        number
+        for name, result in results.items()
+        for number in _corpus_numbers(name, result, confidence)
+        if not _stands_elsewhere(number.name, name, results)
+    ]
+
+
+def _stands_elsewhere(key: str, name: str, results: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether a number is of a part, such as rovist_c of rovist, that is also scored by itself, in the same way."""
+    parts = [other for other in results if other != name and f"{key}_".startswith(f"{other}_")]
+    return any(results[name].get(f"{part}_signature") == results[part][f"{part}_signature"] for part in parts)
+
+
+def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float) -> list[Number]:
+    first = (f"{name}_pvalue", f"{name}_excess")
+    keys = [key for key in first if key in result]
+    keys += [key for key, value in result.items() if isinstance(value, (int, float)) and key not in first]
+    ends: dict[str, Sequence[float]] = {}
+    for key in keys:
+        if confidence == CONFIDENCE and key + INTERVAL in result:
+            ends[key] = result[key + INTERVAL]  # of the metric's own seed
+        elif f"{key}_scores" in result:
+            found = corpus_interval(key, result, level=confidence)
+            ends |= {} if found is None else {key: (found.low, found.high)}
+    numbers = []
+    for key in keys:
+        low, high = ends.get(key, (None, None))
+        numbers.append(Number(key, name, result[key], low, high, *_reading(key)))
+    return numbers
+
+
+def _reading(key: str) -> tuple[str | None, str | None]:
+    """Direction and range of a number: of a metric, or direction alone of its form with references; else nothing."""
+    name = key.removeprefix(WITH_REFERENCES)
+    if name not in metric_names():
+        return None, None
+    facts = metric_facts(name)
+    return facts.better, facts.score_range if key == name else None
+
+
+def summary(
+    results: Mapping[str, dict[str, Any]],
+    ids: Sequence[Any],
+    texts: Sequence[Any],
+    limit: int,
+    *,
+    digits: int = DIGITS,
+    confidence: float = CONFIDENCE,
+) -> str:
+    """The table of scores; below it numbers of the whole with intervals and directions, signatures."""
+    scores = [result[f"{name}_scores"] for name, result in results.items()]
+    n_shown = len(ids) if limit <= 0 else min(limit, len(ids))
+    rows = [[ids[i], *(column[i] for column in scores), shortened(texts[i])] for i in range(n_shown)]
+    lines = [to_table(["id", *results, "predictions"], rows, digits)]
+    if n_shown < len(ids):
+        lines.append(f"... and {len(ids) - n_shown} more rows (--rows 0 prints all, --output FILE writes all)")
+    numbers = [
+        [one.name, one.value, one.low, one.high, one.better, one.score_range] for one in numbers_of(results, confidence)
+    ]
+    titles = ["result", "value", f"{100 * confidence:g} % from", "to", "better", "range"]
+    used = [i for i in range(len(titles)) if any(row[i] is not None for row in numbers)]
+    cells = [[row[i] for i in used] for row in numbers]
+    lines += ["", to_table([titles[i] for i in used], cells, digits), ""]
+    lines += [line for note in notes_of(results) for line in (note, "")]
+    lines += [result[f"{name}_signature"] for name, result in results.items()]
+    return "\n".join(lines)
+
+
+def notes_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What is to be said of the numbers: which are no means, and whose intervals are of few rows."""
+    notes = []
+    if added := [name for name in results if name in COUNTED]:
+        notes.append(f"{', '.join(added)}: the value is that of the corpus, not the mean of the scores of its rows")
+    defined = {name: sum(score == score for score in result[f"{name}_scores"]) for name, result in results.items()}
+    if few := [name for name, n in defined.items() if 2 <= n < FEW]:
+        notes.append(f"{FEW_MARK} {', '.join(few)}: {FEW_NOTE}")
+    return notes

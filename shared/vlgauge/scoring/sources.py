@@ -1,0 +1,132 @@
+"""Rows that are no table: a data set of the Hub, a WebDataset archive, or a folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vlgauge.base import Metric
+from vlgauge.media.limits import RowLimits
+from vlgauge.media.tables import name_of_rows, split_titles
+from vlgauge.network import NetworkError
+from vlgauge.progress import progress_bar
+from vlgauge.results import printable
+from vlgauge.row_sources import LeftOut, RowReader, Source, counted_reasons, guessed_titles
+from vlgauge.row_sources.grouped_files import FolderRows, tar_rows
+from vlgauge.row_sources.hub import PREFIX, HubRows, pinned
+from vlgauge.scoring.wording import option
+from vlgauge.settings import shown
+
+_BATCH = 16
+_MOST_REASONS = 10
+
+
+def source_of(file: str, *, revision: str | None, split: str | None, limits: RowLimits) -> Source:
+    """The source that a name, such as hub:OWNER/NAME, stands for.
+
+    Args:
+        file: The name.
+        revision: Commit, branch or tag of a data set of the Hub.
+        split: Split of one.
+        limits: What a row may hold.
+
+    Raises:
+        ValueError: If it is none, or an argument is missing or does not belong to it.
+        OSError: If it cannot be had.
+    """
+    if file.startswith(PREFIX):
+        identity, _, config = file.removeprefix(PREFIX).partition(":")
+        return HubRows(pinned(identity, revision), config or None, split)
+    if revision is not None:
+        raise ValueError(f"{option('revision')} must come with a data set of the Hub, got the file {file!r}")
+    return FolderRows(file, limits) if Path(file).is_dir() else tar_rows(file, limits)
+
+
+def rows_of(
+    source: Source,
+    metrics: Sequence[Metric],
+    titles: Mapping[str, str | None],
+    *,
+    limits: RowLimits,
+    skip: int = 0,
+    limit: int | None = None,
+    quiet: bool = False,
+) -> RowReader:
+    """The rows that can be scored, and the others.
+
+    Args:
+        source: Where they come from.
+        metrics: Loaded metrics.
+        titles: Those that are given, by name of the column, ``"id"`` among them.
+        limits: What a row may hold.
+        skip: How many rows are left out first.
+        limit: Most rows; None for all.
+        quiet: Whether no bar is ever shown.
+
+    Raises:
+        ValueError: If a column is missing, or no row can be scored.
+        NetworkError: If the way to the Hub breaks; it says from which row on.
+    """
+    wanted = [column for metric in metrics for column in metric.columns]
+    reader = RowReader(source, wanted, titles_of(source, wanted, titles), limits, next_row=skip)
+    with progress_bar(limit or 0, "rows read", False if quiet else None) as report:
+        left = limit
+        while not reader.is_done and left != 0:
+            try:
+                n_read = reader.read(_BATCH if left is None else min(_BATCH, left))
+            except NetworkError as error:
+                row = reader.next_row
+                before = f"; score those before row {row} with {option('limit')} {row - skip}" if row > skip else ""
+                again = f"{before}; the others begin with {option('skip')} {row}"
+                raise NetworkError(f"{error}{again}") from error
+            left = None if left is None else left - n_read
+            report(n_read)
+    if not reader.ids:
+        why = "; ".join(reasons(reader.left_out)) or f"there is none from number {skip} on"
+        raise ValueError(f"{name_of_rows()} must have a row that can be scored, got none ({why})")
+    return reader
+
+
+def titles_of(source: Source, wanted: Sequence[Any], given: Mapping[str, str | None]) -> dict[str, list[str]]:
+    """Titles by name of the column: those that are given, the others guessed, which is said."""
+    read = {column.name for column in wanted} | {"id"}
+    for name, title in given.items():
+        if title is not None and name not in read:
+            has = ", ".join(dict.fromkeys(column.name for column in wanted))
+            raise ValueError(f"{option(name)} must be left out, as no such column is read but {has}")
+    titles = guessed_titles(wanted, source.kinds)
+    guessed = [option(name, ",".join(titles[name])) for name in titles if titles[name] and given.get(name) is None]
+    if guessed:
+        sys.stderr.write(f"columns taken: {printable(' '.join(guessed))}\n")
+    return titles | {name: split_titles(title, source.kinds) for name, title in given.items() if title is not None}
+
+
+def told(reader: RowReader) -> dict[str, Any]:
+    """What a result says of its rows: the data set, and those that were left out."""
+    return {"dataset": asdict(reader.source.origin), "left_out": [asdict(one) for one in reader.left_out]}
+
+
+def lines_of(reader: RowReader) -> list[str]:
+    """The same, as lines below the table."""
+    origin = reader.source.origin
+    parts = [origin.id, origin.config, origin.split, origin.revision and f"commit {origin.revision}"]
+    n = len(reader.ids) + len(reader.left_out)
+    head = f"{', '.join(part for part in parts if part)}: {len(reader.ids)} of {n} rows scored"
+    return [printable(line) for line in (head, *reasons(reader.left_out))]
+
+
+def reasons(left_out: Sequence[LeftOut]) -> list[str]:
+    """Why rows were left out and which was the first, the most frequent reason first."""
+    firsts: dict[str, str] = {}
+    for one in left_out:
+        firsts.setdefault(one.reason, shown(one.id))
+    counted = counted_reasons(left_out)
+    lines = [
+        f"{count} left out, {'' if count == 1 else 'the first is '}row {firsts[reason]}: {reason}"
+        for reason, count in counted[:_MOST_REASONS]
+    ]
+    rest = sum(count for _, count in counted[_MOST_REASONS:])
+    return [*lines, f"{rest} left out for other reasons (--output FILE has all)"] if rest else lines

@@ -1,0 +1,92 @@
+"""Which columns of a table can be one that a metric reads; suggested to the user, never taken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from itertools import islice
+from typing import Any
+
+from vlgauge.base.columns import Captions, Column, Images, References, Story, Text
+from vlgauge.base.components import Components
+from vlgauge.base.video_columns import Videos
+from vlgauge.data_sets.kinds import CLIPS, kind_of_cell
+from vlgauge.files import is_address
+from vlgauge.media.images import is_single_image
+from vlgauge.media.tables import Rows, is_missing
+
+_LOOKED_AT = 50  # rows
+_MOST = 4  # suggestions
+_PICTURES = ("png", "jpg", "jpeg", "webp", "gif", "bmp", "tif", "tiff")
+# Names and numbers of rows, whatever they look like.
+_ID = re.compile(r"(?:.*[_\W])?(?:id|ids|key|uuid|guid|index|idx|hash|sha\d*|split)_*|.*[a-z]Id", re.IGNORECASE)
+_FILE_NAME = re.compile(r"\S*[/\\]\S*|\S+\.[A-Za-z]\w{1,4}")
+
+
+def suggested(rows: Rows, column: Column, taken: Collection[str]) -> list[tuple[str, Any]]:
+    """Titles that can be a column of a metric, each with its first cell.
+
+    Args:
+        rows: Rows of the table.
+        column: What the metric reads.
+        taken: Titles that are other columns.
+    """
+    found = []
+    for title in rows[0]:
+        if title in taken or not isinstance(title, str) or _ID.fullmatch(title):
+            continue
+        cells = [row[title] for row in islice(rows, _LOOKED_AT) if title in row and not is_missing(row[title])]
+        if cells and all(_fits(column, cell) for cell in cells) and not _names_rows(column, cells):
+            found.append((title, cells[0]))
+    return sorted(found, key=lambda one: -_likeness(column, one[1]))[:_MOST]
+
+
+def _fits(column: Column, cell: Any) -> bool:
+    """Whether a cell can be one of the column."""
+    if isinstance(column, Videos):
+        return _is_file(cell, CLIPS) or kind_of_cell(cell) == "video"
+    if isinstance(column, Images):
+        return any(_is_picture(one) for one in (cell if isinstance(cell, list) and cell else [cell]))
+    if isinstance(column, Components):
+        return isinstance(cell, dict) and all(isinstance(one, (int, float)) for one in cell.values())
+    if isinstance(column, (Story, References)):
+        return _is_text(cell) or _are_texts(cell)
+    if isinstance(column, Captions):
+        return _are_texts(cell)
+    return isinstance(column, Text) and _is_text(cell)
+
+
+def _is_picture(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return _is_file(cell, _PICTURES)
+    return kind_of_cell(cell) == "image" or is_single_image(cell)
+
+
+def _is_file(cell: Any, endings: Sequence[str]) -> bool:
+    return isinstance(cell, str) and cell.rpartition(".")[2].lower() in endings
+
+
+def _is_text(cell: Any) -> bool:
+    """Whether a cell is what people say: no number, no path, no address."""
+    if not isinstance(cell, str) or not any(map(str.isalpha, cell)):
+        return False
+    text = cell.strip()
+    return not is_address(text) and _FILE_NAME.fullmatch(text) is None
+
+
+def _are_texts(cell: Any) -> bool:
+    return isinstance(cell, list) and len(cell) > 0 and all(map(_is_text, cell))
+
+
+def _names_rows(column: Column, cells: Sequence[Any]) -> bool:
+    """Whether single words name the rows, such as "a17": each another one, none of them said twice."""
+    if column.name == "styles" or not all(isinstance(cell, str) for cell in cells):
+        return False
+    return all(not cell.split()[1:] for cell in cells) and any(map(str.isdigit, "".join(cells)))
+
+
+def _likeness(column: Column, cell: Any) -> int:
+    """Texts of several words first, of a style those of one word."""
+    one = cell[0] if isinstance(cell, list) and cell else cell
+    has_words = isinstance(one, str) and len(one.split()) > 1
+    return int(has_words != (column.name == "styles"))

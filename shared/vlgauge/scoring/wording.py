@@ -1,0 +1,27 @@
+"""What messages call rows and columns: options on the command line, arguments in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from vlgauge.media.tables import FILE, name_of_rows, rows_called
+
+
+@contextmanager
+def words_of_python() -> Iterator[None]:
+    """Let messages name the arguments of `vlgauge.score` and `vlgauge.compare`, not the options of the commands."""
+    with rows_called("`rows`"):
+        yield
+
+
+def option(name: str, value: str = "") -> str:
+    """What chooses something, such as ``--predictions COLUMN``, in Python ``predictions="COLUMN"``.
+
+    Args:
+        name: Of the argument.
+        value: What it is given; the name alone without.
+    """
+    if name_of_rows() == FILE:
+        return f"--{name.replace('_', '-')}" + (f" {value}" if value else "")
+    return f'{name}="{value}"' if value else f"`{name}`"
