@@ -184,3 +184,20 @@ def test_a_room_of_metrics_that_is_imported_first_is_lean_as_well(run_python, tm
         for room in ("base", "style", "caption_sets", "clip_score")
     ]
     run_python(APART.format(ready=ready, cases=cases), cwd=tmp_path)
+
+
+def test_what_takes_frames_comes_when_it_is_asked_for(run_python, tmp_path):
+    code = """
+import vlgauge
+assert {"load", "score"} <= set(dir(vlgauge))
+print([name for name in ("numpy", "pandas", "evaluate", "datasets", "vlgauge.scoring") if name in sys.modules])
+from vlgauge import score
+assert vlgauge.score is score
+print("matplotlib" in sys.modules, "jinja2" in sys.modules)
+try:
+    vlgauge.scores
+except AttributeError as error:
+    print(error)
+"""
+    expected = "[]\nFalse False\nmodule 'vlgauge' has no attribute 'scores'\n"
+    assert run_python(code, cwd=tmp_path) == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.catalog import metric_folder
@@ -14,8 +15,22 @@ from vlgauge.writable_folders import use_writable_folders
 
 if TYPE_CHECKING:
     from vlgauge.base import Metric
+    from vlgauge.scoring.score import score
 
-__all__ = ["__version__", "load"]
+__all__ = ["__version__", "load", "score"]
+
+# Name -> where it is; imported when it is asked for.
+_LATER = {"score": "vlgauge.scoring.score"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
 
 
 def load(name: str, config_name: str | None = None, **settings: Any) -> Metric:

@@ -10,6 +10,7 @@ from cli_stories import error_of, record_of, write_files
 from vlgauge.base import metric
 from vlgauge.cli import main, scoring
 from vlgauge.media import tables
+from vlgauge.scoring import columns
 
 TWO = ("onlystyle", "stylecider")
 STYLED = ("captions.jsonl", "--predictions", "caption", "--styles", "style", "--references", "refs", "--config", "demo")
@@ -23,7 +24,7 @@ def files(tmp_path, monkeypatch):
 
 
 def test_the_names_of_columns_are_those_of_the_project():
-    assert scoring.COLUMNS == metric.PROJECT_COLUMNS
+    assert columns.COLUMNS == metric.PROJECT_COLUMNS
 
 
 @pytest.mark.parametrize(

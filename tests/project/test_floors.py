@@ -99,8 +99,10 @@ def names_imported(path):
     own = path.relative_to(PACKAGE.parent).with_suffix("").parts
     package = own[:-1]
     tree, known = tree_of(path), {module_name(one) for one in MODULES}
-    found = set()
+    found, skipped = set(), of_types_only(tree)
     for node in ast.walk(tree):
+        if node in skipped:
+            continue
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -17,33 +15,14 @@ from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
 from vlgauge.leaderboard import Comparison, compare, read_run, rows_that_differ
 from vlgauge.leaderboard.comparison import FAMILIES
 from vlgauge.leaderboard.joined_runs import joined_rows
-from vlgauge.leaderboard.runs import Run, labels_of, row_keys, set_sizes
+from vlgauge.leaderboard.runs import labels_of, row_keys
 from vlgauge.leaderboard.table import FORMS, differences_table, pairs_table, render, systems_table
-from vlgauge.media.tables import Rows, located, read_rows, take_column
+from vlgauge.media.tables import read_rows, take_column
 from vlgauge.results import plain, to_json
-from vlgauge.scoring.columns import COLUMNS, read_columns, shortened
-from vlgauge.scoring.computing import Settings, compute_all, load_metrics
-from vlgauge.set_sizes import drawn_captions, signed_sizes
-
-# Columns that must say the same of a row in every file; paths of pictures depend on the folder.
-_SAME = ("references", "styles")
-
-
-@dataclass(frozen=True)
-class _File:
-    """One system.
-
-    Attributes:
-        path: Its file.
-        run: Its scores, None if they are to be computed.
-        rows: Its predictions, empty if it holds scores.
-        ids: What names the rows.
-    """
-
-    path: str
-    run: Run | None
-    rows: Rows
-    ids: Sequence[Any]
+from vlgauge.scoring.columns import COLUMNS, shortened
+from vlgauge.scoring.computing import Settings, load_metrics
+from vlgauge.scoring.scored import Scored
+from vlgauge.scoring.systems import GivenSystem, runs_of, scored_systems
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -90,12 +69,14 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError("--groups-file must come with --groups COLUMN, which was left out")
     names = system_names(options.files, options.names)
     files = {name: _read(path, list(settings), options) for name, path in zip(names, options.files, strict=True)}
-    if options.report and (given := [file.path for file in files.values() if file.run is not None]):
+    if options.report and (
+        given := [path for path, file in zip(options.files, files.values(), strict=True) if file.run is not None]
+    ):
         raise ValueError(f"--report must come with files of predictions, which it explains, {given[0]!r} holds scores")
     joined_rows({name: {"ids": file.ids} for name, file in files.items()})  # what cannot be joined is not scored first
-    scored, columns, results = _scored(files, settings, options)
+    scored = _scored(files, settings, options)
     comparison = compare(
-        scored,
+        runs_of(files, scored),
         list(settings),
         baseline=_baseline(options.baseline, files),
         groups=_groups(files, options),
@@ -109,9 +90,8 @@ def run(options: argparse.Namespace) -> int:
         write_json(options.output, record)
     if options.report:
         write_differences = import_module("vlgauge.cli.report").write_differences
-        ids = {name: file.ids for name, file in files.items()}
-        write_differences(options.report, comparison, ids, results, columns, options.rows_that_differ, options.told)
-    print(to_json(record) if options.format == "json" else _shown(comparison, options, _texts(files, columns)))
+        write_differences(options.report, comparison, scored, options.rows_that_differ, options.told)
+    print(to_json(record) if options.format == "json" else _shown(comparison, options, _texts(scored)))
     return 0
 
 
@@ -130,54 +110,35 @@ def system_names(files: Sequence[str], given: str | None) -> list[str]:
     return names
 
 
-def _read(path: str, metrics: Sequence[str], options: argparse.Namespace) -> _File:
+def _read(path: str, metrics: Sequence[str], options: argparse.Namespace) -> GivenSystem:
     """The scores or the predictions in a file."""
     found = None if options.input_format else read_run(path, metrics)
     if found is not None:
-        return _File(path, found, [], found["ids"])
+        return GivenSystem(found["ids"], found, file=path)
     rows = read_rows(path, options.input_format)
     try:
-        return _File(path, None, rows, take_column(rows, options.id or "id"))
+        return GivenSystem(take_column(rows, options.id or "id"), rows=rows, file=path)
     except ValueError as error:
         raise ValueError(f"{path}: {error}; choose what names the rows with --id COLUMN") from None
 
 
 def _scored(
-    files: Mapping[str, _File], settings: Mapping[str, Settings], options: argparse.Namespace
-) -> tuple[dict[str, Run], Mapping[str, Mapping[str, Any]], Mapping[str, Mapping[str, Mapping[str, Any]]]]:
-    """The scores of every system, and of those that were scored here the columns and the result by metric."""
-    runs: dict[str, Run] = {name: file.run for name, file in files.items() if file.run is not None}
-    unscored = {name: file for name, file in files.items() if file.run is None}
-    if not unscored:
+    systems: Mapping[str, GivenSystem], settings: Mapping[str, Settings], options: argparse.Namespace
+) -> dict[str, Scored]:
+    """The scores of the systems that are scored here."""
+    if all(one.run is not None for one in systems.values()):
         _refuse_scoring_options(options)
-        return runs, {}, {}
+        return {}
     titles = {column: getattr(options, column) for column in COLUMNS}
     metrics = load_metrics(settings, config=options.config, profile=options.profile, quiet=options.no_progress)
-    columns = {name: located(read_columns(file.rows, metrics, titles), file.path) for name, file in unscored.items()}
-    _check_same(columns, unscored)
-    there: dict[str, list[int]] = {}
-    if any(metric.compares_sets for metric in metrics):
-        sizes = {name: [tuple(one) for one in run.get("sizes", ())] for name, run in runs.items()}
-        sizes |= {name: set_sizes(own) for name, own in columns.items()}
-        there = _draw_equal_sets(columns, files, sizes, options.seed)
-    results = {}
-    for name, file in unscored.items():
-        own_sizes = set_sizes(columns[name])
-        run: dict[str, Any] = {"ids": file.ids} | ({"sizes": own_sizes} if own_sizes else {})
-        results[name] = compute_all(metrics, columns[name], details=options.report is not None)
-        for metric, result in results[name].items():
-            signed = signed_sizes(result, own_sizes, there=there.get(name, ()), seed=options.seed)
-            results[name][metric] = result | signed
-            run |= results[name][metric]
-        runs[name] = run
-    return {name: runs[name] for name in files}, columns, results
+    return scored_systems(systems, metrics, titles, details=options.report is not None, seed=options.seed)
 
 
-def _texts(files: Mapping[str, _File], columns: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+def _texts(scored: Mapping[str, Scored]) -> dict[str, dict[str, str]]:
     """What the systems that were scored here said, by the keys of their rows."""
     return {
-        name: dict(zip(row_keys(files[name].ids), map(shortened, own["predictions"] or []), strict=True))
-        for name, own in columns.items()
+        name: dict(zip(row_keys(one.ids), map(shortened, one.columns["predictions"] or []), strict=True))
+        for name, one in scored.items()
     }
 
 
@@ -188,55 +149,12 @@ def _refuse_scoring_options(options: argparse.Namespace) -> None:
         raise ValueError(f"--{given[0]} must be left out where every FILE holds scores")
 
 
-def _check_same(columns: Mapping[str, Mapping[str, Any]], files: Mapping[str, _File]) -> None:
-    """Refuse references or styles of one row that differ between two files."""
-    (first, own), *others = columns.items()
-    for column in _SAME:
-        if own.get(column) is None:
-            continue
-        known = dict(zip(row_keys(files[first].ids), own[column], strict=True))
-        for name, other in others:
-            for key, cell in zip(row_keys(files[name].ids), other.get(column) or [], strict=False):
-                if key in known and known[key] != cell:
-                    raise ValueError(
-                        f"FILE must have the same {column} for every system, {first} and {name} differ in row {key!r}"
-                    )
-
-
-def _draw_equal_sets(
-    columns: Mapping[str, dict[str, Any]], files: Mapping[str, _File], sizes: Mapping[str, Any], seed: int
-) -> dict[str, list[int]]:
-    """Keep as many captions of each row as the system with fewest has; numbers of those there were, where some go.
-
-    Args:
-        columns: Of each system that is scored here.
-        files: Every system.
-        sizes: Of the sets of every system; empty where they are unknown.
-        seed: Of what is drawn.
-    """
-    by_key = {name: dict(zip(row_keys(files[name].ids), own, strict=False)) for name, own in sizes.items() if own}
-    least: dict[str, int] = {}
-    for own in by_key.values():
-        least |= {key: min(size[0], least.get(key, size[0])) for key, size in own.items()}
-    there: dict[str, list[int]] = {}
-    for name, own in columns.items():
-        numbers = [least[key] for key in row_keys(files[name].ids)] if name in by_key else []
-        counts = [size[0] for size in sizes[name]]
-        if numbers != counts:
-            own["predictions"] = drawn_captions(own["predictions"], row_keys(files[name].ids), numbers, seed)
-            there[name] = counts
-            sys.stderr.write(
-                f"{name}: of each row as many captions are drawn (seed {seed}) as the system with fewest has\n"
-            )
-    return there
-
-
-def _baseline(given: str | None, files: Mapping[str, _File]) -> str | None:
+def _baseline(given: str | None, files: Mapping[str, GivenSystem]) -> str | None:
     """Name of the baseline, which may be given by its file."""
-    return next((name for name, file in files.items() if given == file.path), given)
+    return next((name for name, file in files.items() if given == file.file), given)
 
 
-def _groups(files: Mapping[str, _File], options: argparse.Namespace) -> dict[str, str] | None:
+def _groups(files: Mapping[str, GivenSystem], options: argparse.Namespace) -> dict[str, str] | None:
     if options.groups is None:
         return None
     if options.groups_file:

@@ -16,14 +16,14 @@ from vlgauge.cli.ray_options import add_ray_options, check_ray_options
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
 from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
 from vlgauge.leaderboard.run_files import columns_of
-from vlgauge.leaderboard.runs import set_sizes
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import Rows, located, read_rows
 from vlgauge.results import DIGITS, to_cell, to_json, to_table
-from vlgauge.scoring.columns import COLUMNS, draw_captions, read_columns, row_ids, warn_of_repeated
-from vlgauge.scoring.computing import compute_all, load_metrics, without_details
+from vlgauge.scoring.columns import COLUMNS, read_columns, row_ids
+from vlgauge.scoring.computing import load_metrics
 from vlgauge.scoring.numbers import CONFIDENCE, summary
-from vlgauge.set_sizes import OPTION, signed_sizes
+from vlgauge.scoring.scored import score_columns
+from vlgauge.set_sizes import OPTION
 
 if TYPE_CHECKING:
     from vlgauge.base import Metric
@@ -107,30 +107,27 @@ def run(options: argparse.Namespace) -> int:
         ids, columns = table_columns(rows, metrics, options, file)
     else:
         ids, columns = reader.ids, reader.columns
-    warn_of_repeated(ids)
-    there = draw_captions(columns, ids, metrics, options.captions_per_row, options.seed)
-    detailed = options.details or options.report is not None
-    results = compute_all(metrics, columns, details=detailed, rows=rows[options.skip :])
-    explained = results
-    if not options.details:
-        results = {name: without_details(name, result) for name, result in results.items()}
-    record: dict[str, Any] = {"ids": ids} | ({} if data_sets is None else data_sets.told(reader))
-    if any(metric.compares_sets for metric in metrics):
-        # Without them nobody can tell later whether two systems can be compared.
-        record["sizes"] = set_sizes(columns)
-        for name, result in results.items():
-            results[name] = result | signed_sizes(result, record["sizes"], there=there, seed=options.seed)
-    for result in results.values():
-        record |= result
+    scored = score_columns(
+        metrics,
+        ids,
+        columns,
+        rows=rows[options.skip :],
+        details=options.details or options.report is not None,
+        captions_per_row=options.captions_per_row,
+        seed=options.seed,
+        told=None if data_sets is None else data_sets.told(reader),
+    )
+    results = dict(scored.results) if options.details else scored.plain
+    record = scored.run(details=options.details)
     of_rows = [] if data_sets is None else data_sets.lines_of(reader)
     # Before anything is written: what took hours is seen, whatever becomes of the files.
-    print_results(results, record, columns["predictions"] or [], of_rows, options)
+    print_results(results, record, scored.columns["predictions"] or [], of_rows, options)
     if options.output:
         write_result(options.output, record)
     record_results(results, options, ids)
     # Last, as most can go wrong with it.
     if options.report:
-        import_module("vlgauge.cli.report").write_report(options.report, explained, columns, ids, options.told)
+        import_module("vlgauge.cli.report").write_report(options.report, scored, options.told)
     return 0
 
 

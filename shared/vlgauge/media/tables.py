@@ -205,7 +205,8 @@ def warn_of_empty_cells(rows: Rows, title: str) -> None:
                 warn(
                     f"{name_of_rows()} has {len(numbers)} of {len(rows)} cells in the column "
                     f"{one!r:.{_SHOWN_CHARACTERS}} that are {are}, the first in "
-                    f"{row_place(rows[numbers[0]], numbers[0])}; they are scored as such texts; leave the rows out where nothing was written"
+                    f"{row_place(rows[numbers[0]], numbers[0])}; they are scored as such texts; leave the rows out "
+                    "where nothing was written"
                 )
 
 
@@ -345,7 +346,8 @@ def _read_csv(data: bytes, path: str, delimiter: str = ",") -> Rows:
     if len(titles) == 1 and (found := [one for one in ";\t" if one in titles[0]]):
         raise ValueError(
             f"{name_of_rows()} must have {'commas' if delimiter == ',' else 'tabs'} between its cells, got "
-            f"{found[0]!r} in the titles {titles[0]!r:.{_SHOWN_CHARACTERS}} of {path!r}; save it with commas as .csv, or with tabs as .tsv"
+            f"{found[0]!r} in the titles {titles[0]!r:.{_SHOWN_CHARACTERS}} of {path!r}; save it with commas as "
+            ".csv, or with tabs as .tsv"
         )
     if (repeated := first_repeated(titles)) is not None:
         raise ValueError(

@@ -71,9 +71,8 @@ def _remedy(rows: Rows, column: Column, every: Sequence[Column], titles: Titles)
     """What to do about a column that is missing: the titles that can be it, each with its first cell."""
     taken = {title for title in titles.values() if title} | {one.name for one in every}
     if found := suggested(rows, column, taken):
-        one, what = ("it", "") if len(found) == 1 else ("one", "one of ")
-        named = " or ".join(f"{option(column.name, title)} ({shown(first)})" for title, first in found)
-        return f"choose {one} with {what}{named}"
+        named = " or ".join(f"{option(column.name, title)} ({shortened(shown(first))})" for title, first in found)
+        return f"choose with {named}"
     return f"choose with {option(column.name, 'COLUMN')}"
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 from vlgauge.catalog import WITH_REFERENCES, metric_facts, metric_names
 from vlgauge.corpus_values import COUNTED, corpus_interval
-from vlgauge.results import DIGITS, INTERVAL, to_table
+from vlgauge.leaderboard.table import ARROWS, Cell, Table, mean_text
+from vlgauge.results import DIGITS, INTERVAL, to_cell, to_table
 from vlgauge.scoring.columns import shortened
+from vlgauge.signatures import TOY_NUMBERS, made_by_toy
 from vlgauge.statistics import FEW, FEW_MARK, FEW_NOTE
 
 CONFIDENCE = 0.95  # of the intervals that metrics compute themselves, too
@@ -96,6 +98,7 @@ def summary(
     *,
     digits: int = DIGITS,
     confidence: float = CONFIDENCE,
+    where: str = "--rows 0 prints all, --output FILE writes all",
 ) -> str:
     """The table of scores; below it numbers of the whole with intervals and directions, signatures."""
     scores = [result[f"{name}_scores"] for name, result in results.items()]
@@ -103,7 +106,7 @@ def summary(
     rows = [[ids[i], *(column[i] for column in scores), shortened(texts[i])] for i in range(n_shown)]
     lines = [to_table(["id", *results, "predictions"], rows, digits)]
     if n_shown < len(ids):
-        lines.append(f"... and {len(ids) - n_shown} more rows (--rows 0 prints all, --output FILE writes all)")
+        lines.append(f"... and {len(ids) - n_shown} more rows ({where})")
     numbers = [
         [one.name, one.value, one.low, one.high, one.better, one.score_range] for one in numbers_of(results, confidence)
     ]
@@ -114,6 +117,28 @@ def summary(
     lines += [line for note in notes_of(results) for line in (note, "")]
     lines += [result[f"{name}_signature"] for name, result in results.items()]
     return "\n".join(lines)
+
+
+def numbers_table(results: Mapping[str, Mapping[str, Any]], confidence: float = CONFIDENCE) -> Table:
+    """The numbers as a table for a page; numbers of toys say so beside their names."""
+    rows = []
+    for one in numbers_of(results, confidence):
+        toy = " (toy)" if made_by_toy(str(results[one.metric][f"{one.metric}_signature"])) else ""
+        arrow = "" if one.better is None else f" {ARROWS[one.better == 'higher']}"
+        is_count = isinstance(one.value, int)
+        value = to_cell(one.value) if is_count or one.low is None else mean_text(one.value, one.low, one.high)
+        if one.name.endswith("_undefined"):
+            continue  # it is what n lacks
+        scores = results[one.metric].get(f"{one.name}_scores")
+        defined = None if scores is None else sum(score == score for score in scores)
+        n = "" if scores is None else f"{defined}" if defined == len(scores) else f"{defined} of {len(scores)}"
+        cells = [Cell(f"{one.name}{toy}{arrow}"), Cell(value, right=True), Cell(n, right=True)]
+        rows.append([*cells, Cell(one.score_range or "")])
+    signatures = [str(result[f"{name}_signature"]) for name, result in results.items()]
+    toys = [name for name, text in zip(results, signatures, strict=True) if made_by_toy(text)]
+    notes = [f"{', '.join(toys)}: scores of toys, which {TOY_NUMBERS}."] if toys else []
+    notes.append(f"Values with {100 * confidence:g} % bootstrap intervals over the rows.")
+    return Table(["score", "value", "n", "range"], rows, notes=[*notes, *signatures])
 
 
 def notes_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:

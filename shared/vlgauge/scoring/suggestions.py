@@ -19,7 +19,7 @@ _LOOKED_AT = 50  # rows
 _MOST = 4  # suggestions
 _PICTURES = ("png", "jpg", "jpeg", "webp", "gif", "bmp", "tif", "tiff")
 # Names and numbers of rows, whatever they look like.
-_ID = re.compile(r"(?:.*[_\W])?(?:id|ids|key|uuid|guid|index|idx|hash|sha\d*|split)_*|.*[a-z]Id", re.IGNORECASE)
+_ID = re.compile(r"(?i:(?:.*[_\W])?(?:id|ids|key|uuid|guid|index|idx|hash|sha\d*|split)_*)|.*[a-z]Ids?")
 _FILE_NAME = re.compile(r"\S*[/\\]\S*|\S+\.[A-Za-z]\w{1,4}")
 
 
@@ -38,7 +38,8 @@ def suggested(rows: Rows, column: Column, taken: Collection[str]) -> list[tuple[
         cells = [row[title] for row in islice(rows, _LOOKED_AT) if title in row and not is_missing(row[title])]
         if cells and all(_fits(column, cell) for cell in cells) and not _names_rows(column, cells):
             found.append((title, cells[0]))
-    return sorted(found, key=lambda one: -_likeness(column, one[1]))[:_MOST]
+    likest = max((_likeness(column, first) for _, first in found), default=0)
+    return [one for one in found if _likeness(column, one[1]) == likest][:_MOST]
 
 
 def _fits(column: Column, cell: Any) -> bool:
@@ -59,7 +60,9 @@ def _fits(column: Column, cell: Any) -> bool:
 def _is_picture(cell: Any) -> bool:
     if isinstance(cell, str):
         return _is_file(cell, _PICTURES)
-    return kind_of_cell(cell) == "image" or is_single_image(cell)
+    if isinstance(cell, dict):
+        return kind_of_cell(cell) == "image"
+    return is_single_image(cell)
 
 
 def _is_file(cell: Any, endings: Sequence[str]) -> bool:
@@ -80,13 +83,17 @@ def _are_texts(cell: Any) -> bool:
 
 def _names_rows(column: Column, cells: Sequence[Any]) -> bool:
     """Whether single words name the rows, such as "a17": each another one, none of them said twice."""
-    if column.name == "styles" or not all(isinstance(cell, str) for cell in cells):
+    if (
+        column.name == "styles"
+        or isinstance(column, (Images, Videos))
+        or not all(isinstance(cell, str) for cell in cells)
+    ):
         return False
     return all(not cell.split()[1:] for cell in cells) and any(map(str.isdigit, "".join(cells)))
 
 
 def _likeness(column: Column, cell: Any) -> int:
-    """Texts of several words first, of a style those of one word."""
+    """Texts of several words before those of one, for a style the other way round."""
     one = cell[0] if isinstance(cell, list) and cell else cell
     has_words = isinstance(one, str) and len(one.split()) > 1
     return int(has_words != (column.name == "styles"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -23,5 +25,5 @@ def option(name: str, value: str = "") -> str:
         value: What it is given; the name alone without.
     """
     if name_of_rows() == FILE:
-        return f"--{name.replace('_', '-')}" + (f" {value}" if value else "")
-    return f'{name}="{value}"' if value else f"`{name}`"
+        return f"--{name.replace('_', '-')}" + (f" {shlex.quote(value)}" if value else "")
+    return f"{name}={json.dumps(value, ensure_ascii=False)}" if value else f"`{name}`"

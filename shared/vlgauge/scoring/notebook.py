@@ -1,0 +1,46 @@
+"""Tables for notebooks, in the colours that these have, light or dark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+
+from vlgauge.leaderboard.table import Table, render
+
+# Nothing here names a colour of ink or paper: both are those of the notebook.
+_STYLE = (
+    ".vlgauge table{border-collapse:collapse;color:inherit;background:transparent}"
+    ".vlgauge th,.vlgauge td{padding:.25em .7em;color:inherit;background:transparent;"
+    "border:0;border-bottom:1px solid rgba(128,128,128,.45)}"
+    ".vlgauge td{font-variant-numeric:tabular-nums}"
+    ".vlgauge p{margin:.35em 0;font-size:.85em;max-width:70em;overflow-wrap:anywhere;color:inherit}"
+    ".vlgauge .wide{overflow-x:auto}"
+)
+
+
+def notebook_table(table: Table, notes: Sequence[str] = ()) -> str:
+    """A table with its notes."""
+    return notebook_tables([table], notes)
+
+
+def notebook_tables(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
+    """Tables, one below the other, with their notes and some of all."""
+    parts = [
+        f'<div class="wide">{render(replace(one, notes=[], bold=""), "html")}</div>{_notes(one)}' for one in tables
+    ]
+    own = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return f'<div class="vlgauge"><style>{_STYLE}</style>{"".join(parts)}{own}</div>'
+
+
+def _notes(table: Table) -> str:
+    notes = [*([f"bold: {table.bold}"] if table.bold else []), *table.notes]
+    return "".join(f"<p>{escape(note)}</p>" for note in notes)
+
+
+def framed(page: str, title: str, height: int = 480) -> str:
+    """A page in a frame, so that its style does not touch that of a notebook."""
+    return (
+        f'<iframe title="{escape(title)}" srcdoc="{escape(page)}" sandbox '
+        f'style="width: 100%; height: {height}px; border: 0"></iframe>'
+    )

@@ -1,0 +1,63 @@
+"""Pages that say why scores are what they are, and where systems differ; they need the extra `explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vlgauge.explain import Differing, Explanation, Row, differences, explain, report
+from vlgauge.explain.pages import whole_page
+from vlgauge.leaderboard import Comparison, rows_that_differ
+from vlgauge.leaderboard.runs import row_keys
+from vlgauge.leaderboard.table import pairs_table, render, row_title, systems_table
+from vlgauge.scoring.scored import Scored
+
+__all__ = ["differences_page", "explanations", "report", "row_page"]
+
+
+def explanations(scored: Scored) -> list[Explanation]:
+    """What explains the scores of each metric; they must have details."""
+    return [explain(name, {**scored.columns, "id": scored.ids}, result) for name, result in scored.results.items()]
+
+
+def row_page(explained: Sequence[Explanation], row: int) -> str:
+    """A page about one row.
+
+    Args:
+        explained: Of the same rows, one per metric.
+        row: Its number, from 0.
+    """
+    sections = [one.example(row, title=one.name if len(explained) > 1 else None) for one in explained]
+    return whole_page(sections, names=[one.name for one in explained], title=explained[0].title(row), table="")
+
+
+def differences_page(comparison: Comparison, scored: Mapping[str, Scored], limit: int, told: Sequence[str] = ()) -> str:
+    """A page about the rows in which systems differ most, side by side.
+
+    Args:
+        comparison: All systems and metrics.
+        scored: By name of the system, with details.
+        limit: Most rows per pair and metric.
+        told: Warnings of the run.
+    """
+    places = {name: {key: row for row, key in enumerate(row_keys(one.ids))} for name, one in scored.items()}
+    pairs = []
+    for compared in comparison.metrics:
+        # What stands in the result of another metric, such as whether a toy made it, is nothing of this one.
+        explained = {name: _explained(compared.metric, one) for name, one in scored.items()}
+        for pair in compared.pairs:
+            first, second = pair.first, pair.second
+            rows = []
+            for row in rows_that_differ(compared, pair, limit):
+                key = comparison.ids[row]
+                difference = compared.scores[first][row] - compared.scores[second][row]
+                rows.append(Row(key, (places[first][key], places[second][key]), difference))
+            headline = f"{first} and {second} by {row_title(compared)}"
+            pairs.append(Differing(headline, (first, second), (explained[first], explained[second]), rows))
+    tables = [render(table, "html") for table in (systems_table(comparison), pairs_table(comparison))]
+    headline = f"{len(scored)} systems on {len(comparison.ids)} rows, and where they differ most"
+    return differences(headline, tables, pairs, told=told)
+
+
+def _explained(metric: str, scored: Scored) -> Any:
+    return explain(metric, {**scored.columns, "id": scored.ids}, scored.results[metric])

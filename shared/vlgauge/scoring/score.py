@@ -1,0 +1,166 @@
+"""`vlgauge.score`: the rows of any table in, their scores out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from vlgauge.base import Metric
+from vlgauge.media.limits import RowLimits
+from vlgauge.media.tables import located
+from vlgauge.scoring.columns import COLUMNS, read_columns, row_ids
+from vlgauge.scoring.computing import load_metrics
+from vlgauge.scoring.scored import score_columns
+from vlgauge.scoring.scores import Scores
+from vlgauge.scoring.tables import Given, given_rows, refuse_taken
+from vlgauge.scoring.wording import words_of_python
+from vlgauge.settings import whole_number
+
+Titles = str | Sequence[str] | None
+
+
+def score(
+    rows: Any,
+    metrics: str | Metric | Sequence[str | Metric],
+    *,
+    predictions: Titles = None,
+    references: Titles = None,
+    images: Titles = None,
+    videos: Titles = None,
+    styles: Titles = None,
+    id: str | None = None,
+    config: str | None = None,
+    profile: str | None = None,
+    skip: int = 0,
+    limit: int | None = None,
+    split: str | None = None,
+    revision: str | None = None,
+    captions_per_row: int | None = None,
+    seed: int = 0,
+    details: bool = False,
+    progress: bool | None = None,
+) -> Scores:
+    """Score the rows of a table with one metric or several.
+
+    The numbers are those of `Metric.compute` and of `vlgauge score`, bit by bit: all three are one code.
+
+    Args:
+        rows: A pandas frame; a polars frame, an Arrow table or anything else with the Arrow C interface; a
+            `datasets.Dataset`; a list of dicts; or what `vlgauge score` takes as FILE: the path of a table, a folder,
+            ``"hub:OWNER/NAME"``.
+        metrics: Names with commas, such as ``"cider,clip_s"``, loaded metrics with their settings, or a list of both.
+        predictions: Title of the column that the metrics read as ``predictions``; None for one of that name.
+        references: Likewise; several titles, in a list or with commas, stand side by side.
+        images: Likewise.
+        videos: Likewise.
+        styles: Likewise.
+        id: Title of the column that names the rows; None for "id" if it is there, else the index of a pandas frame, or
+            the numbers of the rows.
+        config: Configuration, for metrics that have several.
+        profile: Profile of the metrics that are given by name.
+        skip: How many rows are left out first.
+        limit: Most rows; None for all.
+        split: Of a data set of the Hub.
+        revision: Commit, branch or tag of one.
+        captions_per_row: How many captions of each row are scored, for metrics of sets of captions; None for all.
+        seed: Of these.
+        details: Whether to say at once how each score came about; `Scores.explain` and `Scores.report` otherwise score
+            once more when they are called.
+        progress: Whether bars are shown; None for long work in a terminal or a notebook.
+
+    Returns:
+        The scores.
+
+    Raises:
+        ValueError: If a column is missing or there twice, a row is nothing that a metric reads, a metric is unknown or
+            comes twice.
+        TypeError: If `rows` is no table.
+    """
+    named = zip(COLUMNS, (predictions, references, images, videos, styles), strict=True)
+    titles = {name: one if one is None or isinstance(one, str) else ",".join(one) for name, one in named}
+    whole_number("skip", skip, 0)
+    if limit is not None:
+        whole_number("limit", limit, 1)
+    with words_of_python():
+        loaded = loaded_metrics(metrics, config=config, profile=profile, progress=progress)
+        if isinstance(rows, (str, PathLike)) and _is_source(fspath(rows)):
+            of_source: dict[str, Any] = {"split": split, "revision": revision, "skip": skip, "limit": limit}
+            of_source["quiet"] = progress is False
+            given, ids, columns, told = _of_source(fspath(rows), loaded, titles | {"id": id}, **of_source)
+        else:
+            for name, value in {"split": split, "revision": revision}.items():
+                if value is not None:
+                    raise ValueError(f"`{name}` must come with a data set of the Hub, `rows` is none")
+            wanted = [*(titles[name] or name for name in COLUMNS), id or "id"]
+            given = given_rows(rows, wanted, skip=skip, limit=limit)
+            ids, columns, told = *read_given(given, loaded, titles, id), {}
+        refuse_taken(given.titles, [metric.name for metric in loaded])
+        how: dict[str, Any] = {"rows": given.rows, "captions_per_row": captions_per_row, "seed": seed, "told": told}
+        scored = score_columns(loaded, ids, columns, details=details, **how)
+    return Scores(scored, loaded, given.frame)
+
+
+def read_given(
+    given: Given, metrics: Sequence[Metric], titles: Mapping[str, str | None], id: str | None
+) -> tuple[list[Any], dict[str, list[Any] | None]]:
+    """What the rows are called, and the columns that the metrics read."""
+    is_named = id is not None or given.ids is None or "id" in given.titles
+    ids = row_ids(given.rows, id) if is_named else list(given.ids or [])
+    columns = read_columns(given.rows, metrics, titles)
+    return ids, columns if given.file is None else located(columns, given.file)
+
+
+def loaded_metrics(
+    metrics: str | Metric | Sequence[str | Metric],
+    *,
+    config: str | None = None,
+    profile: str | None = None,
+    progress: bool | None = None,
+) -> list[Metric]:
+    """The metrics, those that are given by name loaded.
+
+    Raises:
+        ValueError: If there is none, one comes twice or is unknown, or a setting is for none of them.
+    """
+    every = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
+    parts = [name for one in every for name in (one.split(",") if isinstance(one, str) else [one])]
+    given = [one.strip() if isinstance(one, str) else one for one in parts if not isinstance(one, str) or one.strip()]
+    if not given:
+        raise ValueError(f"`metrics` must name at least one metric, got {metrics!r}")
+    if strange := [one for one in given if not isinstance(one, (str, Metric))]:
+        raise TypeError(
+            f"`metrics` must be names or metrics that `vlgauge.load` returned, got {type(strange[0]).__name__}"
+        )
+    names = [one if isinstance(one, str) else one.name for one in given]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"`metrics` must name each metric once, got {twice!r} more than once")
+    by_name: dict[str, dict[str, Any]] = {one: {} for one in given if isinstance(one, str)}
+    for name, value in {"profile": profile, "config": config}.items():
+        if value is not None and not by_name:
+            raise ValueError(f"`{name}` must be left out next to loaded metrics, which have theirs, got {value!r}")
+    loaded = load_metrics(by_name, config=config, profile=profile, quiet=progress is False) if by_name else []
+    known = {metric.name: metric for metric in loaded}
+    return [known[one] if isinstance(one, str) else one for one in given]
+
+
+def _is_source(file: str) -> bool:
+    return file.startswith("hub:") or file.lower().endswith(".tar") or Path(file).is_dir()
+
+
+def _of_source(
+    file: str, metrics: Sequence[Metric], titles: Mapping[str, str | None], **how: Any
+) -> tuple[Given, list[Any], dict[str, list[Any] | None], dict[str, Any]]:
+    sources, limits = import_module("vlgauge.scoring.sources"), RowLimits()
+    source = sources.source_of(file, revision=how.pop("revision"), split=how.pop("split"), limits=limits)
+    reader = sources.rows_of(source, metrics, titles, limits=limits, **how)
+
+    def frame() -> Any:
+        import pandas as pd
+
+        return pd.DataFrame({"id": reader.ids} | {k: v for k, v in reader.columns.items() if v is not None})
+
+    own = ["id", *(name for name, cells in reader.columns.items() if cells is not None)]
+    return Given([{}], own, frame), reader.ids, reader.columns, sources.told(reader)

@@ -1,0 +1,96 @@
+"""Columns scored by one metric or several: what the command writes and Python returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from vlgauge.leaderboard.runs import set_sizes
+from vlgauge.scoring.columns import draw_captions, warn_of_repeated
+from vlgauge.scoring.computing import compute_all, without_details
+from vlgauge.set_sizes import signed_sizes
+
+if TYPE_CHECKING:
+    from vlgauge.base import Metric
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores of rows.
+
+    Attributes:
+        ids: What the rows are called.
+        columns: What was scored, by name of the column.
+        results: By name of the metric, with details where they were asked for.
+        sizes: Numbers of candidates and references of each row, for metrics of sets of captions.
+        told: What is known of the rows, such as the data set that they are of.
+    """
+
+    ids: Sequence[Any]
+    columns: Mapping[str, list[Any] | None]
+    results: Mapping[str, dict[str, Any]]
+    sizes: Sequence[tuple[int, int]] | None = None
+    told: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def plain(self) -> dict[str, dict[str, Any]]:
+        """The results without details."""
+        return {name: without_details(name, result) for name, result in self.results.items()}
+
+    def with_details(self, again: Scored) -> Scored:
+        """The same with the details of another call on the same rows."""
+        results = {name: {**again.results[name], **self.results[name]} for name in self.results}
+        return replace(self, results=results)
+
+    def run(self, *, details: bool = False) -> dict[str, Any]:
+        """All of it as one dictionary: what `vlgauge score --output` writes and `vlgauge.leaderboard` reads.
+
+        Args:
+            details: Whether to keep how each score came about.
+        """
+        run: dict[str, Any] = {"ids": self.ids, **self.told}
+        if self.sizes is not None:
+            # Without them nobody can tell later whether two systems can be compared.
+            run["sizes"] = self.sizes
+        for result in (self.results if details else self.plain).values():
+            run |= result
+        return run
+
+
+def score_columns(
+    metrics: Sequence[Metric],
+    ids: Sequence[Any],
+    columns: Mapping[str, list[Any] | None],
+    *,
+    rows: Sequence[Mapping[str, Any]] = (),
+    details: bool = False,
+    captions_per_row: int | None = None,
+    seed: int = 0,
+    told: Mapping[str, Any] | None = None,
+) -> Scored:
+    """Score columns with every metric.
+
+    Args:
+        metrics: Loaded metrics.
+        ids: What the rows are called.
+        columns: Cells by name of the column.
+        rows: Of the table that they are from, see `compute_all`.
+        details: Whether to say how each score came about.
+        captions_per_row: How many captions of each row are kept; None for all.
+        seed: Of those.
+        told: What is known of the rows.
+
+    Raises:
+        ValueError: As `compute_all` and `draw_captions`.
+    """
+    warn_of_repeated(ids)
+    kept = dict(columns)
+    there = draw_captions(kept, ids, metrics, captions_per_row, seed)
+    results = compute_all(metrics, kept, details=details, rows=rows)
+    sizes = None
+    if any(metric.compares_sets for metric in metrics):
+        sizes = set_sizes(kept)
+        for name, result in results.items():
+            results[name] = result | signed_sizes(result, sizes, there=there, seed=seed)
+    return Scored(ids, kept, results, sizes, told or {})

@@ -1,0 +1,260 @@
+"""What is to be known of the scores of rows: tables, reasons, files, records."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import import_module
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+from vlgauge.base import Metric
+from vlgauge.leaderboard.record import Dataset, Model, Record
+from vlgauge.leaderboard.records import append_records, record_of
+from vlgauge.leaderboard.run_files import run_files
+from vlgauge.results import printable
+from vlgauge.scoring.notebook import framed, notebook_table
+from vlgauge.scoring.numbers import CONFIDENCE, notes_of, numbers_of, numbers_table, summary
+from vlgauge.scoring.scored import Scored, score_columns
+from vlgauge.scoring.wording import words_of_python
+from vlgauge.settings import nearest, whole_number
+from vlgauge.writing import write
+
+if TYPE_CHECKING:
+    from vlgauge.explain import Explanation
+
+_SHOWN = 5  # rows in the text of a result
+
+
+class Scores:
+    """Scores of rows by one metric or several, with what made them.
+
+    Attributes:
+        ids: What the rows are called.
+        results: What each metric returned, by its name.
+    """
+
+    def __init__(self, scored: Scored, metrics: Sequence[Metric], frame: Callable[[], Any]) -> None:
+        self._scored = scored
+        self._metrics = list(metrics)
+        self._frame = frame
+        self._explanations: list[Explanation] | None = None
+
+    @property
+    def ids(self) -> list[Any]:
+        """What the rows are called."""
+        return list(self._scored.ids)
+
+    @property
+    def results(self) -> dict[str, dict[str, Any]]:
+        """What each metric returned, by its name."""
+        return self._scored.plain
+
+    @property
+    def columns(self) -> Mapping[str, list[Any] | None]:
+        """What was scored, by name of the column."""
+        return self._scored.columns
+
+    def run(self) -> dict[str, Any]:
+        """All of it as one dictionary, which `vlgauge.compare` and `vlgauge.leaderboard` take for a system."""
+        return self._scored.run()
+
+    # -- tables ------------------------------------------------------------------------------------------------------
+    @property
+    def rows(self) -> Any:
+        """The table with its index and columns, and one column more per score, as a pandas frame."""
+        frame = self._frame()
+        for name, scores in self.scores().items():
+            frame[name] = scores
+        return frame
+
+    def scores(self) -> dict[str, list[float]]:
+        """The scores of the rows, by their names: "clip_s", and with references "ref_clip_s"."""
+        found: dict[str, list[float]] = {}
+        for result in self.results.values():
+            for key, value in result.items():
+                if key.endswith("_scores"):
+                    found.setdefault(key.removesuffix("_scores"), value)
+        return found
+
+    def summary(self, *, confidence: float = CONFIDENCE) -> Any:
+        """The numbers of all rows as a pandas frame: value, interval, n, undefined, direction, range, signature.
+
+        Args:
+            confidence: Level of the intervals, which are of bootstrap.
+        """
+        import pandas as pd
+
+        scores = self.scores()
+        numbers = [one for one in numbers_of(self.results, confidence) if not one.name.endswith("_undefined")]
+        lines = []
+        for one in numbers:
+            result, own = self.results[one.metric], scores.get(one.name, [])
+            undefined = sum(score != score for score in own)
+            lines.append(
+                {
+                    "value": one.value,
+                    "low": one.low,
+                    "high": one.high,
+                    "n": len(own) - undefined if own else None,
+                    "undefined": undefined if own else None,
+                    "better": one.better,
+                    "range": one.score_range,
+                    "signature": result.get(f"{one.name}_signature", result[f"{one.metric}_signature"]),
+                }
+            )
+        names = pd.Index([one.name for one in numbers], name="score")
+        frame = pd.DataFrame(lines, index=names)
+        return frame.astype({"low": "float64", "high": "float64", "n": "Int64", "undefined": "Int64"})
+
+    def __repr__(self) -> str:
+        """The table that `vlgauge score` prints, with a few rows."""
+        texts = self.columns["predictions"] or []
+        return summary(self.results, self.ids, texts, _SHOWN, where="`.rows` has all")
+
+    def _repr_html_(self) -> str:
+        """The numbers of all rows, in the colours of the notebook."""
+        return notebook_table(numbers_table(self.results), notes_of(self.results))
+
+    # -- reasons -----------------------------------------------------------------------------------------------------
+    def explain(self, row: int | str) -> RowReasons:
+        """Why a row has its scores; needs the extra `explain`.
+
+        Args:
+            row: Its number from 0, or what it is called, where that is a text.
+
+        Raises:
+            ValueError: If no row is called so, or several are.
+            IndexError: If there is no such row.
+        """
+        number = self._number_of(row)
+        explained = self._explained()
+        return RowReasons(explained, number)
+
+    def report(self, path: str | PathLike[str], *, worst: int = 10, best: int = 5, title: str = "") -> None:
+        """Write a page that explains the rows with the worst and the best scores; needs the extra `explain`.
+
+        Args:
+            path: The file, .html.
+            worst: How many rows with the worst scores of each metric.
+            best: How many of the others with the best scores.
+            title: Headline; the number of rows and the metrics otherwise.
+        """
+        pages = import_module("vlgauge.scoring.pages")
+        write(path, pages.report(self._explained(), worst=worst, best=best, title=title))
+
+    def _explained(self) -> list[Explanation]:
+        if self._explanations is None:
+            pages = import_module("vlgauge.scoring.pages")
+            if any(f"{name}_details" not in result for name, result in self._scored.results.items()):
+                with words_of_python(), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # they were told when the rows were scored
+                    again = score_columns(self._metrics, self._scored.ids, self._scored.columns, details=True)
+                self._scored = self._scored.with_details(again)
+            self._explanations = pages.explanations(self._scored)
+        return self._explanations
+
+    def _number_of(self, row: int | str) -> int:
+        if not isinstance(row, str):
+            number = whole_number("row", row, 0)
+            if number >= len(self._scored.ids):
+                raise IndexError(f"`row` must be a row, 0 to {len(self._scored.ids) - 1}, got {row}")
+            return number
+        found = [number for number, one in enumerate(self._scored.ids) if one == row]
+        if len(found) != 1:
+            texts = [one for one in self._scored.ids if isinstance(one, str)]
+            hint = nearest(row, texts) if not found and len(texts) < 100 else "give its number from 0"
+            raise ValueError(f"`row` must be what one row is called, {len(found)} are called {row!r}; {hint}")
+        return found[0]
+
+    # -- files -------------------------------------------------------------------------------------------------------
+    def to_json(self, path: str | PathLike[str] | None = None) -> str | None:
+        """All of it as `vlgauge score --output` writes it: to a file, or as a text without one."""
+        return self._written(path, ".json")
+
+    def to_csv(self, path: str | PathLike[str] | None = None) -> str | None:
+        """A line per row, and beside a file what is no column; as `to_json`."""
+        return self._written(path, ".csv")
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """A line per row, with what is no column in the metadata."""
+        self._written(path, ".parquet")
+
+    def _written(self, path: str | PathLike[str] | None, ending: str) -> str | None:
+        files = run_files(self.run(), ending)
+        if path is None:
+            return str(files[""])
+        if not fspath(path).lower().endswith(ending):
+            raise ValueError(f"`path` must end in {ending}, got {fspath(path)!r}")
+        for added, content in files.items():
+            write(f"{fspath(path)}{added}", content)
+        return None
+
+    def record(
+        self,
+        file: str | PathLike[str] | None = None,
+        *,
+        model: str | Model,
+        dataset: str | Dataset,
+        split: str = "test",
+        date: str | None = None,
+        notes: str | None = None,
+        scores: Iterable[str] | None = None,
+    ) -> list[Record]:
+        """Records of the numbers, for exports and leaderboards.
+
+        Args:
+            file: results.jsonl, to which they are added; None to return them alone.
+            model: Id on the Hub of what wrote the predictions, or all that is known of it.
+            dataset: Id on the Hub of the data set, or all that is known of it.
+            split: Its split, next to an id.
+            date: When, by ISO 8601; None for today.
+            notes: Anything else.
+            scores: Names of the scores, such as "ref_clip_s"; None for those that metrics are named after.
+
+        Returns:
+            The records; next to a file those that were added.
+
+        Raises:
+            ValueError: If a score is unknown, no row has one, or something is nothing that a record can hold.
+        """
+        whose = model if isinstance(model, Model) else Model(model, model.rpartition("/")[2])
+        of = dataset if isinstance(dataset, Dataset) else Dataset(dataset, dataset.rpartition("/")[2], "default", split)
+        when = date or f"{datetime.now(UTC):%Y-%m-%d}"
+        run, known = self.run(), self.scores()
+        names = list(self.results) if scores is None else list(scores)
+        for name in names:
+            if name not in known or f"{name}_signature" not in run:
+                raise ValueError(f"`scores` must be of the result, got {name!r}; {nearest(name, known)}")
+        found = [record_of(run, name, whose, of, date=when, notes=notes) for name in names]
+        return found if file is None else append_records(fspath(file), found)
+
+
+class RowReasons:
+    """Why a row has its scores: as a text, in a notebook, as a page.
+
+    Attributes:
+        row: Number of the row, from 0.
+        scores: By name of the metric.
+        reasons: In a few words, likewise.
+    """
+
+    def __init__(self, explained: Sequence[Explanation], row: int) -> None:
+        self.row = row
+        self.scores = {one.name: one.scores[row] for one in explained}
+        self.reasons = {one.name: one.undefined(row) if one.is_undefined(row) else one.reason(row) for one in explained}
+        self._explained = explained
+
+    def __repr__(self) -> str:
+        """A line per metric."""
+        return "\n".join(f"{name} {self.scores[name]:.4f}: {printable(why)}" for name, why in self.reasons.items())
+
+    def html(self) -> str:
+        """A page of its own."""
+        page: str = import_module("vlgauge.scoring.pages").row_page(self._explained, self.row)
+        return page
+
+    def _repr_html_(self) -> str:
+        """The page in a frame, so that its style does not touch that of a notebook."""
+        return framed(self.html(), f"row {self.row}")

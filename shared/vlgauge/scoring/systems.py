@@ -1,0 +1,134 @@
+"""Several systems on the same rows: each scored in the same way, unless its scores are given."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from vlgauge.leaderboard.runs import Run, row_keys, set_sizes
+from vlgauge.media.tables import Rows, located, name_of_rows
+from vlgauge.scoring.columns import Titles, read_columns
+from vlgauge.scoring.computing import compute_all
+from vlgauge.scoring.scored import Scored
+from vlgauge.set_sizes import drawn_captions, signed_sizes
+
+if TYPE_CHECKING:
+    from vlgauge.base import Metric
+
+# Columns that must say the same of a row in every system; paths of pictures depend on the folder.
+_SAME = ("references", "styles")
+
+
+@dataclass(frozen=True)
+class GivenSystem:
+    """One system.
+
+    Attributes:
+        ids: What names the rows.
+        run: Its scores, None if they are to be computed.
+        rows: Its predictions, empty if scores are given.
+        file: Where they lie; None for rows in memory.
+        titles: Titles of columns that are its own, such as that of its predictions.
+    """
+
+    ids: Sequence[Any]
+    run: Run | None = None
+    rows: Rows = field(default_factory=list)
+    file: str | None = None
+    titles: Titles = field(default_factory=dict)
+
+
+def scored_systems(
+    systems: Mapping[str, GivenSystem],
+    metrics: Sequence[Metric],
+    titles: Titles,
+    *,
+    details: bool = False,
+    seed: int = 0,
+) -> dict[str, Scored]:
+    """The scores of the systems whose scores are not given, by name.
+
+    Of sets of captions as many of each row are scored as the system with fewest has.
+
+    Args:
+        systems: All of them, by name.
+        metrics: Loaded metrics.
+        titles: Those that are given for all systems.
+        details: Whether to say how each score came about.
+        seed: Of captions that are drawn.
+
+    Raises:
+        ValueError: If columns are missing, references differ between systems, or a metric refuses a row.
+    """
+    unscored = {name: one for name, one in systems.items() if one.run is None}
+    columns = {}
+    for name, one in unscored.items():
+        own = read_columns(one.rows, metrics, {**titles, **one.titles})
+        columns[name] = own if one.file is None else located(own, one.file)
+    if not columns:
+        return {}
+    _check_same(columns, unscored)
+    there: dict[str, list[int]] = {}
+    if any(metric.compares_sets for metric in metrics):
+        sizes = {name: [tuple(size) for size in one.run.get("sizes", ())] for name, one in systems.items() if one.run}
+        sizes |= {name: set_sizes(own) for name, own in columns.items()}
+        there = _draw_equal_sets(columns, systems, sizes, seed)
+    scored = {}
+    for name, one in unscored.items():
+        own_sizes = set_sizes(columns[name])
+        results = compute_all(metrics, columns[name], details=details)
+        for metric, result in results.items():
+            results[metric] = result | signed_sizes(result, own_sizes, there=there.get(name, ()), seed=seed)
+        scored[name] = Scored(one.ids, columns[name], results, own_sizes or None)
+    return scored
+
+
+def runs_of(systems: Mapping[str, GivenSystem], scored: Mapping[str, Scored]) -> dict[str, Run]:
+    """The scores of every system, in their order."""
+    return {name: scored[name].run() if name in scored else one.run or {} for name, one in systems.items()}
+
+
+def _check_same(columns: Mapping[str, Mapping[str, Any]], systems: Mapping[str, GivenSystem]) -> None:
+    """Refuse references or styles of one row that differ between two systems."""
+    (first, own), *others = columns.items()
+    for column in _SAME:
+        if own.get(column) is None:
+            continue
+        known = dict(zip(row_keys(systems[first].ids), own[column], strict=True))
+        for name, other in others:
+            for key, cell in zip(row_keys(systems[name].ids), other.get(column) or [], strict=False):
+                if key in known and known[key] != cell:
+                    raise ValueError(
+                        f"{name_of_rows()} must have the same {column} for every system, {first} and {name} differ in "
+                        f"row {key!r}"
+                    )
+
+
+def _draw_equal_sets(
+    columns: Mapping[str, dict[str, Any]], systems: Mapping[str, GivenSystem], sizes: Mapping[str, Any], seed: int
+) -> dict[str, list[int]]:
+    """Keep as many captions of each row as the system with fewest has; numbers of those there were, where some go.
+
+    Args:
+        columns: Of each system that is scored here.
+        systems: Every system.
+        sizes: Of the sets of every system; empty where they are unknown.
+        seed: Of what is drawn.
+    """
+    by_key = {name: dict(zip(row_keys(systems[name].ids), own, strict=False)) for name, own in sizes.items() if own}
+    least: dict[str, int] = {}
+    for own in by_key.values():
+        least |= {key: min(size[0], least.get(key, size[0])) for key, size in own.items()}
+    there: dict[str, list[int]] = {}
+    for name, own in columns.items():
+        numbers = [least[key] for key in row_keys(systems[name].ids)] if name in by_key else []
+        counts = [size[0] for size in sizes[name]]
+        if numbers != counts:
+            own["predictions"] = drawn_captions(own["predictions"], row_keys(systems[name].ids), numbers, seed)
+            there[name] = counts
+            sys.stderr.write(
+                f"{name}: of each row as many captions are drawn (seed {seed}) as the system with fewest has\n"
+            )
+    return there

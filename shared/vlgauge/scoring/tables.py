@@ -1,0 +1,183 @@
+"""Tables that people have in Python, as rows of which metrics read columns: frames, Arrow, data sets, lists, files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import Any
+
+from vlgauge.files import first_repeated
+from vlgauge.media.tables import Rows, read_rows, split_titles
+from vlgauge.settings import shown
+
+_TAKEN = "a DataFrame, an Arrow table, a datasets.Dataset, a list of dicts or the path of a file"
+
+
+@dataclass(frozen=True)
+class Given:
+    """Rows that were handed over.
+
+    Attributes:
+        rows: Rows with the cells that are read; the first has all, from which messages name columns.
+        titles: Of all columns.
+        frame: Makes the pandas frame with all columns that the scores are added to.
+        ids: What names the rows where no column does; None for their numbers.
+        file: Where they lie; None for rows in memory, whose paths start at the working folder.
+    """
+
+    rows: Rows
+    titles: Sequence[str]
+    frame: Callable[[], Any]
+    ids: Sequence[Any] | None = None
+    file: str | None = None
+
+
+def given_rows(rows: Any, wanted: Iterable[str | None], *, skip: int = 0, limit: int | None = None) -> Given:
+    """The rows of a table of any kind.
+
+    Args:
+        rows: The table.
+        wanted: Titles of the columns that are read, several with commas; others are left where they are.
+        skip: How many rows are left out first.
+        limit: Most rows; None for all.
+
+    Raises:
+        ValueError: If it has two columns of one name or no rows.
+        TypeError: If it is no table.
+    """
+    titles = [title for title in wanted if title]
+    chosen = slice(skip, None if limit is None else skip + limit)
+    given = _given(rows, titles, chosen)
+    if (twice := first_repeated([*map(str, given.titles)])) is not None:
+        raise ValueError(f"`rows` must have each column once, got {twice!r} more than once; rename or drop one of them")
+    if not given.rows:
+        raise ValueError(f"`rows` must have at least one row, got none{f' after the first {skip}' if skip else ''}")
+    return given
+
+
+def _given(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
+    if isinstance(rows, (str, PathLike)):
+        file = fspath(rows)
+        found = read_rows(file)[chosen]
+        return _of_dicts(found, file)
+    if (pandas := sys.modules.get("pandas")) is not None and isinstance(rows, pandas.DataFrame):
+        return _of_pandas(rows.iloc[chosen], wanted)
+    if (datasets := sys.modules.get("datasets")) is not None:
+        if isinstance(rows, datasets.Dataset):
+            return _of_data_set(rows, wanted, chosen)
+        if isinstance(rows, (datasets.DatasetDict, datasets.IterableDatasetDict)):
+            raise TypeError(f'`rows` must be one split, got {", ".join(rows)}; take one: rows["{next(iter(rows))}"]')
+        if isinstance(rows, datasets.IterableDataset):
+            raise TypeError("`rows` must have a length, got a stream; take some: Dataset.from_list(list(rows.take(n)))")
+    if hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__"):
+        return _of_arrow(rows, wanted, chosen)
+    if isinstance(rows, (list, tuple)) and all(isinstance(row, Mapping) for row in rows):
+        return _of_dicts([dict(row) for row in rows[chosen]])
+    if isinstance(rows, Mapping):
+        raise TypeError(f"`rows` must be {_TAKEN}, got a dict; make a frame of columns: pandas.DataFrame(rows)")
+    raise TypeError(f"`rows` must be {_TAKEN}, got {type(rows).__name__}")
+
+
+def _of_dicts(rows: Rows, file: str | None = None) -> Given:
+    def frame() -> Any:
+        import pandas as pd
+
+        return pd.DataFrame(rows)
+
+    return Given(rows, list(dict.fromkeys(title for row in rows for title in row)), frame, file=file)
+
+
+def _of_pandas(frame: Any, wanted: Sequence[str]) -> Given:
+    titles = list(frame.columns)
+    if first_repeated([*map(str, titles)]) is not None or not len(frame):
+        return Given([], titles, lambda: frame) if not len(frame) else Given([{}], titles, lambda: frame)
+    first = {title: _pandas_cells(frame[title].iloc[:1])[0] for title in titles}
+    cells = {title: _pandas_cells(frame[title]) for title in _read(titles, wanted)}
+    ids = [_plain_id(one) for one in frame.index.tolist()]
+    return Given(_rows(first, cells, len(frame)), titles, lambda: frame.copy(deep=False), ids)
+
+
+def _pandas_cells(column: Any) -> list[Any]:
+    """Cells as Python has them: None for what is missing, lists for arrays of texts."""
+    cells: list[Any] = column.astype(object).tolist()
+    missing = column.isna()
+    if missing.any():
+        cells = [None if is_none else cell for cell, is_none in zip(cells, missing.tolist(), strict=True)]
+    if {str, type(None)}.issuperset(map(type, cells)):
+        return cells
+    return [_plain_cell(cell) for cell in cells]
+
+
+def _plain_cell(cell: Any) -> Any:
+    """A cell; an array of objects, such as pandas reads lists of texts from Parquet, as a list."""
+    if getattr(getattr(cell, "dtype", None), "kind", "") in ("O", "U", "T") and hasattr(cell, "tolist"):
+        return [_plain_cell(one) for one in cell.tolist()]
+    if isinstance(cell, list):
+        return [_plain_cell(one) for one in cell]
+    return cell.item() if hasattr(cell, "item") and getattr(cell, "ndim", None) == 0 else cell
+
+
+def _plain_id(one: Any) -> Any:
+    """A label of an index as a number, a text, or what it looks like."""
+    return one if isinstance(one, (str, int)) and not isinstance(one, bool) else str(one)
+
+
+def _of_arrow(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
+    import pyarrow as pa
+
+    table = pa.table(rows)
+    start, stop, _ = chosen.indices(table.num_rows)
+    table = table.slice(start, max(0, stop - start))
+    return _of_table(table, wanted, lambda: table.to_pandas())
+
+
+def _of_table(table: Any, wanted: Sequence[str], frame: Callable[[], Any]) -> Given:
+    titles = list(table.column_names)
+    if first_repeated(titles) is not None or not table.num_rows:
+        return Given([{}] if table.num_rows else [], titles, frame)
+    first = table.slice(0, 1).to_pylist()[0]
+    cells = {title: table.column(title).to_pylist() for title in _read(titles, wanted)}
+    return Given(_rows(first, cells, table.num_rows), titles, frame)
+
+
+def _of_data_set(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
+    """A data set, whose pictures stay undecoded; columns that are not read are left on the disk."""
+    start, stop, _ = chosen.indices(len(rows))
+    part = rows if (start, stop) == (0, len(rows)) else rows.select(range(start, max(start, stop)))
+    titles = list(part.column_names)
+    if not len(part):
+        return Given([], titles, part.to_pandas)
+    first = part.with_format("arrow")[:1].to_pylist()[0]
+    read = _read(titles, wanted)
+    table = part.select_columns(read).with_format("arrow")[:] if read else None
+    cells = {title: table.column(title).to_pylist() for title in read} if table is not None else {}
+    return Given(_rows(first, cells, len(part)), titles, part.to_pandas)
+
+
+def _read(titles: Sequence[Any], wanted: Sequence[str]) -> list[str]:
+    """The titles of columns that are read."""
+    named = {one for title in wanted for one in split_titles(title, titles)}
+    return [title for title in titles if title in named]
+
+
+def _rows(first: dict[str, Any], cells: Mapping[str, Sequence[Any]], n_rows: int) -> Rows:
+    if not cells:
+        return [first, *({} for _ in range(n_rows - 1))]
+    found = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
+    return [first | found[0], *found[1:]]
+
+
+def refuse_taken(titles: Iterable[Any], added: Iterable[str]) -> None:
+    """Refuse a table that has a column of the name of a score that is to be added.
+
+    Raises:
+        ValueError: At the first one.
+    """
+    there = set(titles)
+    for name in added:
+        if name in there:
+            raise ValueError(
+                f"`rows` must have no column {shown(name)}, which the scores will be, got one; rename or drop it before"
+            )

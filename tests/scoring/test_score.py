@@ -1,0 +1,307 @@
+"""`vlgauge.score`: the numbers of `compute` and of the command, from any table, and what is made of them."""
+
+import json
+import warnings
+
+import apart_cases
+import datasets
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from folders import EXAMPLES
+
+import vlgauge
+from vlgauge.catalog import metric_names
+from vlgauge.cli import main
+from vlgauge.encoders.clip.encoder import ClipEncoder
+from vlgauge.leaderboard import read_records
+from vlgauge.leaderboard.runs import read_run
+
+# By what a metric reads; every metric is scored on one of them.
+BUNDLED = {
+    **dict.fromkeys(("rovist", "rovist_c", "rovist_nr", "rovist_vg", "groovist"), "drawn_stories.jsonl"),
+    **dict.fromkeys(("trm", "mmd_bert", "frechet_bert"), "caption_sets.jsonl"),
+}
+OWN_FILES = {"d_hm", "onlystyle", "stylecider"}  # a configuration, or two files
+
+
+def texts(n=6):
+    """Captions with references, under the titles of somebody else's table."""
+    columns = apart_cases.captioned()
+    return pd.DataFrame({"caption": columns["predictions"], "refs": columns["references"]})[:n]
+
+
+def columned(**more):
+    return {"predictions": "caption", "references": "refs", **more}
+
+
+def told(result):
+    """A result as a text, in which NaN equals NaN and every bit of a number is to be seen."""
+    return json.dumps({key: value for key, value in result.items() if not key.endswith("_signature")})
+
+
+@pytest.mark.parametrize("case", apart_cases.CASES)
+@pytest.mark.filterwarnings("ignore")
+def test_a_frame_gives_the_numbers_of_compute_to_the_last_bit(case):
+    settings, rows_of = apart_cases.CASES[case]
+    name = next(one for one in sorted(metric_names(), key=len, reverse=True) if case.startswith(one))
+    columns = {key: list(cells) for key, cells in rows_of().items()}
+    metric = vlgauge.load(name, keep_in_memory=True, **settings)
+    read = {column.name for column in metric.columns}
+    own = {key: cells for key, cells in columns.items() if key in read}
+    n_rows = len(columns["predictions"])
+    # Labels that repeat, and a column that nobody reads.
+    frame = pd.DataFrame({**columns, "other": range(n_rows)}, index=[f"row {i // 2}" for i in range(n_rows)])
+    scores = vlgauge.score(frame, metric)
+    assert told(scores.results[name]) == told(metric.compute(**own))
+    assert list(scores.rows.index) == list(frame.index)
+    assert list(scores.rows.columns[: len(frame.columns)]) == list(frame.columns)
+    assert scores.rows[name].tolist() == pytest.approx(scores.results[name][f"{name}_scores"], abs=0, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", sorted(set(metric_names()) - OWN_FILES))
+@pytest.mark.filterwarnings("ignore")
+def test_a_file_gives_the_numbers_of_the_command(name, capsys):
+    file = str(EXAMPLES / BUNDLED.get(name, "captioned_scenes.jsonl"))
+    assert main(["score", name, file, "--profile", "embedded", "--limit", "4", "--format", "json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    scores = vlgauge.score(file, name, profile="embedded", limit=4)
+    assert json.loads(scores.to_json()) == printed
+    rows = [json.loads(line) for line in (EXAMPLES / file).read_text("utf-8").splitlines()[:4]]
+    for row in rows:  # in memory, paths start at the working folder
+        if "images" in row:
+            images = row["images"] if isinstance(row["images"], list) else [row["images"]]
+            row["images"] = [str(EXAMPLES / image) for image in images]
+    assert told(vlgauge.score(rows, name, profile="embedded").run()) == told(scores.run())
+
+
+TABLES = {
+    "pandas": lambda frame: frame,
+    "arrow": lambda frame: pa.Table.from_pandas(frame),
+    "arrow interface": lambda frame: Stream(pa.Table.from_pandas(frame)),
+    "data set": lambda frame: datasets.Dataset.from_pandas(frame),
+    "dicts": lambda frame: frame.to_dict("records"),
+    "arrow strings": lambda frame: frame.astype({"caption": pd.ArrowDtype(pa.string())}),
+    "categories": lambda frame: frame.astype({"caption": "category"}),
+    "objects": lambda frame: frame.astype({"caption": object}),
+    "arrow lists": lambda frame: frame.astype({"refs": pd.ArrowDtype(pa.list_(pa.string()))}),
+    "chunked": lambda frame: pa.concat_tables([pa.Table.from_pandas(frame[:2]), pa.Table.from_pandas(frame[2:])]),
+}
+
+
+class Stream:
+    """A table of another library, which has nothing but the Arrow C interface."""
+
+    def __init__(self, table):
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.filterwarnings("ignore:CIDEr-D takes")
+def test_every_kind_of_table_has_the_same_scores(kind):
+    frame = texts()
+    expected = vlgauge.score(frame, "cider,rouge_l", **columned())
+    scores = vlgauge.score(TABLES[kind](frame), "cider,rouge_l", **columned())
+    assert told(scores.results["cider"]) == told(expected.results["cider"])
+    assert told({"rows": scores.rows["rouge_l"].tolist()}) == told({"rows": expected.rows["rouge_l"].tolist()})
+    assert [*scores.rows.columns] == ["caption", "refs", "cider", "rouge_l"]
+
+
+def test_parquet_read_by_pandas_has_lists_of_texts(tmp_path):
+    texts().to_parquet(tmp_path / "captions.parquet")
+    read = pd.read_parquet(tmp_path / "captions.parquet")
+    scores = vlgauge.score(read, "rouge_l", **columned())
+    assert told(scores.run()) == told(vlgauge.score(texts(), "rouge_l", **columned()).run())
+
+
+def test_pictures_of_a_data_set_stay_undecoded(monkeypatch):
+    columns = apart_cases.drawn(3)
+    table = datasets.Dataset.from_dict({"caption": columns["predictions"], "picture": columns["images"]})
+    table = table.cast_column("picture", datasets.Image())
+    monkeypatch.setattr(datasets.Image, "decode_example", lambda *_, **__: pytest.fail("a picture was decoded"))
+    scores = vlgauge.score(table, "clip_s", predictions="caption", images="picture", profile="embedded")
+    metric = vlgauge.load("clip_s", profile="embedded", keep_in_memory=True)
+    expected = metric.compute(predictions=columns["predictions"], images=columns["images"])
+    assert scores.results["clip_s"]["clip_s_scores"] == expected["clip_s_scores"]
+
+
+def test_pictures_are_encoded_once_for_all_metrics(monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        ClipEncoder, "_count", lambda self, side, items: seen.append(items) if side == "image" else None
+    )
+    pictures = [np.full((40, 40, 3), grey, np.uint8) for grey in (11, 97, 203)]  # which no other test has
+    frame = pd.DataFrame({"predictions": ["a grey square"] * 3, "images": pictures})
+    vlgauge.score(frame, "clip_s,pac_s", profile="embedded").explain(0)
+    assert sum(seen) == 3
+
+
+def test_several_columns_are_references_side_by_side_and_missing_ones_none():
+    frame = pd.DataFrame({"caption": ["a dog"] * 3, "a": ["a dog", None, "a cat"], "b": ["one dog", "dogs", pd.NA]})
+    scores = vlgauge.score(frame, "rouge_l", predictions="caption", references=["a", "b"])
+    assert scores.columns["references"] == [["a dog", "one dog"], ["dogs"], ["a cat"]]
+
+
+def test_rows_are_named_by_a_column_the_index_or_their_numbers():
+    frame = texts(3)
+    assert vlgauge.score(frame, "rouge_l", **columned()).ids == [0, 1, 2]
+    frame.index = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])
+    assert vlgauge.score(frame, "rouge_l", **columned()).ids == ["('a', 1)", "('a', 2)", "('b', 1)"]
+    frame["name"] = ["x", "y", "z"]
+    assert vlgauge.score(frame, "rouge_l", **columned(id="name")).ids == ["x", "y", "z"]
+    with pytest.warns(UserWarning, match="ids should name each row once, 1 of 3 rows has the id of another"):
+        vlgauge.score(texts(3).set_axis(["x", "x", "y"]), "rouge_l", **columned())
+
+
+def test_a_part_of_the_rows_keeps_its_index():
+    frame = texts().set_axis(list("abcdef"))
+    scores = vlgauge.score(frame, "rouge_l", **columned(skip=2, limit=3))
+    assert list(scores.rows.index) == ["c", "d", "e"] == scores.ids
+    assert frame.columns.tolist() == ["caption", "refs"]  # the table that was given stays as it was
+
+
+def test_the_summary_has_value_interval_direction_and_signature():
+    scores = vlgauge.score(texts(), "rouge_l,bleu", **columned())
+    summary = scores.summary()
+    line = summary.loc["rouge_l"]
+    assert line["value"] == scores.results["rouge_l"]["rouge_l"]
+    assert line["low"] < line["value"] < line["high"]
+    assert (line["n"], line["undefined"], line["better"], line["range"]) == (5, 1, "higher", "[0, 1]")
+    assert line["signature"] == scores.results["rouge_l"]["rouge_l_signature"]
+    assert pd.isna(summary.loc["bleu_1"]["low"])
+    assert "rouge_l_undefined" not in summary.index
+    narrower = scores.summary(confidence=0.5).loc["rouge_l"]
+    assert line["low"] < narrower["low"]
+
+
+def test_scores_are_written_as_the_command_writes_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts().to_json("rows.jsonl", orient="records", lines=True)
+    words = ["score", "rouge_l,bleu", "rows.jsonl", "--predictions", "caption", "--references", "refs", "--quiet"]
+    scores = vlgauge.score("rows.jsonl", "rouge_l,bleu", **columned())
+    for ending, write in (("json", scores.to_json), ("csv", scores.to_csv), ("parquet", scores.to_parquet)):
+        assert main([*words, "--output", f"there.{ending}"]) == 0
+        write(tmp_path / f"here.{ending}")
+        assert (tmp_path / f"here.{ending}").read_bytes() == (tmp_path / f"there.{ending}").read_bytes()
+        assert read_run(f"here.{ending}", ["rouge_l"]) is not None
+    assert scores.to_csv() == (tmp_path / "here.csv").read_text("utf-8")
+    with pytest.raises(ValueError, match=r"`path` must end in \.csv, got 'here\.txt'"):
+        scores.to_csv("here.txt")
+
+
+def test_reasons_come_when_they_are_asked_for():
+    scores = vlgauge.score(texts().set_axis(list("abcdef")), "rouge_l,bleu", **columned())
+    reasons = scores.explain("b")
+    assert reasons.row == 1
+    assert reasons.scores["bleu"] == scores.results["bleu"]["bleu_scores"][1]
+    assert repr(reasons).count("\n") == 1
+    assert "rouge_l" in reasons.html()
+    assert reasons._repr_html_().startswith("<iframe")
+    assert "undefined" not in repr(scores.explain(0))
+    with pytest.raises(ValueError, match="`row` must be what one row is called, 0 are called 'z'; known are a, b, c"):
+        scores.explain("z")
+    with pytest.raises(IndexError, match="`row` must be a row, 0 to 5, got 6"):
+        scores.explain(6)
+
+
+def test_a_report_is_that_of_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts().to_json("rows.jsonl", orient="records", lines=True)
+    words = ["score", "rouge_l", "rows.jsonl", "--predictions", "caption", "--references", "refs", "--quiet"]
+    assert main([*words, "--report", "there.html"]) == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what was told once is not told again
+        vlgauge.score("rows.jsonl", "rouge_l", **columned()).report("here.html")
+    assert (tmp_path / "here.html").read_text("utf-8") == (tmp_path / "there.html").read_text("utf-8")
+
+
+def test_records_are_added_to_a_file(tmp_path):
+    file = tmp_path / "results.jsonl"
+    scores = vlgauge.score(texts(), "rouge_l,bleu", **columned())
+    given = {"model": "org/captioner", "dataset": "org/pictures", "date": "2026-01-01"}
+    assert [record.metric for record in scores.record(file, **given)] == ["rouge_l", "bleu"]
+    assert scores.record(file, **given) == []  # they are there
+    assert read_records(file) == scores.record(**given)
+    with pytest.raises(ValueError, match="`scores` must be of the result, got 'rouge'; did you mean `rouge_l`"):
+        scores.record(scores=["rouge"], **given)
+
+
+def test_the_notebook_shows_numbers_without_a_colour_of_its_own():
+    columns = apart_cases.drawn(3)
+    frame = pd.DataFrame({"predictions": columns["predictions"], "images": columns["images"]})
+    shown = vlgauge.score(frame, "clip_s", profile="embedded")._repr_html_()
+    assert "clip_s (toy) \N{UPWARDS ARROW}" in shown
+    assert "say nothing about photographs" in shown
+    assert "clip_s|v:" in shown
+    assert "#" not in shown.partition("</style>")[0]
+    assert "clip_s_undefined" not in shown
+
+
+def test_loaded_metrics_keep_their_settings():
+    metric = vlgauge.load("chrf", word_order=2, keep_in_memory=True)
+    scores = vlgauge.score(texts(), [metric, "rouge_l"], **columned())
+    assert list(scores.results) == ["chrf", "rouge_l"]
+    assert "word_order:2" in scores.results["chrf"]["chrf_signature"]
+
+
+FRAME = texts(3)
+TWICE = pd.concat([FRAME, FRAME["caption"]], axis=1)
+REFUSED = {
+    "no table": (["a dog"], {}, TypeError, "`rows` must be a DataFrame, an Arrow table"),
+    "columns": ({"caption": ["a"]}, {}, TypeError, r"make a frame of columns: pandas\.DataFrame\(rows\)"),
+    "no rows": (FRAME[:0], {}, ValueError, "`rows` must have at least one row, got none"),
+    "skipped": (FRAME, {"skip": 3}, ValueError, "got none after the first 3"),
+    "twice": (TWICE, {}, ValueError, "`rows` must have each column once, got 'caption' more than once; rename"),
+    "splits": (
+        datasets.DatasetDict(test=datasets.Dataset.from_pandas(FRAME)),
+        {},
+        TypeError,
+        r'`rows` must be one split, got test; take one: rows\["test"\]',
+    ),
+    "stream": (
+        datasets.Dataset.from_pandas(FRAME).to_iterable_dataset(),
+        {},
+        TypeError,
+        "`rows` must have a length, got a stream",
+    ),
+    "taken": (FRAME.assign(rouge_l=1.0), {}, ValueError, "`rows` must have no column 'rouge_l', which the scores"),
+    "title": (FRAME, {"predictions": "captoin"}, ValueError, r'choose with predictions="caption" \(.*\)$'),
+    "style": (FRAME, {"styles": "refs"}, ValueError, "`styles` must be left out, as rouge_l reads no such column"),
+    "split": (FRAME, {"split": "test"}, ValueError, "`split` must come with a data set of the Hub"),
+    "absent": (
+        FRAME.assign(caption=["a", None, float("nan")]),
+        {},
+        ValueError,
+        r"`rows` must have a text in every row of the column 'caption', got null or NaN in 2 of 3, the first in row 1",
+    ),
+    "file": ("rows.xlsx", {}, (ValueError, OSError), "rows.xlsx"),
+    "limit": (FRAME, {"limit": 0}, ValueError, "`limit` must be a whole number of at least 1, got 0"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_wrong_table_is_told_in_a_sentence(case):
+    rows, more, kind, match = REFUSED[case]
+    with pytest.raises(kind, match=match) as caught:
+        vlgauge.score(rows, "rouge_l", **{**columned(), **more})
+    assert "\n" not in str(caught.value)
+    assert not {"FILE", "--"} & set(str(caught.value).split())
+
+
+@pytest.mark.parametrize(
+    ("metrics", "more", "match"),
+    [
+        ("rouge", {}, "did you mean `rouge_l`"),
+        ("", {}, "`metrics` must name at least one metric, got ''"),
+        ("rouge_l,bleu,rouge_l", {}, "`metrics` must name each metric once, got 'rouge_l' more than once"),
+        ([vlgauge.load("bleu")], {"profile": "paper"}, "`profile` must be left out next to loaded metrics"),
+        (["bleu", 3], {}, "`metrics` must be names or metrics that `vlgauge.load` returned, got int"),
+    ],
+)
+def test_wrong_metrics_are_told_in_a_sentence(metrics, more, match):
+    with pytest.raises((ValueError, TypeError), match=match):
+        vlgauge.score(texts(), metrics, **columned(), **more)
