@@ -19,12 +19,13 @@ class Uploads:
         tags: Names of the tags of the Spaces, by id.
         told: Bodies of other requests, by path.
         status: What a commit is answered with.
+        deleted: Files that a commit takes away, by repository and path.
         refused: Ids of which no commit is taken.
     """
 
     def __init__(self):
         self.log, self.sent, self.files, self.status = [], {}, {}, 200
-        self.spaces, self.tags, self.told, self.refused = {}, {}, {}, set()
+        self.spaces, self.tags, self.told, self.refused, self.deleted = {}, {}, {}, set(), []
         self.server, self.url = serve(handler_of(self))
 
     def file(self, path):
@@ -127,6 +128,7 @@ def handler_of(hub):
                         hub.sent[repository, value["path"]] = base64.b64decode(value["content"])
                         space[value["path"]] = hub.sent[repository, value["path"]]
                     elif line["key"] == "deletedFile":
+                        hub.deleted.append((repository, value["path"]))
                         space.pop(value["path"], None)
                     elif line["key"] == "header":
                         hub.told[self.path] = value

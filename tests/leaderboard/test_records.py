@@ -9,6 +9,7 @@ from made_runs import bleu_run, made_run, made_signature
 
 from vlgauge.catalog import metric_title
 from vlgauge.corpus_values import corpus_interval
+from vlgauge.files import limits
 from vlgauge.leaderboard import Dataset, Model, Source, append_records, read_records, record_of
 from vlgauge.leaderboard.record import parse_record
 from vlgauge.statistics import METHOD, bootstrap_interval
@@ -242,6 +243,22 @@ def test_what_is_no_record_is_told_with_its_line(tmp_path, line, message):
     with pytest.raises(ValueError, match=r"line.* 3"):
         append_records(path, [record()])
     assert path.read_text("utf-8") == f"{LINE}\n{line}\n"
+
+
+def test_a_line_that_is_longer_than_any_record_is_not_parsed(tmp_path):
+    path = tmp_path / "results.jsonl"
+    path.write_text(f"\n \n\n{LINE}\n\n[{'[],' * 50_000}0]\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"of at most 131,072 characters, got 150,003 in line 7 of"):
+        read_records(path)
+
+
+def test_records_are_bounded_in_number(tmp_path):
+    path = tmp_path / "results.jsonl"
+    path.write_text(f"\n{LINE}\n \n{LINE}", encoding="utf-8")
+    with limits(max_rows=1), pytest.raises(ValueError, match=r"at most 1 rows, got more in '.*results.jsonl'"):
+        read_records(path)
+    with limits(max_rows=2):
+        assert len(read_records(path)) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Sending: dry by default, a pull request always, faults in words; the Hub is on this machine."""
 
+import json
+
 import pytest
 import yaml
 from fake_uploads import Uploads
@@ -7,6 +9,7 @@ from folders import GOLDEN
 from local_hub import be_online
 from made_runs import run_of_record
 
+from vlgauge.box import bounds
 from vlgauge.cli import main
 from vlgauge.leaderboard import read_records
 from vlgauge.results import to_json
@@ -123,6 +126,45 @@ def test_a_results_repository_is_one_pull_request(hub, tmp_path):
         "data/groovist/org--vist--default--test/org--teller.parquet",
         "results.jsonl",
     ]
+
+
+def test_scores_that_are_no_longer_there_go_with_the_pull_request(hub, tmp_path):
+    (teller, *_) = read_records(RECORDS)
+    (tmp_path / "scores.json").write_text(to_json(run_of_record(teller)), encoding="utf-8")
+    own = "data/groovist/org--vist--default--test/org--teller.parquet"
+    older = own.replace("teller", "gone")
+    there = [own, older, "data/notes.md", "README.md", "images/a.parquet"]
+    listed = [{"type": "file", "path": path, "size": 1, "oid": "0" * 40} for path in there]
+    for asked in ("True", "true"):
+        for more in ("", "&expand=False", "&expand=false"):
+            address = f"/api/datasets/org/results/tree/main?recursive={asked}{more}"
+            hub.files[address] = json.dumps(listed).encode()
+    words = ["--repository", "org/results", "--scores", "org/teller=scores.json", "--send"]
+    assert export("results-repository", *words) == 0
+    assert hub.deleted == [("datasets/org/results", older)]
+    assert len(commits(hub)) == 1
+    hub.deleted.clear()
+    assert export("eval-yaml", "--lower-is-better=negate", "--send") == 0
+    assert hub.deleted == []
+
+
+BOMB = "a0: &a0 {k: 1}\n" + "".join(f"a{i + 1}: &a{i + 1} {{<<: [{', '.join([f'*a{i}'] * 9)}]}}\n" for i in range(12))
+BROKEN = [BOMB, "a: [", "[" * 5000, "model-index: 3", "model-index:\n- name: x\n  results: 3"]
+
+
+@pytest.mark.parametrize("matter", BROKEN)
+def test_a_card_that_breaks_its_reader_is_one_sentence(hub, capsys, monkeypatch, matter):
+    def refuse(*_, **__):
+        raise AssertionError("the card was read here")
+
+    monkeypatch.setattr("huggingface_hub.ModelCard.__init__", refuse)
+    hub.files["/org/teller/resolve/main/README.md"] = f"---\n{matter}\n---\n# Teller\n".encode()
+    with bounds(seconds=3):
+        code = export("model-index", "--model", "org/teller", "--send")
+    out, err = capsys.readouterr()
+    assert (code, out, commits(hub)) == (2, "", [])
+    assert err.startswith("vlgauge export: error: the card of org/teller ")
+    assert err.count("\n") == 1
 
 
 def test_an_offline_switch_stops_at_once_and_is_named(hub, monkeypatch, capsys):

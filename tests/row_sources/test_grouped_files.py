@@ -148,6 +148,18 @@ def test_archives_and_folders_without_rows_and_with_too_many(tmp_path):
             read(source(MOST))
 
 
+def test_json_of_very_many_objects_is_not_made(tmp_path):
+    members = [("a.json", b'{"caption": "One.", "a": [' + b"[]," * 300_000 + b"0]}"), ("a.txt", b"One.")]
+    path = archive(tmp_path / "rows.tar", members)
+    most = RowLimits(picture_bytes=10**6)
+    assert "json.caption" in tar_rows(path, most).kinds
+    with limits(max_unpacked=2**25):
+        source = tar_rows(path, most)
+        assert source.kinds == {"__key__": "text", "txt": "text"}
+        (row,) = source.rows(["json.caption"])
+    assert str(row["json.caption"]).startswith("`json` must have at most 8,388,608 bytes of lists, objects and cells")
+
+
 def test_several_columns_are_references_side_by_side(tmp_path):
     (tmp_path / "a.png").write_bytes(picture("red"))
     row = {"file_name": "a.png", "text": "One.", "ref_1": "Two.", "ref_2": "", "ref_3": None, "ref_4": "Three."}

@@ -76,7 +76,8 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         _write(exports, Path(options.output), whole=options.form == "results-repository")
     if options.send:
-        for address in send(exports, merged=options.form == "model-index"):
+        whole = options.form == "results-repository"
+        for address in send(exports, merged=options.form == "model-index", whole=whole):
             print(printable(address))
     elif not options.output:
         _print(exports)

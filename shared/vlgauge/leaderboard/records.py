@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -15,7 +16,7 @@ from filelock import FileLock
 
 from vlgauge.catalog import metric_facts, metric_title
 from vlgauge.corpus_values import corpus_interval, corpus_value
-from vlgauge.files import decoded, parse_json, read_bytes
+from vlgauge.files import decoded, limited, parse_json, read_bytes
 from vlgauge.leaderboard.record import Confidence, Dataset, Key, Model, NoRecord, Record, Source, parse_record
 from vlgauge.leaderboard.recorded_scores import scores_digest
 from vlgauge.leaderboard.runs import numbers, row_keys
@@ -24,6 +25,7 @@ from vlgauge.signatures import parse_signature
 from vlgauge.writing import write
 
 FILE = "FILE"
+LONGEST = 2**17  # characters of a record, which has some hundred, and notes
 _LOCK_SECONDS = 60.0
 
 
@@ -122,6 +124,9 @@ def read_all_records(paths: Sequence[str]) -> list[Record]:
 def parse_records(content: bytes, path: str | Path) -> list[Record]:
     """The records in the content of a file, which is called `path` in messages.
 
+    They may be anybody's and are read here, line by line: Python's reader of JSON is no danger to the process, a line
+    is bounded before it is read, and what a child process could say of it would be JSON again.
+
     Raises:
         ValueError: As `read_records`.
     """
@@ -130,10 +135,12 @@ def parse_records(content: bytes, path: str | Path) -> list[Record]:
 
 def _records(text: str, path: str | Path) -> list[Record]:
     known: dict[Key, tuple[int, Record]] = {}
-    # Only "\n" ends a line of JSONL.
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
+    for number, line in limited(_lines(text), FILE, path):
+        if len(line) > LONGEST:
+            raise ValueError(
+                f"FILE must hold one record per line, of at most {LONGEST:,} characters, got {len(line):,} in line "
+                f"{number} of {str(path)!r}"
+            )
         try:
             record = parse_record(parse_json(line, FILE, path, number))
         except NoRecord as error:
@@ -145,6 +152,16 @@ def _records(text: str, path: str | Path) -> list[Record]:
                 f"of {str(path)!r} for {record.metric}, {record.model.id} and {record.dataset.id} with another {unlike}"
             )
     return [record for _, record in known.values()]
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines that are not blank, with their numbers; one after another, as a file may have millions of blank ones."""
+    number, end = 1, 0
+    for found in re.finditer("[^\n]+", text):  # only "\n" ends a line of JSONL
+        number += text.count("\n", end, found.start())
+        end = found.end()
+        if not found[0].isspace():
+            yield number, found[0]
 
 
 def _unlike(one: Record, other: Record) -> str:

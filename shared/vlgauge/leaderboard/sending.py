@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from fnmatch import fnmatchcase
 
+from vlgauge.leaderboard.cards import merged_card
 from vlgauge.leaderboard.exporters import Export
+from vlgauge.leaderboard.score_files import SCORE_FILES
 from vlgauge.network import NOT_THERE, NetworkError, hub_file
-from vlgauge.network.proposals import open_pull_request, refuse_offline
+from vlgauge.network.proposals import files_there, open_pull_request, refuse_offline
 
 MESSAGE = "Add results by vlgauge"
 
@@ -24,12 +26,13 @@ def plan(exports: Sequence[Export]) -> list[str]:
     return lines
 
 
-def send(exports: Sequence[Export], *, merged: bool = False) -> list[str]:
+def send(exports: Sequence[Export], *, merged: bool = False, whole: bool = False) -> list[str]:
     """Open a pull request in every repository; returns their addresses.
 
     Args:
         exports: The files.
         merged: Whether they are front matter of a card, to be merged with that of the Hub.
+        whole: Whether they are all results of a repository, so that files of other scores there are to go.
 
     Raises:
         ValueError: If a card has another number for the same result.
@@ -41,7 +44,15 @@ def send(exports: Sequence[Export], *, merged: bool = False) -> list[str]:
     files: dict[tuple[str, str], dict[str, bytes]] = {}
     for export in exports:
         files.setdefault((export.kind, export.repository), {})[export.path] = _bytes(export)
-    return [open_pull_request(kind, repository, own, MESSAGE) for (kind, repository), own in files.items()]
+    return [
+        open_pull_request(kind, repository, own, MESSAGE, _older(kind, repository, own) if whole else ())
+        for (kind, repository), own in files.items()
+    ]
+
+
+def _older(kind: str, repository: str, own: Mapping[str, bytes]) -> list[str]:
+    """Files of scores in a repository that are none of these."""
+    return [path for path in files_there(kind, repository) if fnmatchcase(path, SCORE_FILES) and path not in own]
 
 
 def card_of_dataset(repository: str) -> str:
@@ -56,30 +67,14 @@ def card_of_dataset(repository: str) -> str:
 
 def _merged(export: Export) -> str:
     """The card of a model as it is on the Hub now, with the results of an export beside its own."""
-    from huggingface_hub import ModelCard
-
-    new: Any = ModelCard(str(export.content)).data
     try:
-        text = hub_file(export.repository, export.path).read_bytes().decode("utf-8")
+        card = hub_file(export.repository, export.path).read_bytes()
     except NetworkError as error:
         # Without a card, the Hub makes one of the front matter; a repository that it does not show is told by the next.
         if error.status != NOT_THERE:
             raise
         return str(export.content)
-    card = ModelCard(text)
-    own: Any = card.data
-    results = list(own.eval_results or [])
-    for result in new.eval_results or []:
-        same = next((other for other in results if other.is_equal_except_value(result)), None)
-        if same is None:
-            results.append(result)
-        elif same.metric_value != result.metric_value:
-            raise ValueError(
-                f"the card of {export.repository} has {same.metric_value} for {result.metric_type} on "
-                f"{result.dataset_type}, not {result.metric_value}; take that out there first"
-            )
-    own.eval_results, own.model_name = results, own.model_name or new.model_name
-    return str(card)
+    return merged_card(str(export.content), card, export.repository)
 
 
 def _bytes(export: Export) -> bytes:

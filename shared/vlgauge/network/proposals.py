@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from vlgauge.network import hub_requests
-from vlgauge.network.answers import NetworkError, offline
+from vlgauge.network.answers import NOT_THERE, NetworkError, offline
 
 
 def refuse_offline() -> None:
@@ -14,7 +14,26 @@ def refuse_offline() -> None:
         raise NetworkError("an offline switch is set: unset HF_HUB_OFFLINE and HF_EVALUATE_OFFLINE to send something")
 
 
-def open_pull_request(kind: str, repository: str, files: Mapping[str, bytes], message: str) -> str:
+def files_there(kind: str, repository: str) -> list[str]:
+    """Paths of the files in a repository; none if the Hub has no such one, which tells whoever sends something.
+
+    Raises:
+        NetworkError: If the Hub cannot be asked.
+    """
+    from huggingface_hub import HfApi
+
+    try:
+        with hub_requests():
+            return HfApi().list_repo_files(repository, repo_type=kind)
+    except NetworkError as error:
+        if error.status != NOT_THERE:
+            raise
+        return []
+
+
+def open_pull_request(
+    kind: str, repository: str, files: Mapping[str, bytes], message: str, removed: Iterable[str] = ()
+) -> str:
     """Propose files for a repository; returns the address of the pull request.
 
     The token is the one that the Hub's client finds.
@@ -24,14 +43,18 @@ def open_pull_request(kind: str, repository: str, files: Mapping[str, bytes], me
         repository: Its id.
         files: Content by path.
         message: Title of the pull request.
+        removed: Paths of files that are to go.
 
     Raises:
         NetworkError: If an offline switch is set, or the Hub refuses.
     """
-    from huggingface_hub import CommitOperationAdd, HfApi
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 
     refuse_offline()
-    operations = [CommitOperationAdd(path_in_repo=path, path_or_fileobj=content) for path, content in files.items()]
+    operations: list[CommitOperationAdd | CommitOperationDelete] = [
+        CommitOperationAdd(path_in_repo=path, path_or_fileobj=content) for path, content in files.items()
+    ]
+    operations += [CommitOperationDelete(path_in_repo=path) for path in removed]
     with hub_requests():
         commit = HfApi().create_commit(repository, operations, commit_message=message, repo_type=kind, create_pr=True)
     return commit.pr_url or commit.commit_url

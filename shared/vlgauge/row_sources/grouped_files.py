@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -15,7 +14,8 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from vlgauge.files import current_limits, open_file, parse_json
+from vlgauge.files import check_objects, current_limits, json_bytes, open_file, parse_json
+from vlgauge.media.archives import archive_members
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import read_rows
 from vlgauge.row_sources.source import CLIPS, Kind, Origin, is_clip, kind_of_cell
@@ -26,6 +26,7 @@ _TEXTS = ("txt", "text", "caption", "cls")
 _PICTURES = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm")
 _TABLES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 _LOOKED_AT = 20  # rows that tell what columns there are
+_SHARE = 4  # what one file of JSON may take of what a table may
 
 
 @dataclass(frozen=True)
@@ -136,9 +137,15 @@ class GroupedRows:
 
 
 def _object(file: Listed, most_bytes: int) -> dict[str, Any] | ValueError:
-    """The object in a file of JSON, or why there is none."""
+    """The object in a file of JSON, or why there is none.
+
+    Read here: Python's reader is no danger to the process, and a text of few objects becomes no large one.
+    """
+    limit = current_limits().max_unpacked // _SHARE
     try:
-        cells = parse_json(file.content(most_bytes).decode("utf-8"), "`json`", file.name)
+        text = file.content(most_bytes).decode("utf-8")
+        check_objects(json_bytes(text, limit), limit, "`json`", file.name)
+        cells = parse_json(text, "`json`", file.name)
     except ValueError as error:
         return error
     return cells if isinstance(cells, dict) else ValueError(f"`json` must be an object, got {type(cells).__name__}")
@@ -159,34 +166,9 @@ def tar_rows(path: str, limits: RowLimits) -> GroupedRows:
 
 def _members(path: str) -> Iterator[Listed]:
     """Files of an archive, as they follow one another."""
-    most = current_limits().max_rows
-    with open_file(path, "FILE") as stream:
-        archive = _read_header(path, lambda: tarfile.TarFile(fileobj=stream))
-        for number in range(most + 1):
-            member = _read_header(path, archive.next)
-            if member is None:
-                return
-            if number == most:
-                raise ValueError(f"FILE must have at most {most:,} files, got more; raise the limit with --max-rows")
-            archive.members = []  # it would keep all of them
-            if not member.isdir():
-                is_plain = member.isreg() and not member.issparse()
-                read = partial(_part, path, member.offset_data, member.size) if is_plain else None
-                yield Listed(member.name, member.size, read)
-
-
-def _read_header(path: str, read: Callable[[], Any]) -> Any:
-    """What a function of `tarfile` gives.
-
-    Raises:
-        ValueError: If the archive is damaged.
-    """
-    try:
-        return read()
-    except Exception as error:
-        # The reader trusts the inside of the file: thousands of headers of one member, sizes beyond the end.
-        why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise ValueError(f"FILE must be a whole tar archive, not packed, got {path!r} ({why})") from error
+    for one in archive_members(path):
+        read = None if one.first is None else partial(_part, path, one.first, one.n_bytes)
+        yield Listed(one.name, one.n_bytes, read)
 
 
 def _part(path: str | Path, first: int, n_bytes: int, most_bytes: int) -> bytes:

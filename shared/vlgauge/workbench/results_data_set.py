@@ -17,6 +17,7 @@ from vlgauge.row_sources.hub import Pinned, Token, pinned_with_files
 
 RESULTS = "results.jsonl"
 MOST_BYTES = 20_000_000
+MOST_RECORDS = 10_000  # what a page can show
 # Of the scores of each row.
 MOST_FILES = 100
 MOST_FILE_BYTES = 5_000_000
@@ -53,6 +54,8 @@ def fetched_results(identity: str, token: Token = None) -> tuple[Results, str]:
         content = _content(data_set, RESULTS, MOST_BYTES)
     except NetworkError as error:
         raise NetworkError(f"{RESULTS} of {identity!r} cannot be read, because {error}", error.status) from error
+    if (n_lines := content.count(b"\n")) > MOST_RECORDS:
+        raise ValueError(f"{RESULTS} of {identity!r} must have at most {MOST_RECORDS:,} records, got {n_lines:,}")
     records = parse_records(content, f"{identity}/{RESULTS}")
     if not records:
         raise ValueError(f"`dataset` must have records in its {RESULTS}, got {identity!r}, where it is empty")

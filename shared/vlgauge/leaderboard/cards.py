@@ -1,0 +1,57 @@
+"""Cards of models as they are on the Hub, read and merged in a child process: their metadata are anybody's YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+from vlgauge.box import Box
+
+if TYPE_CHECKING:
+    from vlgauge.box.child import Ask, Part
+
+BOX = Box({"merged": "vlgauge.leaderboard.cards:merged"}, 1)
+_MOST_BYTES = 2**24
+
+
+def merged_card(new: str, card: bytes, repository: str) -> str:
+    """A card with the results of another one beside its own.
+
+    Args:
+        new: Front matter with results.
+        card: The card, as it is on the Hub.
+        repository: Whose it is, for messages.
+
+    Raises:
+        ValueError: If the card has another number for the same result, or cannot be read.
+    """
+    what = f"the card of {repository}"
+    (found,) = BOX.run("merged", {"new": new, "repository": repository}, card, what=what, most=_MOST_BYTES)
+    return bytes(found.body).decode("utf-8")
+
+
+# -- In the box -------------------------------------------------------------------------------------------------------
+def merged(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
+    """The merged card."""
+    import yaml
+    from huggingface_hub import ModelCard
+
+    repository, new = settings["repository"], cast(Any, ModelCard(settings["new"]).data)
+    try:
+        card = ModelCard(content.decode("utf-8"))
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise ValueError(f"the card of {repository} must be readable, got one that fails with: {why}") from None
+    own = cast(Any, card.data)
+    results = list(own.eval_results or [])
+    for result in new.eval_results or []:
+        same = next((other for other in results if other.is_equal_except_value(result)), None)
+        if same is None:
+            results.append(result)
+        elif same.metric_value != result.metric_value:
+            raise ValueError(
+                f"the card of {repository} has {same.metric_value} for {result.metric_type} on "
+                f"{result.dataset_type}, not {result.metric_value}; take that out there first"
+            )
+    own.eval_results, own.model_name = results, own.model_name or new.model_name
+    yield {}, str(card).encode()
