@@ -218,8 +218,8 @@ def _synonyms(one: str, other: str) -> bool:
 
 
 def _overlapping(one: str, other: str) -> bool:
-    """The released rule: one is a part of the other, as "man" is of "woman", or they are synonyms."""
-    return one in other or other in one or _synonyms(one, other)
+    """The released rule: one is a part of the other, as "man" is of "woman", or a word is a synonym of both."""
+    return one in other or other in one or not scene_graphs.synonyms(one).isdisjoint(scene_graphs.synonyms(other))
 
 
 def _note(mine: Any, reference: Any, kinds: Any, measures: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from vlgauge.scene_graphs.metric import GIVEN, ObjectMetric, SceneGraphMetric
 from vlgauge.scene_graphs.phrases import PhraseGraphMetric, phrases_of
 from vlgauge.scene_graphs.rules import GraphParser, RuleParser
 from vlgauge.scene_graphs.strange_captions import warn_of_strange
-from vlgauge.scene_graphs.synsets import is_lemma, lemma, singular, synsets
+from vlgauge.scene_graphs.synsets import is_lemma, lemma, singular, synonyms, synsets
 from vlgauge.scene_graphs.tagged import NltkLemmas
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "merged",
     "phrases_of",
     "singular",
+    "synonyms",
     "synsets",
     "warn_of_strange",
 ]

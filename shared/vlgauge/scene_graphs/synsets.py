@@ -10,6 +10,7 @@ from __future__ import annotations
 import lzma
 from bisect import bisect_left
 from functools import lru_cache
+from itertools import chain
 
 from vlgauge.distances.wordnet import INFLECTIONS, PARTS, exceptions
 from vlgauge.files import DATA
@@ -66,8 +67,31 @@ def singular(noun: str) -> str:
 
 
 @remembered_for_words
+def synonyms(concept: str) -> frozenset[str]:
+    """All lemmas of the synsets that a word or compound, or a form of it, may be in, itself too if it is a lemma.
+
+    Two words may have one in common and no synset, as CAPTURE's authors take it.
+
+    Args:
+        concept: Words in lower case, parted by spaces.
+
+    Returns:
+        Lemmas in lower case, their words joined by underscores.
+    """
+    word = concept.strip().lower().replace(" ", "_")
+    forms = [(form, index) for index, part in enumerate(PARTS) for form in _lemmas(word, part)]
+    shared = {name for form, index in forms for name in _names(form, index)} & _members().keys()
+    return frozenset(form for form, _ in forms).union(*(_members()[name] for name in shared))
+
+
+@remembered_for_words
 def _lemma(part_and_word: str) -> str:
     part, word = part_and_word.split(" ", 1)
+    return min(_lemmas(word, part), key=len, default=word)
+
+
+def _lemmas(word: str, part: str) -> list[str]:
+    """All lemmas that a word may be a form of, as one part of speech."""
     index = PARTS.index(part)
     irregular = exceptions().get((part, word))
     found = _known([word, *(irregular or _without_endings([word], part))], index)
@@ -75,7 +99,7 @@ def _lemma(part_and_word: str) -> str:
     while not found and irregular is None and forms:
         forms = _without_endings(forms, part)
         found = _known(forms, index)
-    return min(found, key=len, default=word)
+    return found
 
 
 def is_lemma(word: str, part: str | None = None) -> bool:
@@ -124,6 +148,18 @@ def _bases() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for (_, form), lemmas in exceptions().items():
         found[form] = tuple(dict.fromkeys((*found.get(form, ()), *lemmas)))
+    return found
+
+
+@lru_cache(maxsize=1)
+def _members() -> dict[str, list[str]]:
+    """The lemmas of each synset that has several."""
+    found: dict[str, list[str]] = {}
+    for line in _synset_lines():
+        lemma, *parts = line.split("\t")
+        for name in chain.from_iterable(part.split() for part in parts):
+            if not name.startswith("+"):
+                found.setdefault(name, []).append(lemma)
     return found
 
 
