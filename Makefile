@@ -5,6 +5,7 @@
 
 PYTHON ?=
 PYTEST_ARGS ?=
+RELEASE_ARGS ?=
 # Every worker imports PyTorch anew, which a few tests are not worth; each holds about 1.5 GB. There are as many as
 # processors, or WORKERS. The tests of a file stay together, so that what they share is made once; files start in the
 # order in which they are collected, long ones first (`tests/conftest.py`).
@@ -56,7 +57,7 @@ docs: .venv/.installed-docs  ## build the site in build/site, with warnings as e
 	@echo "build/site/index.html"
 
 release: .venv/.installed-docs  ## build and check what a release uploads; uploads nothing
-	.venv/bin/python scripts/check_release.py
+	.venv/bin/python scripts/check_release.py $(RELEASE_ARGS)
 
 clean:  ## remove caches and build products; .venv stays
 	rm -rf build dist *.egg-info .coverage .coverage.* htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,7 +1,8 @@
 """Build what a release uploads, and check it; uploads nothing.
 
 `build/release` gets the sdist and the wheel. Their sizes and digests are printed; a version that differs between the
-package, CHANGELOG.md and the hints of the metric scripts, or metadata that the index would not take, ends it with 1.
+package, CHANGELOG.md and the hints of the metric scripts, or metadata that the index would not take, ends it with 1. A
+changelog that says what the unreleased part becomes is told, and with --dated, as the release itself asks, a fault.
 """
 
 from __future__ import annotations
@@ -18,16 +19,22 @@ import vlgauge
 from vlgauge.base.metric import REPOSITORY
 
 ROOT = Path(__file__).resolve().parents[1]
+_BECOMES = re.compile(r"^## \[Unreleased\]\n+Becomes (\d\S*)\.$", re.MULTILINE)
 _RELEASED = re.compile(r"^## \[(\d[^\]]*)\]", re.MULTILINE)
 _HINT = re.compile(r"# From: (.*)")
 
 
 def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
     """Build, check, print; 1 if something is wrong."""
-    if arguments if arguments is not None else sys.argv[1:]:
-        sys.stderr.write(f"check_release: error: there are no options\n{__doc__}")
+    words = list(arguments if arguments is not None else sys.argv[1:])
+    if words not in ([], ["--dated"]):
+        sys.stderr.write(f"check_release: error: there is one option, --dated, got {' '.join(words)}\n{__doc__}")
         return 2
     faults = version_faults(root)
+    becomes = _BECOMES.search((root / "CHANGELOG.md").read_text("utf-8"))
+    if not words and becomes and becomes[1] == vlgauge.__version__:
+        faults = [fault for fault in faults if not fault.startswith("CHANGELOG.md ")]
+        print(f"CHANGELOG.md has no date yet for {becomes[1]}; when it is released: python scripts/date_release.py")
     out = root / "build" / "release"
     shutil.rmtree(out, ignore_errors=True)
     built = _run("build", "--no-isolation", "--outdir", str(out), str(root))

@@ -69,6 +69,16 @@ def test_another_version_is_named(check, root):
     assert fault.endswith("as its newest release, got 9.9.9")
 
 
-def test_there_are_no_options(check, capsys):
+def test_what_is_not_dated_yet_is_told_and_is_no_release(check, root, capsys):
+    (root / "CHANGELOG.md").write_text(f"## [Unreleased]\n\nBecomes {vlgauge.__version__}.\n\n### Added\n")
+    assert check.main([], root=root) == 0
+    assert f"CHANGELOG.md has no date yet for {vlgauge.__version__}; " in capsys.readouterr().out
+    assert check.main(["--dated"], root=root) == 1
+    assert "as its newest release, got no release" in capsys.readouterr().err
+    (root / "CHANGELOG.md").write_text("## [Unreleased]\n\nBecomes 9.9.9.\n\n## [9.9.8] - 2026-01-01\n")
+    assert check.main([], root=root) == 1
+
+
+def test_there_is_one_option(check, capsys):
     assert check.main(["--upload"]) == 2
-    assert "there are no options" in capsys.readouterr().err
+    assert "there is one option, --dated, got --upload" in capsys.readouterr().err

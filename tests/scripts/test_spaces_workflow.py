@@ -15,7 +15,7 @@ push = script_module("push_space.py")
 def test_a_tag_sends_every_space_by_the_script(monkeypatch):
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "spaces.yml").read_text("utf-8"))
     # "on" is a truth value in YAML 1.1.
-    assert workflow[True] == {"push": {"tags": ["v*"]}}
+    assert workflow[True] == {"workflow_call": None, "workflow_dispatch": None}
     assert workflow["permissions"] == {"contents": "read"}
     job = workflow["jobs"]["push"]
     assert job["strategy"]["matrix"]["name"] == "${{ fromJson(needs.list.outputs.names) }}"
@@ -46,3 +46,26 @@ def test_the_spaces_are_those_of_the_checkout(tmp_path):
     key, _, names = told.read_text().partition("=")
     assert key == "names"
     assert json.loads(names) == push.space_names()
+
+
+def test_a_tag_starts_one_workflow_whose_jobs_wait_for_the_tests():
+    read = {
+        path.stem: yaml.safe_load(path.read_text("utf-8")) for path in (ROOT / ".github" / "workflows").glob("*.yml")
+    }
+    by_tag = [name for name, one in read.items() if "tags" in str((one[True] or {}).get("push"))]
+    assert by_tag == ["release"]
+    jobs = read["release"]["jobs"]
+    assert [(name, job.get("needs"), job.get("uses")) for name, job in jobs.items()] == [
+        ("tests", None, "./.github/workflows/ci.yml"),
+        ("package", "tests", None),
+        ("spaces", "package", "./.github/workflows/spaces.yml"),
+        ("docs", "package", "./.github/workflows/docs.yml"),
+    ]
+    for job in jobs.values():
+        called = read.get(job.get("uses", "").rpartition("/")[2].removesuffix(".yml"))
+        assert called is None or "workflow_call" in called[True]
+    # What a called workflow may do, its caller has to allow.
+    publishing = read["docs"]["jobs"]["publish"]["permissions"]
+    assert publishing.items() <= jobs["docs"]["permissions"].items()
+    assert jobs["package"]["permissions"]["id-token"] == "write"
+    assert any(step.get("run") == "make release RELEASE_ARGS=--dated" for step in jobs["package"]["steps"])

@@ -167,7 +167,7 @@ def eval_yaml(
             {
                 "name": on.name,
                 "description": description or f"Generated text for {on.name}, by the metrics of vlgauge",
-                "evaluation_framework": ORGANIZATION,
+                "evaluation_framework": "vlgauge",
                 "tasks": [],
             },
         )

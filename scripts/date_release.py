@@ -1,0 +1,72 @@
+"""Date the release: CHANGELOG.md, CITATION.cff and the install lines, from what is unreleased to what is on the index.
+
+The version is that of the package. Run it once, commit, tag; `docs/publishing.md` has the steps around it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import vlgauge
+from vlgauge.base.metric import REPOSITORY
+from vlgauge.writing import write
+
+ROOT = Path(__file__).resolve().parents[1]
+# Pages whose install lines name the repository until the package index has the package.
+PAGES = ("README.md", "docs/start.md")
+_UNRELEASED = re.compile(r"## \[Unreleased\]\n+Becomes [^\n]+\n")
+_INSTALL = re.compile(rf'"vlgauge(\[[\w,-]+\])? @ git\+{re.escape(REPOSITORY)}"')
+
+
+def dated_changelog(text: str, version: str, date: str) -> str:
+    """The changelog with its unreleased part as a release.
+
+    Raises:
+        ValueError: If nothing is unreleased, or the version was released before.
+    """
+    if f"## [{version}]" in text or len(_UNRELEASED.findall(text)) != 1:
+        raise ValueError(f"CHANGELOG.md must have one part [Unreleased] that becomes {version}, got another")
+    text = _UNRELEASED.sub(f"## [Unreleased]\n\n## [{version}] - {date}\n", text)
+    link = f"[Unreleased]: {REPOSITORY}/compare/v{version}...main\n[{version}]: {REPOSITORY}/releases/tag/v{version}\n"
+    return re.sub(r"^\[Unreleased\]: .*\n", link, text, flags=re.MULTILINE)
+
+
+def dated_citation(text: str, version: str, date: str) -> str:
+    """The citation with version and date."""
+    text = re.sub(r"^date-released: .*\n", "", text, flags=re.MULTILINE)
+    return re.sub(r"^version: .*$", f"version: {version}\ndate-released: {date}", text, count=1, flags=re.MULTILINE)
+
+
+def from_the_index(text: str) -> str:
+    """A page whose install lines take the package from the index."""
+    return _INSTALL.sub(lambda found: f'"vlgauge{found[1]}"' if found[1] else "vlgauge", text)
+
+
+def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
+    """Write the files; 2 if there is nothing to release."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--date", metavar="YYYY-MM-DD", help="of the release (default: today)")
+    options = parser.parse_args(arguments)
+    try:
+        day = datetime.date.fromisoformat(options.date) if options.date else datetime.datetime.now(datetime.UTC).date()
+        date, version = day.isoformat(), vlgauge.__version__
+        changelog = dated_changelog((root / "CHANGELOG.md").read_text("utf-8"), version, date)
+    except ValueError as error:
+        sys.stderr.write(f"date_release: error: {error}\n")
+        return 2
+    write(root / "CHANGELOG.md", changelog)
+    citation = (root / "CITATION.cff").read_text("utf-8")
+    write(root / "CITATION.cff", dated_citation(citation, version, date))
+    for page in PAGES:
+        write(root / page, from_the_index((root / page).read_text("utf-8")))
+    print(f"CHANGELOG.md, CITATION.cff, {', '.join(PAGES)}: {version} of {date}; commit them, then tag v{version}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
