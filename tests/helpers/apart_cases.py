@@ -106,6 +106,7 @@ ROWS_OF_FAMILY = {
     "CaptionSetMetric": sets,
     "StyleMetric": styled,
     "ClipScoreMetric": drawn,
+    "JudgeMetric": drawn,
     "CaptionMetric": captioned,
     "SceneGraphMetric": captioned,
     "ObjectMetric": captioned,

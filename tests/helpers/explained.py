@@ -108,6 +108,7 @@ ROWS_OF_FAMILY = {
     "CaptionSetMetric": sets,
     "StyleMetric": styled,
     "ClipScoreMetric": lambda: bundled("captioned_scenes"),
+    "JudgeMetric": lambda: bundled("captioned_scenes"),
     "CaptionMetric": referenced,
     "SceneGraphMetric": referenced,
     "ObjectMetric": referenced,

@@ -22,7 +22,7 @@ from folders import ROOT, TOYS
 from packaging.version import Version
 
 import vlgauge
-from vlgauge import base, caption_sets, catalog, clip_score, scene_graphs, style
+from vlgauge import base, caption_sets, catalog, clip_score, judges, scene_graphs, style
 from vlgauge.base.metric import REPOSITORY
 from vlgauge.catalog import MetricFacts
 from vlgauge.distances.cider import DocumentFrequency
@@ -34,7 +34,7 @@ SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
 EXTRAS = {extra.replace("_", "-") for extra in SETUP["options.extras_require"]}
 FAMILIES = [
     found
-    for room in (base, caption_sets, clip_score, scene_graphs, style)
+    for room in (base, caption_sets, clip_score, judges, scene_graphs, style)
     for found in vars(room).values()
     if inspect.isclass(found) and "columns" in vars(found)
 ]
@@ -56,6 +56,7 @@ ROWS = {
         "references": [parts(0.5, 0.7, 0.9), parts(1.0, 1.0, 1.0), parts(1.0, 1.0, 1.0)],
     },
     "ClipScoreMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
+    "JudgeMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
     "StoryImageMetric": {
         "predictions": [["A small red circle is here."], ["It ran.", "The big star is blue."], [""]],
         "images": [[picture] for picture in PICTURES],
@@ -84,6 +85,7 @@ EMBEDDED = {"profile": "embedded", "device": "cpu"}
 SETTINGS = {
     "StyleMetric": {"config_name": "demo"},
     "ClipScoreMetric": EMBEDDED,
+    "JudgeMetric": EMBEDDED,
     "StoryImageMetric": EMBEDDED,
     "SceneGraphMetric": {"profile": "embedded"},
     "rovist_c": EMBEDDED,

@@ -57,6 +57,7 @@ ROWS_OF_FAMILY = {
     "CaptionSetMetric": FEW,
     "StyleMetric": STYLED,
     "ClipScoreMetric": CAPTIONS,
+    "JudgeMetric": CAPTIONS,
     "CaptionMetric": {"predictions": ["a dog"], "references": ["a cat"]},
     "SceneGraphMetric": {"predictions": ["a dog"], "references": ["a cat"]},
     "ObjectMetric": {"predictions": ["a dog"], "references": ["a cat"]},
@@ -83,6 +84,15 @@ class Files:
     def text(self, name, content):
         (self.folder / name).write_text(content, "utf-8")
         return str(self.folder / name)
+
+    def judge(self, seed):
+        """A tiny LLaVA."""
+        import tiny_judges
+
+        folder = self.folder / f"judge_{seed}"
+        if not folder.is_dir():
+            tiny_judges.llava(folder, seed=seed)
+        return str(folder)
 
     def adapter(self, seed, of):
         """Projections for `clip(of)`."""
@@ -191,7 +201,7 @@ UNSIGNED = {
         "device": "cpu",
         "details": True,
     },
-    **{"mean_aggregate": True, "top_k": 1, "return_style_matrix": True},
+    **{"device_map": {"": "cpu"}, "mean_aggregate": True, "top_k": 1, "return_style_matrix": True},
 }
 
 

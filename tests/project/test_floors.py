@@ -24,7 +24,16 @@ ABOVE_METRICS |= {"scoring", "studies", "training", "workbench"}
 
 # Library -> where it may be imported, files and folders of the package.
 HOMES = {
-    "torch": ("torch_use.py", "weights", "encoders", "regions/detectors.py", "training", "integrations", "cli/info.py"),
+    "torch": (
+        "torch_use.py",
+        "weights",
+        "encoders",
+        "regions/detectors.py",
+        "judges",
+        "training",
+        "integrations",
+        "cli/info.py",
+    ),
     "spacy": ("text/english.py",),
     "gradio": ("workbench",),
     "ray": ("integrations/ray.py",),

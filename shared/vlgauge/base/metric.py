@@ -79,6 +79,7 @@ class Metric(HostedMetric, ABC):
         is_mean: Whether the number of a call is the mean of the scores of its examples.
         compares_sets: Whether a score depends on how many captions an example has.
         unsigned: Settings of its own that change no number, see `NOT_IN_SIGNATURE`.
+        has_reference_scores: Whether it has a second score, ``ref_NAME``, where there are references.
         rewards_silence: Whether a caption that says less cannot score worse, since only what is said is looked at: no
             reward by itself.
         undefined_hint: What a call most likely got wrong where every score is undefined; empty to say nothing.
@@ -97,6 +98,7 @@ class Metric(HostedMetric, ABC):
     is_mean: ClassVar[bool] = True
     compares_sets: ClassVar[bool] = False
     unsigned: ClassVar[tuple[str, ...]] = ()
+    has_reference_scores: ClassVar[bool] = False
     rewards_silence: ClassVar[bool] = False
     undefined_hint: ClassVar[str] = ""
 

@@ -57,6 +57,7 @@ class ClipScoreMetric(Metric):
 
     columns: tuple[Column, ...] = (Text("predictions"), OneImage("images"), References("references", optional=True))
     configs = tuple(VARIANTS)
+    has_reference_scores = True
     own_w: ClassVar[float]
     paper_prompt: ClassVar[str]
 

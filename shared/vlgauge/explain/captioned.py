@@ -20,7 +20,7 @@ N_FRAMES = 5
 class CaptionedPicture(Explanation):
     """Captions beside their pictures or videos."""
 
-    on_axis = (0.0,)
+    on_axis: ClassVar[tuple[float, ...]] = (0.0,)
     first_config = "image"
     reading_of_videos: ClassVar[str]
 

@@ -10,7 +10,6 @@ import datasets
 import vlgauge
 from vlgauge.base import Captions, Metric, Story, Text
 from vlgauge.base.metric import PROJECT_COLUMNS
-from vlgauge.clip_score.metric import ClipScoreMetric
 from vlgauge.integrations.scalars import scalars
 from vlgauge.settings import nearest, rows_of, shown, warn
 
@@ -64,7 +63,7 @@ class RowMetrics:
     @property
     def keys(self) -> list[str]:
         """The metrics, and those that have a second score where there are references, as it is called."""
-        both = [one.name for one in self.metrics if isinstance(one, ClipScoreMetric) and "references" in self.columns]
+        both = [one.name for one in self.metrics if one.has_reference_scores and "references" in self.columns]
         return [*self.names, *(f"ref_{name}" for name in both)]
 
     def score(self, texts: Sequence[str]) -> dict[str, float]:

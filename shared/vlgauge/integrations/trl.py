@@ -75,7 +75,7 @@ class CaptionReward:
             elif isinstance(own, References) and references is not None:
                 self._columns[own.name] = references
                 # With references and an image, the score that looks at both.
-                self._key = f"ref_{metric.name}" if isinstance(metric, ClipScoreMetric) else metric.name
+                self._key = f"ref_{metric.name}" if metric.has_reference_scores else metric.name
             elif not own.optional:
                 if isinstance(own, References):
                     raise ValueError(f"`references` must be a column of the data for {metric.name}, got None")

@@ -22,21 +22,24 @@ class Known(NamedTuple):
     reason: str
 
 
-ANY, CLIP, DETECTOR, PAIR, SEQ2SEQ = "any", "clip", "detector", "pair", "seq2seq"
+ANY, CLIP, DETECTOR, JUDGE, PAIR, SEQ2SEQ = "any", "clip", "detector", "judge", "pair", "seq2seq"
+CLIP_T5 = "clip and t5"
 SENTENCE, SENTENCE_OF_TOKENS = "sentence", "sentence of tokens"
 
 SURPLUS = (
     Known((ANY, CLIP), r"(.*\.)?(input_resolution|context_length|vocab_size)", "numbers in OpenAI's archives"),
     Known(
-        (CLIP, PAIR, SENTENCE, SENTENCE_OF_TOKENS),
+        (CLIP, JUDGE, PAIR, SENTENCE, SENTENCE_OF_TOKENS),
         r"(.*\.)?embeddings\.position_ids",
         "the numbers 0, 1, 2, ..., which earlier versions of transformers saved",
     ),
     Known(
-        (SEQ2SEQ,),
+        (SEQ2SEQ, JUDGE, CLIP_T5),
         r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",
         "the first T5 had it, and no number depended on it",
     ),
+    Known((JUDGE,), r"(.*\.)?rotary_emb\.inv_freq", "made of the configuration, which earlier versions saved"),
+    Known((CLIP_T5,), r"vision_tower\..*", "the image tower, which was not trained and has files of its own"),
     Known((SENTENCE, SENTENCE_OF_TOKENS), r"decoder\..*", "of T5, a sentence encoder is the first half"),
     Known((SENTENCE_OF_TOKENS,), r"(.*\.)?pooler\..*", "vectors of tokens are taken before the pooling layer"),
 )

@@ -1,0 +1,188 @@
+"""FLEUR: which grade does a model of pictures and text give a caption, averaged over the digits it might print?"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import evaluate
+import numpy as np
+
+from vlgauge import base  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import judges  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import settings  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+from .formula import VARIANTS
+from .formula import printed_number
+from .formula import smoothed_places
+from .formula import smoothed_score
+
+_PAPERS = ("https://aclanthology.org/2024.acl-long.205", "https://arxiv.org/abs/2406.06004")
+
+_CITATION = """\
+@inproceedings{lee-etal-2024-fleur,
+  title = {{FLEUR}: An Explainable Reference-Free Evaluation Metric for Image Captioning Using a Large Multimodal
+    Model},
+  author = {Lee, Yebin and Park, Imseong and Kang, Myungjoo},
+  booktitle = {Proceedings of the 62nd Annual Meeting of the Association for Computational Linguistics},
+  year = {2024}
+}
+"""
+
+_DESCRIPTION = """\
+FLEUR asks a model of pictures and text to grade a caption of a picture from 0.0 to 1.0, and takes the mean over the
+digits that the model might have printed; RefFLEUR shows it references as well. Higher is better.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of captions.
+    images: list of images (path, bytes, PIL image or uint8 array), one per caption.
+    references: optional list of lists of captions by people; a row without any may be None.
+    return_details: whether to add the answer, its number, and the probabilities of the digits in it.
+
+Returns:
+    fleur: mean of the scores, 0 to 1, higher is better.
+    fleur_scores: one score per caption, NaN where the answer has no number from 0 to 1.
+    fleur_undefined: number of those.
+    fleur_signature: how the numbers were made.
+    fleur_altered: number of questions with a caption that spells a special token of the model.
+    ref_fleur, ref_fleur_scores, ref_fleur_undefined, ref_fleur_signature: the same with references, where there are
+        any.
+
+Examples:
+    >>> import evaluate
+    >>> import numpy as np
+    >>> fleur = evaluate.load("vlgauge/fleur", profile="embedded")
+    >>> grey = np.full((64, 64, 3), 128, dtype=np.uint8)
+    >>> result = fleur.compute(predictions=["a small red circle"], images=[grey])
+    >>> print(sorted(result)[:4])
+    ['fleur', 'fleur_altered', 'fleur_scores', 'fleur_signature']
+    >>> print(0.0 <= result["fleur"] <= 1.0)
+    True
+"""
+
+# The authors' own words, which are constants of the method: https://github.com/Yebin46/FLEUR, fleur.py and reffleur.py.
+_SCALE = (
+    " on a scale of 0.0 to 1.0 based on the given Grading Criteria. (Print Real Number Score ONLY)\n\nGrading Criteria:"
+    "\n\n0.0: The caption does not describe the image at all.\n1.0: The caption accurately and clearly describes the "
+    "image.\n\n"
+)
+_CHOOSE = "\n\nScore(Choose a rating from 0.0 to 1.0):"
+_ALONE = f"Your task is to evaluate and rate the caption{_SCALE}Caption: "
+_REFERENCED = f"Your task is to evaluate and rate the candidate caption{_SCALE}Reference Captions: "
+_CANDIDATE = "\n\nCandidate Caption: "
+# https://github.com/hjkim811/EXPERT, expert.py: the same arithmetic behind another question, for a model trained on it.
+_EXPERT = "Evaluate the caption and assign a score on a scale of 0.0 to 1.0.\n\nCaption: "
+_EXPERT_END = "\n\nScore (0.0~1.0):"
+
+PRESETS = ("fleur", "expert")
+LONGEST = 512  # tokens of an answer, as in the released code
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class Fleur(judges.JudgeMetric):
+    """Expected grade of a caption by a model of pictures and text (Lee et al., 2024)."""
+
+    measures = "Which grade does a model of pictures and text give a caption?"
+    score_range = "[0, 1]"
+    bounds = (0.0, 1.0)
+    signed = (
+        "enc dtype:float32/bfloat16/float16 prep:square/own preset:fleur/expert "
+        "variant:released/renormalised max_new_tokens:number turn:llava_v1/chat/none"
+    )
+    higher_is_better = True
+    needs = ("fleur",)
+    undefined_hint = "no answer has a number from 0 to 1; `return_details=True` shows what the model wrote"
+    # LLaVA-1.5 itself was trained on another system text.
+    opening = judges.Opening(
+        "llava_v1",
+        "A chat between a curious human and an artificial intelligence assistant. The assistant gives helpful, "
+        "detailed, and polite answers to the human's questions.",
+    )
+
+    def __init__(
+        self,
+        *args: Any,
+        preset: str = "fleur",
+        variant: str = "released",
+        max_new_tokens: int = LONGEST,
+        **host: Any,
+    ) -> None:
+        self.preset = settings.one_of("preset", preset, PRESETS)
+        self.variant = settings.one_of("variant", variant, VARIANTS)
+        self.max_new_tokens = settings.whole_number("max_new_tokens", max_new_tokens, 1)
+        super().__init__(*args, **host)
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def _compute(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str] | None],
+        images: Any = None,
+        return_details: bool = False,
+    ) -> dict[str, Any]:
+        """Score the captions; the card describes the keys."""
+        judge = self.judge()
+        if not judge.reads_digits:
+            raise ValueError(
+                f"`model` must have a tokenizer that splits a number into its digits, got {judge.identity}; FLEUR has "
+                "no meaning with tokens of several digits: choose another model"
+            )
+        pictures = judges.pictures_of(images)
+        alone = [self.question(text, (), picture) for text, picture in zip(predictions, pictures, strict=True)]
+        altered = self.tell_altered(judge, alone)
+        scores, details = self._graded(judge, alone)
+        rows = [row for row, known in enumerate(references) if known and self.preset == "fleur"]
+        asked = [self.question(predictions[row], references[row] or (), pictures[row]) for row in rows]
+        with_references = np.full(len(predictions), np.nan)
+        with_references[rows], more = self._graded(judge, asked)
+        for row, own in zip(rows, more, strict=True):
+            details[row]["with_references"] = own
+        extra = {"details": details} if return_details else {}
+        record = self.result(scores, made_with=self.made_with(judge), altered=altered, **extra)
+        if not rows:
+            return record
+        signature = f"ref_{record[f'{self.name}_signature']}"
+        return record | base.result_record(f"ref_{self.name}", with_references.tolist(), signature, {})
+
+    def question(self, caption: str, references: Sequence[str], picture: Any) -> judges.Question:
+        """What the judge is asked about a caption; white space in it is one blank, as in the released code."""
+        tidy = " ".join(caption.split())
+        if self.preset == "expert":
+            return judges.Question((_EXPERT, _EXPERT_END), (tidy,), picture)
+        if not references:
+            return judges.Question((_ALONE, _CHOOSE), (tidy,), picture)
+        between = ("\n",) * (len(references) - 1)
+        return judges.Question((_REFERENCED, *between, _CANDIDATE, _CHOOSE), (*references, tidy), picture)
+
+    def _graded(
+        self, judge: judges.Judge, questions: Sequence[judges.Question]
+    ) -> tuple[list[float], list[dict[str, Any]]]:
+        """Score of each question, NaN where its answer has no number; and what the judge wrote."""
+        answers = judge.answers(
+            questions,
+            self.opening,
+            longest=self.max_new_tokens,
+            batch_size=self.batch_size,
+            progress=self.progress,
+        )
+        scores, details = [], []
+        for question, answer in zip(questions, answers, strict=True):
+            number = printed_number(answer.text)
+            places = smoothed_places(number, answer.digit_at.tolist())
+            score = smoothed_score(number, places, answer.digits, self.variant)
+            scores.append(score)
+            shown = None if math.isnan(number) else number
+            digits = [[round(p, 9) for p in answer.digits[i].tolist()] for i in places]
+            details.append(
+                {
+                    "question": question.text(),
+                    "answer": answer.text,
+                    "number": shown,
+                    "digits": digits,
+                    "ended": answer.ended,
+                }
+            )
+        return scores, details

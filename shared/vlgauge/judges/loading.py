@@ -1,0 +1,214 @@
+"""Judges from the pool of the process: one copy of a model, however many metrics ask it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from vlgauge.installed import not_importable
+from vlgauge.judges.clip_t5 import is_clip_t5, load_clip_t5
+from vlgauge.judges.questions import Judge
+from vlgauge.judges.sources import JudgeFiles, find_judge, look_for_judge, stored_numbers
+from vlgauge.judges.toy import toy_judge
+from vlgauge.judges.transformers_judge import LoadedJudge, Parts
+from vlgauge.pool import pool
+from vlgauge.progress import quiet_transformers
+from vlgauge.settings import one_of
+from vlgauge.torch_use import check_torch, resolved_device
+from vlgauge.weights import known_tensors
+from vlgauge.weights.files import SourcesMissing
+from vlgauge.weights.preflight import Preflight
+
+PACKAGES = ("torch", "torchvision", "transformers", "safetensors")
+BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+DTYPES = tuple(BYTES)
+
+
+class RefusedModel(ValueError):
+    """A model that is not what it should be, in words of ours."""
+
+
+def judge_of(
+    model: Any,
+    *,
+    profile: str = "paper",
+    device: str = "auto",
+    dtype: str = "float32",
+    device_map: str | Mapping[str, Any] | None = None,
+    tower: str | None = None,
+) -> Judge:
+    """The judge of a setting.
+
+    Args:
+        model: A folder, a Hub id with its commit, or a `Judge` of the user's own, which is taken as it is.
+        profile: "paper", or "embedded" for the toy.
+        device: ``"auto"``: the first of cuda, mps, cpu that is there; or a device of torch.
+        dtype: One of `DTYPES`.
+        device_map: As of transformers, for a model that is larger than one device; then `device` plays no part.
+        tower: Folder or pinned id of the image tower, for CLIP-FlanT5 alone.
+
+    Raises:
+        ValueError: If a setting is none of these, the model is not one that can be asked, or it does not fit.
+        WeightsNotFound: If the model is not on this machine and cannot be fetched.
+        ImportError: If a package is missing.
+    """
+    if isinstance(model, Judge):
+        return model
+    one_of("dtype", dtype, DTYPES)
+    check_torch("a judge", PACKAGES, "fleur")
+    device = resolved_device(device)
+    if dtype == "float16" and not device.startswith("cuda"):
+        raise ValueError(f"`dtype` must be 'float32' or 'bfloat16' on {device}, got 'float16'")
+    if profile == "embedded" and model is None:
+        return toy_judge(device)
+    files = find_judge(os.fspath(model))
+    seeing = None
+    if is_clip_t5(files.config):
+        if tower is None:
+            raise SourcesMissing(
+                "`tower` is missing: CLIP-FlanT5 needs the folder or pinned id of its image tower, "
+                f"{files.config['mm_vision_tower']} (owner/name@COMMIT)"
+            )
+        seeing = find_judge(os.fspath(tower), "tower")
+    elif tower is not None:
+        raise ValueError(f"`tower` must be left out for a model with an image tower of its own, got {tower!r}")
+    key = ("judge", files.identity, seeing and seeing.identity, device, dtype, repr(device_map))
+    found: Judge = pool.get(key, lambda: _loaded(files, seeing, device, dtype, device_map), f"{files.name} in {dtype}")
+    return found
+
+
+def look_for_model(preflight: Preflight, model: Any, tower: Any, *, profile: str, lacking: str) -> None:
+    """Have a preflight look for what `judge_of` needs; nothing is loaded or fetched.
+
+    Args:
+        preflight: Of the metric.
+        model: The setting.
+        tower: The setting.
+        profile: "paper" or "embedded".
+        lacking: What to say of a metric without a model of its own.
+    """
+    if isinstance(model, Judge):
+        return
+    preflight.need(PACKAGES)
+    if profile == "embedded" and model is None:
+        return
+    for setting, value in (("model", model), ("tower", tower)):
+        if value is not None:
+            preflight.look(partial(look_for_judge, os.fspath(value), setting))
+        elif setting == "model":
+            preflight.sources.append(lacking)
+
+
+def _loaded(
+    files: JudgeFiles, tower: JudgeFiles | None, device: str, dtype: str, device_map: str | Mapping[str, Any] | None
+) -> LoadedJudge:
+    """A judge whose every tensor is from the files.
+
+    Raises:
+        ValueError: If they do not make up a model that can be asked, or it does not fit on the device.
+    """
+    try:
+        import torch
+        import transformers  # noqa: F401
+    except ImportError as error:
+        told = not_importable('judges need more packages; run: pip install "vlgauge[fleur]"', error)
+        raise ImportError(told) from error
+    if device_map is None:
+        refuse_too_large(files.name, stored_numbers(files.folder), dtype, device)
+    with quiet_transformers(), torch.random.fork_rng(devices=[]):
+        try:
+            if tower is not None:
+                parts = load_clip_t5(files, tower, getattr(torch, dtype), device)
+            else:
+                parts = _parts(files, getattr(torch, dtype), device, device_map)
+        except (ImportError, RefusedModel):
+            raise
+        except Exception as error:
+            # A file that is cut short, of another shape, or missing: the library raises nearly anything.
+            raise _refused(files, " ".join(str(error).split())[:200]) from error
+    known_tensors.refuse_not_finite(parts.model.state_dict(), files.name, "model")
+    identity = files.identity if tower is None else f"{files.identity}+{tower.identity}"
+    return LoadedJudge(identity, parts, dtype)
+
+
+def _parts(files: JudgeFiles, dtype: Any, device: str, device_map: str | Mapping[str, Any] | None) -> Parts:
+    """Model, tokenizer and processor of a folder."""
+    import transformers
+    from transformers.models.auto import modeling_auto
+
+    common = {"local_files_only": True, "trust_remote_code": False}
+    folder = str(files.folder)
+    config = transformers.AutoConfig.from_pretrained(folder, **common)
+    seeing = modeling_auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+    kind = "text"
+    auto: Any = transformers.AutoModelForCausalLM
+    if config.model_type in seeing and not _reads_text_alone(files.config):
+        kind = "llava" if config.model_type == "llava" else "chat"
+        auto = transformers.AutoModelForImageTextToText
+    elif getattr(config, "is_encoder_decoder", False):
+        auto = transformers.AutoModelForSeq2SeqLM
+    model, report = auto.from_pretrained(
+        folder,
+        dtype=dtype,
+        use_safetensors=True,
+        output_loading_info=True,
+        **({} if device_map is None else {"device_map": device_map}),
+        **common,
+    )
+    # What a file lacks is filled with random numbers by the library.
+    lacking = [str(key) for part in ("missing_keys", "mismatched_keys") for key in report.get(part, ())]
+    more = known_tensors.surplus(map(str, report.get("unexpected_keys", ())), known_tensors.JUDGE)
+    for what, names in (("no weights for", lacking), ("unknown weights", more)):
+        if names:
+            raise _refused(files, f"{what} {', '.join(sorted(names)[:3])}")
+    model = model.eval() if device_map is not None else model.to(device).eval()
+    if kind == "text":
+        return Parts(kind, model, transformers.AutoTokenizer.from_pretrained(folder, **common))
+    processor = transformers.AutoProcessor.from_pretrained(folder, **common)
+    if not hasattr(processor, "image_processor"):
+        raise _refused(files, "its files name no processor of pictures")
+    # Pillow resizes here as everywhere; the version before 5 has another word for it.
+    pillow = {"backend": "pil"} if int(transformers.__version__.partition(".")[0]) > 4 else {"use_fast": False}
+    processor.image_processor = transformers.AutoImageProcessor.from_pretrained(folder, **pillow, **common)
+    return Parts(kind, model, processor.tokenizer, processor)
+
+
+def _reads_text_alone(config: Mapping[str, Any]) -> bool:
+    """Whether a configuration is that of a text model, of a family that also has models of pictures."""
+    return not any(key in config for key in ("vision_config", "image_token_id", "image_token_index"))
+
+
+def refuse_too_large(name: str, n_numbers: int, dtype: str, device: str) -> None:
+    """Check that the weights of a model fit into the free memory of a device, before anything is read.
+
+    Raises:
+        RefusedModel: If they do not; names what would help.
+    """
+    free = free_bytes(device)
+    needed = n_numbers * BYTES[dtype]
+    if free is not None and needed > free:
+        smaller = f"dtype='bfloat16' ({2 * n_numbers / 1e9:.1f} GB), " if BYTES[dtype] > 2 else ""
+        raise RefusedModel(
+            f"`model` must fit into the memory of {device}, of which {free / 1e9:.1f} GB are free, got {name!r} of "
+            f"{needed / 1e9:.1f} GB in {dtype}; pass {smaller}device_map='auto' for several devices, or a smaller model"
+        )
+
+
+def free_bytes(device: str) -> int | None:
+    """Free memory of a device in bytes; None where the system does not say."""
+    if device.startswith("cuda"):
+        import torch
+
+        return int(torch.cuda.mem_get_info(device)[0])
+    meminfo = Path("/proc/meminfo")
+    if not meminfo.is_file():
+        return None
+    lines = [line.split() for line in meminfo.read_text("utf-8").splitlines()]
+    return next((1024 * int(line[1]) for line in lines if line and line[0] == "MemAvailable:"), None)
+
+
+def _refused(files: JudgeFiles, why: str) -> RefusedModel:
+    return RefusedModel(f"`model` must be a model that loads, got {files.name!r}, which fails with: {why}")

@@ -1,0 +1,133 @@
+"""Where the model of a judge lies, what it is called in a signature, how large it is, and which licence binds it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vlgauge.files import read_json
+from vlgauge.progress import announce
+from vlgauge.signatures import local_name
+from vlgauge.weights.files import WeightsNotFound, hub_folder, hub_folder_here, joint_digest
+
+# Weights of CLIP-FlanT5 as its authors have them, which are read without running anything; fetched by the user.
+PICKLED = "pytorch_model*.bin"
+FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")
+PINNED = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
+
+# The model of FLEUR's and of VQAScore's paper that transformers loads, at the commit whose files were looked at.
+LLAVA = "llava-hf/llava-1.5-13b-hf@657f531da46ada83da455ce6508de786130321ea"
+# Free, small, and loaded by transformers 4.57 and newer; its commit is told by the command.
+SMALL = "Qwen/Qwen3-VL-2B-Instruct"
+WHERE_COMMIT = f"git ls-remote https://huggingface.co/{SMALL} HEAD"
+HINT = (
+    f'or model="{SMALL}@COMMIT", a small one under Apache-2.0 (COMMIT by `{WHERE_COMMIT}`), or profile="embedded" for '
+    "a toy that knows drawn scenes only"
+)
+# Licences that bind who uses a model, and gigabytes of its files, by the beginning of its repository.
+BINDING = {
+    "llava-hf/llava-1.5-13b": ("the Llama 2 Community License", 26.7),
+    "llava-hf/llava-1.5-7b": ("the Llama 2 Community License", 14.1),
+    "Qwen/Qwen2.5-VL-3B": ("the Qwen Research License, for research only", 7.5),
+    "google/gemma-": ("the Gemma Terms of Use", None),
+    "google/paligemma": ("the Gemma Terms of Use", None),
+    "meta-llama/": ("a Llama Community License", None),
+}
+
+
+@dataclass(frozen=True)
+class JudgeFiles:
+    """A model on disk.
+
+    Attributes:
+        name: For messages.
+        identity: Name with commit or digest, for signatures.
+        folder: Folder of its files.
+        config: Content of ``config.json``.
+    """
+
+    name: str
+    identity: str
+    folder: Path
+    config: dict[str, Any]
+
+
+def find_judge(model: str, setting: str = "model", patterns: Sequence[str] = FILES) -> JudgeFiles:
+    """Files of a model: a folder, or a Hub id pinned as ``owner/name@<commit>``, which is fetched.
+
+    Raises:
+        WeightsNotFound: If they are not on this machine and cannot be fetched.
+        ValueError: If they are no model of the transformers library.
+    """
+    tell_licence(model, setting, patterns)
+    folder = look_for_judge(model, setting, hub_folder, patterns)
+    assert folder is not None  # the Hub's folder is fetched
+    file = folder / "config.json"
+    if not file.is_file():
+        raise ValueError(f"`{setting}` must be a folder with config.json, got {str(folder)!r}")
+    config = read_json(file, f"`{setting}`")
+    if not isinstance(config, dict) or "auto_map" in config:
+        raise ValueError(
+            f"`{setting}` must be a model of the transformers library, got one with code of its own: {model!r}"
+        )
+    if Path(model).is_dir():
+        files = sorted(path for pattern in (*patterns, PICKLED) for path in folder.glob(pattern))
+        announce(f"Hashing {len(files)} files of {folder.name}")
+        return JudgeFiles(folder.name, local_name(joint_digest(files)), folder, config)
+    repository, _, revision = model.partition("@")
+    return JudgeFiles(repository, f"{repository}@{revision[:8]}", folder, config)
+
+
+def look_for_judge(
+    model: str,
+    setting: str = "model",
+    on_hub: Callable[..., Path | None] = hub_folder_here,
+    patterns: Sequence[str] = FILES,
+) -> Path | None:
+    """The folder of a model; None where it is yet to be fetched from the Hub.
+
+    Raises:
+        WeightsNotFound: If there is none.
+    """
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return folder.resolve()
+    pinned = PINNED.fullmatch(os.fspath(model))
+    if pinned is None:
+        raise WeightsNotFound(
+            f"`{setting}` must be a folder, or a Hub id with its commit (owner/name@<40 hexadecimal digits>), "
+            f"got {model!r}"
+        )
+    return on_hub(pinned["repository"], pinned["revision"], patterns, HINT)
+
+
+def tell_licence(model: str, setting: str = "model", patterns: Sequence[str] = FILES) -> None:
+    """Say, before the first byte is fetched, which licence binds its user and how large it is.
+
+    Warns:
+        UserWarning: If the model is bound and not here yet, and nothing shows lines of progress.
+    """
+    found = next((bound for start, bound in BINDING.items() if model.startswith(start)), None)
+    if found is not None and look_for_judge(model, setting, patterns=patterns) is None:
+        licence, gigabytes = found
+        size = f", {gigabytes:g} GB" if gigabytes else ""
+        announce(f"{model.partition('@')[0]}{size}, is under {licence}, to which you agree by its use", always=True)
+
+
+def stored_numbers(folder: Path) -> int:
+    """How many numbers the safetensors of a folder have; nothing but their headers is read."""
+    from safetensors import safe_open
+
+    total = 0
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, framework="numpy") as file:
+            for name in file.keys():  # noqa: SIM118  # no mapping
+                size = 1
+                for length in file.get_slice(name).get_shape():
+                    size *= length
+                total += size
+    return total

@@ -1,0 +1,55 @@
+"""Special tokens that captions spell: taken apart, so that no caption ends a turn or brings a picture of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+# Tokens of a template that its files do not call special, such as "<tool_call>".
+_MARKED = re.compile(r"<.+>|\[.+\]", re.DOTALL)
+
+
+class SpecialTokens:
+    """The special tokens of a tokenizer.
+
+    Args:
+        tokenizer: Of the transformers library.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        special = set(tokenizer.all_special_ids)
+        self._ids = {
+            number
+            for number, token in tokenizer.added_tokens_decoder.items()
+            if token.special or number in special or _MARKED.fullmatch(token.content)
+        } | special
+        spelled = {tokenizer.convert_ids_to_tokens(number) for number in self._ids}
+        longest_first = sorted((re.escape(token) for token in spelled if token and token.strip()), key=len)[::-1]
+        self._spelled = re.compile("|".join(longest_first)) if longest_first else re.compile(r"(?!)")
+
+    def are_in(self, text: str) -> bool:
+        """Whether a text spells one of them."""
+        return self._spelled.search(text) is not None
+
+    def taken_apart(self, text: str) -> str:
+        """The text, with a blank behind the first sign of each special token in it.
+
+        Raises:
+            ValueError: If the tokenizer still finds one.
+        """
+        safe = text
+        while (found := self._spelled.search(safe)) is not None and len(found.group()) > 1:
+            at = found.start() + 1
+            safe = f"{safe[:at]} {safe[at:]}"
+        if self._ids.intersection(self.plain_ids(safe)):
+            raise ValueError(
+                f"a caption must not spell a special token of the model, got {text[:80]!r}; take it out of the caption"
+            )
+        return safe
+
+    def plain_ids(self, text: str) -> Sequence[int]:
+        """Ids of a text, without what the tokenizer puts around it."""
+        ids: Sequence[int] = self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        return ids

@@ -1,0 +1,143 @@
+"""The toy judge of the embedded profile: the toy CLIP answers in the place of a language model.
+
+It follows no instruction: whatever is asked, the answer is its belief that caption and picture, or caption and
+references, belong together, as a number with a spread over the digits. Only comparisons on drawn scenes mean anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from vlgauge.encoders.clip.encoder import ClipEncoder
+from vlgauge.encoders.clip.loading import clip_encoder
+from vlgauge.encoders.clip.tokens import SPELLINGS
+from vlgauge.encoders.clip.toy import TOY_NAME
+from vlgauge.judges.questions import Answer, Floats, Opening, Question
+from vlgauge.progress import Progress
+
+# Cosines of the toy CLIP from which its belief runs from 0 to 1: a picture with the caption of another one has about
+# -0.1, with a wrong colour 0.38, with its own 0.55.
+_OF_PICTURES = (0.1, 0.6)
+_OF_TEXTS = (0.4, 1.0)
+_SPREAD = 1.0  # of the digits around the belief, in digits
+_ON_DIGITS = 0.98  # the rest of the probability is for other tokens
+_LEAST = 1e-6
+
+
+def toy_judge(device: str = "auto") -> ToyJudge:
+    """The toy judge, on the toy CLIP of the pool."""
+    return ToyJudge(clip_encoder(profile="embedded", device=device))
+
+
+class ToyJudge:
+    """See the module.
+
+    Of the captions of a question about a picture the last one is judged, of one without a picture the first; the others
+    are references.
+    """
+
+    dtype = "float32"
+    preparation = "own"
+    reads_digits = True
+
+    def __init__(self, encoder: ClipEncoder) -> None:
+        self.identity = f"{TOY_NAME.replace('clip', 'judge')}@{encoder.digest[:8]}"
+        self._encoder = encoder
+
+    def opening(self, opening: Opening) -> str:
+        """None: it reads captions and pictures, and no instruction."""
+        return "none"
+
+    def altered(self, questions: Sequence[Question]) -> list[bool]:
+        """Which questions spell a special token of CLIP."""
+        return [any(token in one for one in question.captions for token in SPELLINGS) for question in questions]
+
+    def answers(
+        self,
+        questions: Sequence[Question],
+        opening: Opening,
+        *,
+        longest: int,
+        batch_size: int = 1,
+        progress: Progress = None,
+    ) -> list[Answer]:
+        """``0.7`` for a picture, ``{"score": 71, "reason": ...}`` for text alone."""
+        return [
+            _number(belief) if question.picture is not None else _object(belief)
+            for question, belief in zip(questions, self._beliefs(questions, batch_size, progress), strict=True)
+        ]
+
+    def chances(
+        self,
+        questions: Sequence[Question],
+        answers: Sequence[str],
+        opening: Opening,
+        *,
+        batch_size: int = 1,
+        progress: Progress = None,
+    ) -> list[Floats]:
+        """The belief is the probability of every answer but "no", which has the rest."""
+        beliefs = self._beliefs(questions, batch_size, progress)
+        sure = [1 - b if answer.lower() == "no" else b for b, answer in zip(beliefs.tolist(), answers, strict=True)]
+        return [np.log([max(one, _LEAST), _ON_DIGITS]) for one in sure]
+
+    def _beliefs(self, questions: Sequence[Question], batch_size: int, progress: Progress) -> Floats:
+        """Belief in each question, shape ``(n,)``, in [0, 1]: the mean of that by the picture and by references."""
+        texts = dict.fromkeys(text.replace("<|", "< |") for one in questions for text in one.captions)
+        order = {text: row for row, text in enumerate(texts)}
+        hidden = self._encoder.text_hidden(list(order), batch_size=batch_size, progress=progress)
+        read = _unit(self._encoder.project(hidden.end, "text"))
+        shown = [one.picture for one in questions if one.picture is not None]
+        seen = np.zeros((0, read.shape[1]))
+        if shown:
+            pixels = self._encoder.image_hidden(shown, batch_size=batch_size, progress=progress)
+            seen = _unit(self._encoder.project(pixels, "image"))
+        pictures = iter(seen)
+        found = []
+        for one in questions:
+            rows = [read[order[text.replace("<|", "< |")]] for text in one.captions]
+            if one.picture is None:
+                found.append(max((_belief(rows[0] @ row, _OF_TEXTS) for row in rows[1:]), default=0.0))
+                continue
+            *known, own = rows
+            parts = [_belief(own @ next(pictures), _OF_PICTURES)]
+            if known:
+                parts.append(max(_belief(own @ row, _OF_TEXTS) for row in known))
+            found.append(sum(parts) / len(parts))
+        return np.array(found)
+
+
+def _belief(cosine: float, ends: tuple[float, float]) -> float:
+    low, high = ends
+    return float(min(1.0, max(0.0, (cosine - low) / (high - low))))
+
+
+def _unit(rows: np.ndarray) -> Floats:
+    values = rows.astype(np.float64)
+    return values / np.linalg.norm(values, axis=1, keepdims=True)
+
+
+def _spread(value: float) -> Floats:
+    """Probability of each digit, shape ``(10,)``, around a value from 0 to 9."""
+    weights = np.exp(-0.5 * ((np.arange(10) - value) / _SPREAD) ** 2)
+    found: Floats = _ON_DIGITS * weights / weights.sum()
+    return found
+
+
+def _number(belief: float) -> Answer:
+    """A belief as "0.", and a digit."""
+    digits = np.stack([_spread(0.0), np.zeros(10), _spread(9 * belief)])
+    digit = int(digits[2].argmax())
+    return Answer(f"0.{digit}", np.array([0, -1, digit]), digits)
+
+
+def _object(belief: float) -> Answer:
+    """A belief as the object that CLAIR asks for; tokens are digits and what stands between them."""
+    tens, ones = divmod(round(99 * belief), 10)
+    head, tail = '{"score": ', ', "reason": ' + json.dumps(f"the toy CLIP believes it by {belief:.2f}") + "}"
+    digits = np.stack([np.zeros(10), _spread(9.9 * belief), _spread(ones), np.zeros(10)])
+    tens = int(digits[1].argmax())
+    return Answer(f"{head}{tens}{ones}{tail}", np.array([-1, tens, ones, -1]), digits)

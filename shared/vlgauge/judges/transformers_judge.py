@@ -1,0 +1,430 @@
+"""A model of the transformers library that is asked about captions and pictures."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from PIL import Image
+
+from vlgauge.judges.questions import Answer, Floats, Opening, Question
+from vlgauge.judges.special import SpecialTokens
+from vlgauge.progress import Progress, progress_bar
+from vlgauge.torch_use import check_fork
+
+if TYPE_CHECKING:
+    import torch
+
+Result = TypeVar("Result")
+
+# Inputs that have a number for each token.
+_BY_TOKEN = ("input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids")
+_IMAGE = "<image>"
+# Colour of what makes a picture square, of models whose image processor has no mean; CLIP's.
+_CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a judge is made of.
+
+    Attributes:
+        kind: "llava" and "clip_t5" read what a method wrote around a question; "chat" and "text" their own templates.
+        model: In evaluation mode, on its device.
+        tokenizer: Of the text.
+        processor: Of text and pictures; None for a model of text alone.
+        embedded: Of CLIP-FlanT5: gives the encoder's inputs of the halves of a prompt and of a picture.
+    """
+
+    kind: str
+    model: Any
+    tokenizer: Any
+    processor: Any = None
+    embedded: Callable[[Sequence[int], torch.Tensor | None, Sequence[int]], torch.Tensor] | None = None
+
+
+@dataclass
+class _Prepared:
+    """One question as the model takes it, in tensors of one row, and the ids of an answer that is to be scored."""
+
+    inputs: dict[str, torch.Tensor]
+    answer: list[int] = field(default_factory=list)
+
+    @property
+    def length(self) -> int:
+        return int(self.inputs["attention_mask"].shape[1]) + len(self.answer)
+
+    @property
+    def shapes(self) -> tuple[Any, ...]:
+        """What must be equal for two questions to go through the model together."""
+        others = {name: tuple(value.shape[1:]) for name, value in self.inputs.items() if name not in _BY_TOKEN}
+        return tuple(sorted((name, shape) for name, shape in others.items() if name != "inputs_embeds"))
+
+
+class LoadedJudge:
+    """A model of the transformers library; each distinct question goes through it once per call.
+
+    Attributes:
+        forwards: Number of questions that went through the model so far.
+    """
+
+    def __init__(self, identity: str, parts: Parts, dtype: str) -> None:
+        from transformers import GenerationConfig
+
+        self.identity, self.dtype = identity, dtype
+        self.forwards = 0
+        self._parts, self._model, self._tokenizer = parts, parts.model, parts.tokenizer
+        self._special = SpecialTokens(self._tokenizer)
+        self._is_decoder = not getattr(self._model.config, "is_encoder_decoder", False)
+        old = self._model.generation_config
+        stops = old.eos_token_id if isinstance(old.eos_token_id, list) else [old.eos_token_id]
+        self._stops = sorted({stop for stop in [*stops, self._tokenizer.eos_token_id] if stop is not None})
+        if not self._stops:
+            raise ValueError(f"`model` must have an end token, got none in {identity!r}")
+        pad = self._tokenizer.pad_token_id
+        self._pad = self._stops[0] if pad is None else pad
+        # The authors of a model may ask for sampling, or for penalties that change the likeliest token.
+        self._model.generation_config = GenerationConfig(
+            do_sample=False,
+            num_beams=1,
+            eos_token_id=self._stops,
+            pad_token_id=self._pad,
+            decoder_start_token_id=getattr(self._model.config, "decoder_start_token_id", None),
+        )
+        self._digits = [self._special.plain_ids(str(digit))[-1] for digit in range(10)]
+        # Tokenizers change their own state while they work ("Already borrowed").
+        self._lock = threading.Lock()
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the weights."""
+        return sum(p.numel() * p.element_size() for p in self._model.parameters())
+
+    @property
+    def model(self) -> torch.nn.Module:
+        """The module; nobody may change it but who trains through it."""
+        module: torch.nn.Module = self._model
+        return module
+
+    @property
+    def preparation(self) -> str:
+        """LLaVA and CLIP-FlanT5 were trained on pictures made square; others take them as they are."""
+        return "square" if self._parts.kind in ("llava", "clip_t5") else "own"
+
+    @property
+    def reads_digits(self) -> bool:
+        """Whether the tokens of 0.85 and of 100 have each digit apart."""
+        if len(set(self._digits)) < 10:
+            return False
+        found = [[d for i in self._special.plain_ids(text) for d in self._digit(i)] for text in ("0.85", "100", "7392")]
+        return found == [[0, 8, 5], [1, 0, 0], [7, 3, 9, 2]]
+
+    def opening(self, opening: Opening) -> str:
+        """That of the method where the model was trained on such a one, else the model's own."""
+        if self._parts.kind in ("llava", "clip_t5"):
+            return opening.name
+        return "chat" if self._template is not None else "none"
+
+    def altered(self, questions: Sequence[Question]) -> list[bool]:
+        """Which questions have a caption that spells a special token."""
+        return [any(map(self._special.are_in, question.captions)) for question in questions]
+
+    def answers(
+        self,
+        questions: Sequence[Question],
+        opening: Opening,
+        *,
+        longest: int,
+        batch_size: int = 1,
+        progress: Progress = None,
+    ) -> list[Answer]:
+        """See `Judge`."""
+
+        def answered(batch: Sequence[_Prepared]) -> list[Answer]:
+            return self._written(batch, longest)
+
+        keys = [question.key for question in questions]
+        return self._asked(keys, lambda i: self._prepared(questions[i], opening), answered, batch_size, progress)
+
+    def chances(
+        self,
+        questions: Sequence[Question],
+        answers: Sequence[str],
+        opening: Opening,
+        *,
+        batch_size: int = 1,
+        progress: Progress = None,
+    ) -> list[Floats]:
+        """See `Judge`."""
+        import torch
+
+        def scored(batch: Sequence[_Prepared]) -> list[Floats]:
+            with torch.no_grad():
+                return [row.double().cpu().numpy() for row in self.log_chances(batch)]
+
+        keys = [(question.key, answer) for question, answer in zip(questions, answers, strict=True)]
+        return self._asked(
+            keys, lambda i: self._prepared(questions[i], opening, answers[i]), scored, batch_size, progress
+        )
+
+    def differentiable_chances(
+        self, questions: Sequence[Question], answers: Sequence[str], opening: Opening
+    ) -> list[torch.Tensor]:
+        """As `chances`, in one forward pass, as tensors of which gradients can be taken."""
+        pairs = zip(questions, answers, strict=True)
+        return self.log_chances([self._prepared(question, opening, answer) for question, answer in pairs])
+
+    # -- in batches --------------------------------------------------------------------------------------------------
+    def _asked(
+        self,
+        keys: Sequence[Any],
+        prepare: Callable[[int], _Prepared],
+        work: Callable[[Sequence[_Prepared]], list[Result]],
+        batch_size: int,
+        progress: Progress,
+    ) -> list[Result]:
+        """What comes of each question; of equal ones the same, and in batches that do not depend on their order."""
+        check_fork()
+        first: dict[Any, int] = {}
+        for i, key in enumerate(keys):
+            first.setdefault(key, i)
+        order = sorted(first, key=lambda key: (len(str(key)), repr(key)))
+        found: dict[Any, Result] = {}
+        with progress_bar(len(order), "Asking the judge", progress) as advance:
+            for start in range(0, len(order), batch_size):
+                batch = order[start : start + batch_size]
+                prepared = [prepare(first[key]) for key in batch]
+                for rows in _alike(prepared):
+                    for row, result in zip(rows, work([prepared[row] for row in rows]), strict=True):
+                        found[batch[row]] = result
+                self.forwards += len(batch)
+                advance(len(batch))
+        return [found[key] for key in keys]
+
+    def _written(self, batch: Sequence[_Prepared], longest: int) -> list[Answer]:
+        """Greedy answers of a batch."""
+        import torch
+        from transformers import LogitsProcessorList
+
+        inputs = self._collated(batch, left=self._is_decoder)
+        seen: list[torch.Tensor] = []
+
+        def remember(_: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+            seen.append(torch.softmax(logits.float(), dim=-1)[:, self._digits].cpu())
+            return logits
+
+        with torch.no_grad():
+            written = self._model.generate(
+                **inputs, max_new_tokens=longest, logits_processor=LogitsProcessorList([remember])
+            )
+        # What was written stands behind the question, but for those who were given vectors in place of it.
+        given = written.shape[1] - len(seen)
+        digits = torch.stack(seen, dim=1).double().numpy()
+        return [self._answer(ids[given:].tolist(), digits[row]) for row, ids in enumerate(written.cpu())]
+
+    def _answer(self, ids: Sequence[int], digits: Floats) -> Answer:
+        end = next((i for i, one in enumerate(ids) if one in self._stops), len(ids))
+        own = ids[:end]
+        text = self._tokenizer.decode(own, skip_special_tokens=False).strip()
+        at = np.array([next(iter(self._digit(one)), -1) for one in own], dtype=np.int64)
+        return Answer(text, at, digits[:end], end < len(ids))
+
+    def log_chances(self, batch: Sequence[_Prepared]) -> list[torch.Tensor]:
+        """Log-probability of each token of the answers, and of the end behind them, by one forward pass."""
+        import torch
+
+        if self._is_decoder:
+            inputs = self._collated([_with_answer(one) for one in batch], left=False)
+            ends = [one.length for one in batch]
+        else:
+            inputs = self._collated(batch, left=False)
+            start = [self._model.config.decoder_start_token_id]
+            inputs["decoder_input_ids"] = _padded([torch.tensor([[*start, *one.answer]]) for one in batch], 0, False)
+            inputs["decoder_input_ids"] = inputs["decoder_input_ids"].to(self._model.device)
+            ends = [1 + len(one.answer) for one in batch]
+        # The logits of a token stand in the place before it.
+        places = [list(range(end - 1 - len(one.answer), end)) for end, one in zip(ends, batch, strict=True)]
+        kept = sorted({place for own in places for place in own})
+        if self._is_decoder:
+            logits = self._model(**inputs, logits_to_keep=torch.tensor(kept, device=self._model.device)).logits
+        else:
+            logits = self._model(**inputs).logits[:, kept]
+        found = []
+        for row, (own, one) in enumerate(zip(places, batch, strict=True)):
+            chances = torch.log_softmax(logits[row, [kept.index(place) for place in own]].float(), dim=-1)
+            told = [chances[i, token] for i, token in enumerate(one.answer)]
+            found.append(torch.stack([*told, torch.logsumexp(chances[-1, self._stops], dim=0)]))
+        return found
+
+    def _collated(self, batch: Sequence[_Prepared], *, left: bool) -> dict[str, torch.Tensor]:
+        """Questions as one batch; padding is masked out."""
+        import torch
+
+        found = {}
+        for name in batch[0].inputs:
+            values = [one.inputs[name] for one in batch]
+            if name in _BY_TOKEN or name == "inputs_embeds":
+                found[name] = _padded(values, self._pad if name == "input_ids" else 0, left)
+            else:
+                found[name] = torch.cat(values)
+        return {name: self._placed(value) for name, value in found.items()}
+
+    def _placed(self, value: torch.Tensor) -> torch.Tensor:
+        dtype = self._model.dtype if value.is_floating_point() else value.dtype
+        return value.to(self._model.device, dtype)
+
+    # -- one question ------------------------------------------------------------------------------------------------
+    def _prepared(self, question: Question, opening: Opening, answer: str | None = None) -> _Prepared:
+        with self._lock:
+            text = question.text([self._special.taken_apart(caption) for caption in question.captions])
+            picture = None if question.picture is None else self._picture(question)
+            if self._parts.kind in ("llava", "clip_t5"):
+                return self._halves(text, picture, opening, answer)
+            found = _Prepared(self._templated(text, picture))
+            if answer is not None:
+                found.answer = list(self._special.plain_ids(answer))
+            return found
+
+    def _picture(self, question: Question) -> Image.Image:
+        if self._parts.processor is None:
+            raise ValueError(f"`model` must be one that sees pictures, got {self.identity!r}, which reads text alone")
+        assert question.picture is not None  # looked at by the caller
+        opened = question.picture.open()
+        opened.info.pop("transparency", None)  # Pillow would warn of its loss
+        image = opened.convert("RGB")
+        if self.preparation == "own":
+            return image
+        mean = getattr(self._parts.processor.image_processor, "image_mean", None) or _CLIP_MEAN
+        return squared(image, mean)
+
+    def _halves(self, text: str, picture: Image.Image | None, opening: Opening, answer: str | None) -> _Prepared:
+        """A question behind the method's own opening, in two halves around the picture, as LLaVA's code splits it."""
+        import torch
+
+        before = f"{opening.system} USER: "
+        after = f"{text} ASSISTANT:" if picture is None else f"\n{text} ASSISTANT:"
+        if self._parts.embedded is not None:
+            # Each half of T5's has an end token of its own, also that before the picture.
+            tokens = [self._tokenizer(half)["input_ids"] for half in (before, after + opening.end)]
+            pixels = None if picture is None else self._pixels(picture)["pixel_values"]
+            embeds = self._parts.embedded(tokens[0], pixels, tokens[1])
+            mask = torch.ones(embeds.shape[:2], dtype=torch.long)
+            found = _Prepared({"inputs_embeds": embeds, "attention_mask": mask})
+            found.answer = [] if answer is None else list(self._special.plain_ids(answer))
+            return found
+        start = [self._tokenizer.bos_token_id] if self._tokenizer.bos_token_id is not None else []
+        inputs = {} if picture is None else self._pixels(picture)
+        own = self._special.plain_ids
+        if picture is None:
+            head, second = [*start], before + after
+        else:
+            (read,) = inputs.pop("input_ids").tolist()
+            marks = [one for one in read if one == self._model.config.image_token_id]
+            head, second = [*start, *own(before), *marks], after
+        tail = list(own(second))
+        ids = torch.tensor([[*head, *tail]])
+        found = _Prepared({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+        found.inputs.update({name: value for name, value in inputs.items() if name not in _BY_TOKEN})
+        if answer is not None:
+            whole = list(own(f"{second} {answer}"))
+            if whole[: len(tail)] != tail:
+                raise ValueError(f"`answer` must not change how the question is split into tokens, got {answer!r}")
+            found.answer = whole[len(tail) :]
+        return found
+
+    def _pixels(self, picture: Image.Image) -> dict[str, torch.Tensor]:
+        if self._parts.kind == "clip_t5":
+            return dict(self._parts.processor.image_processor(picture, return_tensors="pt"))
+        return dict(self._parts.processor(text=[_IMAGE], images=[picture], return_tensors="pt"))
+
+    @property
+    def _template(self) -> str | None:
+        source = self._parts.processor if self._parts.processor is not None else self._tokenizer
+        template: str | None = getattr(source, "chat_template", None) or self._tokenizer.chat_template
+        return template
+
+    def _templated(self, text: str, picture: Image.Image | None) -> dict[str, torch.Tensor]:
+        """A question in the chat template of the model's files, or as it is where there is none."""
+        source = self._tokenizer if self._parts.processor is None else self._parts.processor
+        prompt, special = text, True
+        if self._template is not None:
+            content: Any = text
+            if self._parts.processor is not None:
+                content = [{"type": "image"}] * (picture is not None) + [{"type": "text", "text": text}]
+            prompt = source.apply_chat_template(
+                [{"role": "user", "content": content}],
+                tokenize=False,
+                add_generation_prompt=True,
+                # Of a model that thinks first, the first token would be that of a thought.
+                **({"enable_thinking": False} if "enable_thinking" in str(self._template) else {}),
+            )
+            bos = self._tokenizer.bos_token
+            special = self._parts.processor is not None and not (bos is not None and prompt.startswith(bos))
+        elif picture is not None:
+            raise ValueError(f"`model` must have a chat template to be asked about pictures, got {self.identity!r}")
+        images = {} if picture is None else {"images": [picture]}
+        found = source(text=[prompt], add_special_tokens=special, return_tensors="pt", **images)
+        return {name: value for name, value in found.items() if _is_input(name, self._model)}
+
+    def _digit(self, token: int) -> list[int]:
+        return [self._digits.index(token)] if token in self._digits else []
+
+
+def squared(image: Image.Image, mean: Sequence[float]) -> Image.Image:
+    """A picture in the middle of the smallest square that holds it; the rest is the colour ``int(255 mean)``."""
+    width, height = image.size
+    if width == height:
+        return image
+    side = max(width, height)
+    red, green, blue = (int(255 * value) for value in mean)
+    found = Image.new("RGB", (side, side), (red, green, blue))
+    found.paste(image, ((side - width) // 2, (side - height) // 2))
+    return found
+
+
+def _is_input(name: str, model: Any) -> bool:
+    """Whether a model takes what its processor gave."""
+    import inspect
+
+    return name in ("input_ids", "attention_mask") or name in inspect.signature(model.forward).parameters
+
+
+def _with_answer(one: _Prepared) -> _Prepared:
+    """A question with its answer behind it."""
+    import torch
+
+    more = torch.tensor([one.answer], dtype=torch.long).reshape(1, -1)
+    tails = {"input_ids": more, "attention_mask": torch.ones_like(more)}
+    inputs = {
+        name: torch.cat([value, tails.get(name, torch.zeros_like(more)).to(value.dtype)], dim=1)
+        if name in _BY_TOKEN
+        else value
+        for name, value in one.inputs.items()
+    }
+    return _Prepared(inputs, one.answer)
+
+
+def _padded(values: Sequence[torch.Tensor], filler: int, left: bool) -> torch.Tensor:
+    """Rows of different lengths, shape ``(n, longest)`` or ``(n, longest, width)``."""
+    import torch
+
+    longest = max(value.shape[1] for value in values)
+    rows = []
+    for value in values:
+        gap = value.new_full((1, longest - value.shape[1], *value.shape[2:]), filler)
+        rows.append(torch.cat([gap, value] if left else [value, gap], dim=1))
+    return torch.cat(rows)
+
+
+def _alike(prepared: Sequence[_Prepared]) -> Iterator[list[int]]:
+    """Numbers of the questions that can go through a model together."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for row, one in enumerate(prepared):
+        groups.setdefault(one.shapes, []).append(row)
+    yield from groups.values()
+
+
+__all__ = ["LoadedJudge", "Parts", "squared"]

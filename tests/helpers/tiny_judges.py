@@ -1,0 +1,181 @@
+"""Models of a few thousand random numbers in the shapes of those that judges are asked, written as their makers do."""
+
+import io
+
+import numpy as np
+import torch
+import transformers
+from PIL import Image
+from tokenizers import Tokenizer, decoders, models, normalizers
+from tokenizers import pre_tokenizers as pre
+
+LETTERS = [chr(code) for code in range(33, 127)]
+MARK = "▁"
+CHAT = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{% if message.content is string %}"
+    "{{ message.content }}{% else %}{% for part in message.content %}{% if part.type == 'image' %}"
+    "<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}<|im_end|>\n"
+    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+QWEN = ("<|im_start|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>")
+VISION = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2}
+TEXT = {**VISION, "num_key_value_heads": 2, "max_position_embeddings": 2048}
+
+
+def png(width, height, seed):
+    """A picture of noise in large squares, as the bytes of a file."""
+    noise = np.random.default_rng(seed).integers(0, 256, (4, 4, 3), dtype=np.uint8)
+    stream = io.BytesIO()
+    Image.fromarray(noise).resize((width, height), Image.Resampling.NEAREST).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def letters(special, *, end="</s>", joined=(), begin=None):
+    """A tokenizer of single signs, blanks marked as in Llama's; `joined` are pairs that become one token."""
+    known = [*special, MARK, "\n", *LETTERS, *("".join(pair) for pair in joined)]
+    model = models.BPE({token: i for i, token in enumerate(known)}, list(joined), unk_token=special[0])
+    made = Tokenizer(model)
+    made.normalizer = normalizers.Sequence([normalizers.Prepend(MARK), normalizers.Replace(" ", MARK)])
+    made.decoder = decoders.Sequence([decoders.Replace(MARK, " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    made.pre_tokenizer = pre.Split("\n", "isolated")
+    words = {"unk_token": special[0], "eos_token": end, "pad_token": special[0]}
+    found = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, **words, **({} if begin is None else {"bos_token": begin})
+    )
+    found.add_special_tokens({"additional_special_tokens": [one for one in special if one not in words.values()]})
+    return found
+
+
+def seeded(seed, build, scale=6.0):
+    """A model whose numbers come of a seed, larger than at the start of a training, so that answers differ."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = build().eval()
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                if parameter.dim() > 1 and "embed" not in name:
+                    parameter.mul_(scale)
+    return model
+
+
+def printing(model, tokenizer, answer, strength):
+    """Let a decoder lean to an answer behind a colon: the row of each sign looks at the embedding of the one before."""
+    head, table = model.get_output_embeddings().weight, model.get_input_embeddings().weight
+    ids = tokenizer.convert_tokens_to_ids([":", *answer])
+    with torch.no_grad():
+        table.mul_(strength / table.norm(dim=1, keepdim=True))
+        for before, after in zip(ids, [*ids[1:], tokenizer.eos_token_id], strict=True):
+            head[after] += table[before] / strength
+    return model
+
+
+def llava(folder, *, seed=0, joined=(), answer=None, strength=20.0):
+    tokenizer = letters(("<unk>", "<s>", "</s>", "<image>"), begin="<s>", joined=joined)
+    config = transformers.LlavaConfig(
+        vision_config=transformers.CLIPVisionConfig(**VISION, image_size=28, patch_size=14),
+        text_config=transformers.LlamaConfig(**TEXT, vocab_size=len(tokenizer), eos_token_id=2, bos_token_id=1),
+        image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
+        image_seq_length=4,
+    )
+    model = seeded(seed, lambda: transformers.LlavaForConditionalGeneration(config))
+    if answer is not None:
+        printing(model, tokenizer, answer, strength)
+    pictures = transformers.CLIPImageProcessor(size={"shortest_edge": 28}, crop_size={"height": 28, "width": 28})
+    processor = transformers.LlavaProcessor(
+        pictures, tokenizer, patch_size=14, vision_feature_select_strategy="default", num_additional_image_tokens=1
+    )
+    return _saved(folder, model, processor)
+
+
+def qwen(folder, *, seed=0, three=False):
+    tokenizer = letters(("<unk>", "<|im_end|>", *QWEN), end="<|im_end|>")
+    named = {
+        f"{name}_token_id": tokenizer.convert_tokens_to_ids(token)
+        for name, token in {
+            "image": "<|image_pad|>",
+            "video": "<|video_pad|>",
+            "vision_start": "<|vision_start|>",
+            "vision_end": "<|vision_end|>",
+        }.items()
+    }
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1]}
+    text = {**TEXT, "vocab_size": len(tokenizer), "rope_parameters": rope, "eos_token_id": 1, "bos_token_id": None}
+    if three:
+        sight = {"depth": 2, "hidden_size": 16, "num_heads": 2, "intermediate_size": 24, "out_hidden_size": 16}
+        sight |= {"patch_size": 14, "num_position_embeddings": 16, "deepstack_visual_indexes": [0]}
+        config = transformers.Qwen3VLConfig(vision_config=sight, text_config={**text, "head_dim": 8}, **named)
+        made = transformers.Qwen3VLForConditionalGeneration
+        of_pictures = transformers.Qwen2VLImageProcessor
+        of_all, of_videos = transformers.Qwen3VLProcessor, transformers.Qwen3VLVideoProcessor
+    else:
+        sight = {"depth": 2, "embed_dim": 16, "hidden_size": 16, "num_heads": 2, "mlp_ratio": 2, "patch_size": 14}
+        config = transformers.Qwen2VLConfig(vision_config=sight, text_config=text, **named)
+        made = transformers.Qwen2VLForConditionalGeneration
+        of_pictures, of_videos = transformers.Qwen2VLImageProcessor, transformers.Qwen2VLVideoProcessor
+        of_all = transformers.Qwen2VLProcessor
+    model = seeded(seed, lambda: made(config))
+    sizes = {"size": {"shortest_edge": 28 * 28, "longest_edge": 28 * 28 * 8}, "patch_size": 14, "merge_size": 2}
+    processor = of_all(of_pictures(**sizes), tokenizer, of_videos(**sizes), chat_template=CHAT)
+    return _saved(folder, model, processor)
+
+
+def text_model(folder, *, seed=0, chat=True):
+    tokenizer = letters(("<unk>", "<|im_end|>", "<|im_start|>"), end="<|im_end|>")
+    if chat:
+        tokenizer.chat_template = CHAT
+    config = transformers.LlamaConfig(**TEXT, vocab_size=len(tokenizer), eos_token_id=1)
+    return _saved(folder, seeded(seed, lambda: transformers.LlamaForCausalLM(config)), tokenizer)
+
+
+def t5(folder, *, seed=0, **more):
+    tokenizer = letters(("<pad>", "</s>", "<unk>"))
+    tokenizer.backend_tokenizer.post_processor = _with_end(tokenizer)
+    return _saved(
+        folder, seeded(seed, lambda: transformers.T5ForConditionalGeneration(_t5(tokenizer, **more)), 0.5), tokenizer
+    )
+
+
+def clip_t5(folder, *, seed=0):
+    """The folder of a tiny CLIP-FlanT5, and that of its image tower."""
+    import json
+
+    from safetensors.torch import save_file
+
+    tokenizer = letters(("<pad>", "</s>", "<unk>"))
+    tokenizer.backend_tokenizer.post_processor = _with_end(tokenizer)
+    model = seeded(seed, lambda: transformers.T5ForConditionalGeneration(_t5(tokenizer)), 0.5)
+    tower = seeded(
+        seed + 1,
+        lambda: transformers.CLIPVisionModel(transformers.CLIPVisionConfig(**VISION, image_size=28, patch_size=14)),
+    )
+    between = seeded(
+        seed + 2,
+        lambda: torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.GELU(), torch.nn.Linear(16, 16)),
+    )
+    _saved(folder / "tower", tower, transformers.CLIPImageProcessor(size={"shortest_edge": 28}, crop_size=28))
+    tokenizer.save_pretrained(folder / "t5")
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    state |= {f"mm_projector.{name}": value.clone() for name, value in between.state_dict().items()}
+    save_file(state, folder / "t5" / "model.safetensors")
+    told = {**model.config.to_dict(), "model_type": "clip_t5", "mm_vision_tower": "tower"}
+    told |= {"mm_projector_type": "mlp2x_gelu", "mm_vision_select_layer": -2}
+    (folder / "t5" / "config.json").write_text(json.dumps(told))
+    return folder / "t5", folder / "tower", (model, tower, between, tokenizer)
+
+
+def _t5(tokenizer, **more):
+    shape = {"d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 2, "num_decoder_layers": 2, "num_heads": 2}
+    ids = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}
+    return transformers.T5Config(vocab_size=len(tokenizer), **shape, **ids, tie_word_embeddings=False, **more)
+
+
+def _with_end(tokenizer):
+    from tokenizers.processors import TemplateProcessing
+
+    return TemplateProcessing(single="$A </s>", special_tokens=[("</s>", tokenizer.eos_token_id)])
+
+
+def _saved(folder, model, reader):
+    model.save_pretrained(folder)
+    reader.save_pretrained(folder)
+    return folder

@@ -1,0 +1,20 @@
+"""What the tests of all metrics want of this one."""
+
+from apart_cases import drawn
+from signature_cases import each_of
+
+APART = {"": ({}, drawn)}
+
+
+def changes(files):
+    toy = {"profile": "embedded"}
+    one, two = files.judge(0), files.judge(1)
+    return {
+        **each_of({}, model=(one, two)),
+        **each_of(toy, preset=(None, "expert"), variant=(None, "renormalised"), max_new_tokens=(None, 8)),
+        **each_of({"model": one}, dtype=(None, "bfloat16")),
+    }
+
+
+def named(files):
+    return {"model": files.judge(0), "max_new_tokens": 4}

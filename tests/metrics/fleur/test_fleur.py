@@ -1,0 +1,325 @@
+"""FLEUR: the number of an answer, the mean over its digits, and what is asked of which model."""
+
+import math
+import re
+import sys
+
+import numpy as np
+import pytest
+import tiny_judges
+import torch
+
+import vlgauge
+from vlgauge import judges, scenes
+from vlgauge.judges import Answer
+from vlgauge.pool import pool
+
+
+def formula():
+    """The module of the formulas, as the script has loaded it."""
+    script = sys.modules[type(vlgauge.load("fleur", keep_in_memory=True)).__module__]
+    return sys.modules[script.printed_number.__module__]
+
+
+# An answer as LLaVA's tokenizer splits it: a mark, then each sign; its end is no part of the text.
+MARK, END, POINT, OTHER = 10, 11, 12, 13
+SIGNS = {**{str(d): d for d in range(10)}, ".": POINT}
+
+
+def tokens_of(text):
+    return [MARK, *(SIGNS.get(sign, OTHER) for sign in text), END]
+
+
+def definition(text, ids, scores):
+    """What the released loop does with one answer, restated; a text for what it does not score.
+
+    Args:
+        text: The answer.
+        ids: Its tokens, the end included.
+        scores: Logits over a vocabulary of 20, whose first ten tokens are the digits.
+    """
+    kept = re.sub(r"\.+$", "", re.sub(r"^\.+", "", re.sub(r"[^\d.]", "", text)))
+    try:
+        value = float(kept)
+    except ValueError:
+        return "the score of the row before"
+    if not 0 <= value <= 1:
+        return "no entry"
+    probabilities = torch.softmax(torch.tensor(scores), dim=-1).numpy()
+    places = {digit: [i for i, token in enumerate(ids) if token == digit] for digit in range(10)}
+    if value == 1:
+        (place,) = places[1]
+        return 0.9 * probabilities[place, 0] + probabilities[place, 1]
+    shown = str(value)
+    digit = int(shown[shown.index(".") + 1])
+    found = places[digit]
+    place = found[0] if len(found) == 1 or digit else found[1]
+    total = sum(0.1 * d * probabilities[place, d] for d in range(10))
+    if len(shown) > 3:
+        found = places[int(shown[shown.index(".") + 2])]
+        place = found[0] if len(found) == 1 else found[1]
+        total += sum(0.01 * d * probabilities[place, d] for d in range(10))
+    return total
+
+
+# Answer, the number in it, and the tokens that are averaged; the first token is the mark.
+TABLE = [
+    ("0.0", 0.0, [3]),
+    ("0.5", 0.5, [3]),
+    ("0.85", 0.85, [3, 4]),
+    ("0.66", 0.66, [3, 4]),
+    ("0.55", 0.55, [3, 4]),
+    ("0.05", 0.05, [3, 4]),
+    ("0.00", 0.0, [3]),
+    ("0.50", 0.5, [3]),
+    ("0.665", 0.665, [3, 4]),
+    ("0.808", 0.808, [3, 4]),
+    ("0.8.", 0.8, [3]),
+    ("Score: 0.7", 0.7, [10]),
+    ("0", 0.0, [1]),
+    ("1", 1.0, [1]),
+    ("1.0", 1.0, [1]),
+    ("1.00", 1.0, [1]),
+    (".5", math.nan, []),
+    ("5", math.nan, []),
+    ("1.5", math.nan, []),
+    ("0.8/1.0", math.nan, []),
+    ("a good caption", math.nan, []),
+    ("", math.nan, []),
+]
+
+
+@pytest.mark.parametrize(("text", "number", "places"), TABLE)
+def test_table_of_answers(text, number, places):
+    found = formula()
+    ids = tokens_of(text)
+    logits = np.random.default_rng(len(text)).normal(size=(len(ids), 20)) * 2
+    digit_at = [token if token < 10 else -1 for token in ids[:-1]]
+    digits = torch.softmax(torch.tensor(logits), dim=-1).numpy()[:-1, :10]
+    assert found.printed_number(text) == pytest.approx(number, nan_ok=True)
+    assert found.smoothed_places(number, digit_at) == places
+    expected = definition(text, ids, logits)
+    score = found.smoothed_score(number, places, digits)
+    if isinstance(expected, str):  # the released code leaves such a row out, or repeats the one before
+        assert math.isnan(score)
+    else:
+        assert score == pytest.approx(expected, rel=1e-12)
+        # With nothing lost to other tokens both variants are one.
+        whole = digits / digits[:, :10].sum(axis=1, keepdims=True)
+        again = found.smoothed_score(number, places, digits, "renormalised")
+        if number != 1:
+            assert again == pytest.approx(found.smoothed_score(number, places, whole), rel=1e-12)
+        assert again > score
+
+
+def test_the_number_one_renormalised():
+    digits = np.zeros((1, 10))
+    digits[0, :3] = 0.2, 0.6, 0.1
+    assert formula().smoothed_score(1.0, [0], digits) == pytest.approx(0.78)
+    assert formula().smoothed_score(1.0, [0], digits, "renormalised") == pytest.approx(0.78 / 0.8)
+
+
+def test_no_token_of_a_number_has_no_score():
+    found = formula()
+    assert found.smoothed_places(0.85, [0, -1, 8]) == []
+    assert found.smoothed_places(0.85, [-1]) == []
+    assert found.smoothed_places(1.0, [1, -1, 1]) == []
+    assert found.smoothed_places(1e-05, [0, -1, 0, 0, 0, 0, 1]) == []
+    assert math.isnan(found.smoothed_score(0.5, [0], np.zeros((1, 10)), "renormalised"))
+
+
+@pytest.mark.parametrize("variant", ["released", "renormalised"])
+def test_scores_stay_in_their_range(variant):
+    found, rng = formula(), np.random.default_rng(5)
+    for text, number, places in TABLE:
+        digits = rng.dirichlet(np.full(11, 0.2), size=30)[:, :10]
+        score = found.smoothed_score(number, places, digits, variant)
+        assert math.isnan(score) if not places else 0 <= score <= 1, text
+
+
+# -- through the metric ------------------------------------------------------------------------------------------------
+class Scripted:
+    """A judge that gives one answer after the other, and keeps what it was asked."""
+
+    identity, dtype, preparation, reads_digits = "scripted", "float32", "own", True
+
+    def __init__(self, *texts):
+        self.texts, self.asked = list(texts), []
+
+    def opening(self, opening):
+        return "none"
+
+    def altered(self, questions):
+        return ["<" in question.text() for question in questions]
+
+    def answers(self, questions, opening, *, longest, batch_size=1, progress=None):
+        self.asked += [question.text() for question in questions]
+        return [self.answer(self.texts[i % len(self.texts)]) for i in range(len(questions))]
+
+    def answer(self, text):
+        at = np.array([int(sign) if sign.isdigit() else -1 for sign in text] or [-1])
+        digits = np.full((len(at), 10), 0.02)
+        digits[np.arange(len(at)), at] += 0.7
+        return Answer(text, at, digits)
+
+    def chances(self, questions, answers, opening, *, batch_size=1, progress=None):
+        raise NotImplementedError
+
+
+GREY = np.full((8, 8, 3), 128, dtype=np.uint8)
+
+
+def test_unreadable_answers_are_counted_and_repeat_nothing():
+    metric = vlgauge.load("fleur", model=Scripted("0.5", "0.8/1.0", "good", "1.5", "1.0"))
+    result = metric.compute(predictions=["a", "b", "c", "d", "e"], images=[GREY] * 5, return_details=True)
+    assert [math.isnan(score) for score in result["fleur_scores"]] == [False, True, True, True, False]
+    assert result["fleur_undefined"] == 3
+    assert result["fleur_scores"][0] == pytest.approx(0.02 * 4.5 + 0.7 * 0.5)
+    assert result["fleur_scores"][4] == pytest.approx(0.02 * 1.9 + 0.7)
+    assert [detail["number"] for detail in result["fleur_details"]] == [0.5, None, None, None, 1.0]
+    assert result["fleur_details"][1]["answer"] == "0.8/1.0"
+
+
+def test_a_call_without_any_number_says_what_to_look_at():
+    metric = vlgauge.load("fleur", model=Scripted("good"))
+    with pytest.warns(UserWarning, match="every score of fleur is undefined; no answer has a number from 0 to 1"):
+        metric.compute(predictions=["a", "b"], images=[GREY] * 2)
+
+
+def test_questions_are_those_of_the_authors():
+    judge = Scripted("0.5")
+    vlgauge.load("fleur", model=judge).compute(
+        predictions=["a  dog\n runs"], images=[GREY], references=[["one dog", "a brown dog"]]
+    )
+    scale = (
+        "on a scale of 0.0 to 1.0 based on the given Grading Criteria. (Print Real Number Score ONLY)\n\nGrading "
+        "Criteria:\n\n0.0: The caption does not describe the image at all.\n1.0: The caption accurately and clearly "
+        "describes the image.\n\n"
+    )
+    assert judge.asked == [
+        f"Your task is to evaluate and rate the caption {scale}Caption: a dog runs\n\nScore(Choose a rating from 0.0 "
+        "to 1.0):",
+        f"Your task is to evaluate and rate the candidate caption {scale}Reference Captions: one dog\na brown dog\n\n"
+        "Candidate Caption: a dog runs\n\nScore(Choose a rating from 0.0 to 1.0):",
+    ]
+
+
+def test_the_question_of_expert():
+    judge = Scripted("0.5")
+    metric = vlgauge.load("fleur", model=judge, preset="expert")
+    result = metric.compute(predictions=["a dog"], images=[GREY], references=[["b"]])
+    assert judge.asked == [
+        "Evaluate the caption and assign a score on a scale of 0.0 to 1.0.\n\nCaption: a dog\n\nScore (0.0~1.0):"
+    ]
+    assert "ref_fleur" not in result
+    assert "|preset:expert|" in result["fleur_signature"]
+
+
+def test_rows_without_references_have_no_score_with_them():
+    result = vlgauge.load("fleur", model=Scripted("0.5")).compute(
+        predictions=["a", "b"], images=[GREY] * 2, references=[["c"], []], return_details=True
+    )
+    assert [math.isnan(score) for score in result["ref_fleur_scores"]] == [False, True]
+    assert result["ref_fleur_signature"] == f"ref_{result['fleur_signature']}"
+    assert ["with_references" in detail for detail in result["fleur_details"]] == [True, False]
+
+
+def test_special_tokens_are_counted():
+    with pytest.warns(UserWarning, match="1 of 2 questions have a caption that spells a special token of the model"):
+        result = vlgauge.load("fleur", model=Scripted("0.5")).compute(predictions=["a <s>", "b"], images=[GREY] * 2)
+    assert result["fleur_altered"] == 1
+
+
+def test_joined_digits_are_refused():
+    judge = Scripted("0.5")
+    judge.reads_digits = False
+    with pytest.raises(ValueError, match="`model` must have a tokenizer that splits a number into its digits, got"):
+        vlgauge.load("fleur", model=judge).compute(predictions=["a"], images=[GREY])
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"preset": "other"}, "`preset` must be one of"),
+        ({"variant": "paper"}, "`variant` must be one of"),
+        ({"max_new_tokens": 0}, "`max_new_tokens` must be"),
+        ({"model": 3}, "`model` must be a folder, a Hub id with its commit, or a judge of your own, got 3"),
+        ({"dtype": "int8"}, "`dtype` must be one of"),
+    ],
+)
+def test_wrong_settings(settings, told):
+    with pytest.raises(ValueError, match=told):
+        vlgauge.load("fleur", **settings)
+
+
+# -- through a model ---------------------------------------------------------------------------------------------------
+def released_score(judge, metric, caption, picture):
+    """Question, generation and reading as the released loop does them, on the same weights."""
+    question = metric.question(caption, (), judges.pictures_of([[{"bytes": picture, "path": None}]])[0])
+    prepared = judge._prepared(question, metric.opening)
+    inputs = {name: value for name, value in prepared.inputs.items()}
+    with torch.no_grad():
+        made = judge._model.generate(
+            **inputs, do_sample=False, num_beams=1, max_new_tokens=16, output_scores=True, return_dict_in_generate=True
+        )
+    ids = made.sequences[0, inputs["input_ids"].shape[1] :]
+    text = judge._tokenizer.decode(ids).strip().removesuffix("</s>")
+    rates = [judge._tokenizer.encode(str(d))[-1] for d in range(10)]
+    order = [*rates, *(i for i in range(len(judge._tokenizer)) if i not in rates)]
+    scores = np.stack([one[0].double().numpy()[order] for one in made.scores])
+    return text, definition(text, [order.index(i) for i in ids.tolist()], scores)
+
+
+@pytest.mark.parametrize("printed", ["0.85", "1", "0.6", "0.95"])
+def test_scores_of_a_tiny_llava_are_those_of_the_released_loop(tmp_path, printed):
+    from vlgauge.judges.loading import judge_of
+
+    folder = tiny_judges.llava(tmp_path, seed=3, answer=printed, strength=6.0)
+    captions, pictures = ["a dog", "two cats on a bench"], [tiny_judges.png(40, 28, 1), tiny_judges.png(30, 50, 2)]
+    metric = vlgauge.load("fleur", model=str(folder), device="cpu", batch_size=2, max_new_tokens=16)
+    result = metric.compute(predictions=captions, images=pictures, return_details=True)
+    judge = judge_of(folder, device="cpu")
+    for row in range(2):
+        text, expected = released_score(judge, metric, captions[row], pictures[row])
+        assert result["fleur_details"][row]["answer"] == text == printed
+        assert result["fleur_scores"][row] == pytest.approx(expected, abs=1e-5)
+    assert 0 < result["fleur_scores"][0] < float(printed) + 0.2
+    assert "|prep:square|" in result["fleur_signature"]
+    assert result["fleur_signature"].endswith("|turn:llava_v1")
+
+
+def test_metrics_with_one_model_load_it_once(tmp_path):
+    folder = str(tiny_judges.llava(tmp_path, seed=4))
+    first, second = (vlgauge.load("fleur", model=folder, device="cpu", variant=v) for v in ("released", "renormalised"))
+    assert first.judge() is second.judge()
+    assert sum(first.judge().identity in entry["key"] for entry in pool.info()) == 1
+
+
+# -- the toy -----------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def toy():
+    return vlgauge.load("fleur", profile="embedded", device="cpu")
+
+
+def scored_scenes(toy, change, n=40):
+    kept = [(one, scenes.changed(one, change, seed=1)) for one in scenes.scenes(n, seed=7, split="test")]
+    pairs = [(one, other) for one, other in kept if other is not None]
+    pictures = [scenes.draw_scene(one).image for one, _ in pairs]
+    right, wrong = (
+        toy.compute(predictions=[scenes.captions(pair[k], seed=1)[0] for pair in pairs], images=pictures)[
+            "fleur_scores"
+        ]
+        for k in (0, 1)
+    )
+    return np.array(right), np.array(wrong)
+
+
+@pytest.mark.parametrize("change", ["colour", "size", "background"])
+def test_the_toy_prefers_the_right_caption(toy, change):
+    right, wrong = scored_scenes(toy, change)
+    assert (right > wrong).mean() == 1
+
+
+def test_the_toy_says_that_it_is_one(toy):
+    result = toy.compute(predictions=["a dog"], images=[GREY])
+    assert "|profile:embedded|enc:vlgauge-toy-judge@" in result["fleur_signature"]
