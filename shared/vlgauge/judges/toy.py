@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -89,13 +90,10 @@ class ToyJudge:
         texts = dict.fromkeys(text.replace("<|", "< |") for one in questions for text in one.captions)
         order = {text: row for row, text in enumerate(texts)}
         hidden = self._encoder.text_hidden(list(order), batch_size=batch_size, progress=progress)
-        read = _unit(self._encoder.project(hidden.end, "text"))
+        read = self._unit(hidden.end, "text")
         shown = [one.picture for one in questions if one.picture is not None]
-        seen = np.zeros((0, read.shape[1]))
-        if shown:
-            pixels = self._encoder.image_hidden(shown, batch_size=batch_size, progress=progress)
-            seen = _unit(self._encoder.project(pixels, "image"))
-        pictures = iter(seen)
+        pixels = self._encoder.image_hidden(shown, batch_size=batch_size, progress=progress)
+        pictures = iter(self._unit(pixels, "image"))
         found = []
         for one in questions:
             rows = [read[order[text.replace("<|", "< |")]] for text in one.captions]
@@ -109,15 +107,15 @@ class ToyJudge:
             found.append(sum(parts) / len(parts))
         return np.array(found)
 
+    def _unit(self, hidden: np.ndarray, side: Literal["image", "text"]) -> Floats:
+        """Unit vectors; each alone, because BLAS may round a row by those beside it."""
+        rows = [self._encoder.project(row[None], side)[0].astype(np.float64) for row in hidden]
+        return np.array([row / np.linalg.norm(row) for row in rows])
+
 
 def _belief(cosine: float, ends: tuple[float, float]) -> float:
     low, high = ends
     return float(min(1.0, max(0.0, (cosine - low) / (high - low))))
-
-
-def _unit(rows: np.ndarray) -> Floats:
-    values = rows.astype(np.float64)
-    return values / np.linalg.norm(values, axis=1, keepdims=True)
 
 
 def _spread(value: float) -> Floats:
