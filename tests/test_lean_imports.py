@@ -189,7 +189,7 @@ def test_a_room_of_metrics_that_is_imported_first_is_lean_as_well(run_python, tm
 def test_what_takes_frames_comes_when_it_is_asked_for(run_python, tmp_path):
     code = """
 import vlgauge
-assert {"load", "score"} <= set(dir(vlgauge))
+assert {"compare", "load", "score"} <= set(dir(vlgauge))
 print([name for name in ("numpy", "pandas", "evaluate", "datasets", "vlgauge.scoring") if name in sys.modules])
 from vlgauge import score
 assert vlgauge.score is score

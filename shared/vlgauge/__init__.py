@@ -15,12 +15,13 @@ from vlgauge.writable_folders import use_writable_folders
 
 if TYPE_CHECKING:
     from vlgauge.base import Metric
+    from vlgauge.scoring.compare import compare
     from vlgauge.scoring.score import score
 
-__all__ = ["__version__", "load", "score"]
+__all__ = ["__version__", "compare", "load", "score"]
 
 # Name -> where it is; imported when it is asked for.
-_LATER = {"score": "vlgauge.scoring.score"}
+_LATER = {"compare": "vlgauge.scoring.compare", "score": "vlgauge.scoring.score"}
 
 
 def __getattr__(name: str) -> Any:

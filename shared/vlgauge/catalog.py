@@ -11,7 +11,7 @@ import importlib
 import re
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -145,6 +145,45 @@ def metric_facts(name: str) -> MetricFacts:
         ValueError: If there is no such metric.
     """
     return _facts(name, metric_folder(name) / f"{name}.py")
+
+
+def metric_of_score(name: str) -> str:
+    """The metric that has a score: "clip_s" of "clip_s" and "ref_clip_s", "chair" of "chair_s".
+
+    Raises:
+        ValueError: If no metric can have it.
+    """
+    names = metric_names()
+    plain = name.removeprefix(WITH_REFERENCES) if isinstance(name, str) else name
+    if name in names or plain not in names:
+        owners = [one for one in names if name == one or str(name).startswith(f"{one}_")]
+        return max(owners, key=len) if owners else metric_folder(name).name
+    return plain
+
+
+def score_facts(name: str) -> MetricFacts:
+    """Facts of a score: those of its metric, whose direction and bounds hold for its other scores, too, all means.
+
+    Raises:
+        ValueError: If no metric can have it.
+    """
+    owner = metric_of_score(name)
+    facts = metric_facts(owner)
+    return facts if owner == name else replace(facts, name=name, is_mean=True)
+
+
+def score_title(name: str) -> str:
+    """Name of a score for people: "CLIP-S", "RefCLIP-S", "SPICE objects".
+
+    Raises:
+        ValueError: If no metric can have it.
+    """
+    owner = metric_of_score(name)
+    if name == owner:
+        return metric_title(name)
+    if name == WITH_REFERENCES + owner:
+        return f"Ref{metric_title(owner)}"
+    return f"{metric_title(owner)} {name.removeprefix(owner).strip('_').replace('_', ' ')}"
 
 
 @cache

@@ -9,20 +9,31 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from vlgauge.catalog import metric_of_score
 from vlgauge.cli.inputs import at_least
 from vlgauge.cli.outputs import check_report, check_target, write_json
+from vlgauge.cli.score import digits, scale
 from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
+from vlgauge.files import first_repeated
 from vlgauge.leaderboard import Comparison, compare, read_run, rows_that_differ
 from vlgauge.leaderboard.comparison import FAMILIES
 from vlgauge.leaderboard.joined_runs import joined_rows
+from vlgauge.leaderboard.paper import paper_latex
 from vlgauge.leaderboard.runs import labels_of, row_keys
-from vlgauge.leaderboard.table import FORMS, differences_table, pairs_table, render, systems_table
-from vlgauge.media.tables import read_rows, take_column
-from vlgauge.results import plain, to_json
-from vlgauge.scoring.columns import COLUMNS, shortened
+from vlgauge.leaderboard.table import FORMS, Numbers, differences_table, pairs_table, render, systems_table
+from vlgauge.media.tables import Rows, read_rows, take_column
+from vlgauge.results import DIGITS, plain, to_json
+from vlgauge.scoring.columns import COLUMNS, row_ids, shortened
 from vlgauge.scoring.computing import Settings, load_metrics
 from vlgauge.scoring.scored import Scored
-from vlgauge.scoring.systems import GivenSystem, runs_of, scored_systems
+from vlgauge.scoring.systems import (
+    GivenSystem,
+    long_systems,
+    refuse_unknown_scores,
+    runs_of,
+    scored_systems,
+    wide_systems,
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -33,8 +44,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "and sign-flip tests with Holm's correction; systems in one rank group are not told apart."
     )
     parser.add_argument("metric", metavar="METRIC", help="name of a metric, or several with commas; see `vlgauge list`")
-    parser.add_argument("files", nargs="+", metavar="FILE", help="predictions or scores, one file per system")
+    words = "predictions or scores, one file per system; or one of all systems, see --predictions and --system"
+    parser.add_argument("files", nargs="+", metavar="FILE", help=words)
     parser.add_argument("--names", metavar="NAME,...", help="of the systems (default: names of the files)")
+    words = "column of a single FILE that names the system of each row, of which --id names the rows"
+    parser.add_argument("--system", metavar="COLUMN", help=words)
     parser.add_argument("--baseline", metavar="NAME", help="compare each other system with this one, not all pairs")
     add_scoring(parser)
     words = "draw rows whole that are equal in this column, such as the captions of one image"
@@ -53,31 +67,38 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", metavar="FILE", help=words)
     parser.add_argument("--format", choices=("json", *FORMS), default="text", help="of what is printed (default: text)")
     parser.add_argument("--output", metavar="FILE", help="write the whole comparison as JSON to this file")
+    group = parser.add_argument_group("tables", "how their numbers are written; a paper's table with --booktabs")
+    group.add_argument("-w", "--digits", type=digits, default=DIGITS, metavar="N", help="after the point (default: 4)")
+    group.add_argument("--scale", type=scale, default=1.0, metavar="X", help="multiply by X, such as 100 (default: 1)")
+    group.add_argument("--no-intervals", action="store_true", help="values without their intervals")
+    words = "with --format latex: one float with the rules of booktabs, a row per system and a column per metric"
+    group.add_argument("--booktabs", action="store_true", help=words)
+    group.add_argument("--caption", metavar="LATEX", help="what its caption begins with, before what the marks mean")
+    group.add_argument("--label", metavar="NAME", help="its label")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Read or compute the scores of every system, compare, print."""
-    if len(options.files) < 2:
-        raise ValueError(f"FILE must come at least twice, one per system, got {options.files[0]!r} only")
+    _check_tables(options)
     check_target(options.output, options.files)
-    settings = settings_by_metric(options.set, metric_list(options.metric))
+    scores = score_list(options.metric)
+    settings = settings_by_metric(options.set, list(dict.fromkeys(map(metric_of_score, scores))))
     check_report(options.report, options.files, list(settings))
     if options.report and options.rows_that_differ < 1:
         raise ValueError("--report must come with --rows-that-differ N, the rows that it explains, which was left out")
     if options.groups_file and not options.groups:
         raise ValueError("--groups-file must come with --groups COLUMN, which was left out")
-    names = system_names(options.files, options.names)
-    files = {name: _read(path, list(settings), options) for name, path in zip(names, options.files, strict=True)}
-    if options.report and (
-        given := [path for path, file in zip(options.files, files.values(), strict=True) if file.run is not None]
-    ):
+    files = _systems(scores, options)
+    if options.report and (given := [one.file for one in files.values() if one.run is not None]):
         raise ValueError(f"--report must come with files of predictions, which it explains, {given[0]!r} holds scores")
     joined_rows({name: {"ids": file.ids} for name, file in files.items()})  # what cannot be joined is not scored first
     scored = _scored(files, settings, options)
+    runs = runs_of(files, scored)
+    refuse_unknown_scores(scores, runs)
     comparison = compare(
-        runs_of(files, scored),
-        list(settings),
+        runs,
+        scores,
         baseline=_baseline(options.baseline, files),
         groups=_groups(files, options),
         family=options.family,
@@ -93,6 +114,53 @@ def run(options: argparse.Namespace) -> int:
         write_differences(options.report, comparison, scored, options.rows_that_differ, options.told)
     print(to_json(record) if options.format == "json" else _shown(comparison, options, _texts(scored)))
     return 0
+
+
+def score_list(text: str) -> list[str]:
+    """Names of scores from a list with commas: of metrics, and of others that they have, such as ref_clip_s.
+
+    Raises:
+        ValueError: If one is unknown or comes twice, or there is none.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    others = [name for name in names if metric_of_score(name) != name]
+    metrics = [name for name in names if name not in others]
+    if metrics or not others:
+        metric_list(",".join(metrics))
+    if twice := first_repeated(others):
+        raise ValueError(f"METRIC must name each score once, got {twice!r} more than once")
+    return names
+
+
+def _check_tables(options: argparse.Namespace) -> None:
+    """Refuse options of a table that is not printed."""
+    if options.booktabs and options.format != "latex":
+        raise ValueError(f"--booktabs must come with --format latex, got {options.format}")
+    for name in ("caption", "label"):
+        if getattr(options, name) is not None and not options.booktabs:
+            raise ValueError(f"--{name} must come with --booktabs, which was left out")
+
+
+def _systems(scores: Sequence[str], options: argparse.Namespace) -> dict[str, GivenSystem]:
+    """The systems of the files: one of each, or all of one."""
+    (path, *others), titles = options.files, (options.predictions or "").split(",")
+    if others:
+        if options.system is not None:
+            raise ValueError(f"--system must come with one FILE, with the rows of all systems, got {1 + len(others)}")
+        names = system_names(options.files, options.names)
+        return {name: _read(file, scores, options) for name, file in zip(names, options.files, strict=True)}
+    if options.system is None and len(titles) < 2:
+        raise ValueError(
+            f"FILE must come at least twice, one per system, got {path!r} only; or once with a column of predictions "
+            "per system, --predictions ours,base, or with a column that names the system of each row, --system COLUMN"
+        )
+    if options.names is not None:
+        raise ValueError("--names must come with a FILE per system, in one FILE they are named by columns or cells")
+    rows = read_rows(path, options.input_format)
+    if options.system is not None:
+        return long_systems(rows, _named_rows(rows, path, options), options.system, path)
+    options.predictions = None
+    return wide_systems(rows, row_ids(rows, options.id), [title.strip() for title in titles], path)
 
 
 def system_names(files: Sequence[str], given: str | None) -> list[str]:
@@ -116,8 +184,13 @@ def _read(path: str, metrics: Sequence[str], options: argparse.Namespace) -> Giv
     if found is not None:
         return GivenSystem(found["ids"], found, file=path)
     rows = read_rows(path, options.input_format)
+    return GivenSystem(_named_rows(rows, path, options), rows=rows, file=path)
+
+
+def _named_rows(rows: Rows, path: str, options: argparse.Namespace) -> list[Any]:
+    """The ids of rows that are joined with others."""
     try:
-        return GivenSystem(take_column(rows, options.id or "id"), rows=rows, file=path)
+        return take_column(rows, options.id or "id")
     except ValueError as error:
         raise ValueError(f"{path}: {error}; choose what names the rows with --id COLUMN") from None
 
@@ -184,7 +257,10 @@ def as_record(comparison: Comparison, limit: int) -> dict[str, Any]:
 
 
 def _shown(comparison: Comparison, options: argparse.Namespace, texts: Mapping[str, Mapping[str, str]]) -> str:
-    tables = [systems_table(comparison), pairs_table(comparison)]
+    numbers = Numbers(options.digits, options.scale, not options.no_intervals)
+    if options.booktabs:
+        return paper_latex(comparison, numbers, caption=options.caption or "", label=options.label or "")
+    tables = [systems_table(comparison, numbers), pairs_table(comparison, numbers)]
     if options.rows_that_differ:
         tables += [
             differences_table(comparison, compared, pair, options.rows_that_differ, texts)

@@ -33,6 +33,7 @@ _FILE_HELP = (
     "hub:OWNER/NAME:CONFIG, a data set of the Hub; a .tar of WebDataset; a folder of pictures or clips"
 )
 MOST_DIGITS = 17  # more than a number has
+MOST_SCALE = 1e9
 
 
 class _InPlaceOfMetric(argparse.Action):
@@ -210,6 +211,14 @@ def digits(text: str) -> int:
     number = int(text)
     if not 0 <= number <= MOST_DIGITS:
         raise argparse.ArgumentTypeError(f"must be a whole number from 0 to {MOST_DIGITS}, got {text!r}")
+    return number
+
+
+def scale(text: str) -> float:
+    """What numbers are multiplied by."""
+    number = float(text)
+    if not 0.0 < number <= MOST_SCALE:
+        raise argparse.ArgumentTypeError(f"must be a number above 0, such as 100, got {text!r}")
     return number
 
 

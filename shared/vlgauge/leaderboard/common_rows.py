@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.catalog import metric_facts
+from vlgauge.catalog import score_facts
 from vlgauge.results import mean_of_defined
 
 Scores: TypeAlias = Mapping[str, Sequence[float]]
@@ -67,7 +67,7 @@ def worst_values(metric: str, kind: str, scores: Scores) -> dict[str, float | No
     defined = _defined(scores)
     if kind != "score" or (~defined).mean(axis=1).max() <= _FEW:
         return nothing
-    facts = metric_facts(metric)
+    facts = score_facts(metric)
     side = 0 if facts.higher_is_better else 1
     worst = facts.ends_of()[side] if facts.bounds[side] is None else facts.bounds[side]
     values = np.array(list(scores.values()))[defined]
@@ -106,7 +106,7 @@ def told_of_undefined(
             f"fewer than half of the rows are left by {metric}"
             + (f"; {name} alone costs {gained} of them, leave it out" if gained else "")
         )
-    higher = metric_facts(metric).higher_is_better
+    higher = score_facts(metric).higher_is_better
     if None not in worst.values():
         counted = {name: value for name, value in worst.items() if value is not None}
         if ranked(values, higher) != (turned := ranked(counted, higher)):

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.catalog import metric_facts
+from vlgauge.catalog import score_facts
 from vlgauge.corpus_values import COUNTED, corpus_counts
 from vlgauge.leaderboard.common_rows import Scores, common_rows, ranked, told_of_undefined, worst_values
 from vlgauge.leaderboard.joined_runs import (
@@ -275,7 +275,7 @@ class _Joined:
 
     @property
     def higher_is_better(self) -> bool:
-        return metric_facts(self.metric).higher_is_better
+        return score_facts(self.metric).higher_is_better
 
     @cached_property
     def noise(self) -> Noise:
@@ -307,7 +307,7 @@ def _tested(joined: _Joined, drawn: Drawn, labels: Sequence[object] | None) -> T
     else:
         rows = {name: [own[row] for row in joined.rows] for name, own in joined.scores.items()}
         tested = drawn.means(rows, groups)
-    return tested.within(*metric_facts(joined.metric).bounds)
+    return tested.within(*score_facts(joined.metric).bounds)
 
 
 def _compared(joined: _Joined, tested: Tested, every: Sequence[Pair], pairs: tuple[Pair, ...]) -> MetricComparison:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from vlgauge.catalog import metric_facts
+from vlgauge.catalog import score_facts
 from vlgauge.corpus_values import COUNTED
 from vlgauge.leaderboard.runs import Run, numbers, row_keys
 from vlgauge.results import mean_of_defined
@@ -102,7 +102,7 @@ def compared_value(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Se
     """
     if metric in COUNTED:
         return "corpus"
-    if not metric_facts(metric).compares_sets:
+    if not score_facts(metric).compares_sets:
         return "score"
     sizes = {name: [tuple(run["sizes"][row]) for row in orders[name]] for name, run in runs.items() if run.get("sizes")}
     (first, own), *others = sizes.items() or [("", [])]
@@ -154,7 +154,7 @@ def scores_in_order(metric: str, name: str, run: Run, order: Sequence[int], n_ro
         raise ValueError(f"`{key} of {name}` must be defined for at least one of {n_rows} rows, got NaN for all")
     mean = run.get(key.removesuffix("_scores"))
     if (
-        metric_facts(metric).is_mean
+        score_facts(metric).is_mean
         and isinstance(mean, (int, float))
         and not is_same_mean(found := mean_of_defined(own), mean)
     ):

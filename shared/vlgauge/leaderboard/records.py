@@ -14,7 +14,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from vlgauge.catalog import metric_facts, metric_title
+from vlgauge.catalog import score_facts, score_title
 from vlgauge.corpus_values import corpus_interval, corpus_value
 from vlgauge.files import decoded, limited, parse_json, read_bytes
 from vlgauge.leaderboard.record import Confidence, Dataset, Key, Model, NoRecord, Record, Source, parse_record
@@ -64,13 +64,13 @@ def record_of(
     fields = parse_signature(signature)[1]
     record = Record(
         metric=metric,
-        title=metric_title(metric),
+        title=score_title(metric),
         version=fields.get("v", ""),
         value=corpus_value(metric, result),
         ci=_interval(metric, result, len(scores) - undefined),
         n=len(scores) - undefined,
         undefined=undefined,
-        higher_is_better=metric_facts(metric).higher_is_better,
+        higher_is_better=score_facts(metric).higher_is_better,
         profile=fields.get("profile", ""),
         model=model,
         dataset=dataset,

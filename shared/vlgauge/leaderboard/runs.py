@@ -121,7 +121,7 @@ def _number(name: str, cell: Any, key: str) -> float:
     return number
 
 
-def labels_of(rows: Rows, ids: Sequence[Any], column: str) -> dict[str, str]:
+def labels_of(rows: Rows, ids: Sequence[Any], column: str, option: str = "--groups") -> dict[str, str]:
     """Label of each row in a column, by the key of the row.
 
     Raises:
@@ -130,7 +130,7 @@ def labels_of(rows: Rows, ids: Sequence[Any], column: str) -> dict[str, str]:
     labels = {}
     for key, row in zip(row_keys(ids), rows, strict=True):
         if row.get(column) is None:
-            raise ValueError(f"--groups must be a column that every row has, got {column!r}, which row {key!r} lacks")
+            raise ValueError(f"{option} must be a column that every row has, got {column!r}, which row {key!r} lacks")
         labels[key] = str(row[column])
     return labels
 

@@ -26,6 +26,35 @@ ARROWS = {True: "\N{UPWARDS ARROW}", False: "\N{DOWNWARDS ARROW}"}
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """How numbers of systems are written.
+
+    Attributes:
+        digits: After the point.
+        scale: What they are multiplied by, such as 100.
+        intervals: Whether their intervals stand beside them.
+    """
+
+    digits: int = 4
+    scale: float = 1.0
+    intervals: bool = True
+
+    def text(self, value: float, low: float | None = None, high: float | None = None, *, few: bool = False) -> str:
+        """A number with its interval, see `mean_text`."""
+        if low is None or high is None or not self.intervals:
+            return mean_text(self.scale * value, digits=self.digits)
+        return mean_text(self.scale * value, self.scale * low, self.scale * high, self.digits, few=few)
+
+    @property
+    def notes(self) -> list[str]:
+        """That they are multiplied, if they are."""
+        return [] if self.scale == 1 else [f"All values are multiplied by {self.scale:g}."]
+
+
+PLAIN = Numbers()
+
+
+@dataclass(frozen=True)
 class Cell:
     """What stands in a cell.
 
@@ -62,7 +91,7 @@ class Table:
     bold: str = ""
 
 
-def systems_table(comparison: Comparison) -> Table:
+def systems_table(comparison: Comparison, numbers: Numbers = PLAIN) -> Table:
     """The leaderboard: a row per system, the best by the first metric first, and per metric its mean and rank groups.
 
     Means are of the rows that every system has a score of; where systems lack some, how many and the mean over all of
@@ -80,13 +109,16 @@ def systems_table(comparison: Comparison) -> Table:
         cells = [Cell(first.name)]
         for compared, count in zip(comparison.metrics, counts, strict=True):
             system = next(one for one in compared.systems if one.name == first.name)
-            cells += [Cell(mean_text(system.value, system.low, system.high, few=system.few), system.bold, right=True)]
-            told = [groups_text(system), *_beside(compared, system), *([] if is_one else [count])]
+            text = numbers.text(system.value, system.low, system.high, few=system.few)
+            cells += [Cell(text, system.bold, right=True)]
+            told = [groups_text(system), *_beside(compared, system, numbers), *([] if is_one else [count])]
             cells += [Cell(text, right=True) for text in told]
         rows.append([*cells, *([Cell(counts[0], right=True)] if is_one else [])])
     has_bold = any(system.bold for compared in comparison.metrics for system in compared.systems)
     header += ["n"] if is_one else []
-    return Table(header, rows, notes=_notes(comparison), bold="the first group" if has_bold else "")
+    return Table(
+        header, rows, notes=[*numbers.notes, *_notes(comparison, numbers)], bold="the first group" if has_bold else ""
+    )
 
 
 def _count_text(comparison: Comparison, compared: MetricComparison) -> str:
@@ -109,25 +141,30 @@ def _titles_beside(compared: MetricComparison) -> list[str]:
     return titles + ([] if compared.systems[0].worst_value is None else ["as the worst"])
 
 
-def _beside(compared: MetricComparison, system: System) -> list[str]:
+def _beside(compared: MetricComparison, system: System, numbers: Numbers) -> list[str]:
     """What stands beside the mean of a system where rows lack a score: its own mean, how many, and the worst case."""
-    own = [mean_text(system.own_value), str(system.undefined)] if lack_others(compared) else []
-    return own + ([] if system.worst_value is None else [mean_text(system.worst_value)])
+    own = [numbers.text(system.own_value), str(system.undefined)] if lack_others(compared) else []
+    return own + ([] if system.worst_value is None else [numbers.text(system.worst_value)])
 
 
-def pairs_table(comparison: Comparison) -> Table:
+def pairs_table(comparison: Comparison, numbers: Numbers = PLAIN) -> Table:
     """The pairs that were tested: differences, p-values, rows won, and which system is better."""
     header = ["metric", "systems", "difference", "p", "p (Holm)", "wins", "losses", "ties", "better"]
     rows = [
-        [Cell(title(compared)), Cell(f"{pair.first} - {pair.second}"), *_pair_cells(pair, least_pvalue(comparison))]
+        [
+            Cell(title(compared)),
+            Cell(f"{pair.first} - {pair.second}"),
+            *_pair_cells(pair, least_pvalue(comparison), numbers),
+        ]
         for compared in comparison.metrics
         for pair in compared.pairs
     ]
-    notes = [
-        f"p (Holm) corrects for {_family(comparison)}{_unlike_groups(comparison)}.",
-        "Intervals are corrected for no other pair and need not agree with the tests: one may leave 0 out beside "
-        '"not told apart".',
-    ]
+    notes = [*numbers.notes, f"p (Holm) corrects for {_family(comparison)}{_unlike_groups(comparison)}."]
+    if numbers.intervals:
+        notes.append(
+            "Intervals are corrected for no other pair and need not agree with the tests: one may leave 0 out beside "
+            '"not told apart".'
+        )
     if any(pair.too_few for compared in comparison.metrics for pair in compared.pairs):
         rows_or_groups = "rows" if comparison.n_groups is None else "groups of rows"
         notes.append(
@@ -140,7 +177,8 @@ def pairs_table(comparison: Comparison) -> Table:
         for compared in comparison.metrics
         if compared.value == "corpus"
     ]
-    notes += few_notes(pair.few for compared in comparison.metrics for pair in compared.pairs)
+    if numbers.intervals:
+        notes += few_notes(pair.few for compared in comparison.metrics for pair in compared.pairs)
     return Table(header, rows, notes=notes)
 
 
@@ -153,7 +191,7 @@ def _family(comparison: Comparison) -> str:
         return f"the {_counted_pairs(n_pairs)} of all {n_metrics} metrics together, {n_pairs * n_metrics} tests"
     return (
         f"{_counted_pairs(n_pairs)}, each metric by itself: that any of {n_metrics} metrics errs is likelier than "
-        f"{_alpha_text(comparison.level)}; the family of all (`--family all`) has {n_pairs * n_metrics} tests"
+        f"{alpha_text(comparison.level)}; the family of all (`--family all`) has {n_pairs * n_metrics} tests"
     )
 
 
@@ -166,11 +204,11 @@ def _unlike_groups(comparison: Comparison) -> str:
     return f", the groups for all {every}{of_each}: a pair may be told apart here and yet share a group"
 
 
-def _pair_cells(pair: Pair, least: float) -> list[Cell]:
-    numbers = [mean_text(pair.difference, pair.low, pair.high, few=pair.few), pvalue_text(pair.pvalue, least=least)]
-    numbers += [pvalue_text(pair.adjusted_pvalue, least=least, raw=pair.pvalue)]
-    numbers += map(str, (pair.wins, pair.losses, pair.ties))
-    return [*(Cell(text, right=True) for text in numbers), Cell(verdict_text(pair), bold=bool(pair.better))]
+def _pair_cells(pair: Pair, least: float, numbers: Numbers) -> list[Cell]:
+    texts = [numbers.text(pair.difference, pair.low, pair.high, few=pair.few), pvalue_text(pair.pvalue, least=least)]
+    texts += [pvalue_text(pair.adjusted_pvalue, least=least, raw=pair.pvalue)]
+    texts += map(str, (pair.wins, pair.losses, pair.ties))
+    return [*(Cell(text, right=True) for text in texts), Cell(verdict_text(pair), bold=bool(pair.better))]
 
 
 def verdict_text(pair: Pair) -> str:
@@ -292,15 +330,16 @@ def told_apart(n_systems: int, level: float, tests: str = SIGN_FLIPS, n_metrics:
     together = f" by each of {n_metrics} metrics" if n_metrics > 1 else ""
     return (
         f"Systems that share a group are not told apart by {tests} "
-        f"(Holm's correction for {_counted_pairs(_pairs_of(n_systems))}{together}, {_alpha_text(level)})."
+        f"(Holm's correction for {_counted_pairs(_pairs_of(n_systems))}{together}, {alpha_text(level)})."
     )
 
 
-def _alpha_text(level: float) -> str:
+def alpha_text(level: float) -> str:
+    """The level at which tests are significant."""
     return f"{float(alpha(level)):.2g}"
 
 
-def _notes(comparison: Comparison) -> list[str]:
+def _notes(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
     percent = f"{100 * comparison.level:g} %"
     drawn = f"{len(comparison.ids)} rows"
     if comparison.n_groups is not None:
@@ -320,10 +359,11 @@ def _notes(comparison: Comparison) -> list[str]:
     toys = [compared.metric for compared in comparison.metrics if made_by_toy(compared.signature)]
     return [
         *([f"{', '.join(toys)}: scores of toys, which {TOY_NUMBERS}."] if toys else []),
-        f"{values} with {percent} bootstrap intervals; {drawn}, {samples}, seed {comparison.seed}.",
+        f"{values}{f' with {percent} bootstrap intervals' if numbers.intervals else ''}; {drawn}, {samples}, seed "
+        f"{comparison.seed}.",
         told_apart(len(comparison.metrics[0].systems), comparison.level, tests, n_metrics),
         *several_groups(system for compared in comparison.metrics for system in compared.systems),
-        *few_notes(system.few for compared in comparison.metrics for system in compared.systems),
+        *few_notes(system.few and numbers.intervals for compared in comparison.metrics for system in compared.systems),
         *(f"{one}." for compared in comparison.metrics for one in compared.told),
         *([f"{', '.join(weighed)}: samples of rows keep the document frequencies of all rows."] if weighed else []),
         *(compared.signature for compared in comparison.metrics),
@@ -385,21 +425,32 @@ def _markdown_text(text: str) -> str:
 
 
 def _latex(table: Table) -> str:
+    notes = [f"% {printable(note)}" for note in _notes_of(table)]
+    caption = [f"% {printable(table.caption)}"] if table.caption else []
+    return "\n".join([*caption, *latex_lines(table), *notes])
+
+
+def latex_lines(table: Table, *, booktabs: bool = False) -> list[str]:
+    """Header and rows of a table as a tabular.
+
+    Args:
+        table: The table.
+        booktabs: Whether its rules are those of the package booktabs.
+    """
+    top, middle, bottom = ("\\toprule", "\\midrule", "\\bottomrule") if booktabs else ("\\hline",) * 3
+
     def line(cells: Sequence[str]) -> str:
         return f"{' & '.join(cells)} \\\\"
 
     def bold(cell: Cell) -> str:
-        text = _latex_text(cell.text)
+        text = latex_text(cell.text)
         # A hyphen is no minus there.
         text = text.replace("-", "$-$") if cell.right else text
         return f"\\textbf{{{text}}}" if cell.bold else text
 
     columns = "".join("r" if right else "l" for right in _right(table))
-    lines = [f"\\begin{{tabular}}{{{columns}}}", "\\hline", line([_latex_text(one) for one in table.header]), "\\hline"]
-    lines += [line([bold(cell) for cell in row]) for row in table.rows]
-    notes = [f"% {printable(note)}" for note in _notes_of(table)]
-    caption = [f"% {printable(table.caption)}"] if table.caption else []
-    return "\n".join([*caption, *lines, "\\hline", "\\end{tabular}", *notes])
+    lines = [f"\\begin{{tabular}}{{{columns}}}", top, line([latex_text(one) for one in table.header]), middle]
+    return [*lines, *(line([bold(cell) for cell in row]) for row in table.rows), bottom, "\\end{tabular}"]
 
 
 _LATEX = {
@@ -408,10 +459,12 @@ _LATEX = {
     # In the oldest font encoding, which is the default, these are other signs.
     **{"<": "\\textless{}", ">": "\\textgreater{}", "|": "\\textbar{}"},
     **{ARROWS[True]: "$\\uparrow$", ARROWS[False]: "$\\downarrow$", AT_MOST: "$\\le$"},
+    **{FEW_MARK: "$^{\\dagger}$", "\N{MULTIPLICATION SIGN}": "$\\times$"},
 }
 
 
-def _latex_text(text: str) -> str:
+def latex_text(text: str) -> str:
+    """A text as LaTeX shows it."""
     # A bracket or a star at the start of a row would be an option of the line break above it.
     # What has no width, such as U+200B, stops LaTeX.
     seen = "".join(letter for letter in printable(text) if unicodedata.category(letter) != "Cf")

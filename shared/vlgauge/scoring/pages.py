@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vlgauge.catalog import metric_of_score
 from vlgauge.explain import Differing, Explanation, Row, differences, explain, report
 from vlgauge.explain.pages import whole_page
 from vlgauge.leaderboard import Comparison, rows_that_differ
@@ -60,4 +61,5 @@ def differences_page(comparison: Comparison, scored: Mapping[str, Scored], limit
 
 
 def _explained(metric: str, scored: Scored) -> Any:
-    return explain(metric, {**scored.columns, "id": scored.ids}, scored.results[metric])
+    owner = metric_of_score(metric)
+    return explain(owner, {**scored.columns, "id": scored.ids}, scored.results[owner])

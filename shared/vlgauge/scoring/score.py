@@ -79,8 +79,7 @@ def score(
             comes twice.
         TypeError: If `rows` is no table.
     """
-    named = zip(COLUMNS, (predictions, references, images, videos, styles), strict=True)
-    titles = {name: one if one is None or isinstance(one, str) else ",".join(one) for name, one in named}
+    titles = named_titles(predictions, references, images, videos, styles)
     whole_number("skip", skip, 0)
     if limit is not None:
         whole_number("limit", limit, 1)
@@ -101,6 +100,12 @@ def score(
         how: dict[str, Any] = {"rows": given.rows, "captions_per_row": captions_per_row, "seed": seed, "told": told}
         scored = score_columns(loaded, ids, columns, details=details, **how)
     return Scores(scored, loaded, given.frame)
+
+
+def named_titles(*titles: Titles) -> dict[str, str | None]:
+    """Titles by name of the column; several as the command line has them, with commas."""
+    named = zip(COLUMNS, titles, strict=True)
+    return {name: one if one is None or isinstance(one, str) else ",".join(one) for name, one in named}
 
 
 def read_given(

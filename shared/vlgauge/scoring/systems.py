@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from vlgauge.files import first_repeated
 from vlgauge.leaderboard.runs import Run, row_keys, set_sizes
-from vlgauge.media.tables import Rows, located, name_of_rows
+from vlgauge.media.tables import Rows, is_missing, located, name_of_rows, take_column
 from vlgauge.scoring.columns import Titles, read_columns
 from vlgauge.scoring.computing import compute_all
 from vlgauge.scoring.scored import Scored
+from vlgauge.scoring.wording import option
 from vlgauge.set_sizes import drawn_captions, signed_sizes
+from vlgauge.settings import shown
 
 if TYPE_CHECKING:
     from vlgauge.base import Metric
@@ -83,6 +86,52 @@ def scored_systems(
             results[metric] = result | signed_sizes(result, own_sizes, there=there.get(name, ()), seed=seed)
         scored[name] = Scored(one.ids, columns[name], results, own_sizes or None)
     return scored
+
+
+def wide_systems(
+    rows: Rows, ids: Sequence[Any], predictions: Sequence[str], file: str | None = None
+) -> dict[str, GivenSystem]:
+    """The systems of one table that has a column of predictions for each.
+
+    Raises:
+        ValueError: If a column is named twice.
+    """
+    if (twice := first_repeated(predictions)) is not None:
+        raise ValueError(f"{option('predictions')} must name each system once, got {twice!r} more than once")
+    return {name: GivenSystem(ids, rows=rows, file=file, titles={"predictions": name}) for name in predictions}
+
+
+def long_systems(rows: Rows, ids: Sequence[Any], column: str, file: str | None = None) -> dict[str, GivenSystem]:
+    """The systems of one table that has a row for each system and each of its rows, in the order of their names in it.
+
+    Raises:
+        ValueError: If a row names no system, or all name one.
+    """
+    own: dict[str, tuple[Rows, list[Any]]] = {}
+    for number, (name, row, one) in enumerate(zip(take_column(rows, column), rows, ids, strict=True)):
+        if is_missing(name) or isinstance(name, (list, dict)):
+            raise ValueError(
+                f"{option('system')} must be a column that names a system in every row, got {shown(name)} in row "
+                f"{number}"
+            )
+        found = own.setdefault(str(name), ([], []))
+        found[0].append(row)
+        found[1].append(one)
+    if len(own) < 2:
+        raise ValueError(f"{option('system')} must name at least two systems, got {', '.join(own)} in {column!r}")
+    return {name: GivenSystem(one, rows=found, file=file) for name, (found, one) in own.items()}
+
+
+def refuse_unknown_scores(names: Sequence[str], runs: Mapping[str, Run]) -> None:
+    """Refuse names of scores that a metric does not have, or does not have with these columns.
+
+    Raises:
+        ValueError: At the first one; the message lists those that there are.
+    """
+    for system, run in runs.items():
+        known = [key.removesuffix("_signature") for key in run if key.endswith("_signature")]
+        if lacking := [name for name in names if name not in known]:
+            raise ValueError(f"{system} must have a score {lacking[0]!r} to be compared, it has {', '.join(known)}")
 
 
 def runs_of(systems: Mapping[str, GivenSystem], scored: Mapping[str, Scored]) -> dict[str, Run]:

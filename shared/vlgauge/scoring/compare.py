@@ -1,0 +1,181 @@
+"""`vlgauge.compare`: the rows of several systems in, which of them is better out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from typing import Any
+
+from vlgauge.base import Metric
+from vlgauge.catalog import metric_of_score
+from vlgauge.leaderboard import comparison as statistics
+from vlgauge.leaderboard import read_run
+from vlgauge.leaderboard.joined_runs import joined_rows
+from vlgauge.leaderboard.runs import labels_of
+from vlgauge.scoring.columns import COLUMNS, row_ids
+from vlgauge.scoring.comparison import Comparison
+from vlgauge.scoring.score import Titles, loaded_metrics, named_titles
+from vlgauge.scoring.scores import Scores
+from vlgauge.scoring.systems import (
+    GivenSystem,
+    long_systems,
+    refuse_unknown_scores,
+    runs_of,
+    scored_systems,
+    wide_systems,
+)
+from vlgauge.scoring.tables import Given, given_rows
+from vlgauge.scoring.wording import words_of_python
+
+
+def compare(
+    rows: Any,
+    metrics: str | Metric | Sequence[str | Metric],
+    *,
+    predictions: Titles = None,
+    references: Titles = None,
+    images: Titles = None,
+    videos: Titles = None,
+    styles: Titles = None,
+    id: str | None = None,
+    system: str | None = None,
+    groups: str | Mapping[str, object] | None = None,
+    baseline: str | None = None,
+    family: str = "metric",
+    level: float = 0.95,
+    resamples: int | None = None,
+    seed: int = 0,
+    config: str | None = None,
+    profile: str | None = None,
+    progress: bool | None = None,
+) -> Comparison:
+    """Compare systems on the same rows, metric by metric; see `vlgauge.leaderboard.compare` for intervals and tests.
+
+    Args:
+        rows: By name of the system its rows, of any kind that `vlgauge.score` takes, or its scores: what
+            `vlgauge.score` returned, or the path of a file of scores. Or one table for all: wide, with a column of
+            predictions for each system (``predictions=["ours", "base"]``), or long, with a row for each system and
+            each of its rows (``system="model"``).
+        metrics: As for `vlgauge.score`; a name may be that of another score, such as "ref_clip_s" or "chair_s".
+        predictions: Title of the column that the metrics read as ``predictions``; of a wide table one per system.
+        references: Title of the column, as for `vlgauge.score`.
+        images: Likewise.
+        videos: Likewise.
+        styles: Likewise.
+        id: Title of the column that names the rows, by which those of the systems are joined; None for "id" if it is
+            there, else the index of a pandas frame, or the numbers of the rows. A long table needs one.
+        system: Title of the column of a long table that names the system.
+        groups: Title of a column, or a label by id: rows of one label, such as the captions of one image, are drawn
+            together.
+        baseline: Name of the system that all others are compared with; None for all pairs.
+        family: What Holm's correction is for: "metric", the pairs of each metric by itself, or "all".
+        level: Of the intervals; tests are significant at one minus it.
+        resamples: Number of samples of intervals and tests; None for as many as they need.
+        seed: Of both, and of captions that are drawn where sets are of unequal sizes.
+        config: Configuration, for metrics that have several.
+        profile: Profile of the metrics that are given by name.
+        progress: Whether bars are shown.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        ValueError: If there are fewer than two systems, one is there twice, their rows or references differ, a column
+            is missing, or a score is unknown.
+        TypeError: If rows are no table.
+    """
+    with words_of_python():
+        names, loaded_of = _named(metrics)
+        several = [one.strip() for one in predictions.split(",")] if isinstance(predictions, str) else predictions or []
+        is_wide = not isinstance(rows, Mapping) and system is None and len(several) > 1
+        titles = named_titles(None if is_wide else predictions, references, images, videos, styles)
+        grouped = groups if isinstance(groups, str) else None
+        wanted = [*(titles[name] or name for name in COLUMNS), id or "id", system, grouped]
+        if isinstance(rows, Mapping):
+            if system is not None:
+                raise ValueError("`system` must be left out next to rows by system, whose names are there")
+            systems = {str(name): _system(str(name), one, names, wanted, id) for name, one in rows.items()}
+        elif is_wide:
+            given = given_rows(rows, [*wanted, *several])
+            systems = wide_systems(given.rows, _ids(given, id), list(several), given.file)
+        elif system is not None:
+            given = given_rows(rows, wanted)
+            if id is None and "id" not in given.titles:
+                raise ValueError('`id` must name the rows of a table with the column `system`, such as id="image_id"')
+            systems = long_systems(given.rows, _ids(given, id), system, given.file)
+        else:
+            raise ValueError(
+                "`rows` must be of several systems: a dict of tables by name, or one table with "
+                'predictions=["ours", "base"], or with system="model"'
+            )
+        if len(systems) < 2:
+            raise ValueError(f"`rows` must be of at least two systems, got {', '.join(systems) or 'none'}")
+        joined_rows({name: {"ids": one.ids} for name, one in systems.items()})  # before anything is scored
+        loaded: list[Metric] = []
+        if any(one.run is None for one in systems.values()):
+            loaded = loaded_metrics(loaded_of, config=config, profile=profile, progress=progress)
+        scored = scored_systems(systems, loaded, titles, seed=seed)
+        runs = runs_of(systems, scored)
+        refuse_unknown_scores(names, runs)
+        found = statistics.compare(
+            runs,
+            names,
+            baseline=baseline,
+            groups=_labels(systems, groups),
+            family=family,
+            level=level,
+            resamples=resamples,
+            seed=seed,
+        )
+
+    def explained() -> Any:
+        if len(scored) < len(systems):
+            given_ones = ", ".join(name for name in systems if name not in scored)
+            raise ValueError(f"`report` must be of systems whose rows were given, {given_ones} came with scores alone")
+        return scored_systems(systems, loaded, titles, details=True, seed=seed)
+
+    return Comparison(found, scored, explained)
+
+
+def _named(metrics: str | Metric | Sequence[str | Metric]) -> tuple[list[str], list[str | Metric]]:
+    """Names of the scores that are compared, and the metrics that have them."""
+    every = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
+    parts = [name.strip() for one in every if isinstance(one, str) for name in one.split(",") if name.strip()]
+    loaded = [one for one in every if not isinstance(one, str)]
+    names = [*parts, *(getattr(one, "name", "") for one in loaded)]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"`metrics` must name each score once, got {twice!r} more than once")
+    there = {getattr(one, "name", "") for one in loaded}
+    owners = dict.fromkeys(owner for name in parts if (owner := metric_of_score(name)) not in there)
+    return names, [*owners, *loaded]
+
+
+def _system(name: str, rows: Any, metrics: Sequence[str], wanted: Sequence[str | None], id: str | None) -> GivenSystem:
+    """A system whose rows or scores are given."""
+    if isinstance(rows, Scores):
+        rows = rows.run()
+    elif isinstance(rows, (str, PathLike)):
+        rows = read_run(fspath(rows), metrics) or rows
+    if isinstance(rows, Mapping) and isinstance(rows.get("ids"), list):
+        return GivenSystem(rows["ids"], rows)
+    try:
+        given = given_rows(rows, wanted)
+        return GivenSystem(_ids(given, id), rows=given.rows, file=given.file)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"{name}: {error}") from None
+
+
+def _ids(given: Given, id: str | None) -> list[Any]:
+    is_named = id is not None or given.ids is None or "id" in given.titles
+    return row_ids(given.rows, id) if is_named else list(given.ids or [])
+
+
+def _labels(
+    systems: Mapping[str, GivenSystem], groups: str | Mapping[str, object] | None
+) -> Mapping[str, object] | None:
+    if not isinstance(groups, str):
+        return groups
+    for one in systems.values():
+        if one.rows:
+            return labels_of(one.rows, one.ids, groups, "`groups`")
+    raise ValueError("`groups` must be labels by id where every system comes with scores alone, got a title")

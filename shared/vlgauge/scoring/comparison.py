@@ -1,0 +1,175 @@
+"""Which of several systems is better: tables for reading and for papers, pictures, and the rows that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from os import PathLike
+from typing import Any
+
+from vlgauge.leaderboard import comparison as statistics
+from vlgauge.leaderboard.paper import paper_latex, paper_table
+from vlgauge.leaderboard.runs import row_keys
+from vlgauge.leaderboard.table import Numbers, pairs_table, render, systems_table
+from vlgauge.scoring.notebook import notebook_tables
+from vlgauge.scoring.scored import Scored
+from vlgauge.settings import nearest, whole_number
+from vlgauge.writing import write
+
+
+class Comparison:
+    """Systems by one metric or several.
+
+    Attributes:
+        statistics: All numbers, see `vlgauge.leaderboard.Comparison`.
+    """
+
+    def __init__(
+        self,
+        found: statistics.Comparison,
+        scored: Mapping[str, Scored],
+        explained: Callable[[], Mapping[str, Scored]],
+    ) -> None:
+        self.statistics = found
+        self._scored = scored
+        self._explained = explained
+
+    # -- tables ------------------------------------------------------------------------------------------------------
+    @property
+    def systems(self) -> Any:
+        """A pandas frame, a line per metric and system: value, interval, counts, rank groups, signature."""
+        import pandas as pd
+
+        lines = [
+            {
+                "metric": compared.metric,
+                "system": one.name,
+                "value": one.value,
+                "low": one.low,
+                "high": one.high,
+                "n": one.n,
+                "undefined": one.undefined,
+                "groups": one.groups,
+                "best": one.bold,
+                "better": "higher" if compared.higher_is_better else "lower",
+                "signature": compared.signature,
+            }
+            for compared in self.statistics.metrics
+            for one in compared.systems
+        ]
+        return pd.DataFrame(lines).set_index(["metric", "system"]).astype({"low": "float64", "high": "float64"})
+
+    @property
+    def pairs(self) -> Any:
+        """A pandas frame, a line per metric and pair: difference, interval, p, wins, and which is better, if any."""
+        import pandas as pd
+
+        names = ("first", "second", "difference", "low", "high", "pvalue", "adjusted_pvalue", "wins", "losses", "ties")
+        lines = [
+            {"metric": compared.metric}
+            | {name: getattr(pair, name) for name in (*names, "n", "n_differing", "too_few", "better")}
+            for compared in self.statistics.metrics
+            for pair in compared.pairs
+        ]
+        index = ["metric", "first", "second"]
+        return pd.DataFrame(lines).set_index(index).astype({"low": "float64", "high": "float64", "better": object})
+
+    def __repr__(self) -> str:
+        """The tables that `vlgauge compare` prints."""
+        return "\n\n".join(render(table(self.statistics), "text") for table in (systems_table, pairs_table))
+
+    def _repr_html_(self) -> str:
+        """Both tables, in the colours of the notebook."""
+        return notebook_tables([systems_table(self.statistics), pairs_table(self.statistics)])
+
+    def to_markdown(self, *, digits: int = 4, scale: float = 1.0, intervals: bool = True) -> str:
+        """A row per system and a column per metric as Markdown; below it what the marks mean, and the signatures.
+
+        Args:
+            digits: After the point.
+            scale: What every number is multiplied by, such as 100.
+            intervals: Whether intervals stand beside the values.
+        """
+        return render(
+            paper_table(self.statistics, Numbers(whole_number("digits", digits, 0), scale, intervals)), "markdown"
+        )
+
+    def to_latex(
+        self,
+        *,
+        digits: int = 1,
+        scale: float = 100.0,
+        booktabs: bool = True,
+        caption: str = "",
+        label: str = "",
+        intervals: bool = True,
+    ) -> str:
+        """The same as a float of LaTeX; what the marks mean is in its caption, the signatures are comments below.
+
+        Args:
+            digits: After the point.
+            scale: What every number is multiplied by.
+            booktabs: Whether its rules are those of the package booktabs.
+            caption: LaTeX that the caption begins with.
+            label: Of the float.
+            intervals: Whether intervals stand beside the values.
+        """
+        numbers = Numbers(whole_number("digits", digits, 0), scale, intervals)
+        return paper_latex(self.statistics, numbers, booktabs=booktabs, caption=caption, label=label)
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+    def rows_that_differ(self, n: int = 10, *, metric: str | None = None) -> Any:
+        """A pandas frame with the rows in which the systems of each pair differ most, and what they said.
+
+        Args:
+            n: Most rows of each pair and metric.
+            metric: Only those by this one.
+
+        Raises:
+            ValueError: If nothing was compared by the metric.
+        """
+        import pandas as pd
+
+        whole_number("n", n, 1)
+        known = [compared.metric for compared in self.statistics.metrics]
+        if metric is not None and metric not in known:
+            raise ValueError(f"`metric` must be one that was compared, got {metric!r}; {nearest(metric, known)}")
+        texts = {
+            name: dict(zip(row_keys(one.ids), one.columns["predictions"] or [], strict=True))
+            for name, one in self._scored.items()
+        }
+        lines = []
+        for compared in self.statistics.metrics:
+            for pair in compared.pairs if metric in (None, compared.metric) else ():
+                for row in statistics.rows_that_differ(compared, pair, n):
+                    key = self.statistics.ids[row]
+                    first, second = (compared.scores[name][row] for name in (pair.first, pair.second))
+                    line: dict[str, Any] = {
+                        "metric": compared.metric,
+                        "first": pair.first,
+                        "second": pair.second,
+                        "id": key,
+                    }
+                    line |= {"first_score": first, "second_score": second, "difference": first - second}
+                    line |= {f"{side}_text": texts.get(name, {}).get(key) for side, name in _sides(pair)}
+                    lines.append(line)
+        titles = ["metric", "first", "second", "id", "first_score", "second_score", "difference"]
+        return pd.DataFrame(lines, columns=[*titles, "first_text", "second_text"])
+
+    def report(self, path: str | PathLike[str], *, n: int = 10) -> None:
+        """Write a page with both tables, and the rows that differ most explained side by side (extra `explain`).
+
+        Args:
+            path: The file, .html.
+            n: Most rows of each pair and metric.
+
+        Raises:
+            ValueError: If a system came with scores alone, which nothing explains.
+        """
+        whole_number("n", n, 1)
+        pages = import_module("vlgauge.scoring.pages")
+        write(path, pages.differences_page(self.statistics, self._explained(), n))
+
+
+def _sides(pair: statistics.Pair) -> tuple[tuple[str, str], tuple[str, str]]:
+    return ("first", pair.first), ("second", pair.second)

@@ -1,0 +1,278 @@
+"""`vlgauge.compare`: systems from tables of every form, the numbers of the command, and tables for papers."""
+
+import json
+import shutil
+import subprocess
+
+import apart_cases
+import pandas as pd
+import pytest
+
+import vlgauge
+from vlgauge import leaderboard
+from vlgauge.cli import main
+from vlgauge.leaderboard.table import pairs_table, render, systems_table
+
+METRICS = "rouge_l,bleu"
+
+
+def wide(n=24):
+    """Two systems, of which one leaves words out."""
+    people = [f"a brown dog number {i} runs over the green grass of the park" for i in range(n)]
+    return pd.DataFrame(
+        {
+            "name": [f"row {i}" for i in range(n)],
+            "album": [f"album {i // 2}" for i in range(n)],
+            "refs": [[text, text.replace("runs", "walks")] for text in people],
+            "ours": people,
+            "base": [text.replace("green ", "")[: 38 + i % 9] for i, text in enumerate(people)],
+        }
+    )
+
+
+def long():
+    frame = wide().melt(["name", "refs", "album"], ["ours", "base"], var_name="model", value_name="caption")
+    return frame.sample(frac=1.0, random_state=0)
+
+
+def compared(rows, metrics=METRICS, **how):
+    return vlgauge.compare(rows, metrics, **{"references": "refs", "id": "name", "resamples": 200, **how})
+
+
+def numbers(comparison):
+    """What was found, whatever the order of systems and rows."""
+    pairs = comparison.pairs.to_dict("records")
+    return comparison.systems.sort_index().to_json(), json.dumps(pairs)
+
+
+def test_wide_and_long_tables_and_tables_by_system_give_the_same_numbers():
+    frame = wide()
+    expected = numbers(compared(frame, predictions=["ours", "base"]))
+    own = {name: frame[["name", "refs", name]].rename(columns={name: "caption"}) for name in ("ours", "base")}
+    assert numbers(compared(own, predictions="caption")) == expected
+    assert numbers(compared({**own, "base": own["base"][::-1]}, predictions="caption")) == expected
+    scores = {
+        name: vlgauge.score(one, METRICS, predictions="caption", references="refs", id="name")
+        for name, one in own.items()
+    }
+    assert numbers(compared(scores)) == expected
+    assert numbers(compared({name: one.run() for name, one in scores.items()})) == expected
+    in_order = compared(long().sort_values("model", ascending=False), system="model", predictions="caption")
+    assert json.loads(numbers(in_order)[0])["value"] == json.loads(expected[0])["value"]
+
+
+def test_the_command_reads_the_same_tables(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    wide().to_json("both.jsonl", orient="records", lines=True)
+    long().to_json("long.jsonl", orient="records", lines=True)
+    usual = ["--id", "name", "--references", "refs", "--resamples", "200"]
+    assert main(["compare", METRICS, "both.jsonl", "--predictions", "ours,base", *usual]) == 0
+    printed = capsys.readouterr().out
+    comparison = compared("both.jsonl", predictions="ours,base")
+    assert printed == f"{comparison!r}\n"
+    assert main(["compare", METRICS, "long.jsonl", "--system", "model", "--predictions", "caption", *usual]) == 0
+    assert capsys.readouterr().out == f"{compared('long.jsonl', system='model', predictions='caption')!r}\n"
+    words = ["--format", "latex", "--booktabs", "--digits", "1", "--scale", "100", "--caption", "Ours.", "--label", "a"]
+    assert main(["compare", METRICS, "both.jsonl", "--predictions", "ours,base", *usual, *words]) == 0
+    assert capsys.readouterr().out == comparison.to_latex(caption="Ours.", label="a") + "\n"
+
+
+def test_files_of_scores_stand_beside_tables(tmp_path):
+    frame = wide()
+    ours = vlgauge.score(frame, METRICS, predictions="ours", references="refs", id="name")
+    ours.to_json(tmp_path / "ours.json")
+    mixed = compared({"ours": tmp_path / "ours.json", "base": frame}, predictions="base")
+    assert numbers(mixed) == numbers(compared(frame, predictions=["ours", "base"]))
+    with pytest.raises(ValueError, match="`report` must be of systems whose rows were given, ours came with scores"):
+        mixed.report(tmp_path / "page.html")
+
+
+def test_other_scores_are_compared_by_their_names():
+    columns = apart_cases.drawn(6)
+    references = [references or ["a star"] for references in columns["references"]]
+    frame = pd.DataFrame({"images": columns["images"], "references": references, "ours": columns["predictions"]})
+    frame["base"] = frame["ours"].iloc[::-1].to_list()
+    found = vlgauge.compare(frame, "ref_clip_s,clip_s", predictions=["ours", "base"], profile="embedded")
+    assert [one.metric for one in found.statistics.metrics] == ["ref_clip_s", "clip_s"]
+    scores = vlgauge.score(frame, "clip_s", predictions="ours", profile="embedded")
+    assert found.systems.loc[("ref_clip_s", "ours"), "value"] == pytest.approx(scores.results["clip_s"]["ref_clip_s"])
+    assert "RefCLIP-S (toy) $\\uparrow$" in found.to_latex()
+    (record,) = scores.record(model="a/b", dataset="c/d", scores=["ref_clip_s"])
+    assert (record.metric, record.title, record.higher_is_better) == ("ref_clip_s", "RefCLIP-S", True)
+    with pytest.raises(ValueError, match="ours must have a score 'clip_s_median' to be compared, it has clip_s, ref_c"):
+        vlgauge.compare(frame, "clip_s_median", predictions=["ours", "base"], profile="embedded")
+
+
+def test_frames_have_what_the_tables_have():
+    found = compared(wide(), predictions=["ours", "base"])
+    statistics = found.statistics
+    assert isinstance(statistics, leaderboard.Comparison)
+    rouge, bleu = statistics.metrics
+    assert found.systems.loc[("rouge_l", "ours"), "low"] == rouge.systems[0].low
+    assert found.pairs.loc[("bleu", "ours", "base"), "adjusted_pvalue"] == bleu.pairs[0].adjusted_pvalue
+    assert found.pairs["better"].tolist() == ["ours", "ours"]
+    assert repr(found) == "\n\n".join(render(one(statistics), "text") for one in (systems_table, pairs_table))
+    shown = found._repr_html_()
+    assert shown.count("<table>") == 2
+    assert "#" not in shown.partition("</style>")[0]
+
+
+def test_rows_that_differ_have_what_was_said():
+    found = compared(wide(), predictions=["ours", "base"])
+    differing = found.rows_that_differ(3, metric="rouge_l")
+    assert len(differing) == 3
+    assert (differing["difference"] == differing["first_score"] - differing["second_score"]).all()
+    assert differing["first_text"].str.contains("green").all()
+    assert not differing["second_text"].str.contains("green").any()
+    assert len(found.rows_that_differ(3)) == 6
+    with pytest.raises(
+        ValueError, match="`metric` must be one that was compared, got 'cider'; known are bleu, rouge_l"
+    ):
+        found.rows_that_differ(metric="cider")
+
+
+def test_a_report_is_that_of_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    wide().to_json("both.jsonl", orient="records", lines=True)
+    usual = ["--id", "name", "--references", "refs", "--resamples", "200", "--predictions", "ours,base"]
+    assert main(["compare", METRICS, "both.jsonl", *usual, "--report", "there.html", "--rows-that-differ", "2"]) == 0
+    compared("both.jsonl", predictions="ours,base").report("here.html", n=2)
+    assert (tmp_path / "here.html").read_text("utf-8") == (tmp_path / "there.html").read_text("utf-8")
+
+
+def test_groups_are_a_column_or_labels():
+    frame = wide()
+    by_column = compared(frame, predictions=["ours", "base"], groups="album")
+    assert by_column.statistics.n_groups == 12
+    labels = dict(zip(frame["name"], frame["album"], strict=True))
+    assert numbers(compared(frame, predictions=["ours", "base"], groups=labels)) == numbers(by_column)
+    with pytest.raises(ValueError, match="`groups` must be a column that every row has, got 'albums'"):
+        compared(frame, predictions=["ours", "base"], groups="albums")
+
+
+def test_numbers_of_a_paper_are_scaled_with_their_intervals():
+    found = compared(wide(), predictions=["ours", "base"])
+    (system, *_) = found.statistics.metrics[0].systems
+    cell = f"{100 * system.value:.1f} [{100 * system.low:.1f}, {100 * system.high:.1f}]"
+    latex = found.to_latex()
+    assert f"ours & \\textbf{{{cell}}} & " in latex
+    assert "\\toprule" in latex
+    assert "$\\times$ 100 of 24 rows with 95 \\% bootstrap intervals" in latex
+    assert "% \\texttt{rouge\\_l\\textbar{}v:" in latex
+    plain = found.to_latex(booktabs=False, intervals=False, digits=2, scale=1)
+    assert "\\hline" in plain
+    assert "toprule" not in plain
+    assert "interval" not in plain
+    assert f"ours & \\textbf{{{system.value:.2f}}} & " in plain
+    assert f"| ours | **{system.value:.4f}** |" in found.to_markdown(intervals=False)
+
+
+def test_the_caption_says_what_daggers_are_and_why_nothing_is_bold():
+    few = compared(wide(4), predictions=["ours", "base"])
+    latex = few.to_latex()
+    assert "]$^{\\dagger}$" in latex
+    assert "$^{\\dagger}$: of fewer than 20 rows" in latex
+    assert "Nothing is bold" in latex
+    assert "textbf" not in latex
+    assert "dagger" not in few.to_latex(intervals=False)
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs LaTeX")
+@pytest.mark.parametrize("booktabs", [True, False])
+def test_latex_sets_the_table(tmp_path, booktabs):
+    frame = wide(4).rename(columns={"ours": "ours_50%", "base": "base & co #1 ~^\\"})
+    table = compared(frame, predictions=["ours_50%", "base & co #1 ~^\\"]).to_latex(booktabs=booktabs, label="tab:a")
+    page = f"\\documentclass{{article}}\n\\usepackage{{booktabs}}\n\\begin{{document}}\n{table}\n\\end{{document}}\n"
+    (tmp_path / "page.tex").write_text(page, encoding="utf-8")
+    words = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "page.tex"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Missing character" not in done.stdout
+
+
+FRAME = wide(3)
+REFUSED = {
+    "one table": (FRAME, {"predictions": "ours"}, r"`rows` must be of several systems: a dict of tables by name"),
+    "one system": ({"ours": FRAME}, {"predictions": "ours"}, "`rows` must be of at least two systems, got ours"),
+    "twice": (FRAME, {"predictions": ["ours", "ours"]}, "`predictions` must name each system once, got 'ours' more"),
+    "a column": (FRAME, {"predictions": ["ours", "bass"]}, "`rows` must have the column 'bass' in every row"),
+    "rows": (
+        {"ours": FRAME, "base": FRAME[:2]},
+        {"predictions": "ours"},
+        "`ids` must be the same in every system, ours has 'row 2' that base lacks",
+    ),
+    "references": (
+        {"ours": FRAME, "base": FRAME.assign(refs=[["a"]] * 3)},
+        {"predictions": "ours"},
+        "`rows` must have the same references for every system, ours and base differ in row 'row 0'",
+    ),
+    "a row twice": (
+        pd.concat([long(), long()[:1]]),
+        {"predictions": "caption", "system": "model"},
+        "`ids` must name each row once",
+    ),
+    "one value": (long().assign(model="x"), {"system": "model"}, "`system` must name at least two systems, got x"),
+    "no value": (
+        long().assign(model=[None] * 48),
+        {"system": "model"},
+        "`system` must be a column that names a system in every row, got None in row 0",
+    ),
+    "unnamed": (long(), {"system": "model", "id": None}, "`id` must name the rows of a table with the column `system`"),
+    "both": ({"a": FRAME, "b": FRAME}, {"system": "model"}, "`system` must be left out next to rows by system"),
+    "baseline": (FRAME, {"predictions": ["ours", "base"], "baseline": "bas"}, "did you mean `base`"),
+    "in one": ({"ours": FRAME, "base": 3}, {"predictions": "ours"}, "base: `rows` must be a DataFrame, an Arrow"),
+    "groups": (
+        {"a": {"ids": [1], "rouge_l_scores": [1.0]}, "b": {"ids": [1], "rouge_l_scores": [0.5]}},
+        {"groups": "album"},
+        "a must have a score 'rouge_l' to be compared",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_compared_is_told_in_a_sentence(case):
+    rows, how, match = REFUSED[case]
+    with pytest.raises((ValueError, TypeError), match=match) as caught:
+        compared(rows, "rouge_l", **how)
+    assert "\n" not in str(caught.value)
+    assert not {"FILE", "--"} & set(str(caught.value).split())
+
+
+@pytest.mark.parametrize(
+    ("metrics", "match"),
+    [
+        ("rouge_l,rouge_l", "`metrics` must name each score once, got 'rouge_l' more than once"),
+        ("rouge", "did you mean `rouge_l`"),
+        ("", "`metrics` must name at least one"),
+    ],
+)
+def test_wrong_metrics_are_told_in_a_sentence(metrics, match):
+    with pytest.raises(ValueError, match=match):
+        compared(wide(3), metrics, predictions=["ours", "base"])
+
+
+@pytest.mark.parametrize(
+    ("words", "match"),
+    [
+        (["both.jsonl"], "FILE must come at least twice, one per system, got 'both.jsonl' only; or once with a column"),
+        (["both.jsonl", "both.jsonl", "--system", "x"], "--system must come with one FILE, with the rows of all"),
+        (["both.jsonl", "--predictions", "ours,ours"], "--predictions must name each system once, got 'ours' more"),
+        (["both.jsonl", "--predictions", "ours,base", "--names", "a,b"], "--names must come with a FILE per system"),
+        (
+            ["both.jsonl", "--predictions", "ours,base", "--booktabs"],
+            "--booktabs must come with --format latex, got text",
+        ),
+        (["both.jsonl", "--predictions", "ours,base", "--label", "x"], "--label must come with --booktabs"),
+        (
+            ["both.jsonl", "--system", "album", "--predictions", "ours", "--id", "x"],
+            "choose what names the rows with --id",
+        ),
+    ],
+)
+def test_the_command_tells_what_is_wrong_in_a_sentence(tmp_path, monkeypatch, capsys, words, match):
+    monkeypatch.chdir(tmp_path)
+    wide(3).to_json("both.jsonl", orient="records", lines=True)
+    assert main(["compare", "rouge_l", *words]) == 2
+    told = capsys.readouterr().err
+    assert match in told
+    assert told.count("\n") == 1
