@@ -138,8 +138,9 @@ def on_the_hub(body: str, names: Sequence[str], org: str) -> str:
         org: Whose Spaces they are.
     """
     metric = "|".join(map(re.escape, names))
-    body = re.sub(rf'"metrics/({metric})"', rf'"{org}/\1"', body)
-    body = re.sub(rf'  # "\w+/(?:{metric})" from the Hub$', "", body, flags=re.MULTILINE)
+    body = re.sub(rf'vlgauge\.load\("({metric})"', rf'evaluate.load("{org}/\1"', body)
+    body = re.sub(r"^import vlgauge$", "import evaluate", body, flags=re.MULTILINE)
+    body = re.sub(rf'  # evaluate\.load\("\w+/(?:{metric})"\) from the Hub$', "", body, flags=re.MULTILINE)
     return re.sub(rf"\]\(\.\./({metric})/README\.md\)", rf"](https://huggingface.co/spaces/{org}/\1)", body)
 
 

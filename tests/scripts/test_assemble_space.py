@@ -150,6 +150,8 @@ def test_the_card_stands_by_itself(spaces, name):
     assert [link for link in re.findall(r"\]\(([^)]+)\)", body) if not link.startswith(("https://", "#"))] == []
     assert "/README.md)" not in body
     assert '"metrics/' not in body
+    assert "vlgauge.load(" not in body
+    assert "evaluate.load(" not in body or re.search(r"^import evaluate$", body, re.MULTILINE)
     assert "from the Hub" not in body.replace("from the Hub,", "").replace("from the Hub;", "") or name in body
     assert body.count("### From the Hub") == body.count("### Through the API") == 1
     assert body.index("## How to Use") < body.index("### From the Hub") < body.index("### Inputs")
