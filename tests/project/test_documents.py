@@ -16,8 +16,36 @@ PRINTED = re.compile(r"^\s*print\(.*\)  # (.+)$", re.MULTILINE)
 SKIPPED = ("make ", "pip ", "python -m ", ".venv/")
 
 
+# What a block uses -> what has to be said before it, or beside it, by the page: whoever pastes it has an empty folder.
+SAID = (
+    (r"(?<![\w/-])examples/", r"\bclone\b", "the files of `examples/` are in a clone"),
+    (r"--report\b", r"`explain`|\[[\w,-]*(?:explain|demo|workbench|all)\b", "the extra `explain`"),
+    (r"--plot\b", r"matplotlib|\[[\w,-]*(?:demo|train|all)\b", "matplotlib"),
+    (
+        r"--profile embedded|profile=\"embedded\"",
+        r"`embedded`|\[[\w,-]*(?:embedded|demo|workbench|all)\b",
+        "the extra `embedded`",
+    ),
+)
+
+
 def blocks(document, language):
     return re.findall(rf"^```{language}\n(.*?)^```", document.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def unsaid(document):
+    """What blocks of a page use that it has not said by then."""
+    text = document.read_text("utf-8")
+    for found in re.finditer(r"^```(?:python|sh)[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        said = text[: found.end() + 300]  # or just behind it
+        for use, remark, what in SAID:
+            if re.search(use, found[1]) and not re.search(remark, said):
+                yield f"line {text[: found.start()].count(chr(10)) + 1}: {what}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_page_says_what_its_blocks_need(document):
+    assert list(dict.fromkeys(unsaid(document))) == []
 
 
 def with_python(documents):
@@ -25,17 +53,23 @@ def with_python(documents):
 
 
 @pytest.fixture
-def copy_of_the_checkout(tmp_path, monkeypatch):
-    """A working folder that has what examples read, and takes what they write."""
-    for name in ("examples", "metrics"):
-        (tmp_path / name).symlink_to(ROOT / name)
+def folder(tmp_path, monkeypatch):
+    """The folder of whoever pastes a block: empty."""
     monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def as_in_a_clone(folder, code):
+    """Lay the examples into the folder for a block that reads them, which its page has said to be in a clone."""
+    if "examples/" in code and not (folder / "examples").exists():
+        (folder / "examples").symlink_to(ROOT / "examples")
 
 
 @pytest.mark.parametrize("document", with_python(DOCUMENTS))
-def test_python_examples_print_what_they_say(document, copy_of_the_checkout, capsys):
+def test_python_examples_print_what_they_say(document, folder, capsys):
     namespace = {"__name__": "__main__"}
     for block in blocks(document, "python"):
+        as_in_a_clone(folder, block)
         exec(compile(block, str(document), "exec"), namespace)
         assert capsys.readouterr().out.splitlines() == PRINTED.findall(block)
 
@@ -51,7 +85,8 @@ def commands():
 # The bundled caption sets are of several sizes on purpose.
 @pytest.mark.filterwarnings("default:.* is a mean over sets of")
 @pytest.mark.parametrize("line", list(commands()))
-def test_shell_examples_run(line, copy_of_the_checkout, capsys):
+def test_shell_examples_run(line, folder, capsys):
+    as_in_a_clone(folder, line)
     program, *arguments = shlex.split(line, comments=True)
     assert program == "vlgauge"
     assert main(arguments) == 0
