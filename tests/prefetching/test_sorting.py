@@ -4,6 +4,7 @@ import json
 import pickle
 import re
 import shutil
+import sys
 import zipfile
 
 import numpy as np
@@ -146,6 +147,13 @@ def test_nothing_in_a_file_is_executed(tmp_path, capsys):
     assert set(kinds(tmp_path).values()) == {""}
     assert "executed" not in capsys.readouterr().out
     assert all(one.what.startswith("not taken: ") for one in sorted_files(tmp_path))
+
+
+def test_without_torch_it_is_asked_for(tmp_path, monkeypatch):
+    shutil.copy(CHECKPOINT, tmp_path / "x")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    (found,) = sorted_files(tmp_path)
+    assert found.what.startswith("saved by torch, which is not installed here; run: pip install")
 
 
 def test_weights_of_clip_and_of_pac_s(tmp_path, monkeypatch):

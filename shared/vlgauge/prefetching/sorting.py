@@ -89,6 +89,8 @@ def _file(path: Path) -> Sorted:
             found = read(path, start)
             if found is not None:
                 return Sorted(path, *found)
+    except ImportError:
+        return Sorted(path, "", 'saved by torch, which is not installed here; run: pip install "vlgauge[all]"')
     except (ValueError, OSError, zipfile.BadZipFile) as error:
         return Sorted(path, "", f"not taken: {' '.join(str(error).split())[:200]}")
     return Sorted(path, "", "nothing that a metric takes")
