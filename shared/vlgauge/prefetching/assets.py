@@ -15,6 +15,8 @@ from vlgauge.encoders.grounding.model import AUTHORS_IDF as GROUNDING_IDF
 from vlgauge.encoders.pairs.models import AUTHORS_FILE, BASE, SETTINGS_FILES, WHERE_COMMIT
 from vlgauge.encoders.sentences.model import FILES, MINILM, MINILM_REVISION, MINILM_SHA256
 from vlgauge.encoders.seq2seq import FILES as SEQ2SEQ_FILES
+from vlgauge.judges.sources import FILES as JUDGE_FILES
+from vlgauge.judges.sources import LLAVA, SMALL, is_here, terms_of
 from vlgauge.scene_graphs.factual import FACTUAL
 from vlgauge.scene_graphs.factual import MODEL as FACTUAL_MODEL
 from vlgauge.text.concreteness import PACKAGE, PACKAGE_VERSION, packaged_ratings
@@ -274,6 +276,26 @@ def detector_files(name: str) -> HubFiles | Download:
     return Download(f"detector {name} of torchvision", steps, is_there, lambda: fetch_published(name), told)
 
 
+def judge_files(name: str) -> HubFiles:
+    """The files of a model that judges."""
+    repository, _, revision = name.partition("@")
+    return HubFiles(repository, revision or None, JUDGE_FILES, ("config.json",))
+
+
+_JUDGE = ByHand(
+    "model that judges",
+    f"{terms_of(LLAVA)}: vlgauge prefetch judge:{LLAVA}; or pass another one as `model`, such as {SMALL}@COMMIT, which "
+    f"is small and free (vlgauge prefetch judge:{SMALL})",
+    lambda: is_here(LLAVA),
+    about=About(
+        f"https://huggingface.co/{LLAVA.partition('@')[0]}",
+        "26.7 GB",
+        "Llama 2 Community License",
+        f"commit {LLAVA.partition('@')[2]}",
+    ),
+)
+
+
 _FAMILIES: dict[str, Callable[[str], Asset]] = {
     "clip": clip_files,
     "detector": detector_files,
@@ -281,6 +303,7 @@ _FAMILIES: dict[str, Callable[[str], Asset]] = {
     "sentence": sentence_files,
     "pair": pair_files,
     "vision": vision_files,
+    "judge": judge_files,
 }
 _CLIP = "clip:ViT-B/32"
 _DETECTOR = "detector:fasterrcnn_resnet50_fpn_v2"
@@ -289,6 +312,7 @@ _ROVIST_PARTS = ("rovist_vg", "rovist_c")
 # Metrics that need nothing are not here.
 _METRICS: dict[str, tuple[str | Asset, ...]] = {
     "clip_s": (_CLIP,),
+    "fleur": (_JUDGE,),
     "groovist": (_CLIP, _pipeline("noun_phrases"), _DETECTOR, _CONCRETENESS),
     "mmd_bert": (f"sentence:{MINILM}",),
     "frechet_bert": (f"sentence:{MINILM}",),
@@ -307,9 +331,9 @@ def assets_of(name: str) -> list[Asset]:
 
     Args:
         name: A metric, ``pac_s:BACKBONE``, "concreteness", "factual", or an encoder: ``clip:ViT-B/32``,
-            ``sentence:ID``, ``pair:ID``, ``vision:ID``, ``factual:ID``, an id with ``@commit`` at its end where it is
-            to be pinned, or a detector: ``detector:NAME`` of torchvision, ``detector:owner/name/FILE@commit`` of the
-            Hub.
+            ``sentence:ID``, ``pair:ID``, ``vision:ID``, ``judge:ID``, ``factual:ID``, an id with ``@commit`` at its end
+            where it is to be pinned, or a detector: ``detector:NAME`` of torchvision,
+            ``detector:owner/name/FILE@commit`` of the Hub.
 
     Raises:
         ValueError: If there is no such metric or encoder; lists what there is.
@@ -332,7 +356,7 @@ def assets_of(name: str) -> list[Asset]:
     known = ", ".join(sorted({*metric_names(), *_METRICS, "rovist", "pac_s", "concreteness", FACTUAL}))
     raise ValueError(
         f"NAME must be one of all, {known}, or clip:NAME, pac_s:NAME (NAME such as ViT-B/32, see vlgauge "
-        f"backbones), sentence:ID, pair:ID, vision:ID, factual:ID, detector:NAME, got {name!r}"
+        f"backbones), sentence:ID, pair:ID, vision:ID, judge:ID, factual:ID, detector:NAME, got {name!r}"
     )
 
 

@@ -23,6 +23,7 @@ PAPERS = {
     "stylem": "Li and Harrison, 2022",
     "distribution": "Chan et al., 2024",
     "pac_s": "Sarto et al., 2023",
+    "fleur": "Lee et al., 2024",
     "factual": "Li et al., 2023",
 }
 # Families whose scores do not depend on how many references a row has.

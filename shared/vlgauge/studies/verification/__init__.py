@@ -11,8 +11,12 @@ from vlgauge.studies.verification.authors_files import (
 )
 from vlgauge.studies.verification.findings import Data, Finding, Tools, Unchecked, metric_of
 from vlgauge.studies.verification.protocols import check_protocols
+from vlgauge.studies.verification.released_scores import check_released_scores
 
-CHECKS = (check_protocols, check_example, check_coco_demo, check_story_means, check_stories, check_style_table)
+CHECKS = (
+    *(check_protocols, check_example, check_coco_demo, check_story_means, check_stories, check_style_table),
+    check_released_scores,
+)
 
 
 def verified(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:

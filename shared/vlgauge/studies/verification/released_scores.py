@@ -1,0 +1,76 @@
+"""Numbers of a paper from the scores of single captions that its authors released, without any model."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from vlgauge.files import read_text
+from vlgauge.studies.protocols import judge, read_flickr8k_expert
+from vlgauge.studies.published import Row
+from vlgauge.studies.verification.findings import Data, Finding, Tools, Unchecked, attempted, compared
+
+FLEUR_EXPERT = ("results/fleur_flickr8k_expert.txt", "flickr8k.json")
+FLEUR_PASCAL = {kind: f"results/fleur_pascal_{kind}.txt" for kind in ("HC", "HI", "HM", "MM")}
+# The experts' ratings of one caption; the released file has one score for all of them.
+RATINGS = 3
+_LINE = re.compile(r"^(caption|our score|label) : (.*)$", re.MULTILINE)
+
+
+def check_released_scores(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
+    """FLEUR's scores of Flickr8k-Expert and of Pascal-50S, as its repository has them."""
+    for row in tools.wanted("fleur_results"):
+        work = _expert if row.row == "Flickr8k-Expert" else _pascal
+        yield from attempted([row], "it is in the repository Yebin46/FLEUR; --data FOLDER", partial(work, row, data))
+
+
+def _expert(row: Row, data: Data) -> Iterator[Finding]:
+    """Kendall's tau of the released scores with every rating."""
+    scored, annotations = data.all_of(FLEUR_EXPERT)
+    task = read_flickr8k_expert([annotations])
+    captions, scores = (_values(scored, key) for key in ("caption", "our score"))
+    values = np.repeat(_numbers(scores, scored), RATINGS)
+    rated = task.columns["predictions"]
+    if len(values) != len(rated) or captions != [" ".join(text.split()) for text in rated[::RATINGS]]:
+        raise ValueError(
+            f"`{scored}` must have a score for each caption of `{annotations}`, in its order, got {len(scores)} for "
+            f"{len(rated)} ratings"
+        )
+    figures = judge(task, {"fleur": values.tolist()}, resamples=0).evaluations["fleur"].figures
+    yield from compared([row], {"fleur": {name: one.value for name, one in figures.items()}})
+
+
+def _pascal(row: Row, data: Data) -> Iterator[Finding]:
+    """Share of the pairs in which the caption that people prefer has the higher score; equal ones are wrong."""
+    paths = data.all_of(list(FLEUR_PASCAL.values()))
+    found = {kind: _accuracy(path) for kind, path in zip(FLEUR_PASCAL, paths, strict=True)}
+    yield from compared([row], {"fleur": {**found, "mean": math.fsum(found.values()) / len(found)}})
+
+
+def _accuracy(path: Path) -> float:
+    labels, scores = _values(path, "label"), _numbers(_values(path, "our score"), path)
+    if len(scores) != 2 * len(labels) or not labels or not set(labels) <= {"0", "1"}:
+        raise ValueError(f"`{path}` must have a label, 0 or 1, for two scores, got {len(labels)} for {len(scores)}")
+    pairs, better = scores.reshape(-1, 2), np.array(labels, dtype=int)
+    rows = np.arange(len(pairs))
+    return 100 * float((pairs[rows, better] > pairs[rows, 1 - better]).mean())
+
+
+def _values(path: Path, key: str) -> list[str]:
+    """What stands behind a key, in the order of the file."""
+    return [value.strip() for name, value in _LINE.findall(read_text(path)) if name == key]
+
+
+def _numbers(values: Sequence[str], path: Path) -> np.ndarray:
+    try:
+        found = np.array([float(value) for value in values])
+    except ValueError as error:
+        raise ValueError(f"`{path}` must have numbers as scores, got {error}") from error
+    if not np.isfinite(found).all():
+        raise ValueError(f"`{path}` must have finite scores, got NaN or infinity")
+    return found
