@@ -45,6 +45,7 @@ class PacS(clip_score.ClipScoreMetric):
     needs = ("pac-s",)
 
     own_w = 2.0
+    own_checkpoint = True
     paper_prompt = ""
 
     def _info(self) -> evaluate.MetricInfo:

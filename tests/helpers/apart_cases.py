@@ -105,6 +105,7 @@ ROWS_OF_FAMILY = {
     "ComponentMetric": components,
     "CaptionSetMetric": sets,
     "StyleMetric": styled,
+    "BackboneMetric": drawn,
     "ClipScoreMetric": drawn,
     "JudgeMetric": drawn,
     "CaptionMetric": captioned,

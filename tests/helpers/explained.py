@@ -107,6 +107,7 @@ ROWS_OF_FAMILY = {
     "ComponentMetric": parts,
     "CaptionSetMetric": sets,
     "StyleMetric": styled,
+    "BackboneMetric": lambda: bundled("captioned_scenes"),
     "ClipScoreMetric": lambda: bundled("captioned_scenes"),
     "JudgeMetric": lambda: bundled("captioned_scenes"),
     "CaptionMetric": referenced,

@@ -55,6 +55,7 @@ ROWS = {
         "predictions": [parts(1.0, 0.5, 0.5), parts(0.3, 0.2, 0.9), parts(None, 1.0, 1.0)],
         "references": [parts(0.5, 0.7, 0.9), parts(1.0, 1.0, 1.0), parts(1.0, 1.0, 1.0)],
     },
+    "BackboneMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
     "ClipScoreMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
     "JudgeMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
     "StoryImageMetric": {
@@ -84,6 +85,7 @@ ROWS = {
 EMBEDDED = {"profile": "embedded", "device": "cpu"}
 SETTINGS = {
     "StyleMetric": {"config_name": "demo"},
+    "BackboneMetric": EMBEDDED,
     "ClipScoreMetric": EMBEDDED,
     "JudgeMetric": EMBEDDED,
     "StoryImageMetric": EMBEDDED,

@@ -56,6 +56,7 @@ ROWS_OF_FAMILY = {
     "ComponentMetric": {"predictions": [PARTS], "references": [PARTS]},
     "CaptionSetMetric": FEW,
     "StyleMetric": STYLED,
+    "BackboneMetric": CAPTIONS,
     "ClipScoreMetric": CAPTIONS,
     "JudgeMetric": CAPTIONS,
     "CaptionMetric": {"predictions": ["a dog"], "references": ["a cat"]},
@@ -154,6 +155,12 @@ def each_of(common, **pairs):
     return {
         name: tuple(common | ({} if value is None else {name: value}) for value in pair) for name, pair in pairs.items()
     }
+
+
+def backbone_changes(files):
+    """Of the settings that every metric with a backbone has."""
+    names = ("backbone", "weights", "checkpoint", "long_text", "on_error", "dtype")
+    return {name: pair for name, pair in clip_changes(files).items() if name in names}
 
 
 def clip_changes(files):

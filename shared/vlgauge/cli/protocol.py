@@ -37,7 +37,7 @@ from vlgauge.studies.protocols import (
 )
 from vlgauge.studies.protocols.evaluation import checked_resamples
 
-RULES = ("images", "videos", "references", "average", "unanimous", "draws", "vote_ties", "score_ties")
+RULES = ("images", "videos", "references", "average", "unanimous", "draws", "vote_ties", "score_ties", "zero")
 NAMES = [*PROTOCOLS, coco_systems.NAME]
 
 
@@ -79,6 +79,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--score-ties", choices=("wrong", "half", "second"), help="what equal scores of two captions count"
     )
+    parser.add_argument("--zero", type=float, metavar="SCORE", help="score of a cosine of 0 (default: 0.5, of specs)")
     parser.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
     words = "samples of intervals and p-values; 0 for none (default: 1000, of many metrics as many as their pairs need)"
     parser.add_argument("--resamples", type=int, metavar="N", help=words)

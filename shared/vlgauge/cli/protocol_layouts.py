@@ -33,6 +33,10 @@ LAYOUTS = {
         "{id: [{sentence}]}}; anet_entities_test_1.json, for references also",
         "anet_entities_test_2.json: {id: {timestamps: [[start, end]], sentences: [texts]}}",
     ),
+    "sdci": (
+        "a table (JSONL, Parquet, ...; in a folder test.parquet) with image, captions",
+        "(texts that grow), neg_captions (as many, each with a wrong detail)",
+    ),
     "coco_systems": (
         "COCO's captions: {images: [{id, file_name}], annotations: [{image_id,",
         "caption}]}; and a file per captioner: [{image_id, caption}]",

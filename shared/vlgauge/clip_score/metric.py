@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from vlgauge.base.columns import Column, References, Text
-from vlgauge.base.metric import Metric
 from vlgauge.base.parts import Counts, Parts
 from vlgauge.base.video_columns import OneImage, Videos
+from vlgauge.clip_score.backbone_metric import BackboneMetric
 from vlgauge.clip_score.image_rows import score_images
-from vlgauge.clip_score.long_text import POLICIES
-from vlgauge.clip_score.rows import Scored, TextRows, text_rows
+from vlgauge.clip_score.rows import Scored, TextRows
 from vlgauge.clip_score.token_idf import OWN_ROWS, checked_idf, counted_idf, resolved_idf, sentence_counts
 from vlgauge.clip_score.vectors import ClipVectors, EncodedRow
 from vlgauge.clip_score.video_rows import score_videos
-from vlgauge.encoders.clip.loading import clip_tokens, clip_with_checkpoint, look_for_clip, weights_name
-from vlgauge.encoders.clip.tokens import SPELLED, Tokens
-from vlgauge.encoders.clip.towers import DTYPES
 from vlgauge.media.frames import DEFAULT_FRAMES, FrameCount, check_n_frames, video_pictures
 from vlgauge.media.pictures import PREPROCESSING, distinct_images
 from vlgauge.results import median_of_defined, result_record
-from vlgauge.settings import finite_number, one_of, shown, true_or_false, warn, whole_number
+from vlgauge.settings import finite_number, one_of, shown, warn, whole_number
 from vlgauge.signatures import format_signature, parse_signature
-from vlgauge.weights.preflight import Preflight
 
 PROMPT = "A photo depicts "
 _ROUNDING = 1e-6  # by which float32 may carry a score beyond its range
@@ -41,7 +34,7 @@ UNDEFINED = {
 }
 
 
-class ClipScoreMetric(Metric):
+class ClipScoreMetric(BackboneMetric):
     """Base of clip_s and pac_s, for one image or one video per caption.
 
     Its settings choose the encoder: ``backbone``, ``weights`` (a file with those of the backbone), ``checkpoint`` (a
@@ -64,41 +57,22 @@ class ClipScoreMetric(Metric):
     def __init__(
         self,
         *args: Any,
-        backbone: Any = None,
-        weights: str | Path | None = None,
-        checkpoint: str | Path | None = None,
         variant: str = "released",
         w: float | None = None,
-        long_text: str = "truncate",
-        on_error: Literal["raise", "nan"] = "raise",
         idf: Any = None,
         n_frames: int | Literal["all"] | None = None,
         emscore_batch_size: int = 64,
-        batch_size: int = 64,
-        device: str = "auto",
-        dtype: str = "float32",
-        feature_cache: str | Path | None = None,
-        details: bool = False,
         **host: Any,
     ) -> None:
         config = host.pop("config_name", args[0] if args else None)
         config = "image" if config in (None, "default") else config
         # Any other one is refused by the base.
         known = config if config in VARIANTS else "image"
-        self.backbone, self.weights, self.checkpoint = backbone, weights, checkpoint
         self.variant = checked_variant(variant, known)
         self.w = checked_w(w, self.own_w, known)
-        self.long_text = one_of("long_text", long_text, POLICIES)
-        self.on_error: Literal["raise", "nan"] = on_error
-        one_of("on_error", on_error, ("raise", "nan"))
         self.idf = checked_word_weights(idf, known, self.variant)
         self.n_frames = checked_frames(n_frames, known)
         self.emscore_batch_size = whole_number("emscore_batch_size", emscore_batch_size, 1)
-        self.batch_size = whole_number("batch_size", batch_size, 1)
-        self.device, self.dtype = device, one_of("dtype", dtype, DTYPES)
-        self.feature_cache = feature_cache
-        self._encoded: EncodedRow | None = None
-        self.details = true_or_false("details", details)
         if known == "video":
             self._look_at_videos()
         super().__init__(config, *args[1:], **host)
@@ -177,35 +151,8 @@ class ClipScoreMetric(Metric):
         self.idf = counted_idf({int(token): df for token, df in counts[name].items()}, n, name)
 
     def encoded(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
-        """Vectors of the image and of the texts of each row; videos are matched token by token, here and now."""
-        if self.config_name == "video":
-            return None
-        vectors, names = self._vectors()
-        texts = [self._text_rows([row["predictions"]], [row["references"]]).pieces.texts for row in rows]
-        pictures, picture_of = distinct_images([row["images"] for row in rows])
-        seen, unreadable = vectors.images(pictures, self.on_error)
-        order: dict[str, int] = {}
-        for text in (text for own in texts for text in own):
-            order.setdefault(text, len(order))
-        read = vectors.texts(list(order), self.prompt)
-        made_with = np.array(json.dumps(names))
-        return [
-            {
-                "seen": seen[[picture]],
-                "read": read[[order[text] for text in own]],
-                "unreadable": unreadable[[picture]],
-                "made_with": made_with,
-            }
-            for own, picture in zip(texts, picture_of, strict=True)
-        ]
-
-    def take_encoded(self, arrays: Mapping[str, Any] | None) -> None:
-        """Take the vectors of the one row that is scored next."""
-        if arrays is None:
-            self._encoded = None
-            return
-        made_with = json.loads(str(arrays["made_with"]))
-        self._encoded = EncodedRow(arrays["seen"], arrays["read"], arrays["unreadable"], made_with)
+        """As of the base; videos are matched token by token, here and now."""
+        return None if self.config_name == "video" else super().encoded(rows)
 
     def one_text(self, key: str, texts: Collection[str]) -> str:
         """The signature, in which files and lists of frames may be mixed."""
@@ -214,39 +161,6 @@ class ClipScoreMetric(Metric):
             frames = "+".join(sorted({word for _, fields in parsed for word in fields["frames"].split("+")}))
             texts = {format_signature(name, fields | {"frames": frames}) for name, fields in parsed}
         return super().one_text(key, texts)
-
-    def look_for_sources(self) -> Preflight:
-        """What every call needs; nothing is loaded or fetched."""
-        preflight = Preflight(self.name, self.needs[0])
-        sources: dict[str, Any] = {"weights": self.weights, "checkpoint": self.checkpoint, "kind": self.name}
-        look_for_clip(preflight, self.backbone, profile=self.profile, **sources)
-        return preflight
-
-    def encoder_and_adapter(self) -> tuple[Any, Any]:
-        """The encoder of the settings from the pool, and the projections that take the place of its own, if any."""
-        self.look_for_sources().end()
-        return clip_with_checkpoint(
-            self.backbone,
-            self.checkpoint,
-            kind=self.name,
-            weights=self.weights,
-            profile=self.profile,
-            device=self.device,
-            dtype=self.dtype,
-            feature_cache=self.feature_cache,
-        )
-
-    def tokens(self) -> Tokens:
-        """What reads texts as the backbone does, without loading it."""
-        return clip_tokens(self.backbone, weights=self.weights, profile=self.profile)
-
-    def signature_fields(self) -> dict[str, Any]:
-        """None of the settings as they stand: `score_rows` adds what they led to, in the order of the signature."""
-        return {}
-
-    def _text_rows(self, predictions: Sequence[str], references: Sequence[Sequence[str] | None]) -> TextRows:
-        """Candidates and references in the pieces that are encoded."""
-        return text_rows(predictions, references, self.tokens(), self.long_text, self.prompt)
 
     def _sort_keywords(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         own, other = ("videos", "images") if self.config_name == "video" else ("images", "videos")
@@ -299,21 +213,6 @@ class ClipScoreMetric(Metric):
             return str(self.n_frames)
         return "+".join(sorted({str(DEFAULT_FRAMES) if cell["frames"] is None else "given" for cell in cells}))
 
-    def _vectors(self) -> tuple[ClipVectors | EncodedRow, Mapping[str, Any]]:
-        """The encoder, or what it made of the row, and what names it in the signature."""
-        if self._encoded is not None:
-            return self._encoded, self._encoded.made_with
-        encoder, adapter = self.encoder_and_adapter()
-        # A checkpoint that is no adapter is a whole CLIP in place of the backbone's weights.
-        given = self.weights is not None or (self.checkpoint is not None and adapter is None)
-        proj = "own" if adapter is None else adapter.digest[:8]
-        names = {
-            "enc": weights_name(encoder, given=given),
-            "arch": encoder.architecture,
-            "proj": proj if encoder.verified else "unverified",
-        }
-        return ClipVectors(encoder, adapter, self.batch_size, self.progress), names
-
     def _made_with(self, names: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
         """What the numbers depend on, in the order of the signature."""
         return {
@@ -332,18 +231,14 @@ class ClipScoreMetric(Metric):
 
     def _warn(self, rows: TextRows, scored: Scored) -> None:
         """One warning per kind of trouble, with the number of cases."""
-        n_texts, n = rows.pieces.n_owners, rows.n_rows
-        most = self.tokens().context
-        handled = "scored sentence by sentence" if self.long_text == "split" else "cut"
+        self._warn_of_texts(rows)
+        n = rows.n_rows
         undefined, alone = np.isnan(scored.scores), np.zeros(n, dtype=bool)
         if scored.reference_scores is not None:
             alone = np.isnan(scored.reference_scores) & rows.referenced & ~undefined
         n_left = np.count_nonzero(undefined) - scored.n_unreadable - scored.n_empty
         why = UNDEFINED[self.config_name]
         troubles = {
-            f"of {n_texts} captions and references are empty and were scored as such": rows.n_blank,
-            f"of {n_texts} captions and references have more than {most} tokens and were {handled}": rows.n_long,
-            f"of {n_texts} captions and references {SPELLED}": int(np.count_nonzero(rows.is_special)),
             f"of {n} {self.config_name}s could not be read; their scores are undefined": scored.n_unreadable,
             f"of {n} videos have no frames; their scores are undefined": scored.n_empty,
             f"of {n} {self.name} are undefined: {why}": n_left,

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 import vlgauge
 from vlgauge.base import Images, Metric, References, Story, Text
+from vlgauge.clip_score.backbone_metric import BackboneMetric
 from vlgauge.clip_score.metric import PROMPT, ClipScoreMetric
 from vlgauge.integrations.guards import checked_guards, is_marked_up, is_wordless, repeats_itself, without_prompts
 from vlgauge.integrations.reward_ranges import bounded_settings, reward_range
@@ -84,7 +85,7 @@ class CaptionReward:
                 )
         self._prompts = (PROMPT, metric.paper_prompt) if isinstance(metric, ClipScoreMetric) else ()
         # What is split or refused is read to the end.
-        cut = isinstance(metric, ClipScoreMetric) and metric.long_text == "truncate"
+        cut = isinstance(metric, BackboneMetric) and metric.long_text == "truncate"
         self.guards = tuple(name for name in checked_guards(unguarded) if cut or name != "context")
         self._logs_cut = cut and "context" not in self.guards
         self._ends = self._ends_of_scores(lowest)

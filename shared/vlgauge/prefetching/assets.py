@@ -108,6 +108,7 @@ _ON_HUB = {
     "timm/vit_base_patch32_clip_224.openai": ("605 MB", "Apache-2.0 there, MIT by OpenAI"),
     MINILM: ("91.6 MB", "Apache-2.0"),
     BASE: ("about 2 MB", "Apache-2.0"),
+    "Xiaohud/SPECS": ("about 606 MB", "Apache-2.0"),
 }
 _CONCRETENESS = ByHand(
     "ratings of concreteness",
@@ -313,6 +314,7 @@ _ROVIST_PARTS = ("rovist_vg", "rovist_c")
 _METRICS: dict[str, tuple[str | Asset, ...]] = {
     "clip_s": (_CLIP,),
     "fleur": (_JUDGE,),
+    "specs": ("clip:specs",),
     "groovist": (_CLIP, _pipeline("noun_phrases"), _DETECTOR, _CONCRETENESS),
     "mmd_bert": (f"sentence:{MINILM}",),
     "frechet_bert": (f"sentence:{MINILM}",),

@@ -59,6 +59,7 @@ class ClipArchitecture:
         tanh_gelu: Whether the image tower has GELU by tanh where its library has the exact one.
         licence: Of the weights, as their makers state it.
         aliases: Other names.
+        only_for: The only metric that these weights are for; None for any.
     """
 
     name: str
@@ -86,6 +87,7 @@ class ClipArchitecture:
     tanh_gelu: bool = False
     licence: str = "not stated"
     aliases: tuple[str, ...] = ()
+    only_for: str | None = None
 
     @property
     def beside(self) -> tuple[str, ...]:
@@ -280,7 +282,7 @@ _ROWS = (
     ),
     _long("longclip-b", ("ViT-B-16", 16, 12), "BeichenZhang/LongCLIP-B", "longclip-B.pt", ("longclip",)),
     _long("longclip-l", ("ViT-L-14", 14, 24), "BeichenZhang/LongCLIP-L", "longclip-L.pt", ()),
-    _long("specs", ("ViT-B-32", 32, 12), "Xiaohud/SPECS", "spec.pt", ()),
+    replace(_long("specs", ("ViT-B-32", 32, 12), "Xiaohud/SPECS", "spec.pt", ()), only_for="specs"),
     _siglip2("siglip2-base-patch16-224", "vit_base_patch16_siglip_224", 224, _BASE, ("siglip2",)),
     _siglip2("siglip2-base-patch16-256", "vit_base_patch16_siglip_256", 256, _BASE),
     _siglip2("siglip2-base-patch16-384", "vit_base_patch16_siglip_384", 384, _BASE),

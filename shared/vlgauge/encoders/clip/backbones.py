@@ -45,6 +45,13 @@ def architecture_of(backbone: str | ClipArchitecture) -> ClipArchitecture:
     return _guessed(name)
 
 
+def known_backbone(backbone: object) -> ClipArchitecture | None:
+    """The row of the table that a setting `backbone` names, or the caller's own; None for all else."""
+    if isinstance(backbone, ClipArchitecture):
+        return backbone
+    return _known(backbone) if isinstance(backbone, str) else None
+
+
 def _known(name: str) -> ClipArchitecture | None:
     """The row of the table that has a name, an alias or a repository; upper and lower case are the same."""
     if name in TABLE:

@@ -28,6 +28,7 @@ from vlgauge.studies.protocols.scoring import (
     metric_scores,
     read_scores,
 )
+from vlgauge.studies.protocols.sdci import GrowingCaptions, read_sdci
 from vlgauge.studies.protocols.vatex_eval import read_vatex_eval
 
 PROTOCOLS: dict[str, Callable[..., Task]] = {
@@ -39,6 +40,7 @@ PROTOCOLS: dict[str, Callable[..., Task]] = {
     "foil": read_foil,
     "vatex_eval": read_vatex_eval,
     "activitynet_foil": read_activitynet_foil,
+    "sdci": read_sdci,
 }
 """Readers by name; what follows the files are the rules of a protocol, as keywords."""
 
@@ -52,6 +54,7 @@ __all__ = [
     "Difference",
     "Evaluation",
     "Figure",
+    "GrowingCaptions",
     "Judgement",
     "RatedCaptions",
     "Scores",
@@ -72,6 +75,7 @@ __all__ = [
     "read_foil",
     "read_pascal50s",
     "read_scores",
+    "read_sdci",
     "read_vatex_eval",
     "spearman",
     "system_values",

@@ -1,0 +1,18 @@
+"""SPECS: captions beside their pictures."""
+
+from __future__ import annotations
+
+from vlgauge.explain.captioned import CaptionedPicture
+
+
+class Specs(CaptionedPicture):
+    """Captions with the others of their picture."""
+
+    name = "specs"
+    first_config = ""
+    reading = (
+        "0.5 is a right angle between caption and picture; the authors' own example has 0.43 to 0.46, so look at "
+        "differences.",
+        "Compare captions of one picture; a right detail more should raise the score by one or two hundredths.",
+        "It judges fit, not wording, and reads 248 tokens of a caption.",
+    )

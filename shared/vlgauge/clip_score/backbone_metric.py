@@ -1,0 +1,224 @@
+"""Base of the metrics that look at pictures and texts through one backbone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from vlgauge.base.columns import Column, Text
+from vlgauge.base.metric import Metric
+from vlgauge.base.video_columns import OneImage
+from vlgauge.clip_score.formula import Floats, group_means, pair_cosines
+from vlgauge.clip_score.long_text import POLICIES
+from vlgauge.clip_score.rows import TextRows, text_rows
+from vlgauge.clip_score.vectors import ClipVectors, EncodedRow
+from vlgauge.encoders.clip.backbones import known_backbone
+from vlgauge.encoders.clip.loading import clip_tokens, clip_with_checkpoint, look_for_clip, weights_name
+from vlgauge.encoders.clip.tokens import SPELLED, Tokens
+from vlgauge.encoders.clip.towers import DTYPES
+from vlgauge.media.pictures import PREPROCESSING, distinct_images
+from vlgauge.settings import one_of, true_or_false, warn, whole_number
+from vlgauge.weights.preflight import Preflight
+
+
+class BackboneMetric(Metric):
+    """Base over the settings that choose a backbone, and over what it makes of the rows.
+
+    ``backbone``, ``weights`` (a file with those of the backbone), ``checkpoint`` (a file with other projections or a
+    whole CLIP), ``device``, ``dtype``, ``batch_size``, ``feature_cache`` (a folder that keeps features between runs),
+    ``long_text`` and ``on_error`` (what to do with what does not fit), ``details`` (at every call).
+
+    Attributes:
+        own_backbone: The backbone where none is given, under the profile "paper".
+        own_checkpoint: Whether it cannot do without weights of its own beside the backbone.
+    """
+
+    columns: tuple[Column, ...] = (Text("predictions"), OneImage("images"))
+    own_backbone: ClassVar[str | None] = None
+    own_checkpoint: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        *args: Any,
+        backbone: Any = None,
+        weights: str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        long_text: str = "truncate",
+        on_error: Literal["raise", "nan"] = "raise",
+        batch_size: int = 64,
+        device: str = "auto",
+        dtype: str = "float32",
+        feature_cache: str | Path | None = None,
+        details: bool = False,
+        **host: Any,
+    ) -> None:
+        self.backbone, self.weights, self.checkpoint = backbone, weights, checkpoint
+        self.long_text = one_of("long_text", long_text, POLICIES)
+        self.on_error: Literal["raise", "nan"] = on_error
+        one_of("on_error", on_error, ("raise", "nan"))
+        self.batch_size = whole_number("batch_size", batch_size, 1)
+        self.device, self.dtype = device, one_of("dtype", dtype, DTYPES)
+        self.feature_cache = feature_cache
+        self._encoded: EncodedRow | None = None
+        self.details = true_or_false("details", details)
+        super().__init__(*args, **host)
+        row = known_backbone(backbone)
+        if row is not None and row.only_for not in (None, self.name):
+            raise ValueError(
+                f"`backbone` {row.name!r} must be used with the metric {row.only_for}, got {self.name}: many of its "
+                "cosines are negative, which count as 0 here"
+            )
+
+    @property
+    def prompt(self) -> str:
+        """What captions and references are read behind."""
+        return ""
+
+    @property
+    def chosen_backbone(self) -> Any:
+        """The backbone of the settings, or the metric's own."""
+        return self.own_backbone if self.backbone is None and self.profile == "paper" else self.backbone
+
+    def tokens(self) -> Tokens:
+        """What reads texts as the backbone does, without loading it."""
+        return clip_tokens(self.chosen_backbone, weights=self.weights, profile=self.profile)
+
+    def look_for_sources(self) -> Preflight:
+        """What every call needs; nothing is loaded or fetched."""
+        preflight = Preflight(self.name, self.needs[0])
+        sources: dict[str, Any] = {"weights": self.weights, "checkpoint": self.checkpoint, "kind": self._kind}
+        look_for_clip(preflight, self.chosen_backbone, profile=self.profile, **sources)
+        return preflight
+
+    def cosines(
+        self, predictions: Sequence[str], images: Sequence[Any]
+    ) -> tuple[Floats, list[dict[str, Any]], dict[str, Any]]:
+        """Cosines of captions and images, shape ``(n,)``, NaN where undefined; details; fields of the signature.
+
+        The cosine of a caption that was split is the mean over its sentences.
+
+        Args:
+            predictions: One caption per row.
+            images: Cells of the images.
+
+        Warns:
+            UserWarning: Of texts that do not fit, and of images that could not be read.
+        """
+        vectors, names = self._vectors()
+        rows = self._text_rows(predictions, [None] * len(predictions))
+        pictures, picture_of = distinct_images(images)
+        seen, unreadable = vectors.images(pictures, self.on_error)
+        read = vectors.texts(rows.pieces.texts, self.prompt)
+        each = pair_cosines(read, seen, (rows.units, picture_of[rows.row_of_unit]))
+        found = group_means(each, rows.row_of_unit, rows.n_rows)
+        self._warn_of_texts(rows)
+        self._warn_of_images(int(np.count_nonzero(unreadable[picture_of])), rows.n_rows)
+        notes = [
+            {"cosine": cosine, "truncated": flag, "special": special}
+            for cosine, flag, special in zip(found.tolist(), rows.truncated, rows.special, strict=True)
+        ]
+        return found, notes, self._fields(names)
+
+    def encoder_and_adapter(self) -> tuple[Any, Any]:
+        """The encoder of the settings from the pool, and the projections that take the place of its own, if any."""
+        self.look_for_sources().end()
+        return clip_with_checkpoint(
+            self.chosen_backbone,
+            self.checkpoint,
+            kind=self._kind,
+            weights=self.weights,
+            profile=self.profile,
+            device=self.device,
+            dtype=self.dtype,
+            feature_cache=self.feature_cache,
+        )
+
+    @property
+    def _kind(self) -> str:
+        return "pac_s" if self.own_checkpoint else "clip_s"
+
+    def encoded(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
+        """Vectors of the image and of the texts of each row."""
+        vectors, names = self._vectors()
+        texts = [self._text_rows([row["predictions"]], [row.get("references")]).pieces.texts for row in rows]
+        pictures, picture_of = distinct_images([row["images"] for row in rows])
+        seen, unreadable = vectors.images(pictures, self.on_error)
+        order: dict[str, int] = {}
+        for text in (text for own in texts for text in own):
+            order.setdefault(text, len(order))
+        read = vectors.texts(list(order), self.prompt)
+        made_with = np.array(json.dumps(names))
+        return [
+            {
+                "seen": seen[[picture]],
+                "read": read[[order[text] for text in own]],
+                "unreadable": unreadable[[picture]],
+                "made_with": made_with,
+            }
+            for own, picture in zip(texts, picture_of, strict=True)
+        ]
+
+    def take_encoded(self, arrays: Mapping[str, Any] | None) -> None:
+        """Take the vectors of the one row that is scored next."""
+        if arrays is None:
+            self._encoded = None
+            return
+        made_with = json.loads(str(arrays["made_with"]))
+        self._encoded = EncodedRow(arrays["seen"], arrays["read"], arrays["unreadable"], made_with)
+
+    def signature_fields(self) -> dict[str, Any]:
+        """None of the settings as they stand: `score_rows` adds what they led to, in the order of the signature."""
+        return {}
+
+    def _text_rows(self, predictions: Sequence[str], references: Sequence[Sequence[str] | None]) -> TextRows:
+        """Candidates and references in the pieces that are encoded."""
+        return text_rows(predictions, references, self.tokens(), self.long_text, self.prompt)
+
+    def _vectors(self) -> tuple[ClipVectors | EncodedRow, Mapping[str, Any]]:
+        """The encoder, or what it made of the row, and what names it in the signature."""
+        if self._encoded is not None:
+            return self._encoded, self._encoded.made_with
+        encoder, adapter = self.encoder_and_adapter()
+        # A checkpoint that is no adapter is a whole CLIP in place of the backbone's weights.
+        given = self.weights is not None or (self.checkpoint is not None and adapter is None)
+        proj = "own" if adapter is None else adapter.digest[:8]
+        names = {
+            "enc": weights_name(encoder, given=given),
+            "arch": encoder.architecture,
+            "proj": proj if encoder.verified else "unverified",
+        }
+        return ClipVectors(encoder, adapter, self.batch_size, self.progress), names
+
+    def _fields(self, names: Mapping[str, Any]) -> dict[str, Any]:
+        """What numbers depend on, in the order of the signature."""
+        return {
+            "enc": names["enc"],
+            "dtype": self.dtype,
+            "prep": PREPROCESSING,
+            "arch": names["arch"],
+            "proj": names["proj"],
+            "prompt": self.prompt.strip() or "none",
+            "long": self.long_text,
+            "on_error": self.on_error,
+        }
+
+    def _warn_of_images(self, n_unreadable: int, n: int) -> None:
+        if n_unreadable:
+            warn(f"{n_unreadable} of {n} images could not be read; their scores are undefined")
+
+    def _warn_of_texts(self, rows: TextRows) -> None:
+        """One warning per kind of trouble with texts, with the number of cases."""
+        n_texts, most = rows.pieces.n_owners, self.tokens().context
+        handled = "scored sentence by sentence" if self.long_text == "split" else "cut"
+        troubles = {
+            f"of {n_texts} captions and references are empty and were scored as such": rows.n_blank,
+            f"of {n_texts} captions and references have more than {most} tokens and were {handled}": rows.n_long,
+            f"of {n_texts} captions and references {SPELLED}": int(np.count_nonzero(rows.is_special)),
+        }
+        for text, count in troubles.items():
+            if count:
+                warn(f"{count} {text}")

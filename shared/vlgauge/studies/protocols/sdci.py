@@ -1,0 +1,165 @@
+"""sDCI (Chen et al., 2025): captions of a picture that grow detail by detail, each with one that has a wrong detail.
+
+A table has a row per picture: ``image``, ``captions`` and ``neg_captions``, two lists of texts of one length.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from vlgauge.media.tables import read_rows
+from vlgauge.settings import finite_number
+from vlgauge.studies.protocols.evaluation import Floats, Ints, Sampled, Task, checked_scores
+from vlgauge.studies.protocols.files import FilePath, Folder, entry, one_file, texts
+
+ENDINGS = ("", ".jpg", ".png")
+# Positive: the next caption is the better one. Negative: the caption is better than that with a wrong detail.
+KINDS = ("positive", "negative", "authors' positive", "authors' negative")
+_AVERAGES = {"average": (0, 1), "authors' average": (2, 3)}
+
+
+def growth_rates(right: Floats, wrong: Floats) -> tuple[float, float]:
+    """Shares of the right decisions about one picture: each caption against the one before, and against its wrong one.
+
+    Args:
+        right: shape ``(n,)``, scores of the captions as they grow, n of at least 2.
+        wrong: shape ``(n,)``, scores of those with a wrong detail.
+
+    Returns:
+        Both NaN where a score is NaN.
+    """
+    if np.isnan(right).any() or np.isnan(wrong).any():
+        return math.nan, math.nan
+    return float(np.mean(right[1:] > right[:-1])), float(np.mean(right > wrong))
+
+
+def authors_rates(right: Floats, wrong: Floats, zero: float) -> tuple[float, float]:
+    """The same by the authors' code, which takes each caption whose cosine is not above 0 for padding.
+
+    Of n captions with one above 0, the first n - 1 decisions of the picture count, whichever captions these are of.
+
+    Args:
+        right: As of `growth_rates`.
+        wrong: As of `growth_rates`.
+        zero: The score of a cosine of 0.
+
+    Returns:
+        Both NaN where there are fewer than three such captions, or a score is NaN.
+    """
+    n = int(np.count_nonzero(right > zero)) - 1
+    if n <= 1 or np.isnan(right).any() or np.isnan(wrong).any():
+        return math.nan, math.nan
+    rises = np.append(right[1:] > right[:-1], False)
+    return float(np.sum(rises[:n]) / n), float(np.sum((right > wrong)[:n]) / n)
+
+
+@dataclass(frozen=True)
+class GrowingCaptions(Task):
+    """A `Task` of captions that grow.
+
+    Attributes:
+        name: Name of the protocol.
+        columns: Rows to be scored: of each picture its captions, then those with a wrong detail.
+        counts: Captions of each picture.
+        groups: Picture of each item; an item is one of `KINDS` of a picture.
+        rules: Fields of the signature; ``zero`` is the score of a cosine of 0.
+        left_out: Rows of the files that have no place here, by reason.
+    """
+
+    unit: ClassVar[str] = "rates of pictures"
+
+    name: str
+    columns: Mapping[str, list[Any]]
+    counts: Sequence[int]
+    groups: Sequence[str]
+    rules: Mapping[str, Any]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def item_values(self, scores: Sequence[float]) -> Floats:
+        """The rates of each picture by both rules, shape ``(4 n_pictures,)``; NaN for one that a rule leaves out.
+
+        Raises:
+            ValueError: If there is not one score per row.
+            TypeError: If a score is no number.
+        """
+        values = checked_scores(scores, len(self.columns["predictions"]))
+        found: list[float] = []
+        start = 0
+        for n in self.counts:
+            right, wrong = values[start : start + n], values[start + n : start + 2 * n]
+            found += [*growth_rates(right, wrong), *authors_rates(right, wrong, self.rules["zero"])]
+            start += 2 * n
+        return np.array(found, dtype=np.float64)
+
+    def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
+        """Mean rates in percent over the pictures, and by either rule their average."""
+        found = self.sampled(values, items)(np.arange(len(items)))
+        return dict(zip(["positive", "negative", "average", *_authors()], found, strict=True))
+
+    def sampled(self, values: Floats, items: Ints) -> Sampled:
+        """The same of samples."""
+        kinds, own = items % len(KINDS), values[items]
+
+        def rates(drawn: Ints) -> list[float]:
+            counts = np.bincount(kinds[drawn], minlength=len(KINDS))
+            sums = np.bincount(kinds[drawn], weights=own[drawn], minlength=len(KINDS))
+            with np.errstate(invalid="ignore"):
+                each = (100 * sums / counts).tolist()
+            ours, theirs = ((each[a] + each[b]) / 2 for a, b in _AVERAGES.values())
+            return [*each[:2], ours, *each[2:], theirs]
+
+        return rates
+
+
+def _authors() -> list[str]:
+    return [*KINDS[2:], "authors' average"]
+
+
+def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero: float = 0.5) -> GrowingCaptions:
+    """SDCI by our rule and by that of the authors' code, side by side.
+
+    Ours counts every caption of every picture. The authors' takes a caption with a cosine of at most 0 for padding, and
+    leaves pictures with fewer than three others out.
+
+    Args:
+        files: A JSONL, JSON or Parquet file with the columns ``image`` (a name, or ``bytes`` as in the Hub's files),
+            ``captions`` and ``neg_captions``.
+        images: Folder of the images.
+        zero: The score of a cosine of 0, for the authors' rule: 0.5 for specs, 0 for cosines and CLIP-S.
+
+    Raises:
+        ValueError: If a column is missing, a cell is of another kind, or the two lists of a row differ in length.
+        OSError: If the file cannot be read.
+    """
+    finite_number("zero", zero, "a finite number", -math.inf)
+    path = one_file(files, "test.parquet")
+    folder = Folder(images, path)
+    predictions: list[str] = []
+    seen: list[Any] = []
+    counts: list[int] = []
+    left_out = 0
+    for i, row in enumerate(read_rows(str(path))):
+        place = f"row {i} of `{path}`"
+        right = texts(entry(row, "captions", list, place), place)
+        wrong = texts(entry(row, "neg_captions", list, place), place)
+        if len(right) != len(wrong):
+            raise ValueError(
+                f"{place} must have as many `neg_captions` as `captions`, got {len(wrong)} and {len(right)}"
+            )
+        if len(right) < 2:
+            left_out += 1
+            continue
+        image = entry(row, "image", (str, Mapping), place)
+        picture = folder.image(image, ENDINGS) if isinstance(image, str) else image["bytes"]
+        predictions += [*right, *wrong]
+        seen += [picture] * (2 * len(right))
+        counts.append(len(right))
+    groups = [str(number) for number in range(len(counts)) for _ in KINDS]
+    columns = {"predictions": predictions, "images": seen}
+    rules = {"zero": float(zero)}
+    return GrowingCaptions("sdci", columns, counts, groups, rules, {"pictures with fewer than two captions": left_out})

@@ -1,0 +1,10 @@
+"""What the tests of all metrics want of this one."""
+
+from signature_cases import backbone_changes
+from tiny_clip import TINY
+
+changes = backbone_changes
+
+
+def named(files):
+    return {"backbone": TINY, "weights": files.clip(0)}
