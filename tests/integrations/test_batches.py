@@ -365,3 +365,20 @@ def test_numbers_of_numpy_are_ids():
     frame = pd.DataFrame({"id": np.arange(3), "predictions": ["a", "b", "c"], "references": [["a"]] * 3})
     scorer = RowScorer("rouge_l")
     assert scorer.combine([scorer.score_rows(frame)])["ids"] == [0, 1, 2]
+
+
+def test_boxed_rows_are_not_decoded_here_and_have_the_same_numbers(monkeypatch):
+    columns = {name: drawn()[name] for name in ("predictions", "images")}
+    rows = {"id": list(range(6)), **columns}
+    scorers = {how: RowScorer("clip_s", reading=how, **EMBEDDED) for how in ("direct", "boxed")}
+
+    def scored_by(how):
+        forget()
+        return scorers[how].combine([scorers[how].score_rows(scorers[how].encode_rows(rows))])
+
+    direct = scored_by("direct")
+    monkeypatch.setattr("vlgauge.media.images.decoded_image", None)
+    assert scored_by("boxed") == direct
+    assert scorers["boxed"].described() == scorers["direct"].described()
+    with pytest.raises(TypeError):
+        scored_by("direct")

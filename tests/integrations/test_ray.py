@@ -201,6 +201,22 @@ def test_pictures_as_bytes_in_parquet(tmp_path):
 
 
 @pytest.mark.ray
+@pytest.mark.usefixtures("session")
+def test_files_of_strangers_are_read_in_boxes_of_the_workers(tmp_path, capsys, monkeypatch):
+    columns = {name: drawn()[name] for name in ("predictions", "images")}
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame({"id": range(6), **columns}).to_parquet(path)
+    words = ["score", "clip_s", str(path), "--profile", "embedded", "--no-progress", "--engine", "ray"]
+    parts = ["--parts", str(tmp_path / "parts")]
+    assert main([*words, "--untrusted", *parts, "--output", str(tmp_path / "boxed")]) == 0
+    boxed = (tmp_path / "boxed" / "result.json").read_text()
+    monkeypatch.setattr(of_ray, "_boxed_parquet", None)
+    assert main([*words, *parts, "--output", str(tmp_path / "direct")]) == 0  # goes on: it is the same run
+    assert (tmp_path / "direct" / "result.json").read_text() == boxed
+    capsys.readouterr()
+
+
+@pytest.mark.ray
 @pytest.mark.filterwarnings("default:CIDEr-D takes")
 @pytest.mark.usefixtures("session")
 def test_the_command_counts_scores_and_writes_what_compare_reads(tmp_path, capsys):
@@ -262,6 +278,35 @@ def test_wrong_files_are_refused_before_ray_starts(rows, message, tmp_path):
 
 
 @pytest.mark.ray
+def test_no_parquet_file_of_a_stranger_is_opened_here(tmp_path, monkeypatch):
+    path = str(tmp_path / "rows.parquet")
+    pd.DataFrame({"id": ["b", "a"], "predictions": ["A dog.", "A cat."], "more": [1, 2]}).to_parquet(path)
+
+    def refuse(*_, **__):
+        raise AssertionError("the file was opened here")
+
+    monkeypatch.setattr(of_ray.pq, "ParquetFile", refuse)
+    assert of_ray._ids_of_parquet(path, "id", ["id", "predictions"], "boxed") == ["b", "a"]
+    with pytest.raises(ValueError, match="must have the columns references"):
+        of_ray._ids_of_parquet(path, "id", ["id", "references"], "boxed")
+    table = of_ray._read_boxed_parquet(of_ray.pa.table({"file": [path]}), ["id", "predictions", "references"])
+    assert table.to_pydict() == {"id": ["b", "a"], "predictions": ["A dog.", "A cat."]}
+    with pytest.raises(AssertionError):
+        of_ray._ids_of_parquet(path, "id", ["id"], None)
+
+
+def test_no_text_file_of_a_stranger_is_parsed_here(tmp_path, monkeypatch):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"id": 1, "predictions": "A dog."}\n')
+    batch = of_ray.pa.table({"file": [str(path)]})
+    found = [of_ray._read_text(batch, "jsonl", ["id"], {}, how).to_pydict() for how in ("boxed", None)]
+    assert found == [{of_ray._ROW: ['{"id": 1}']}] * 2
+    monkeypatch.setitem(of_ray.READERS, "jsonl", None)
+    assert of_ray._read_text(batch, "jsonl", ["id"], {}, "boxed").to_pydict() == found[0]
+    with pytest.raises(TypeError):
+        of_ray._read_text(batch, "jsonl", ["id"], {}, None)
+
+
 def test_a_parquet_file_without_a_column_or_a_row_is_refused(tmp_path):
     pytest.importorskip("ray")
     pd.DataFrame({"name": ["a"], "predictions": ["b"]}).to_parquet(tmp_path / "rows.parquet")

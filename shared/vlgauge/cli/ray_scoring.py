@@ -35,6 +35,8 @@ def scored_with_ray(
     ((name, own),) = settings.items()
     columns = {column: title for column in COLUMNS if (title := getattr(options, column)) is not None}
     given = {"profile": options.profile, **own} if options.profile else dict(own)
+    if options.untrusted:
+        given["reading"] = "boxed"  # of the workers, too
     how: dict[str, Any] = {"id": options.id or "id", "columns": columns, "together": bool(options.together)}
     scorer = RowScorer(name, options.config, **how, **given)
     if options.input_format is None:

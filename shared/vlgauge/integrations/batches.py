@@ -24,6 +24,7 @@ import pyarrow as pa
 import vlgauge
 from vlgauge.base import Metric, Story
 from vlgauge.base.parts import Counts, Parts, added_counts, joined
+from vlgauge.box import reading
 from vlgauge.encoders.clip.toy import is_told_once
 from vlgauge.integrations.run_identity import settings_told
 from vlgauge.media.tables import located
@@ -128,7 +129,8 @@ class RowScorer:
         columns = {column.name: self.title(column.name) for column in self.metric.columns}
         told = {"metric": self.name, "id": self.id, "columns": columns, "together": self._together, "counts": counts}
         signed = {"profile": self.metric.profile, "signature": self.metric.signature()}
-        return told | {"settings": settings_told(self._load)} | signed
+        settings = {name: value for name, value in self._load.items() if name != "reading"}  # which changes no number
+        return told | {"settings": settings_told(settings)} | signed
 
     @property
     def needs_counts(self) -> bool:
@@ -141,7 +143,8 @@ class RowScorer:
         Raises:
             ValueError: As `score_rows`.
         """
-        rows = self._rows(batch)[1]
+        with reading(self.metric.reading):
+            rows = self._rows(batch)[1]
         names = [column.name for column in self.metric.columns]
         counts = self.metric.counts_of(**{name: [row[name] for row in rows] for name in names})
         return _like(batch, {COUNTS: [json.dumps(counts or {})]})
@@ -167,6 +170,10 @@ class RowScorer:
         Raises:
             ValueError: As `score_rows`.
         """
+        with reading(self.metric.reading):
+            return self._encoded(batch)
+
+    def _encoded(self, batch: Any) -> Any:
         names, rows, _ = self._rows(batch)
         step = max(1, len(rows)) if self._together else 1
         packed: list[bytes] = []
@@ -189,6 +196,10 @@ class RowScorer:
         Raises:
             ValueError: If a column is missing, an id is none, or the metric refuses a row, whose id is then named.
         """
+        with reading(self.metric.reading):
+            return self._scored(batch)
+
+    def _scored(self, batch: Any) -> Any:
         names, rows, texts = self._rows(batch)
         encoded = _cells(batch, ENCODED) if ENCODED in _titles(batch) else [None] * len(rows)
         found, told = [], Counter[str]()

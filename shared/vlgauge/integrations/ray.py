@@ -21,11 +21,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vlgauge.box import Reading, reading
+from vlgauge.files import read_bytes, unpacked_limit
 from vlgauge.installed import not_importable
 from vlgauge.integrations.batches import COUNTS, RowScorer, checked_id, sorted_ids
 from vlgauge.integrations.run_identity import contents_of
 from vlgauge.integrations.scored_batches import ScoredBatches
 from vlgauge.media.tables import PICTURED, READERS, located, read_rows, take_column
+from vlgauge.parquet import parquet_table
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.run_locks import only_run
 from vlgauge.settings import finite_number, shown, whole_number
@@ -252,6 +255,7 @@ class _Rows:
 
     def __init__(self, scorer: RowScorer, paths: list[str], kind: str, batch_rows: int) -> None:
         self.scorer, self._paths, self._kind, self._batch_rows = scorer, paths, kind, batch_rows
+        self._reading = scorer.metric.reading
 
     def ids(self) -> list[Any]:
         """All ids, read here and checked one by one.
@@ -263,13 +267,10 @@ class _Rows:
         found: list[Any] = []
         for path in self._paths:
             if self._kind == "parquet":
-                file = pq.ParquetFile(path)
-                there = file.schema_arrow.names
-                if absent := [name for name in self.scorer.required if name not in there]:
-                    raise ValueError(f"FILE must have the columns {', '.join(absent)}, {path!r} has {', '.join(there)}")
-                cells = [cell for part in file.iter_batches(columns=[title]) for cell in part.column(0).to_pylist()]
+                cells = _ids_of_parquet(path, title, self.scorer.required, self._reading)
             else:
-                rows = read_rows(path, self._kind)
+                with reading(self._reading):
+                    rows = read_rows(path, self._kind)
                 cells, *_ = [take_column(rows, name) for name in self.scorer.required]
             found += map(checked_id, cells)
         if not found:
@@ -300,21 +301,56 @@ class _Rows:
         context.enable_progress_bars = False
         context.max_consecutive_actor_init_deaths = _RESTARTS
         titles = self.scorer.titles
-        if self._kind == "parquet":
+        reader: Any
+        if self._kind == "parquet" and self._reading != "boxed":
             there = pq.ParquetFile(self._paths[0]).schema_arrow.names
             return ray.data.read_parquet(self._paths).select_columns([title for title in titles if title in there])
         files = ray.data.from_items([{"file": path} for path in self._paths], override_num_blocks=len(self._paths))
+        if self._kind == "parquet":
+            reader = _read_boxed_parquet
+            return files.map_batches(reader, batch_size=1, batch_format="pyarrow", fn_kwargs={"titles": titles})
         pictured = {name: self.scorer.title(name) for name in PICTURED if self.scorer.title(name) in titles}
-        read = {"kind": self._kind, "titles": titles, "pictured": pictured}
-        reader: Any = _read_text
+        read = {"kind": self._kind, "titles": titles, "pictured": pictured, "how": self._reading}
+        reader = _read_text
         return files.map_batches(reader, batch_size=1, batch_format="pyarrow", fn_kwargs=read)
 
 
-def _read_text(batch: pa.Table, kind: str, titles: Sequence[str], pictured: Mapping[str, str]) -> pa.Table:
+def _boxed_parquet(path: str) -> pa.Table:
+    """A Parquet file, as a child process unpacks it."""
+    data = read_bytes(path, "FILE")
+    return parquet_table(data, "FILE", path, unpacked_limit(len(data)))
+
+
+def _ids_of_parquet(path: str, title: str, required: Sequence[str], how: Reading | None) -> list[Any]:
+    """The cells of a column of a Parquet file.
+
+    Raises:
+        ValueError: If it lacks a column.
+    """
+    file: Any = _boxed_parquet(path) if how == "boxed" else pq.ParquetFile(path)
+    there = (file.schema if how == "boxed" else file.schema_arrow).names
+    if absent := [name for name in required if name not in there]:
+        raise ValueError(f"FILE must have the columns {', '.join(absent)}, {path!r} has {', '.join(there)}")
+    parts = file.to_batches() if how == "boxed" else file.iter_batches(columns=[title])
+    return [cell for part in parts for cell in part.column(title).to_pylist()]
+
+
+def _read_boxed_parquet(batch: pa.Table, titles: Sequence[str]) -> pa.Table:
+    """The columns of Parquet files that child processes unpack."""
+    (path,) = batch.column("file").to_pylist()
+    table = _boxed_parquet(path)
+    return table.select([title for title in titles if title in table.schema.names])
+
+
+def _read_text(
+    batch: pa.Table, kind: str, titles: Sequence[str], pictured: Mapping[str, str], how: Reading | None
+) -> pa.Table:
     """The rows of text files as JSON, one per cell, with absolute paths of pictures."""
     texts = []
     for file in batch.column("file").to_pylist():
-        for row in read_rows(file, kind):
+        with reading(how):
+            rows = read_rows(file, kind)
+        for row in rows:
             own = {title: row[title] for title in titles if title in row}
             cells = located({name: [own[title]] for name, title in pictured.items() if title in own}, file)
             own |= {pictured[name]: found[0] for name, found in cells.items() if found}
