@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.catalog import folder_module, metric_facts, metric_names, metrics_root
+from vlgauge.catalog import folder_module, metric_names, metrics_root, score_facts
 from vlgauge.remembered import Remembered
 from vlgauge.results import mean_of_defined
 from vlgauge.settings import shown
@@ -159,5 +159,6 @@ def corpus_interval(
         else:
             known = (bootstrap_interval(values.tolist(), **how),)
         _KNOWN.put(key, known)
-    bounds = metric_facts(name).bounds if name in metric_names() else (None, None)
+    is_signed = name in metric_names() or f"{name}_signature" in result
+    bounds = score_facts(name).bounds if is_signed else (None, None)
     return known[0] and known[0].within(bounds)

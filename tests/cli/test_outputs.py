@@ -186,4 +186,4 @@ def test_failed_writing_leaves_the_old_file(tmp_path, monkeypatch):
 def test_plot_without_matplotlib_is_told_before_the_work(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("vlgauge.cli.drawing.find_spec", lambda name: None)
     assert main(["sensitivity", "missing.jsonl", "--plot", str(tmp_path / "out.png")]) == 2
-    assert "--plot needs matplotlib; run: pip install matplotlib\n" in capsys.readouterr().err
+    assert '--plot needs matplotlib; run: pip install "vlgauge[plots]"\n' in capsys.readouterr().err

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.catalog import metric_of_score
+from vlgauge.cli.drawing import check_picture, written_picture
 from vlgauge.cli.inputs import at_least
 from vlgauge.cli.outputs import check_report, check_target, write_json
 from vlgauge.cli.score import digits, scale
@@ -65,6 +66,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     words = "write a page that explains these rows for both systems, side by side (.html)"
     parser.add_argument("--report", metavar="FILE", help=words)
+    words = "draw the differences with their intervals to this file (.png, .svg or .pdf; extra plots)"
+    parser.add_argument("--plot", metavar="FILE", help=words)
     parser.add_argument("--format", choices=("json", *FORMS), default="text", help="of what is printed (default: text)")
     parser.add_argument("--output", metavar="FILE", help="write the whole comparison as JSON to this file")
     group = parser.add_argument_group("tables", "how their numbers are written; a paper's table with --booktabs")
@@ -85,6 +88,7 @@ def run(options: argparse.Namespace) -> int:
     scores = score_list(options.metric)
     settings = settings_by_metric(options.set, list(dict.fromkeys(map(metric_of_score, scores))))
     check_report(options.report, options.files, list(settings))
+    check_picture(options.plot, options.files)
     if options.report and options.rows_that_differ < 1:
         raise ValueError("--report must come with --rows-that-differ N, the rows that it explains, which was left out")
     if options.groups_file and not options.groups:
@@ -112,6 +116,8 @@ def run(options: argparse.Namespace) -> int:
     if options.report:
         write_differences = import_module("vlgauge.cli.report").write_differences
         write_differences(options.report, comparison, scored, options.rows_that_differ, options.told)
+    if options.plot:
+        written_picture(import_module("vlgauge.scoring.figures").comparison_figure(comparison), options.plot)
     print(to_json(record) if options.format == "json" else _shown(comparison, options, _texts(scored)))
     return 0
 

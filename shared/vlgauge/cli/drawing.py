@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -10,10 +11,11 @@ from typing import Any
 
 from vlgauge.cli.outputs import check_target
 from vlgauge.installed import not_importable
+from vlgauge.results import printable
 from vlgauge.writing import replacing
 
 PICTURES = (".png", ".svg", ".pdf")
-NEEDS_MATPLOTLIB = "--plot needs matplotlib; run: pip install matplotlib"
+NEEDS_MATPLOTLIB = '--plot needs matplotlib; run: pip install "vlgauge[plots]"'
 
 
 def check_picture(target: str | None, sources: Sequence[str]) -> None:
@@ -44,3 +46,10 @@ def picture(path: str | Path) -> Iterator[Any]:
     yield figure
     with replacing(path, "--plot") as part:
         figure.savefig(part, format=Path(path).suffix.removeprefix(".").lower())
+
+
+def written_picture(figure: Any, path: str) -> None:
+    """Write a figure of matplotlib and say so; it is there when it is complete."""
+    with replacing(path, "--plot") as part:
+        figure.savefig(part, format=Path(path).suffix.removeprefix(".").lower(), dpi=150)
+    sys.stderr.write(f"wrote {printable(path)}\n")

@@ -10,6 +10,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from vlgauge.cli.drawing import check_picture, written_picture
 from vlgauge.cli.inputs import add_row_options, at_least, is_source
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_result
 from vlgauge.cli.ray_options import add_ray_options, check_ray_options
@@ -72,6 +73,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", metavar="FILE", help="write a page that explains the worst and the best rows (.html)"
     )
+    words = "draw the scores to this file (.png, .svg or .pdf; extra plots)"
+    parser.add_argument("--plot", metavar="FILE", help=words)
+    words = "what --plot draws (default: distribution)"
+    parser.add_argument("--plot-kind", choices=("distribution", "correlation", "length"), help=words)
     parser.add_argument("--rows", type=int, default=20, metavar="N", help="rows in the table; 0 for all (default: 20)")
     add_record_options(parser)
     add_ray_options(parser)
@@ -95,6 +100,11 @@ def run(options: argparse.Namespace) -> int:
     settings = settings_by_metric(options.set, metric_list(names))  # wrong names are told before the file is read
     check_result_target(options.output, file, details=options.details)
     check_report(options.report, [file], list(settings))
+    if options.plot_kind and not options.plot:
+        raise ValueError("--plot-kind must come with --plot FILE, which was left out")
+    if options.plot_kind == "correlation" and len(settings) < 2:
+        raise ValueError(f"--plot-kind correlation must come with several metrics, got {', '.join(settings)}")
+    check_picture(options.plot, [file])
     data_sets = import_module("vlgauge.cli.data_sets") if is_source(file) else None
     source = None
     if data_sets is not None:
@@ -126,6 +136,9 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         write_result(options.output, record)
     record_results(results, options, ids)
+    if options.plot:
+        figures = import_module("vlgauge.scoring.figures")
+        written_picture(figures.scores_figure(scored, options.plot_kind or "distribution"), options.plot)
     # Last, as most can go wrong with it.
     if options.report:
         import_module("vlgauge.cli.report").write_report(options.report, scored, options.told)

@@ -117,6 +117,10 @@ class Comparison:
         numbers = Numbers(whole_number("digits", digits, 0), scale, intervals)
         return paper_latex(self.statistics, numbers, booktabs=booktabs, caption=caption, label=label)
 
+    def plot(self) -> Any:
+        """Paired differences with their intervals, metric by metric: a figure of matplotlib (extra `plots`)."""
+        return import_module("vlgauge.scoring.figures").comparison_figure(self.statistics)
+
     # -- rows --------------------------------------------------------------------------------------------------------
     def rows_that_differ(self, n: int = 10, *, metric: str | None = None) -> Any:
         """A pandas frame with the rows in which the systems of each pair differ most, and what they said.

@@ -13,6 +13,7 @@ _STYLE = (
     ".vlgauge table{border-collapse:collapse;color:inherit;background:transparent}"
     ".vlgauge th,.vlgauge td{padding:.25em .7em;color:inherit;background:transparent;"
     "border:0;border-bottom:1px solid rgba(128,128,128,.45)}"
+    ".vlgauge th{text-align:left}"
     ".vlgauge td{font-variant-numeric:tabular-nums}"
     ".vlgauge p{margin:.35em 0;font-size:.85em;max-width:70em;overflow-wrap:anywhere;color:inherit}"
     ".vlgauge .wide{overflow-x:auto}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vlgauge.catalog import WITH_REFERENCES, metric_facts, metric_names
+from vlgauge.catalog import metric_names, score_facts
 from vlgauge.corpus_values import COUNTED, corpus_interval
 from vlgauge.leaderboard.table import ARROWS, Cell, Table, mean_text
 from vlgauge.results import DIGITS, INTERVAL, to_cell, to_table
@@ -77,17 +77,16 @@ def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float) -> 
     numbers = []
     for key in keys:
         low, high = ends.get(key, (None, None))
-        numbers.append(Number(key, name, result[key], low, high, *_reading(key)))
+        numbers.append(Number(key, name, result[key], low, high, *_reading(key, result)))
     return numbers
 
 
-def _reading(key: str) -> tuple[str | None, str | None]:
-    """Direction and range of a number: of a metric, or direction alone of its form with references; else nothing."""
-    name = key.removeprefix(WITH_REFERENCES)
-    if name not in metric_names():
+def _reading(key: str, result: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Direction and range of a metric, direction alone of another score that it signs; else nothing."""
+    if f"{key}_signature" not in result:
         return None, None
-    facts = metric_facts(name)
-    return facts.better, facts.score_range if key == name else None
+    facts = score_facts(key)
+    return facts.better, facts.score_range if key in metric_names() else None
 
 
 def summary(
@@ -130,7 +129,11 @@ def numbers_table(results: Mapping[str, Mapping[str, Any]], confidence: float = 
         if one.name.endswith("_undefined"):
             continue  # it is what n lacks
         scores = results[one.metric].get(f"{one.name}_scores")
-        defined = None if scores is None else sum(score == score for score in scores)
+        defined = 0 if scores is None else sum(score == score for score in scores)
+        if isinstance(one.value, int) or one.low is None:
+            value = to_cell(one.value)
+        else:
+            value = mean_text(one.value, one.low, one.high, few=defined < FEW)
         n = "" if scores is None else f"{defined}" if defined == len(scores) else f"{defined} of {len(scores)}"
         cells = [Cell(f"{one.name}{toy}{arrow}"), Cell(value, right=True), Cell(n, right=True)]
         rows.append([*cells, Cell(one.score_range or "")])

@@ -117,6 +117,16 @@ class Scores:
         """The numbers of all rows, in the colours of the notebook."""
         return notebook_table(numbers_table(self.results), notes_of(self.results))
 
+    def plot(self, kind: str = "distribution", *, scores: Sequence[str] | None = None) -> Any:
+        """A picture of the scores, a figure of matplotlib (extra `plots`).
+
+        Args:
+            kind: "distribution" of each score with its value and interval, "correlation" of each two over the rows, or
+                "length", each against the number of words.
+            scores: Names of the scores, such as "ref_clip_s"; None for those that metrics are named after.
+        """
+        return import_module("vlgauge.scoring.figures").scores_figure(self._scored, kind, scores)
+
     # -- reasons -----------------------------------------------------------------------------------------------------
     def explain(self, row: int | str) -> RowReasons:
         """Why a row has its scores; needs the extra `explain`.
