@@ -1,11 +1,13 @@
 """PAC-S: how well does a caption fit its image or video, in a CLIP whose projections were trained for that?"""
 
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
 import evaluate
 
 from vlgauge import clip_score  # From: "vlgauge[pac-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import settings  # From: "vlgauge[pac-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _PAPERS = ("https://arxiv.org/abs/2303.12112", "https://arxiv.org/abs/2410.07336", "https://arxiv.org/abs/2111.08919")
 
@@ -26,27 +28,44 @@ word finds its best frame and every frame its best word. Higher is better.
 
 _INPUTS = clip_score.inputs_of("pac_s", 2.0)
 
+VERSIONS = ("1", "++")
+
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class PacS(clip_score.ClipScoreMetric):
     """CLIP-S with the projections of positive-augmented contrastive learning, and w = 2 (Eqs. 1 and 4; videos 5 and 6).
 
-    The formulas stand in `vlgauge.clip_score.formula` and `vlgauge.clip_score.emscore`.
+    Version "++" has the same formulas, and a CLIP whose towers were trained, too, by low-rank updates (Sarto et al.,
+    2025). The formulas stand in `vlgauge.clip_score.formula` and `vlgauge.clip_score.emscore`.
     """
 
     measures = "How well does a caption fit its image or video, by a CLIP trained to tell?"
     score_range = "images [0, 2]; videos about [-1, 1]"
     bounds_with = (("config:image", 0.0, "w"),)
     signed = (
-        "enc dtype:float32/bfloat16/float16 prep config:image/video variant:released/paper/emscore w?:number arch "
-        "proj prompt long:truncate/error/split idf? frames? emscore_batch?:number on_error:raise/nan"
+        "enc dtype:float32/bfloat16/float16 prep config:image/video version?:++ variant:released/paper/emscore "
+        "w?:number arch proj prompt long:truncate/error/split idf? frames? emscore_batch?:number on_error:raise/nan"
     )
     higher_is_better = True
     needs = ("pac-s",)
 
     own_w = 2.0
-    own_checkpoint = True
     paper_prompt = ""
+
+    def __init__(self, *args: Any, version: str = "1", **host: Any) -> None:
+        self.version = settings.one_of("version", version, VERSIONS)
+        super().__init__(*args, **host)
+        if self.version == "++" and self.profile == "embedded" and self.checkpoint is None:
+            raise ValueError("`version='++'` must come with profile='paper' or a `checkpoint`: there is no toy of it")
+
+    @property
+    def kind(self) -> str:
+        """Which weights take the place of the plain CLIP's."""
+        return "pac_s++" if self.version == "++" else "pac_s"
+
+    def fields(self, names: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+        """What the numbers depend on, with the version where it is not the first."""
+        return ({"version": self.version} if self.version != "1" else {}) | super().fields(names, more)
 
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)

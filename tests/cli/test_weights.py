@@ -8,7 +8,7 @@ from tiny_clip import TINY, rand_clip, tiny_state
 from vlgauge.cli import main
 from vlgauge.encoders.clip.architectures import TABLE
 from vlgauge.encoders.clip.checkpoints import load_checkpoint
-from vlgauge.encoders.clip.files import paper_adapter
+from vlgauge.encoders.clip.files import paper_adapter, paper_adapter_path
 from vlgauge.encoders.clip.heads import heads_digest, safetensors_metadata
 from vlgauge.weights.files import sha256_of
 
@@ -113,9 +113,10 @@ def test_convert_takes_a_folder(convert, weights):
 
 
 def test_convert_keeps_pac_s_plus_plus_out_of_the_place_of_pac_s(convert, tmp_path):
-    code, _, err = convert("lora")
-    assert code == 2
-    assert "--output is needed for a PAC-S++ checkpoint, which must not take the place of PAC-S" in err
+    code, out, _ = convert("lora")
+    assert code == 0
+    assert f"wrote {paper_adapter_path('tiny', 'pac_s++')}" in out
+    assert not paper_adapter_path("tiny").exists()
     code, out, _ = convert("lora", "--output", tmp_path / "lora.safetensors")
     assert code == 0
     assert "visual.conv1.weight" in out

@@ -56,10 +56,8 @@ def _base(row: ClipArchitecture, base: str | None) -> Path:
 
 
 def paper_place(row: ClipArchitecture, found: Conversion) -> Path:
-    """Where pac_s finds weights by itself; ValueError if these are not the paper's."""
-    if found.lora:
-        raise ValueError("--output is needed for a PAC-S++ checkpoint, which must not take the place of PAC-S")
-    target = paper_adapter_path(row)
+    """Where pac_s finds weights by itself; those with low-rank updates are of PAC-S++."""
+    target = paper_adapter_path(row, "pac_s++" if found.lora else "pac_s")
     target.parent.mkdir(parents=True, exist_ok=True)
     return target
 

@@ -34,12 +34,10 @@ class BackboneMetric(Metric):
 
     Attributes:
         own_backbone: The backbone where none is given, under the profile "paper".
-        own_checkpoint: Whether it cannot do without weights of its own beside the backbone.
     """
 
     columns: tuple[Column, ...] = (Text("predictions"), OneImage("images"))
     own_backbone: ClassVar[str | None] = None
-    own_checkpoint: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -90,7 +88,7 @@ class BackboneMetric(Metric):
     def look_for_sources(self) -> Preflight:
         """What every call needs; nothing is loaded or fetched."""
         preflight = Preflight(self.name, self.needs[0])
-        sources: dict[str, Any] = {"weights": self.weights, "checkpoint": self.checkpoint, "kind": self._kind}
+        sources: dict[str, Any] = {"weights": self.weights, "checkpoint": self.checkpoint, "kind": self.kind}
         look_for_clip(preflight, self.chosen_backbone, profile=self.profile, **sources)
         return preflight
 
@@ -129,7 +127,7 @@ class BackboneMetric(Metric):
         return clip_with_checkpoint(
             self.chosen_backbone,
             self.checkpoint,
-            kind=self._kind,
+            kind=self.kind,
             weights=self.weights,
             profile=self.profile,
             device=self.device,
@@ -138,8 +136,9 @@ class BackboneMetric(Metric):
         )
 
     @property
-    def _kind(self) -> str:
-        return "pac_s" if self.own_checkpoint else "clip_s"
+    def kind(self) -> str:
+        """Which weights take the place of the plain backbone's: "clip_s" for none but a given checkpoint."""
+        return "clip_s"
 
     def encoded(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
         """Vectors of the image and of the texts of each row."""

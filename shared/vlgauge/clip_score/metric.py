@@ -110,7 +110,7 @@ class ClipScoreMetric(BackboneMetric):
             scored, more = self._scored_videos(vectors, rows, seen, return_details)
         self._warn(rows, scored)
         extra = {"details": scored.details} if return_details else {}
-        record = self.result(scored.scores.tolist(), made_with=self._made_with(made_with, more), **extra)
+        record = self.result(scored.scores.tolist(), made_with=self.fields(made_with, more), **extra)
         if scored.reference_scores is None:
             return record
         signature = f"ref_{record[f'{self.name}_signature']}"
@@ -213,7 +213,7 @@ class ClipScoreMetric(BackboneMetric):
             return str(self.n_frames)
         return "+".join(sorted({str(DEFAULT_FRAMES) if cell["frames"] is None else "given" for cell in cells}))
 
-    def _made_with(self, names: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    def fields(self, names: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
         """What the numbers depend on, in the order of the signature."""
         return {
             "enc": names["enc"],

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vlgauge.catalog import metric_names
 from vlgauge.encoders.clip.backbones import architecture_of
-from vlgauge.encoders.clip.files import RELEASES, manual_step, paper_adapter_path
+from vlgauge.encoders.clip.files import RELEASES, TITLES, manual_step, paper_adapter_path
 from vlgauge.encoders.grounding.model import AUTHORS_FILE as GROUNDING_FILE
 from vlgauge.encoders.grounding.model import AUTHORS_IDF as GROUNDING_IDF
 from vlgauge.encoders.pairs.models import AUTHORS_FILE, BASE, SETTINGS_FILES, WHERE_COMMIT
@@ -224,14 +224,14 @@ def sentence_files(name: str) -> HubFiles | ByHand:
     return HubFiles(repository, revision or None, FILES, ("modules.json",))
 
 
-def pac_s_assets(backbone: str) -> list[Asset]:
-    """The weights of a CLIP backbone, and those of PAC-S for it."""
-    path = paper_adapter_path(backbone)
-    steps = f"{manual_step(backbone)}; they go to {path}"
-    release = RELEASES.get(architecture_of(backbone).name)
+def pac_s_assets(backbone: str, kind: str = "pac_s") -> list[Asset]:
+    """The weights of a CLIP backbone, and those of PAC-S or PAC-S++ for it."""
+    path = paper_adapter_path(backbone, kind)
+    steps = f"{manual_step(backbone, kind)}; they go to {path}"
+    release = RELEASES[kind].get(architecture_of(backbone).name)
     known_by = "`vlgauge convert`, which compares its tensors with those of CLIP; no digest was published"
     told = About(release.link, release.size, _NONE_STATED, known_by) if release else None
-    return [clip_files(backbone), ByHand(f"weights of PAC-S for {backbone}", steps, path.is_file, about=told)]
+    return [clip_files(backbone), ByHand(f"weights of {TITLES[kind]} for {backbone}", steps, path.is_file, about=told)]
 
 
 def pair_files(name: str) -> HubFiles:
@@ -332,9 +332,9 @@ def assets_of(name: str) -> list[Asset]:
     """What a metric or an encoder needs, in the default settings of the profile "paper".
 
     Args:
-        name: A metric, ``pac_s:BACKBONE``, "concreteness", "factual", or an encoder: ``clip:ViT-B/32``,
-            ``sentence:ID``, ``pair:ID``, ``vision:ID``, ``judge:ID``, ``factual:ID``, an id with ``@commit`` at its end
-            where it is to be pinned, or a detector: ``detector:NAME`` of torchvision,
+        name: A metric, ``pac_s:BACKBONE``, ``pac_s++:BACKBONE``, "concreteness", "factual", or an encoder:
+            ``clip:ViT-B/32``, ``sentence:ID``, ``pair:ID``, ``vision:ID``, ``judge:ID``, ``factual:ID``, an id with
+            ``@commit`` at its end where it is to be pinned, or a detector: ``detector:NAME`` of torchvision,
             ``detector:owner/name/FILE@commit`` of the Hub.
 
     Raises:
@@ -347,8 +347,8 @@ def assets_of(name: str) -> list[Asset]:
         return [_CONCRETENESS]
     if name == FACTUAL:
         return [factual_files(FACTUAL_MODEL)]
-    if family == "pac_s":
-        return pac_s_assets(rest or "ViT-B/32")
+    if family in RELEASES:
+        return pac_s_assets(rest or "ViT-B/32", family)
     if name == "rovist":
         return [asset for part in _ROVIST_PARTS for asset in assets_of(part)]
     if name in _METRICS:

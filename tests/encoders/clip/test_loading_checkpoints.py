@@ -128,7 +128,7 @@ def test_the_embedded_checkpoint_is_the_toys(toy_files):
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"kind": "pac"}, "`kind` must be one of 'pac_s', 'clip_s'"), ({"dtype": "half"}, "`dtype` must be one of")],
+    [({"kind": "pac"}, "`kind` must be one of 'pac_s', 'pac_s"), ({"dtype": "half"}, "`dtype` must be one of")],
 )
 def test_words_that_are_no_choice(settings, message):
     with pytest.raises(ValueError, match=message):

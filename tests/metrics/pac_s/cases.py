@@ -17,6 +17,7 @@ def changes(files):
         **clip_changes(files),
         **each_of(whole, backbone=(TINY, other)),
         "weights": tuple(both),
+        **each_of({"backbone": TINY, "weights": files.clip(0), "checkpoint": files.clip(1)}, version=(None, "++")),
     }
 
 

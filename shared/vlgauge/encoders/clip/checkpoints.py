@@ -14,6 +14,7 @@ import numpy as np
 from vlgauge.encoders.clip.architectures import OPENAI_ARCHIVES, ClipArchitecture
 from vlgauge.encoders.clip.heads import (
     FORMAT,
+    FULL_FORMAT,
     Adapter,
     adapter_of,
     heads_digest,
@@ -152,7 +153,10 @@ def load_checkpoint(
     tensors = read_tensors(path, archives=OPENAI_ARCHIVES)
     state = clip_state(tensors, row, source=source)
     if base_state is None:
-        verified = _compared_with_known(state, has_lora(tensors), row, source)
+        # Updates that are not 0 are no plain CLIP, and a converted file was compared when it was made.
+        updated = any(name.endswith("lora_B") and bool(tensor.any()) for name, tensor in tensors.items())
+        known = updated or metadata.get("format") == FULL_FORMAT
+        verified = known or _compared_with_known(state, has_lora(tensors), row, source)
         return Checkpoint(None, state, heads_digest(state), digest, verified)
     refuse_base(state, base_state, row, source)
     if not all(tensor.equal(base_state[name]) for name, tensor in state.items() if not _is_free(name)):

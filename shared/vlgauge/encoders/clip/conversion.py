@@ -13,6 +13,7 @@ from vlgauge.encoders.clip.architectures import OPENAI_ARCHIVES, ClipArchitectur
 from vlgauge.encoders.clip.checkpoints import clip_state, differences, refuse_base
 from vlgauge.encoders.clip.heads import (
     FORMAT,
+    FULL_FORMAT,
     Adapter,
     adapter_of,
     heads_digest,
@@ -28,7 +29,6 @@ from vlgauge.writing import replacing
 if TYPE_CHECKING:
     import torch
 
-FULL_FORMAT = "vlgauge-clip-1"
 # The weight of the paper's score, written into the file for the record.
 _PAC_S_W = "2.0"
 

@@ -166,54 +166,62 @@ class Release:
 
     Attributes:
         file: Its name.
-        drive_id: Its id on Google Drive.
+        link: Where a browser finds it.
         size: Its size, in words.
     """
 
     file: str
-    drive_id: str
+    link: str
     size: str
-
-    @property
-    def link(self) -> str:
-        """Where a browser finds it."""
-        return f"https://drive.google.com/file/d/{self.drive_id}/view"
 
 
 # Of the larger one the authors' own page repeats the link of the smaller.
+_DRIVE = "https://drive.google.com/file/d/{}/view"
+_PLUS = "https://ailb-web.ing.unimore.it/publicfiles/pac++/{}"
 RELEASES = {
-    "ViT-B/32": Release("clip_ViT-B-32.pth", "1F-0Pma-vfJPAiDzeyl-iEdSXZIO1cDae", "about 605 MB"),
-    "laion/ViT-L-14": Release("openClip_ViT-L-14.pth", "1G1DAGQf5fW2U3u7K3Dn-eCC6koMDyvsU", "about 1.6 GB"),
+    "pac_s": {
+        "ViT-B/32": Release("clip_ViT-B-32.pth", _DRIVE.format("1F-0Pma-vfJPAiDzeyl-iEdSXZIO1cDae"), "about 605 MB"),
+        "laion/ViT-L-14": Release(
+            "openClip_ViT-L-14.pth", _DRIVE.format("1G1DAGQf5fW2U3u7K3Dn-eCC6koMDyvsU"), "about 1.6 GB"
+        ),
+    },
+    "pac_s++": {
+        "ViT-B/32": Release("PAC++_clip_ViT-B-32.pth", _PLUS.format("PAC++_clip_ViT-B-32.pth"), "about 622 MB"),
+        "ViT-L/14": Release("PAC++_clip_ViT-L-14.pth", _PLUS.format("PAC++_clip_ViT-L-14.pth"), "about 1.75 GB"),
+    },
 }
+TITLES = {"pac_s": "PAC-S", "pac_s++": "PAC-S++"}
 
 
-def paper_adapter_path(backbone: str | ClipArchitecture) -> Path:
-    """Where the converted weights of PAC-S for a backbone belong, whether or not they are there."""
-    return cache_folder() / "adapters" / f"pac_s-{architecture_of(backbone).architecture}.safetensors"
+def paper_adapter_path(backbone: str | ClipArchitecture, kind: str = "pac_s") -> Path:
+    """Where the converted weights of PAC-S or PAC-S++ for a backbone belong, whether or not they are there."""
+    stem = kind.replace("++", "_plus")
+    return cache_folder() / "adapters" / f"{stem}-{architecture_of(backbone).architecture}.safetensors"
 
 
-def paper_adapter(backbone: str | ClipArchitecture) -> Path:
-    """File with the converted weights of PAC-S, for `load_checkpoint`, which also says whether they fit.
+def paper_adapter(backbone: str | ClipArchitecture, kind: str = "pac_s") -> Path:
+    """File with the converted weights of PAC-S or PAC-S++, for `load_checkpoint`, which also says whether they fit.
 
     Raises:
         WeightsNotFound: If they are not there; says how to get them. Plain CLIP never takes their place.
     """
-    path = paper_adapter_path(backbone)
+    path = paper_adapter_path(backbone, kind)
     if path.is_file():
         return path
+    toy = ", or profile='embedded'" if kind == "pac_s" else ""
     raise WeightsNotFound(
-        f"the weights of PAC-S for {architecture_of(backbone).name} are not in {path}: {manual_step(backbone)}; "
-        f"or pass `checkpoint`, or profile='embedded'"
+        f"the weights of {TITLES[kind]} for {architecture_of(backbone).name} are not in {path}: "
+        f"{manual_step(backbone, kind)}; or pass `checkpoint`{toy}"
     )
 
 
-def manual_step(backbone: str | ClipArchitecture) -> str:
-    """What a user does once to get the weights of PAC-S for a backbone."""
+def manual_step(backbone: str | ClipArchitecture, kind: str = "pac_s") -> str:
+    """What a user does once to get the weights of PAC-S or PAC-S++ for a backbone."""
     name = architecture_of(backbone).name
-    if name not in RELEASES:
-        released = " and ".join(RELEASES)
+    if name not in RELEASES[kind]:
+        released = " and ".join(RELEASES[kind])
         return f"they were released for {released} only; train others with vlgauge train pac_s"
-    release = RELEASES[name]
+    release = RELEASES[kind][name]
     return (
         f"they carry no licence, so fetch {release.file} ({release.size}) yourself from {release.link} and run: "
         f"vlgauge convert {release.file} --backbone {name}"

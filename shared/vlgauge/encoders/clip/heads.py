@@ -16,6 +16,8 @@ from vlgauge.weights.reading import checked_file, is_safetensors
 from vlgauge.writing import replacing
 
 FORMAT = "vlgauge-clip-adapter-1"
+# A whole CLIP that was compared with its base.
+FULL_FORMAT = "vlgauge-clip-1"
 REQUIRED = ("kind", "architecture", "base_projections_sha256")
 
 _POOL = "visual.attnpool."

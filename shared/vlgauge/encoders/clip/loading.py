@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT", "ClipEncoder", "clip_encoder", "clip_with_checkpoint", "weights_name"]
 
 DEFAULT = "ViT-B/32"
-KINDS = ("pac_s", "clip_s")
+KINDS = ("pac_s", "pac_s++", "clip_s")
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,8 @@ def clip_with_checkpoint(
         backbone: See `clip_encoder`.
         checkpoint: Adapter, or file with one or with a whole CLIP, or folder as for `weights`; None for the converted
             one in the user's cache, or for the toy's under the embedded profile.
-        kind: ``"pac_s"`` must have a checkpoint; ``"clip_s"`` is the plain backbone if none is given.
+        kind: ``"pac_s"`` must have a checkpoint; ``"pac_s++"`` a whole CLIP, with low-rank updates or merged;
+            ``"clip_s"`` is the plain backbone if none is given.
         weights: See `clip_encoder`.
         profile: See `clip_encoder`.
         device: See `clip_encoder`.
@@ -129,7 +130,7 @@ def clip_with_checkpoint(
         ), None
     row = _row(backbone, profile)
     if checkpoint is None:
-        checkpoint = _default_checkpoint(row, profile)
+        checkpoint = _default_checkpoint(row, profile, kind)
     if not isinstance(checkpoint, Adapter):
         checkpoint = _existing(checkpoint)
     base: _Weights | None = None
@@ -140,6 +141,11 @@ def clip_with_checkpoint(
         if weights is not None or not _is_whole(checkpoint):
             raise
     found = _loaded(checkpoint, row, base)
+    if found.adapter is not None and kind == "pac_s++":
+        raise ValueError(
+            "`checkpoint` must be that of PAC-S++, a whole CLIP whose towers were trained, too, got other projections "
+            f"for {row.name} only; leave out `version` for PAC-S"
+        )
     if found.adapter is not None and base is not None:
         return _pooled(base, device, dtype, feature_cache), found.adapter
     assert isinstance(checkpoint, Path)
@@ -193,8 +199,8 @@ def look_for_clip(
     """Have a preflight look for what `clip_with_checkpoint` needs."""
     row = _row(backbone, profile)
     preflight.need(CLIP_PACKAGES)
-    if checkpoint is None and kind == "pac_s":
-        preflight.look(lambda: _default_checkpoint(row, profile))
+    if checkpoint is None and kind != "clip_s":
+        preflight.look(lambda: _default_checkpoint(row, profile, kind))
     alone = False
     if isinstance(checkpoint, (str, os.PathLike)):
         preflight.look(lambda: _existing(checkpoint))
@@ -257,9 +263,9 @@ def _resolved(backbone: str | ClipArchitecture | None, weights: str | Path | Non
     return _Weights(row, sha256_of(file), toy.toy_state, what=with_size(f"CLIP {row.name}", file.stat().st_size))
 
 
-def _default_checkpoint(row: ClipArchitecture, profile: str) -> Path:
+def _default_checkpoint(row: ClipArchitecture, profile: str, kind: str) -> Path:
     """The weights of PAC-S for which the user need not ask; there is no fallback to plain CLIP."""
-    return toy.toy_file("toy_pac_s.safetensors") if profile == "embedded" else paper_adapter(row)
+    return toy.toy_file("toy_pac_s.safetensors") if profile == "embedded" else paper_adapter(row, kind)
 
 
 def _check_path(name: str, value: object) -> None:
