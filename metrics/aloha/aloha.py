@@ -94,7 +94,8 @@ class Aloha(scene_graphs.PhraseGraphMetric):
         """Score the captions; the card describes the keys."""
         self.look_for_sources(objects).end()
         if objects is None:
-            own, theirs, parser = self.object_groups(predictions, references)
+            *sides, parser = self.object_groups(predictions, references)
+            own, theirs = ([_of_the_scene(groups) for groups in side] for side in sides)
         else:
             own, theirs = _given(objects, len(predictions))
             parser = scene_graphs.GIVEN
@@ -116,6 +117,12 @@ class Aloha(scene_graphs.PhraseGraphMetric):
         if return_details:
             extra["details"] = details
         return self.result(scores, made_with=self.made_with(parser, encoder), **extra)
+
+
+def _of_the_scene(groups: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Groups without what names the picture or a place in it."""
+    kept = ([word for word in group if word not in scene_graphs.NO_OBJECTS] for group in groups)
+    return [group for group in kept if group]
 
 
 def _given(objects: Any, n_examples: int) -> tuple[list[list[list[str]]], list[list[list[str]]]]:

@@ -67,44 +67,6 @@ Examples:
 
 VARIANTS = ("paper", "released")
 KINDS = ("objects", "attributes", "relations")
-# Nouns that name the picture or a place in it, and no object of the scene.
-NO_OBJECTS = frozenset(
-    [
-        "area",
-        "atmosphere",
-        "background",
-        "bottom",
-        "center",
-        "centre",
-        "composition",
-        "corner",
-        "detail",
-        "edge",
-        "foreground",
-        "frame",
-        "front",
-        "image",
-        "left",
-        "lighting",
-        "middle",
-        "mood",
-        "overall",
-        "part",
-        "photo",
-        "photograph",
-        "picture",
-        "position",
-        "right",
-        "scene",
-        "scenery",
-        "sense",
-        "setting",
-        "shot",
-        "side",
-        "top",
-        "view",
-    ]
-)
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
@@ -151,7 +113,11 @@ class Capture(scene_graphs.PhraseGraphMetric):
         """Score the captions; the card describes the keys."""
         self.look_for_sources(graphs).end()
         own, theirs, parser = self.graphs_of(predictions, references, graphs)
-        left_out = frozenset() if graphs is not None and self.no_objects is None else self.no_objects or NO_OBJECTS
+        left_out = (
+            frozenset()
+            if graphs is not None and self.no_objects is None
+            else self.no_objects or scene_graphs.NO_OBJECTS
+        )
         sides = [
             (_parts(graph, left_out), [_parts(one, left_out) for one in others])
             for graph, others in zip(own, theirs, strict=True)

@@ -6,7 +6,7 @@ takes the first concrete metric class in the namespace of a script.
 
 from vlgauge.scene_graphs.factual import FactualParser
 from vlgauge.scene_graphs.graph import Graph, given_graph, merged
-from vlgauge.scene_graphs.metric import GIVEN, ObjectMetric, SceneGraphMetric
+from vlgauge.scene_graphs.metric import GIVEN, NO_OBJECTS, ObjectMetric, SceneGraphMetric
 from vlgauge.scene_graphs.phrases import PhraseGraphMetric, phrases_of
 from vlgauge.scene_graphs.rules import GraphParser, RuleParser
 from vlgauge.scene_graphs.strange_captions import warn_of_strange
@@ -15,6 +15,7 @@ from vlgauge.scene_graphs.tagged import NltkLemmas
 
 __all__ = [
     "GIVEN",
+    "NO_OBJECTS",
     "FactualParser",
     "Graph",
     "GraphParser",

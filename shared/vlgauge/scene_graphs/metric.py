@@ -21,6 +21,13 @@ RULES = "rules"
 GIVEN = "given"
 """What a signature calls the parser where the call has the graphs."""
 
+NO_OBJECTS = frozenset(
+    """area atmosphere backdrop background bottom center centre composition corner detail edge foreground frame front
+    image left lighting middle mood overall part photo photograph picture position right scene scenery sense
+    setting shot side top view""".split()  # noqa: SIM905
+)
+"""Nouns that name the picture or a place in it, and no object of the scene."""
+
 LONGEST = 2_000
 """Words of the longest caption that is parsed: parsers need more than linear time and memory."""
 

@@ -28,7 +28,10 @@ _RELATIVE = ("WDT", "WP", "WP$", "WRB")
 # "A lot of dogs": the dogs are there, and the first noun says how many.
 _QUANTITIES = frozenset({"bunch", "couple", "dozen", "handful", "lot", "number", "pair", "plenty", "variety"})
 # "In front of", "on top of": the noun between two prepositions is no object.
-_PLACES = frozenset({"back", "bottom", "center", "centre", "edge", "front", "middle", "side", "top"})
+_PLACES = frozenset({"back", "bottom", "center", "centre", "edge", "front", "left", "middle", "right", "side", "top"})
+_BEFORE_NOUNS = ("amod", "compound")
+# Where a small tagger takes a noun behind adjectives for another one: "a large pink cross".
+_NOUN_PLACES = ("attr", "dobj", "nsubj", "nsubjpass", "pobj")
 
 
 class GraphParser(Protocol):
@@ -114,10 +117,15 @@ def _tuples(doc: Doc) -> list[Tuple]:
 
 def _is_thing(token: Token) -> bool:
     """Whether a noun names an object of the scene."""
-    if token.tag_ not in _NOUNS or token.dep_ == "compound" or not any(letter.isalpha() for letter in token.text):
+    if token.dep_ in _BEFORE_NOUNS or not any(letter.isalpha() for letter in token.text):
         return False
-    is_place = _lemma(token) in _PLACES and token.dep_ == "pobj"
-    return not (_governs(token, "of") and (is_place or _lemma(token) in _QUANTITIES))
+    if token.tag_ not in _NOUNS:
+        return token.tag_ == "JJ" and token.dep_ in _NOUN_PLACES and any(one.dep_ == "det" for one in token.children)
+    return not (_is_place(token) or (_governs(token, "of") and _lemma(token) in _QUANTITIES))
+
+
+def _is_place(token: Token) -> bool:
+    return token.dep_ in ("appos", "pobj") and _lemma(token) in _PLACES and _governs(token, "of")
 
 
 def _governs(token: Token, preposition: str) -> bool:
@@ -137,7 +145,7 @@ def _of_noun(noun: Token, things: dict[int, str]) -> Iterator[Tuple]:
     """What stands around a noun: adjectives, numbers, compounds, possessors and prepositions."""
     name = things[noun.i]
     for child in noun.children:
-        if child.dep_ == "amod" and child.tag_ not in _NOUNS:
+        if child.dep_ == "amod":
             yield from ((name, _lemma(one)) for one in _joined(child))
         elif child.dep_ == "nummod" and noun.tag_ in _PLURALS and child.i < noun.i:
             yield name, child.lower_
@@ -148,6 +156,8 @@ def _of_noun(noun: Token, things: dict[int, str]) -> Iterator[Tuple]:
             yield things[child.i], "have", name
         elif child.dep_ == "appos" and child.i in things:
             yield name, things[child.i]
+        elif child.dep_ == "appos" and _is_place(child):  # "a dog right of a cat"
+            yield from ((name, place, other) for place, other in _behind(child, "", things))
     for preposition, other in _prepositions(noun, things):
         yield name, preposition, other
 
@@ -228,7 +238,7 @@ def _behind(noun: Token, said: str, things: dict[int, str]) -> Iterator[tuple[st
     """The noun behind a place or a quantity: "in front of a house", "with a lot of dogs"."""
     for child in noun.children:
         if child.dep_ == "prep" and child.lower_ == "of":
-            words = said if _lemma(noun) in _QUANTITIES else f"{said} {noun.lower_} of"
+            words = said if _lemma(noun) in _QUANTITIES else f"{said} {noun.lower_} of".strip()
             yield from _reached(child, words, things)
 
 

@@ -1,0 +1,117 @@
+"""Does an invented object cost a caption more than a synonym? Scene graph metrics on drawn scenes, for their cards."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import vlgauge
+from vlgauge import scenes
+from vlgauge.scene_graphs import synsets
+from vlgauge.scenes.wording import COLOUR_WORDS, SHAPE_WORDS, SIZE_WORDS
+
+METRICS = ("spice", "soft_spice", "capture", "aloha", "chair")
+N_REFERENCES = 5
+# References use the first word of a row alone; what WordNet has in one synset with it is a synonym.
+WORDS = {words[0]: words[1:] for words in (*SHAPE_WORDS.values(), *SIZE_WORDS.values(), *COLOUR_WORDS.values())}
+FIRST = {other: word for word, others in WORDS.items() for other in others}
+SYNONYMS = {word: [other for other in others if synsets(word) & synsets(other)] for word, others in WORDS.items()}
+
+
+@dataclass(frozen=True)
+class Pictured:
+    """A scene, a caption that is right, and two that say one thing otherwise.
+
+    Attributes:
+        caption: Right, in the words of the references.
+        synonym: With another word for the same, which no reference has.
+        invented: With a shape that is not there in the place of one that is.
+        references: All of them right.
+        objects: Shapes of the scene.
+    """
+
+    caption: str
+    synonym: str
+    invented: str
+    references: list[str]
+    objects: list[str]
+
+
+def pictured(scene: scenes.Scene, rng: np.random.Generator) -> Pictured:
+    """The captions of a scene."""
+    told = scenes.captions(scene, seed=int(rng.integers(2**31)), n=N_REFERENCES + 1)
+    caption, *references = [_replaced(text, FIRST) for text in told]
+    there = [thing.shape for thing in scene.objects]
+    said = [word for word in caption.split() if SYNONYMS.get(word)]
+    word, shape = str(rng.choice(said)), str(rng.choice(there))
+    other = str(rng.choice([one for one in SHAPE_WORDS if one not in there]))
+    return Pictured(
+        caption,
+        _replaced(caption, {word: str(rng.choice(SYNONYMS[word]))}),
+        _replaced(caption, {shape: other}),
+        references,
+        there,
+    )
+
+
+def _replaced(text: str, words: Mapping[str, str]) -> str:
+    return " ".join(words.get(word, word) for word in text.split())
+
+
+def scores(name: str, rows: Sequence[Pictured]) -> dict[str, np.ndarray]:
+    """Scores of the captions of each kind, higher is better."""
+    settings = {"table": [list(words) for words in SHAPE_WORDS.values()]} if name == "chair" else {}
+    metric = vlgauge.load(name, profile="embedded", progress=False, keep_in_memory=True, **settings)
+    found = {}
+    for kind in ("caption", "synonym", "invented"):
+        texts = [getattr(row, kind) for row in rows]
+        values = metric.compute(predictions=texts, references=[row.references for row in rows])[f"{name}_scores"]
+        found[kind] = np.array(values) if metric.higher_is_better else -np.array(values)
+    return found
+
+
+def shares(found: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """In which share of the scenes the invented object costs something, and more than the synonym; mean costs."""
+    invented, synonym = (found["caption"] - found[kind] for kind in ("invented", "synonym"))
+    return {
+        "worse": float((invented > 1e-9).mean()),
+        "worse than the synonym": float((invented > synonym + 1e-9).mean()),
+        "cost of the invented object": float(invented.mean()),
+        "cost of the synonym": float(synonym.mean()),
+    }
+
+
+def rows_of(n: int, seed: int) -> list[Pictured]:
+    """So many scenes with their captions."""
+    rng = np.random.default_rng(seed)
+    return [pictured(scene, rng) for scene in scenes.scenes(n, seed=seed, split="test")]
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Print the table in Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scenes", type=int, default=300, help="number of scenes (default: 300)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--show", type=int, default=0, help="print so many scenes in which a synonym costs as much")
+    options = parser.parse_args(words)
+    rows = rows_of(options.scenes, options.seed)
+    header: list[str] = []
+    for name in METRICS:
+        found = scores(name, rows)
+        told = shares(found)
+        if not header:
+            header = ["metric", *told]
+            print(f"| {' | '.join(header)} |\n| --- |{' ---: |' * len(told)}")
+        print(f"| {name} | " + " | ".join(f"{value:.3f}" for value in told.values()) + " |", flush=True)
+        missed = np.flatnonzero(found["invented"] >= found["synonym"] - 1e-9)[: options.show]
+        for row in missed.tolist():
+            print(*(f"{kind}: {getattr(rows[row], kind)}" for kind in found), rows[row].references, sep="\n  ")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
