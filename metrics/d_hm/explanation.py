@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from markupsafe import Markup
+
 from vlgauge.explain.explanation import Explanation
 from vlgauge.explain.pages import number
+from vlgauge.explain.pages import safe
 from vlgauge.explain.plots import Axis
 from vlgauge.explain.plots import percent
 
@@ -30,6 +33,15 @@ class DHm(Explanation):
         detail = self.details[row]
         part = max(PARTS, key=lambda name: detail[name])
         return f"most by {PARTS[part][0]} {number(detail[part])}"
+
+    def finding(self, row: int) -> Markup:
+        """The same as a sentence."""
+        detail = self.details[row]
+        part = max(PARTS, key=lambda name: detail[name])
+        if not detail[part]:
+            return safe("As near to the human story as can be.")
+        told = Markup("Farthest from the human story by <em>{}</em>, which is {} away.")
+        return told.format(PARTS[part][0], number(detail[part]))
 
     def undefined(self, row: int) -> str:
         """One of the six scores is not there."""

@@ -21,6 +21,7 @@ class Groovist(GroundedStory):
         "It asks whether the pictures show what is named, not whether the story is good or in order.",
     )
     parts = "noun_phrases"
+    bars_title = "What each phrase adds"
     amount = "contribution"
 
     def note(self, part: Mapping[str, Any], n_parts: int) -> str:

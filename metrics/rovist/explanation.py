@@ -6,9 +6,12 @@ import math
 from functools import cached_property
 from typing import Any
 
+from markupsafe import Markup
+
 from vlgauge.explain import Explanation
 from vlgauge.explain import explain
 from vlgauge.explain.pages import number
+from vlgauge.explain.pages import safe
 from vlgauge.explain.plots import Axis
 from vlgauge.explain.plots import dots
 
@@ -42,6 +45,12 @@ class Rovist(Explanation):
         """The three parts."""
         detail = self.details[row]
         return " · ".join(f"{word} {number(detail[name])}" for name, (word, _) in PARTS.items())
+
+    def finding(self, row: int) -> Markup:
+        """The three parts as a sum."""
+        detail = self.details[row]
+        told = " + ".join(f"{number(detail[name])} {word}" for name, (word, _) in PARTS.items())
+        return safe(f"{told}.")
 
     def undefined(self, row: int) -> str:
         """A part has no score."""

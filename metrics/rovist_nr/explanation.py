@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from markupsafe import Markup
+
 from vlgauge.explain.explanation import Explanation
 from vlgauge.explain.marks import AGAINST
 from vlgauge.explain.marks import NIL
@@ -16,10 +18,13 @@ from vlgauge.explain.marks import pieces_of_runs
 from vlgauge.explain.pages import in_words
 from vlgauge.explain.pages import number
 from vlgauge.explain.pages import quoted
+from vlgauge.explain.pages import safe
 from vlgauge.explain.plots import Axis
+from vlgauge.explain.shares import Share
 
 STEPS = (0.002, 0.006, 0.012)  # a word gets a mark, and a stronger one, if it takes so much
 N_NAMED = 3  # words in a reason
+N_BARS = 8  # words that have a bar
 LITTLE = 0.06  # where so little is lost in all, no word is to blame
 
 
@@ -28,6 +33,7 @@ class RovistNr(Explanation):
 
     name = "rovist_nr"
     on_axis = (0.0, 1.0)
+    bars_title = "What each word takes"
     reading = (
         "1 means that no word comes again, neither in another sentence nor from one run of four words to the next; "
         "in the run it may.",
@@ -42,15 +48,34 @@ class RovistNr(Explanation):
 
     def reason(self, row: int) -> str:
         """The words that take most."""
-        words = self.details[row]["words"]
-        taken: Counter[str] = Counter()
-        for sentence, costs in zip(words, self._costs(row), strict=True):
-            for word, cost in zip(sentence, costs, strict=True):
-                taken[word] += cost  # type: ignore[assignment]
-        lost = sum(taken.values())
+        taken = self._taken(row)
+        lost = sum(cost for _, cost in taken)
         if lost < LITTLE:
             return f"{number(lost)} lost in all"
-        return "most by " + ", ".join(f"{quoted(word)} {number(cost)}" for word, cost in taken.most_common(N_NAMED))
+        return "most by " + ", ".join(f"{quoted(word)} {number(cost)}" for word, cost in taken[:N_NAMED])
+
+    def _taken(self, row: int) -> list[tuple[str, float]]:
+        """Words and what they take together, the most first."""
+        taken: Counter[str] = Counter()
+        for sentence, costs in zip(self.details[row]["words"], self._costs(row), strict=True):
+            for word, cost in zip(sentence, costs, strict=True):
+                taken[word] += cost  # type: ignore[assignment]
+        return taken.most_common()  # type: ignore[return-value]
+
+    def finding(self, row: int) -> Markup:
+        """The words that come again and again, and how much of the loss is theirs."""
+        taken = self._taken(row)
+        lost = sum(cost for _, cost in taken)
+        if lost < LITTLE:
+            return safe(f"Hardly a word comes again: {number(lost)} is lost in all.")
+        named = taken[:N_NAMED]
+        words = Markup(", ").join(Markup("<em>{}</em>").format(safe(quoted(word))) for word, _ in named)
+        told = f" come again and again; together they take {number(sum(cost for _, cost in named))} of the {number(lost)} lost."
+        return words + told if len(named) > 1 else words + f" comes again and takes {number(lost)}."
+
+    def contributions(self, row: int) -> list[Share]:
+        """What the words take that take most."""
+        return [Share(word, -cost, digits=3) for word, cost in self._taken(row)[:N_BARS] if cost >= STEPS[0]]
 
     def extra(self, row: int) -> str:
         """The two halves of what is lost."""

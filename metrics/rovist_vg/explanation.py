@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from markupsafe import Markup
+
 from vlgauge.explain.grounded import GroundedStory
 from vlgauge.explain.pages import number
+from vlgauge.explain.pages import quoted
+from vlgauge.explain.pages import safe
+from vlgauge.explain.pages import signed
 
 
 class RovistVg(GroundedStory):
@@ -22,6 +27,14 @@ class RovistVg(GroundedStory):
     )
     parts = "nouns"
     amount = "weighted"
+    bars_title = "What each noun adds before the sum"
+
+    def finding(self, row: int) -> Markup:
+        """The nouns that add most and least: here none counts against the story."""
+        shares = self.contributions(row)
+        least, most = shares[0], shares[-1]
+        told = safe(f"{quoted(most.text)} adds most, {signed(most.amount)}")
+        return told + (safe(f"; {quoted(least.text)} adds least, {signed(least.amount)}.") if most is not least else ".")
 
     def note(self, part: Mapping[str, Any], n_parts: int) -> str:
         """Its weight and likeness."""

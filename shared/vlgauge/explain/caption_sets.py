@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from markupsafe import Markup
 
 from .explanation import Explanation
-from .pages import number
+from .pages import number, safe
 from .plots import chart, rectangle
 
 SURPRISING = 0.05  # a p of so much or less is told
@@ -66,6 +66,18 @@ class CaptionSets(Explanation):
             parts.append(f"one caption {most[0][1]} times")
         n = len(self.predictions[row])
         return "; ".join(parts) or f"{n} captions, all different"
+
+    def finding(self, row: int) -> Markup:
+        """Whether the two sides differ, by p where a test was run."""
+        p = self.pvalue(row)
+        if math.isnan(p):
+            return super().finding(row)
+        ways = f"{p:.1%} of the ways to split these captions score as high"
+        if self.least_pvalue(row) > SURPRISING:
+            return safe("So few captions cannot tell the model from people.")
+        if p <= SURPRISING:
+            return Markup("{} differ: only {}.").format(Markup("<em>Model and people</em>"), ways)
+        return safe(f"Nothing tells the model from people: {ways}.")
 
     def undefined(self, row: int) -> str:
         """Too few captions on a side, or none that the metric sees."""

@@ -7,9 +7,11 @@ from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
+from markupsafe import Markup
+
 from .explanation import Explanation
 from .marks import NIL, Mark, Piece, pieces, word_spans
-from .pages import number
+from .pages import number, safe
 from .pictures import frames_of, thumbnail
 
 N_LADDER = 3  # captions of one picture that stand open; the others are folded
@@ -21,6 +23,7 @@ class CaptionedPicture(Explanation):
     """Captions beside their pictures or videos."""
 
     on_axis: ClassVar[tuple[float, ...]] = (0.0,)
+    ranks_rows = True
     first_config = "image"
     reading_of_videos: ClassVar[str]
 
@@ -83,6 +86,19 @@ class CaptionedPicture(Explanation):
             )
         texts.append(self._parts(row))
         return "; ".join(texts)
+
+    def finding(self, row: int) -> Markup:
+        """Its place among the captions of its picture, and the one that fits best."""
+        rows, what = self.captions_of(row), "video" if self.of_videos else "picture"
+        if len(rows) == 1:
+            return safe(f"{self._parts(row).capitalize()} between caption and {what}; other captions of it would tell more.")
+        if rows[0] == row:
+            ahead = number(self.scores[row] - self.scores[rows[1]])
+            return safe(f"The best of {len(rows)} captions of this {what}, by {ahead}.")
+        behind = number(self.scores[rows[0]] - self.scores[row])
+        return Markup("Number {} of {} captions of this {}, <em>{}</em> behind the best.").format(
+            rows.index(row) + 1, len(rows), what, behind
+        )
 
     def _parts(self, row: int) -> str:
         detail = self.details[row]

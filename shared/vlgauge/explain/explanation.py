@@ -19,8 +19,9 @@ from vlgauge.settings import whole_number
 from vlgauge.signatures import made_by_toy, parse_signature
 from vlgauge.statistics import FEW, Interval
 
-from .pages import fragment, number, whole_page
+from .pages import fragment, number, safe, whole_page
 from .plots import Axis, dots, histogram, percent
+from .shares import Share, share_bars
 
 Columns = Mapping[str, Sequence[Any] | None]
 
@@ -42,6 +43,9 @@ class Explanation(ABC):
         digits: Of a score.
         first_config: Configuration that needs nothing of the user's, where a metric has several.
         note_alone: What is to be said of `settings_alone`.
+        ranks_rows: Whether what explains a row shows other rows, such as captions of one picture.
+        bars_title: What the bars of `contributions` are of.
+        is_large: Whether one example has a page to itself, where folds of what was scored stand open.
         columns: The columns that were scored.
         predictions: What was scored.
         scores: One per example.
@@ -56,6 +60,9 @@ class Explanation(ABC):
     digits: ClassVar[int] = 2
     first_config: ClassVar[str] = ""
     note_alone: ClassVar[str] = ""
+    ranks_rows: ClassVar[bool] = False
+    bars_title: ClassVar[str] = ""
+    is_large: bool = False
 
     @classmethod
     def settings_alone(cls) -> dict[str, Any]:
@@ -96,6 +103,24 @@ class Explanation(ABC):
     def undefined(self, row: int) -> str:
         """Why an example has no score."""
         return "the metric could not score it"
+
+    def finding(self, row: int) -> Markup:
+        """The reason as a sentence, the headline of an example; what counts against it is emphasised."""
+        reason = self.reason(row)
+        return safe(f"{reason[:1].upper()}{reason[1:]}.")
+
+    def headline(self, row: int) -> Markup:
+        """The finding, or why there is no score."""
+        return safe(f"No score: {self.undefined(row)}.") if self.is_undefined(row) else self.finding(row)
+
+    def contributions(self, row: int) -> Sequence[Share]:
+        """What each part of an example did to its score, where that can be told."""
+        return ()
+
+    def bars(self, row: int) -> Markup:
+        """The shares as bars; nothing where there are none."""
+        found = [] if self.is_undefined(row) else self.contributions(row)
+        return share_bars(self.bars_title, found) if found else Markup("")
 
     def extra(self, row: int) -> str:
         """Further numbers beside a score."""

@@ -6,10 +6,13 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from markupsafe import Markup
+
 from .explanation import Explanation
 from .marks import Mark, Piece
-from .pages import quoted, signed
+from .pages import number, quoted, safe, signed
 from .pictures import boxed_pictures
+from .shares import Share
 
 NEXT_TO_NOTHING = 0.1
 MUCH = 0.3
@@ -43,6 +46,29 @@ class GroundedStory(Explanation):
         parts = [part for part in self.details[row][self.parts] if part[self.amount] is not None]
         lowest = sorted(parts, key=lambda part: part[self.amount])[:2]
         return "least by " + ", ".join(f"{quoted(part['text'])} {signed(part[self.amount])}" for part in lowest)
+
+    def contributions(self, row: int) -> Sequence[Share]:
+        """The parts, what counts most against the story first."""
+        parts = enumerate(self.details[row][self.parts], 1)
+        found = [
+            Share(part["text"], part[self.amount], place, least=NEXT_TO_NOTHING)
+            for place, part in parts
+            if part[self.amount] is not None
+        ]
+        return sorted(found, key=lambda one: one.amount)
+
+    def finding(self, row: int) -> Markup:
+        """How many parts are in the pictures; near misses are neither found nor against."""
+        shares = self.contributions(row)
+        against = [one for one in shares if one.tone == "against"]
+        n_found, name = sum(one.tone == "for" for one in shares), self.parts.split("_")[-1]
+        told = safe(f"{n_found} of {len(shares)} {name} are clearly in the pictures")
+        if not against:
+            return told + "; nothing counts against the story."
+        worst = Markup("<em>{}</em>").format(safe(quoted(against[0].text)))
+        if len(against) == 1:
+            return Markup("{}; {} is not, and costs {}.").format(told, worst, number(-against[0].amount))
+        return Markup("{}. {} are not, first of all {}.").format(told, len(against), worst)
 
     def undefined(self, row: int) -> str:
         """Nothing to look for, or nowhere to look."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,49 +11,91 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from vlgauge.base import Metric
-from vlgauge.catalog import metric_facts, metric_names, metric_title
+from vlgauge.catalog import metric_names
 from vlgauge.explain.examples import PICTURES
-from vlgauge.explain.pages import signs
+from vlgauge.explain.pages import TEMPLATES as EXPLAINED
 from vlgauge.settings import one_of
 from vlgauge.workbench import about, compare, data_set, leaderboard, one
+from vlgauge.workbench.bundled_scores import bundled
 from vlgauge.workbench.checked_page import CheckedPage
-from vlgauge.workbench.chosen import MODEL, Chosen
+from vlgauge.workbench.chosen import MODEL, QUICK, Chosen
 from vlgauge.workbench.data_set_call import score_dataset_of
 from vlgauge.workbench.doors import Doors
-from vlgauge.workbench.errors import in_one_sentence
+from vlgauge.workbench.errors import USER_ERRORS, in_one_sentence
 from vlgauge.workbench.hosting import hosting_of
-from vlgauge.workbench.profiles import PROFILES, profile_note
+from vlgauge.workbench.inputs import examples_for
+from vlgauge.workbench.picker import html, picker, sheet, top_bar
+from vlgauge.workbench.profiles import PROFILES
 from vlgauge.workbench.scoring import config_of, first_config, metric_of, score
+from vlgauge.workbench.snippets import LONGEST_LINK
 from vlgauge.workbench.stopping import USED, stoppable
 from vlgauge.workbench.visitors import MOST_WAITING_OF_ALL, take_turns
 
 LOOPBACK = "127.0.0.1"
+FIRST = "groovist"  # without another wish
+N_PICKERS = 3
 
-# Gradio's own greys for notes, for fields and for what can be ticked are too faint.
-LEGIBLE = {
-    "body_text_color_subdued": "*neutral_600",
-    "body_text_color_subdued_dark": "*neutral_300",
-    "block_info_text_color": "*neutral_600",
-    "block_info_text_color_dark": "*neutral_300",
-    "block_label_text_color": "*neutral_700",
-    "block_title_text_color": "*neutral_700",
-    "checkbox_border_color": "*neutral_500",
-    "checkbox_border_color_dark": "*neutral_400",
-    "link_text_color_dark": "*secondary_300",
-    "input_border_color": "*neutral_500",
-    "input_border_color_dark": "*neutral_500",
-    "input_placeholder_color": "*neutral_500",
-    "input_placeholder_color_dark": "*neutral_400",
+_TEMPLATES = Path(__file__).parent / "templates"
+_SANS = ["Inter", "SF Pro Text", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "Liberation Sans", "Arial", "sans-serif"]
+_MONO = ["ui-monospace", "SF Mono", "Cascadia Mono", "Menlo", "Consolas", "DejaVu Sans Mono", "monospace"]
+# Of light and dark alike: the colours are those of page.css, where blue counts for and orange against.
+_LOOK = {
+    "body_background_fill": "var(--paper)",
+    "body_text_color": "var(--ink)",
+    "body_text_color_subdued": "var(--quiet)",
+    "background_fill_primary": "var(--paper)",
+    "background_fill_secondary": "var(--panel)",
+    "border_color_primary": "var(--line-2)",
+    "border_color_accent": "var(--edge)",
+    "block_background_fill": "transparent",
+    "block_border_width": "0px",
+    "block_shadow": "none",
+    "block_label_background_fill": "transparent",
+    "block_label_border_width": "0px",
+    "block_label_text_color": "var(--quiet)",
+    "block_title_text_color": "var(--ink)",
+    "block_title_text_weight": "600",
+    "block_info_text_color": "var(--quiet)",
+    "input_background_fill": "var(--raise)",
+    "input_border_color": "var(--field)",
+    "input_border_color_focus": "var(--for)",
+    "input_placeholder_color": "var(--quiet)",
+    "input_border_width": "1px",
+    "checkbox_border_color": "var(--field)",
+    "checkbox_label_background_fill": "var(--raise)",
+    "checkbox_label_background_fill_selected": "var(--raise)",
+    "checkbox_label_border_color": "var(--line-2)",
+    "checkbox_background_color_selected": "var(--ink)",
+    "checkbox_border_color_selected": "var(--ink)",
+    "checkbox_label_text_color": "var(--ink)",
+    "link_text_color": "var(--for)",
+    "button_primary_background_fill": "var(--ink)",
+    "button_primary_background_fill_hover": "var(--ink-2)",
+    "button_primary_text_color": "var(--paper)",
+    "button_primary_border_color": "var(--ink)",
+    "button_secondary_background_fill": "var(--raise)",
+    "button_secondary_background_fill_hover": "var(--panel)",
+    "button_secondary_text_color": "var(--ink)",
+    "button_secondary_border_color": "var(--line-2)",
+    "table_even_background_fill": "var(--raise)",
+    "table_odd_background_fill": "var(--panel)",
+    "table_border_color": "var(--line)",
+    "table_text_color": "var(--ink)",
 }
-
-# In gradio 6.31 Escape closes a list and leaves what was typed, until the list is left. That of data sets takes it.
-ESCAPE = """<script>addEventListener("keydown", told => {
-  const list = told.key === "Escape" && told.target.closest?.("[role=combobox]");
-  if (list && !list.closest("#data-set")) list.blur();
-})</script>"""
-
-STYLE = Path(__file__).parent / "templates" / "workbench.css"
+_SIZES = {
+    "block_title_text_size": "13px",
+    "block_info_text_size": "12px",
+    "block_label_text_size": "13px",
+    "block_padding": "0px",
+    "input_radius": "8px",
+    "input_text_size": "14px",
+    "input_padding": "9px 11px",
+    "layout_gap": "14px",
+    "form_gap_width": "14px",
+    "button_large_radius": "8px",
+    "button_large_text_size": "14px",
+    "button_medium_radius": "8px",
+}
 
 
 def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: bool | None = None) -> CheckedPage:
@@ -69,44 +112,53 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         OSError: If a file cannot be read.
     """
     hosting = hosting_of(is_space)
-    first = one_of("metric", metric or "rovist_nr", metric_names())
-    loaded = metric_of(first, config=first_config(first))
+    first = one_of("metric", metric or FIRST, metric_names())
+    config = first_config(first)
+    loaded = metric_of(first, config=config)
     options: dict[str, Any] = {"delete_cache": (3600, 3600), "analytics_enabled": False}
-    with CheckedPage(hosting, title="vlgauge workbench", **options) as page:
-        gr.Markdown("# vlgauge workbench\nScore captions and visual stories, and see why.")
-        with gr.Row():
-            titles = [(metric_title(name), name) for name in metric_names()]
-            names = gr.Dropdown(titles, value=first, label="Metric", min_width=280)
-            offered = gr.Radio(label="Configuration", min_width=280, **_configurations(loaded, first_config(first)))
-            config = gr.Textbox(first_config(first), visible=False)
-            profile = gr.Radio(list(PROFILES.items()), value="embedded", label="Profile", min_width=280)
-        question = gr.Markdown(_question(first, first_config(first)))
-        note = gr.Markdown(profile_note(first, "embedded"))
-        chosen = Chosen(names, config, profile, gr.State((first, first_config(first))))
-        with gr.Tabs(overflow_behavior="wrap"):
-            with gr.Tab("Try one"):
+    with CheckedPage(hosting, title="vlgauge: metrics that say why", **options) as page:
+        html(top_bar(), "", elem_id="bar")
+        # What is chosen, out of sight: a list and a choice of Gradio take nothing else than they offer.
+        names = gr.Dropdown(metric_names(), value=first, label="Metric", visible=False)
+        configured = gr.Textbox(config, visible=False)
+        profile = gr.Radio(list(PROFILES.items()), value="embedded", label="Models", visible=False)
+        chosen = Chosen(names, configured, profile, gr.State((first, config)), picker(first, config, "embedded"))
+        listed = html(sheet(), "picked", elem_id="sheet")
+        with gr.Tabs(overflow_behavior="wrap", elem_id="views"):
+            with gr.Tab("Score", id="score"):
                 fields = one.add_tab(chosen, loaded)
-            with gr.Tab("Score a data set"):
+            with gr.Tab("Data set", id="data"):
+                chosen.add_picker()
                 fields += data_set.add_tab(chosen, hosting)
-            with gr.Tab("Compare two runs"):
+            with gr.Tab("Compare", id="compare"):
+                chosen.add_picker()
                 fields += compare.add_tab(chosen, hosting)
-            with gr.Tab("Leaderboard"):
+            with gr.Tab("Leaderboard", id="leaderboard"):
                 leaderboard.add_tab(leaderboard.merged((), results), hosting)
-            with gr.Tab("About"):
+            with gr.Tab("About", id="about"):
                 told = about.add_tab()
-        changed = [offered, config, chosen.form, question, note, *fields]
-        page.load(_opened, [names, profile], [names, *changed], api_visibility="private")
+        changed = [*chosen.inputs, chosen.form, *chosen.pickers, *fields]
+        opened = page.load(_opened, chosen.inputs, changed, **QUICK)
+        opened.then(None, js="() => vg.opened()", **QUICK)
         # Apart, as it may import torch to look for the files of published models.
         for ready in (page.load, chosen.form.change):
             ready(_told, chosen.form, told, show_progress="hidden", api_visibility="private")
-        names.input(_chosen, [names, profile, chosen.form], changed, api_visibility="private")
-        offered.input(_metric_updates, [names, offered, profile], changed, api_visibility="private")
-        profile.input(_note, [names, profile], note, api_visibility="private")
+        listed.picked(_picked, [*chosen.inputs, chosen.form], changed, **QUICK)
+        for one_picker in chosen.pickers:
+            one_picker.set(_set, chosen.inputs, changed, **QUICK)
         gr.api(stoppable(in_one_sentence(score)), api_name="score", **MODEL)
         gr.api(stoppable(in_one_sentence(score_dataset_of(hosting))), api_name="score_dataset", **MODEL)
     page.queue(max_size=MOST_WAITING_OF_ALL, api_open=False)
     take_turns(page, USED)
     return page
+
+
+def warm_up() -> None:
+    """Score the bundled examples of every metric, so that nobody waits for them."""
+    for name in metric_names():
+        for config in metric_of(name).configs or ("",):
+            with suppress(*USER_ERRORS):  # an extra that is not installed is told when the metric is chosen
+                bundled(name, "embedded", config)
 
 
 def launch(page: CheckedPage, *, port: int | None = None, **options: Any) -> Any:
@@ -117,15 +169,8 @@ def launch(page: CheckedPage, *, port: int | None = None, **options: Any) -> Any
         port: Where; a free one if None.
         **options: Of `gradio.Blocks.launch`.
     """
-    # Orange counts against and blue for: the buttons are neither.
-    theme = gr.themes.Default(primary_hue="slate", neutral_hue="slate", font=["system-ui", "sans-serif"]).set(**LEGIBLE)
-    common: dict[str, Any] = {
-        "css_paths": STYLE,
-        "head": ESCAPE,
-        "theme": theme,
-        "ssr_mode": False,
-        "run_history": False,
-    }
+    common: dict[str, Any] = {"head": _head(), "theme": _theme(), "ssr_mode": False, "run_history": False}
+    common["footer_links"] = []
     common |= {"allowed_paths": [str(PICTURES)], "max_file_size": "200mb"}
     before = [Middleware(Doors, page=page, hosting=page.hosting)]
     if options.get("server_name") == LOOPBACK:
@@ -135,12 +180,40 @@ def launch(page: CheckedPage, *, port: int | None = None, **options: Any) -> Any
     return page.launch(server_port=port, share=False, **common | options)
 
 
-def _opened(name: str, profile: str, request: gr.Request) -> Any:
-    """The page with the metric that the address names; it has the first one already."""
-    asked = request.query_params.get("metric")
-    if asked not in metric_names() or asked == name:
+def _theme() -> Any:
+    """Gradio's theme in our colours."""
+    dark = {f"{key}_dark": value for key, value in _LOOK.items() if not key.endswith("_weight")}
+    return gr.themes.Base(font=_SANS, font_mono=_MONO).set(**_LOOK, **dark, **_SIZES)
+
+
+def _head() -> str:
+    """Style and script; the style of explanations, nested, holds in what explains alone."""
+    explained = (EXPLAINED / "style.css").read_text("utf-8")
+    own = [(_TEMPLATES / name).read_text("utf-8") for name in ("page.css", "workbench.css")]
+    nested = f".gradio-container.gradio-container .evidence {{ {explained} }}"
+    script = (_TEMPLATES / "page.js").read_text("utf-8")
+    return f"<style>{nested} {' '.join(own)}</style><script>{script}</script>"
+
+
+def _opened(name: str, config: str, profile: str, request: gr.Request) -> Any:
+    """The page with what the address names; it has the first metric already.
+
+    A text in the address is put in its field, where the page has it scored as if its visitor had pressed the button.
+    """
+    asked = request.query_params
+    metric = asked.get("metric")
+    if metric not in metric_names():
         return gr.skip()
-    return [asked, *_metric_updates(asked, first_config(asked), profile)]
+    own = config_of(metric, asked.get("config"))
+    models = asked.get("profile") if asked.get("profile") in PROFILES.values() else profile
+    loaded = metric_of(metric, config=own)
+    roles = [one.shows for one in examples_for(loaded)]
+    number = roles.index(asked["example"]) if asked.get("example") in roles else one.first_example(loaded)
+    texts = {column.name: asked[column.name][:LONGEST_LINK] for column in loaded.columns if column.name in asked}
+    is_there = (metric, own, models, number) == (name, config, profile, one.first_example(loaded))
+    if is_there and not texts:
+        return gr.skip()
+    return _page_of(metric, own, models, number, {key: text for key, text in texts.items() if key in one.TEXTS})
 
 
 def _told(form: tuple[str, str], request: gr.Request) -> list[Any]:
@@ -148,40 +221,31 @@ def _told(form: tuple[str, str], request: gr.Request) -> list[Any]:
     return about.updates(metric_of(form[0], config=form[1]), request)
 
 
-@in_one_sentence
-def _note(name: str, profile: str) -> str:
-    """What a visitor should know of the metric under the profile that was chosen."""
-    return profile_note(one_of("metric", name, metric_names()), one_of("profile", profile, tuple(PROFILES.values())))
+def _picked(name: str, config: str, profile: str, form: tuple[str, str], told: gr.EventData) -> Any:
+    """What the page becomes when a metric was chosen; nothing for the one that is there."""
+    return _chosen(name, profile, form, getattr(told, "metric", None))
 
 
 @in_one_sentence
-def _chosen(name: str, profile: str, form: tuple[str, str]) -> Any:
-    """What the page becomes when a metric was chosen; nothing where the list was left as it was, which is told too."""
-    return gr.skip() if form[0] == name else _metric_updates(name, first_config(name), profile)
+def _chosen(name: str, profile: str, form: tuple[str, str], wanted: Any) -> Any:
+    one_of("metric", wanted, metric_names())
+    return gr.skip() if form[0] == wanted == name else _page_of(wanted, first_config(wanted), profile)
 
 
 @in_one_sentence
-def _metric_updates(name: str, config: str | None, profile: str) -> list[Any]:
-    """What the page becomes for a metric."""
-    own = config_of(name, config)
-    loaded = metric_of(name, config=own)
-    shown = [
-        gr.Radio(**_configurations(loaded, own)),
-        own,
-        (name, own),
-        _question(name, own),
-        profile_note(name, profile),
-    ]
-    return [*shown, *one.updates(loaded), *data_set.updates(), *compare.updates()]
+def _set(name: str, config: str, profile: str, told: gr.EventData) -> list[Any]:
+    """What the page becomes for another configuration or other models."""
+    wanted, models = getattr(told, "config", None), getattr(told, "profile", None)
+    own = config_of(name, one_of("config", wanted, metric_of(name).configs) if wanted is not None else config)
+    return _page_of(name, own, one_of("profile", models if models is not None else profile, tuple(PROFILES.values())))
 
 
-def _configurations(loaded: Metric, config: str) -> dict[str, Any]:
-    """How the choice of a configuration looks for a metric."""
-    choices = list(loaded.configs)
-    return {"choices": choices, "value": config or None, "visible": len(choices) > 1}
-
-
-def _question(name: str, config: str | None) -> str:
-    facts = metric_facts(name)
-    better = "higher is better ↑" if facts.higher_is_better else "lower is better ↓"
-    return f"**{facts.measures}** Range: {signs(facts.range_of(f'{config}s'))}; {better}."
+def _page_of(
+    name: str, config: str, profile: str, number: int | None = None, texts: dict[str, str] | None = None
+) -> list[Any]:
+    """What the page becomes for an example of a metric."""
+    loaded = metric_of(name, config=config)
+    look = picker(name, config, profile)
+    first = [name, config, profile, (name, config), *[look] * N_PICKERS]
+    number = one.first_example(loaded) if number is None else number
+    return [*first, *one.updates(loaded, profile, number, texts), *data_set.updates(), *compare.updates()]

@@ -1,22 +1,47 @@
-"""Where a score lies among those of the bundled examples."""
+"""The bundled examples of a metric, scored once, and where a score lies among theirs."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from threading import RLock
 
+from vlgauge.catalog import metric_facts
 from vlgauge.explain import Explanation
+from vlgauge.explain.examples import Example
 from vlgauge.explain.pages import number
 from vlgauge.explain.plots import Axis
 from vlgauge.workbench.inputs import examples_for
 from vlgauge.workbench.profiles import needs_no_model
-from vlgauge.workbench.scoring import metric_of, score_example
+from vlgauge.workbench.scoring import Scored, metric_of, score_example
+
+# One metric at a time: whoever asks next for the same finds it done.
+_SCORING = RLock()
+
+
+@dataclass(frozen=True)
+class Bundled:
+    """A bundled example.
+
+    Attributes:
+        example: What it is.
+        scored: What explains its score, in the first row; None where it was not scored.
+    """
+
+    example: Example
+    scored: Scored | None = None
+
+    @property
+    def score(self) -> float:
+        """NaN where there is none."""
+        return math.nan if self.scored is None else self.scored.explanation.scores[0]
 
 
 @cache
-def bundled_scores(name: str, profile: str, config: str) -> tuple[tuple[str, float], ...]:
-    """Labels and scores of the bundled examples that have one, best first; of published models none is asked for.
+def bundled(name: str, profile: str, config: str) -> tuple[Bundled, ...]:
+    """The bundled examples in their order; of published models none is asked for, so that they have no score.
 
     Args:
         name: Of the metric.
@@ -24,17 +49,40 @@ def bundled_scores(name: str, profile: str, config: str) -> tuple[tuple[str, flo
         config: Its configuration; empty for the one that a form begins with.
     """
     if profile != "embedded" and not needs_no_model(name):
-        return ()
-    loaded = metric_of(name, profile, config)
+        return tuple(Bundled(one) for one in examples_for(metric_of(name, config=config)))
+    return _scored(name, config)
+
+
+def _scored(name: str, config: str) -> tuple[Bundled, ...]:
+    with _SCORING:
+        return _scored_once(name, config)
+
+
+@cache
+def _scored_once(name: str, config: str) -> tuple[Bundled, ...]:
+    examples = examples_for(metric_of(name, config=config))
     found = []
-    for example in examples_for(loaded):
-        explained = score_example(name, profile, config, example.cells, example.title).explanation
-        if not math.isnan(score := explained.scores[0]):
-            found.append((example.title, score))
-    return tuple(sorted(found, key=lambda one: one[1], reverse=explained.facts.higher_is_better))
+    for one in examples:
+        beside = [other for other in examples if other is not one]
+        scored = score_example(name, "embedded", config, one.cells, one.id, tested=True, beside=beside)
+        found.append(Bundled(one, scored))
+    return tuple(found)
 
 
-def show_among(explained: Explanation, examples: tuple[tuple[str, float], ...]) -> None:
+@cache
+def bundled_scores(name: str, profile: str, config: str) -> tuple[tuple[str, float], ...]:
+    """Labels and scores of the bundled examples that have one, best first.
+
+    Args:
+        name: Of the metric.
+        profile: Which models it uses.
+        config: Its configuration; empty for the one that a form begins with.
+    """
+    found = [(one.example.title, one.score) for one in bundled(name, profile, config) if not math.isnan(one.score)]
+    return tuple(sorted(found, key=lambda one: one[1], reverse=metric_facts(name).higher_is_better))
+
+
+def show_among(explained: Explanation, examples: Sequence[tuple[str, float]]) -> None:
     """Let the axis of one score be the range of the metric, with marks for some examples.
 
     Where the range has no end, the axis goes on behind what lies on it: alone, each score would be the best or the

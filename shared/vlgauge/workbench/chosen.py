@@ -1,16 +1,19 @@
-"""What stands above the tabs, and what their events have in common."""
+"""What is chosen for all tabs, and what their events have in common."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import gradio as gr
 
+from vlgauge.workbench.picker import html
 from vlgauge.workbench.visitors import MODEL_QUEUE
 
 # Two models run at a time, of two visitors: who makes one work long leaves the others half of the machine.
 MODEL: dict[str, Any] = {"concurrency_id": MODEL_QUEUE, "concurrency_limit": 2}
+# What is shown at once, and runs no model but for bundled examples, each once.
+QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
 @dataclass(frozen=True)
@@ -22,12 +25,20 @@ class Chosen:
         config: Which configuration of it; not what can be clicked, which refuses what was chosen for another metric.
         profile: Which profile.
         form: Metric and configuration that the page has changed to; its `change` is when the page is ready.
+        look: What the pickers show.
+        pickers: One in each tab that needs it.
     """
 
     metric: gr.Dropdown
     config: gr.Textbox
     profile: gr.Radio
     form: gr.State
+    look: str
+    pickers: list[Any] = field(default_factory=list)
+
+    def add_picker(self) -> None:
+        """Add a button that says what is chosen, and opens the list of metrics."""
+        self.pickers.append(html(self.look, "set", elem_classes="picker"))
 
     @property
     def inputs(self) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import gradio as gr
@@ -10,18 +11,21 @@ import gradio as gr
 from vlgauge.base import Metric
 from vlgauge.base.columns import Text
 from vlgauge.settings import one_of
-from vlgauge.workbench.bundled_scores import bundled_scores, place_of, show_among
-from vlgauge.workbench.chosen import MODEL, Chosen
+from vlgauge.workbench import result
+from vlgauge.workbench.bundled_scores import bundled
+from vlgauge.workbench.chosen import MODEL, QUICK, Chosen
 from vlgauge.workbench.errors import in_one_sentence, in_words_of
 from vlgauge.workbench.inputs import FILES, cell_of, examples_for, field_of, is_needed, short_label, text_of
-from vlgauge.workbench.pages import page_of_one
+from vlgauge.workbench.picker import html
 from vlgauge.workbench.profiles import PROFILES
-from vlgauge.workbench.scoring import config_of, metric_of, score_example
+from vlgauge.workbench.scoring import config_of, metric_of, same_file, score_example
 from vlgauge.workbench.stopping import stoppable
 
 TEXTS = ("predictions", "references", "styles")
 # Columns of all metrics, and what a field is called while its metric does not read it.
 COLUMNS = {"predictions": "Text", "references": "References", "styles": "Style", "images": "Pictures", "videos": "Clip"}
+# On a phone the result is below the form.
+_TO_RESULT = "() => innerWidth < 768 && document.getElementById('result').scrollIntoView()"
 
 
 def add_tab(chosen: Chosen, loaded: Metric) -> list[Any]:
@@ -34,61 +38,104 @@ def add_tab(chosen: Chosen, loaded: Metric) -> list[Any]:
     Returns:
         What changes with the metric, in the order of `updates`.
     """
-    gr.Markdown("Write or upload an example, or take one of ours; the first score of a metric loads its models.")
-    with gr.Row(equal_height=False):
-        with gr.Column(min_width=280):
-            examples = gr.Dataset(label="Examples", components=["textbox"], samples=_labels(loaded), type="index")
-            look = _look(loaded)
-            predictions, references, styles = (gr.Textbox(**look[name]) for name in TEXTS)
+    name, config = loaded.name, loaded.config_name if loaded.configs else ""
+    number_first = first_example(loaded)
+    with gr.Row(equal_height=False, elem_id="work"):
+        with gr.Column(min_width=280, elem_id="form"):
+            chosen.add_picker()
+            deck = html(result.deck(name, "embedded", config, number_first), "chosen", elem_id="deck")
+            look = _look(loaded, _filled(name, config, number_first))
+            predictions, references, styles = (gr.Textbox(max_lines=6, **look[column]) for column in TEXTS)
             images = gr.Gallery(
                 type="filepath",
-                columns=3,
-                height=260,
-                object_fit="contain",
+                columns=5,
+                object_fit="cover",
+                allow_preview=False,
                 interactive=True,
-                elem_classes="vlgauge-pictures",
+                elem_id="pictures",
                 **look["images"],
             )
-            videos = gr.Video(sources=["upload"], height=220, **look["videos"])
-            button = gr.Button("Score", variant="primary")
-        with gr.Column(min_width=280, scale=2):
-            shown = gr.HTML(label="Result")
+            videos = gr.Video(sources=["upload"], height=180, elem_id="clip", **look["videos"])
+            button = gr.Button("Score", variant="primary", elem_id="go")
+        with gr.Column(min_width=300, scale=2, elem_id="result"):
+            shown = html(shown_first(name, "embedded", config, number_first), "", elem_id="shown", label="Result")
+    number = gr.State(number_first)
     fields = [predictions, references, styles, images, videos]
-    # An old result beside a new example, profile or refusal would be read as the answer to it.
-    chosen.profile.input(_emptied, None, shown, show_progress="hidden", api_visibility="private")
-    examples.click(filled, [chosen.metric, chosen.config, examples], [*fields, shown], api_visibility="private")
-    answered = button.click(stoppable(scored), [*chosen.inputs, *fields], shown, api_visibility="private", **MODEL)
-    answered.failure(_emptied, None, shown, show_progress="hidden", api_visibility="private")
-    return [examples, *fields, shown]
+    tab = [deck, *fields, shown, number]
+    deck.chosen(_example_chosen, chosen.inputs, tab, **QUICK)
+    answered = button.click(
+        stoppable(scored),
+        [*chosen.inputs, *fields, number],
+        [shown, deck],
+        show_progress="minimal",
+        show_progress_on=shown,
+        api_visibility="private",
+        **MODEL,
+    )
+    answered.success(None, js=_TO_RESULT, **QUICK)
+    # An old result beside a refusal would be read as the answer to it.
+    answered.failure(_emptied, None, shown, **QUICK)
+    return tab
 
 
-def updates(loaded: Metric) -> list[Any]:
-    """What the fields of the tab become for a metric."""
-    look = _look(loaded)
-    texts = [gr.Textbox(**look[name]) for name in TEXTS]
-    return [gr.Dataset(samples=_labels(loaded)), *texts, gr.Gallery(**look["images"]), gr.Video(**look["videos"]), ""]
+def updates(loaded: Metric, profile: str, number: int, texts: dict[str, str] | None = None) -> list[Any]:
+    """What the tab becomes for an example of a metric.
+
+    Args:
+        loaded: The metric.
+        profile: Which models.
+        number: Of the example.
+        texts: What stands in fields in place of the example's; such a form is not scored yet.
+    """
+    name, config = loaded.name, loaded.config_name if loaded.configs else ""
+    cells = _filled(name, config, number) | (texts or {})
+    look = _look(loaded, cells)
+    fields = [gr.Textbox(**look[column]) for column in TEXTS]
+    page = "" if texts else shown_first(name, profile, config, number)
+    deck = result.deck(name, profile, config, None if texts else number)
+    return [deck, *fields, gr.Gallery(**look["images"]), gr.Video(**look["videos"]), page, number]
 
 
-def _labels(loaded: Metric) -> list[list[str]]:
-    """What the bundled examples of a metric are called, each as a row."""
-    return [[example.title] for example in examples_for(loaded)]
+def first_example(loaded: Metric) -> int:
+    """The number of the example that a metric begins with: one that is nearly right shows most of what it sees."""
+    roles = [one.shows for one in examples_for(loaded)]
+    return roles.index("subtle") if "subtle" in roles else 0
 
 
-def _look(loaded: Metric) -> dict[str, dict[str, Any]]:
-    """How the fields look for a metric, all empty, by name of the column."""
+def _look(loaded: Metric, cells: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """How the fields look for a metric, by name of the column."""
     columns = {column.name: column for column in loaded.columns}
     found: dict[str, dict[str, Any]] = {}
     for name, label in COLUMNS.items():
         column = columns.get(name)
-        found[name] = {"value": None if name in FILES else "", "visible": column is not None, "label": label}
+        empty = None if name in FILES else ""
+        found[name] = {"value": cells.get(name, empty), "visible": column is not None, "label": label}
         if column is None:
+            found[name]["value"] = empty
             continue
         field = field_of(column)
         found[name]["label"] = field.label
         if name in TEXTS:
-            lines = 1 if name == "styles" and isinstance(column, Text) else field.lines
-            found[name] |= {"info": field.info or None, "lines": lines}
+            lines = 1 if name == "styles" and isinstance(column, Text) else min(field.lines, 4)
+            found[name] |= {"placeholder": field.info or None, "lines": lines}
     return found
+
+
+def _filled(metric: str, config: str, number: int) -> dict[str, Any]:
+    """The fields with a bundled example."""
+    cells = examples_for(metric_of(metric, config=config))[number].cells
+    images = cells.get("images", [])
+    texts: dict[str, Any] = {name: text_of(cells.get(name)) for name in TEXTS}
+    return texts | {"images": [images] if isinstance(images, str) else images, "videos": cells.get("videos")}
+
+
+@cache
+def shown_first(name: str, profile: str, config: str, number: int) -> str:
+    """The page of a bundled example, which is scored once."""
+    one = bundled(name, profile, config)[number]
+    if one.scored is None:
+        return result.page_without_score(one.example)
+    return result.page_of_one(one.scored, profile, config, one.example.cells, number)
 
 
 def _emptied() -> str:
@@ -96,12 +143,18 @@ def _emptied() -> str:
 
 
 @in_one_sentence
-def filled(metric: str, config: str | None, number: int) -> list[Any]:
-    """The fields with a bundled example, and no result."""
-    cells = examples_for(metric_of(metric, config=config_of(metric, config)))[number].cells
-    texts = [text_of(cells.get(name)) for name in TEXTS]
-    images = cells.get("images", [])
-    return [*texts, [images] if isinstance(images, str) else images, cells.get("videos"), ""]
+def filled(metric: str, config: str | None, profile: str, number: Any) -> list[Any]:
+    """The tab with a bundled example and its result."""
+    one_of("profile", profile, tuple(PROFILES.values()))
+    loaded = metric_of(metric, config=config_of(metric, config))
+    n = len(examples_for(loaded))
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < n:
+        raise ValueError(f"`number` must be that of an example, 0 to {n - 1}, got something else")
+    return updates(loaded, profile, number)
+
+
+def _example_chosen(metric: str, config: str | None, profile: str, told: gr.EventData) -> list[Any]:
+    return filled(metric, config, profile, getattr(told, "number", None))
 
 
 @in_one_sentence
@@ -114,8 +167,9 @@ def scored(
     styles: str,
     images: Sequence[tuple[str, str | None]] | None,
     videos: str | None,
-) -> str:
-    """The explained score of what stands in the fields.
+    number: int = 0,
+) -> list[str]:
+    """The explained score of what stands in the fields, and the examples, of which it may be one.
 
     Raises:
         gr.Error: If something is not what the metric reads.
@@ -135,7 +189,22 @@ def scored(
                 cells["videos"] = videos
         if missing := [column.name for column in columns if is_needed(column) and cells[column.name] is None]:
             raise ValueError(f"`{'` and `'.join(missing)}` must be given, got nothing")
-        found = score_example(metric, profile, config, cells, "example", tested=True)
-    examples = bundled_scores(metric, profile, config)
-    show_among(found.explanation, examples)
-    return page_of_one(found, place_of(found.explanation, examples))
+        examples = [one.example for one in bundled(metric, profile, config)]
+        kept = next((place for place, one in enumerate(examples) if _is_same(cells, one.cells)), None)
+        beside = [one for one in examples if one is not examples[kept or 0]] if kept is not None else examples
+        title = "example" if kept is None else examples[kept].id
+        found = score_example(metric, profile, config, cells, title, tested=True, beside=beside)
+    # Ours in place of copies of them, which have no place in a link.
+    for one in examples:
+        cells |= {name: one.cells[name] for name in FILES if cells.get(name) and same_file(cells[name], one.cells.get(name))}
+    base = kept if kept is not None else min(number, len(examples) - 1)
+    page = result.page_of_one(found, profile, config, cells, kept, base)
+    return [page, result.deck(metric, profile, config, kept)]
+
+
+def _is_same(cells: dict[str, Any], example: Any) -> bool:
+    """Whether a form still holds an example."""
+    return all(
+        same_file(cell, example.get(name)) if name in FILES and cell else text_of(cell) == text_of(example.get(name))
+        for name, cell in cells.items()
+    )

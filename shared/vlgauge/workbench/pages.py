@@ -45,13 +45,6 @@ def framed(page: str, title: str) -> str:
     )
 
 
-def page_of_one(scored: Scored, place: str = "") -> str:
-    """The explained score of one example, and where it lies among others."""
-    title = metric_title(scored.explanation.name)
-    page = _page("one", metric=scored.explanation, title=title, notes=scored.notes, place=place)
-    return framed(page, f"Score by {title}")
-
-
 def page_of_file(scored: Scored, origin: Origin, extent: str = "") -> str:
     """Which rows they are, what was left out and why, the summary of the scores, the worst and best rows explained.
 

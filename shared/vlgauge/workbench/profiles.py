@@ -9,7 +9,7 @@ from vlgauge.signatures import TOY_NUMBERS
 
 PROFILES = {
     "Embedded: nothing is fetched": "embedded",
-    "Paper: the published models": "paper",
+    "Published: the models of the papers": "paper",
 }
 
 TOY = f"**Toy:** a small model trained on drawn scenes stands for the published one. Its numbers {TOY_NUMBERS}."
@@ -36,6 +36,14 @@ def profile_note(name: str, profile: str) -> str:
     lines = [f"- {words[is_there(asset)]}: {title(asset)}" for asset in assets]
     told = f"The published models. Nothing is fetched from here; `vlgauge prefetch {name}` does."
     return "\n".join([told, "", *lines])
+
+
+def models_in_words(name: str, profile: str) -> str:
+    """What of the published models is not here, in a sentence; empty where nothing is missing."""
+    missing = [asset for asset in assets_of(name) if is_there(asset) is False] if profile != "embedded" else []
+    if not missing:
+        return ""
+    return f"{len(missing)} of the published models are not on this machine; run: vlgauge prefetch {name}"
 
 
 def refuse_missing(name: str) -> None:

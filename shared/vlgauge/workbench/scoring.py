@@ -14,11 +14,12 @@ import vlgauge
 from vlgauge.base import Metric
 from vlgauge.catalog import metric_facts, metric_names
 from vlgauge.explain import Explanation, explain, explanation_of
+from vlgauge.explain.examples import Example
 from vlgauge.results import without_nan
 from vlgauge.row_sources import RowLimits, checked_cell
 from vlgauge.settings import PROFILES, one_of, setting_names, shown
 from vlgauge.workbench.errors import without_folders
-from vlgauge.workbench.inputs import bytes_of, check_size
+from vlgauge.workbench.inputs import FILES, bytes_of, check_size
 from vlgauge.workbench.profiles import refuse_missing
 
 
@@ -145,7 +146,14 @@ def _reason(metric: Metric, columns: Mapping[str, Sequence[Any] | None], row: in
 
 
 def score_example(
-    name: str, profile: str, config: str, cells: Mapping[str, Any], title: str, *, tested: bool = False
+    name: str,
+    profile: str,
+    config: str,
+    cells: Mapping[str, Any],
+    title: str,
+    *,
+    tested: bool = False,
+    beside: Sequence[Example] = (),
 ) -> Scored:
     """Score one example.
 
@@ -156,6 +164,7 @@ def score_example(
         cells: By name of the column; None for one that is not given.
         title: What the example is called.
         tested: Whether p is told of sets of captions, which takes seconds for the largest.
+        beside: Bundled examples; those of the same picture are scored too, where what explains a row shows others.
 
     Raises:
         ValueError: If something is not what the metric reads, or too large.
@@ -169,8 +178,40 @@ def score_example(
     _refuse_unread(loaded, given)
     for column, cell in given.items():
         check_size(column, cell)
-    found = score_rows(loaded, {column: [cell] for column, cell in given.items()}, [title])
+    given, others = among(given, beside if explanation.ranks_rows else ())
+    rows = [given, *(one.cells for one in others)]
+    found = score_rows(
+        loaded, {column: [row.get(column) for row in rows] for column in given}, [title, *(one.id for one in others)]
+    )
     return replace(found, notes=[*found.notes, explanation.note_alone]) if explanation.note_alone else found
+
+
+def among(cells: Mapping[str, Any], examples: Sequence[Example]) -> tuple[dict[str, Any], list[Example]]:
+    """The cells with the pictures of examples in place of copies of these, and other examples of the same pictures.
+
+    An example without a cell that is given cannot stand beside it.
+    """
+    found = []
+    own = dict(cells)
+    for one in examples:
+        same = all(same_file(own[name], one.cells.get(name)) for name in FILES if name in own)
+        if same and all(name in one.cells for name in own) and one.cells["predictions"] != own["predictions"]:
+            own |= {name: one.cells[name] for name in FILES if name in own}
+            found.append(one)
+    return own, found
+
+
+def same_file(one: Any, other: Any) -> bool:
+    """Whether two cells are the same picture or clip, or the same list of them."""
+    if isinstance(one, list) and len(one) == 1 and isinstance(other, str):
+        one = one[0]
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same_file, one, other))
+    if not (isinstance(one, str) and isinstance(other, str)):
+        return False
+    return one == other or (
+        Path(one).stat().st_size == Path(other).stat().st_size and Path(one).read_bytes() == Path(other).read_bytes()
+    )
 
 
 def score(

@@ -1,0 +1,117 @@
+"""Which metric, configuration and models: a button that says it, and a list of all metrics to search."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from markupsafe import Markup
+
+from vlgauge.base import Column
+from vlgauge.base.columns import Captions, Images, References
+from vlgauge.base.components import Components
+from vlgauge.base.video_columns import OneImage, Videos
+from vlgauge.catalog import card_fact, metric_facts, metric_title, metrics_by_group
+from vlgauge.explain.pages import fragment
+from vlgauge.workbench.inputs import is_needed
+from vlgauge.workbench.profiles import PROFILES, models_in_words, needs_no_model
+from vlgauge.workbench.scoring import config_of, metric_of
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+# What a column holds, as an icon; any other one is a text.
+_SIGNS: dict[type[Column], str] = {
+    Captions: "set",
+    References: "references",
+    Images: "picture",
+    OneImage: "picture",
+    Videos: "clip",
+    Components: "number",
+}
+_SAID = {
+    "text": "a text",
+    "set": "sets of captions",
+    "references": "references",
+    "picture": "pictures",
+    "clip": "clips",
+    "number": "numbers",
+    "style": "a style",
+}
+# 16 x 16, drawn by lines.
+_DRAWN = {
+    "text": "M2.5 4h11M2.5 8h11M2.5 12h7",
+    "picture": "M2.5 3h11v10h-11zM2.5 11l3.2-3.4 2.8 2.9 1.8-1.7 3.2 2.9M10.6 6h.1",
+    "clip": "M2.5 3.5h11v9h-11zM6.6 6v4l3.2-2z",
+    "references": "M3 4.5h5v4H4.5L3 10zM8.5 7h4.5v6l-1.5-1.5h-3z",
+    "set": "M5 2.5h8.5v7H5zM2.5 6v7.5H11",
+    "style": "M3 13l1-3.2 6.6-6.6 2.2 2.2L6.2 12zM9.3 4.5l2.2 2.2",
+    "number": "M2.5 11a5.5 5.5 0 0 1 11 0M8 11l2.6-3.4",
+    "copy": "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3",
+    "link": "M6.8 9.2l2.4-2.4M7.2 4.8l1.6-1.6a2.8 2.8 0 0 1 4 4l-1.6 1.6M8.8 11.2l-1.6 1.6a2.8 2.8 0 0 1-4-4l1.6-1.6",
+    "moon": "M13 9.6A5.4 5.4 0 0 1 6.4 3 5.4 5.4 0 1 0 13 9.6z",
+    "down": "M4 6.5l4 4 4-4",
+    "search": "M7 11.5a4.5 4.5 0 1 1 0-9 4.5 4.5 0 0 1 0 9zM10.3 10.3l3.2 3.2",
+}
+ICONS = {
+    name: Markup(f'<svg class="i" viewBox="0 0 16 16" aria-hidden="true"><path d="{path}"/></svg>')
+    for name, path in _DRAWN.items()
+}
+
+
+def html(value: str, name: str, **options: Any) -> Any:
+    """Markup of ours as a component, whose script may tell the page of what was chosen."""
+    listen = f"element.addEventListener('{name}', told => trigger('{name}', told.detail))" if name else None
+    return gr.HTML(value, apply_default_css=False, js_on_load=listen, **options)
+
+
+def top_bar() -> str:
+    """The name, and the choice of light or dark; the tabs stand in the same line."""
+    return str(fragment("top_bar", folder=TEMPLATES, icons=ICONS))
+
+
+def picker(name: str, config: str, profile: str) -> str:
+    """The button with what is chosen, and the choices that a metric has beside.
+
+    Args:
+        name: Of the metric.
+        config: Its configuration; empty for the one that a form begins with.
+        profile: Which models.
+    """
+    own = config_of(name, config)
+    return str(
+        fragment(
+            "picker",
+            folder=TEMPLATES,
+            icons=ICONS,
+            metric=_option(name),
+            configs=[(one, one) for one in metric_of(name, config=own).configs],
+            config=own,
+            profiles={} if needs_no_model(name) else {words.partition(":")[0]: one for words, one in PROFILES.items()},
+            profile=profile,
+            models=models_in_words(name, profile),
+        )
+    )
+
+
+@cache
+def sheet() -> str:
+    """The list of all metrics, which opens over the page."""
+    groups = {group: [_option(name) for name in names] for group, names in metrics_by_group().items()}
+    return str(fragment("sheet", folder=TEMPLATES, icons=ICONS, groups=groups))
+
+
+@cache
+def _option(name: str) -> dict[str, Any]:
+    """A metric as the list shows it."""
+    columns = [column for column in metric_of(name).columns if is_needed(column)]
+    found = ("style" if column.name == "styles" else _SIGNS.get(type(column), "text") for column in columns)
+    signs = list(dict.fromkeys(found))
+    return {
+        "name": name,
+        "title": metric_title(name),
+        "question": card_fact(name, "short_description") or metric_facts(name).measures,
+        "signs": signs,
+        "reads": " and ".join(_SAID[sign] for sign in signs),
+    }

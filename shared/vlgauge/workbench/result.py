@@ -1,0 +1,116 @@
+"""The result of one example: the number, what was found, where it lies, and what explains it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from vlgauge.catalog import metric_title
+from vlgauge.explain import Explanation
+from vlgauge.explain.examples import Example
+from vlgauge.explain.pages import fragment, number
+from vlgauge.explain.plots import percent
+from vlgauge.signatures import TOY_NUMBERS
+from vlgauge.workbench.bundled_scores import Bundled, bundled, bundled_scores, place_of, show_among
+from vlgauge.workbench.picker import ICONS, TEMPLATES
+from vlgauge.workbench.scoring import Scored
+from vlgauge.workbench.snippets import link, snippets
+
+NAMES = {"right": "Right", "subtle": "Subtle", "wrong": "Wrong", "missed": "Missed"}
+_OWN = "Your own example"
+_NO_LINK = "A link has no place for pictures of yours, nor for so much text"
+
+
+def deck(name: str, profile: str, config: str, chosen: int | None) -> str:
+    """The bundled examples as buttons, each with its score.
+
+    Args:
+        name: Of the metric.
+        profile: Which models.
+        config: Its configuration.
+        chosen: Which of them is shown; None for none.
+    """
+    cards = []
+    for place, one in enumerate(bundled(name, profile, config)):
+        digits = one.scored.explanation.digits if one.scored else 2
+        cards.append(
+            {
+                "number": place,
+                "shows": one.example.shows,
+                "name": NAMES[one.example.shows],
+                "score": "" if math.isnan(one.score) else number(one.score, min(digits, 2)),
+                "title": one.example.title,
+                "short": one.example.title.partition(":")[0].partition(", and")[0],
+            }
+        )
+    return str(fragment("deck", folder=TEMPLATES, cards=cards, chosen=chosen))
+
+
+def page_of_one(
+    scored: Scored, profile: str, config: str, cells: Mapping[str, Any], chosen: int | None, base: int = 0
+) -> str:
+    """What is shown of one example.
+
+    Args:
+        scored: Its score, in the first row.
+        profile: Which models made it.
+        config: Configuration of the metric.
+        cells: What was scored.
+        chosen: Which bundled example it is; None for one of a visitor.
+        base: The bundled example that a link begins with.
+    """
+    metric = scored.explanation
+    every = bundled(metric.name, profile, config)
+    metric.is_large = True
+    show_among(metric, bundled_scores(metric.name, profile, config))
+    example = every[chosen if chosen is not None else base].example
+    query = link(metric.name, profile, config, cells, example)
+    return str(
+        fragment(
+            "result",
+            folder=TEMPLATES,
+            icons=ICONS,
+            metric=metric,
+            row=0,
+            title=metric_title(metric.name),
+            told=_OWN if chosen is None else _told(example),
+            scale=scale(metric, every, chosen),
+            notes=[note for note in scored.notes if not (metric.is_toy and TOY_NUMBERS in note)],
+            place=place_of(metric, bundled_scores(metric.name, profile, config)),
+            snippets=snippets(metric.name, profile, config, cells),
+            link=query,
+            why_no_link=_NO_LINK,
+        )
+    )
+
+
+def page_without_score(example: Example) -> str:
+    """What stands where an example was not scored yet."""
+    return str(fragment("not_scored", folder=TEMPLATES, told=_told(example), why=example.why))
+
+
+def _told(example: Example) -> str:
+    kind = "What it misses" if example.shows == "missed" else f"{NAMES[example.shows]} example"
+    return f"{kind}: {example.title}"
+
+
+def scale(metric: Explanation, examples: Sequence[Bundled], chosen: int | None) -> Markup:
+    """Where a score lies among those of bundled examples; right is better, and shapes tell them apart."""
+    marks = [
+        {
+            "shows": one.example.shows,
+            "name": NAMES[one.example.shows].lower(),
+            "at": percent(metric.axis.at(one.score)),
+            "value": number(one.score, metric.digits),
+            "on": place == chosen,
+        }
+        for place, one in enumerate(examples)
+        if not math.isnan(one.score)
+    ]
+    told = ", ".join(f"{mark['name']} {mark['value']}" for mark in marks)
+    label = f"{number(metric.scores[0], metric.digits)} on a scale whose right end is better; examples: {told or 'none'}"
+    own = "" if metric.is_undefined(0) else percent(metric.axis.at(metric.scores[0]))
+    return fragment("scale", folder=TEMPLATES, label=label, marks=marks, own=own, ends=metric.axis.ends)

@@ -1,0 +1,166 @@
+// What runs in the page: the list of metrics, what is copied, light or dark, the address.
+(() => {
+  const root = document.documentElement, $ = (query, from = document) => from.querySelector(query);
+  const all = (query, from = document) => [...from.querySelectorAll(query)];
+  const tell = (element, name, detail) => element.dispatchEvent(new CustomEvent(name, {detail, bubbles: true}));
+  // An address that asks for something is waited for, so that nothing else is seen before it.
+  if (new URLSearchParams(location.search).has("metric")) {
+    root.classList.add("opening");
+    setTimeout(() => root.classList.remove("opening"), 4000);
+  }
+
+  // -- What is said, and what is copied
+  let saying;
+  const say = text => {
+    let bar = $("#said");
+    if (!bar) {
+      bar = Object.assign(document.createElement("div"), {id: "said"});
+      bar.setAttribute("role", "status");
+      document.body.append(bar);
+    }
+    bar.textContent = text;
+    bar.classList.add("on");
+    clearTimeout(saying);
+    saying = setTimeout(() => bar.classList.remove("on"), 1600);
+  };
+  const copy = async text => {
+    try { await navigator.clipboard.writeText(text); } catch {
+      // Where the page came over plain http from another machine there is no clipboard.
+      const area = Object.assign(document.createElement("textarea"), {value: text});
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    say("Copied");
+  };
+
+  // -- The list of metrics
+  const sheet = () => $("#sheet dialog");
+  const seen = () => all("[role=option]", sheet()).filter(one => !one.hidden);
+  let at = -1, opener;
+  const mark = place => {
+    const options = seen(), input = $("input", sheet());
+    at = Math.max(0, Math.min(options.length - 1, place));
+    all(".at", sheet()).forEach(one => one.classList.remove("at"));
+    input.removeAttribute("aria-activedescendant");
+    if (!options[at]) return;
+    options[at].classList.add("at");
+    options[at].scrollIntoView({block: "nearest"});
+    input.setAttribute("aria-activedescendant", options[at].id);
+  };
+  const sift = () => {
+    const typed = $("input", sheet()).value.toLowerCase(), words = typed.split(/\s+/).filter(Boolean);
+    all("[role=option]", sheet()).forEach(one => one.hidden = !words.every(word => one.dataset.words.includes(word)));
+    all("[role=group]", sheet()).forEach(one => one.hidden = !$("[role=option]:not([hidden])", one));
+    $(".none", sheet()).hidden = seen().length > 0;
+    mark(typed ? 0 : seen().findIndex(one => one.ariaSelected === "true"));
+  };
+  const open = button => {
+    opener = button;
+    const box = button.getBoundingClientRect(), list = sheet();
+    list.style.setProperty("--left", `${box.left}px`);
+    list.style.setProperty("--top", `${box.bottom + 6}px`);
+    all("[role=option]", list).forEach(one => one.ariaSelected = one.dataset.metric === button.dataset.metric);
+    $("input", list).value = "";
+    list.showModal();
+    sift();
+    $("input", list).focus();
+  };
+  const take = option => {
+    if (!option) return;
+    sheet().close();
+    tell($("#sheet dialog"), "picked", {metric: option.dataset.metric});
+  };
+
+  // -- The address is that of what is shown
+  const shown = () => all("[data-url]").find(one => one.checkVisibility());
+  const address = () => {
+    const own = shown();
+    if (own && !root.classList.contains("opening")) history.replaceState(null, "", own.dataset.url || location.pathname);
+  };
+  const tabs = {data: "Data set", compare: "Compare", leaderboard: "Leaderboard", about: "About"};
+  window.vg = {
+    opened() {
+      root.classList.remove("opening");
+      const asked = new URLSearchParams(location.search), view = tabs[asked.get("view")];
+      if (view) all("#views [role=tab]").find(one => one.innerText.trim() === view)?.click();
+      if (["predictions", "references", "styles"].some(one => asked.has(one))) $("#go")?.click();
+    },
+  };
+  new MutationObserver(changed => {
+    if (changed.some(one => [...one.addedNodes].some(node => node.querySelector?.("[data-url]") || node.dataset?.url))) address();
+  }).observe(root, {childList: true, subtree: true});
+
+  addEventListener("click", told => {
+    const find = query => told.target.closest?.(query);
+    let found;
+    if ((found = find("[data-copy]"))) copy(found.dataset.copy);
+    else if ((found = find("[data-copy-link]"))) copy(location.origin + location.pathname + found.dataset.copyLink);
+    else if ((found = find(".acts [aria-disabled]"))) say(found.title);
+    else if ((found = find(".pick"))) open(found);
+    else if ((found = find("#sheet [role=option]"))) take(found);
+    else if (told.target === sheet()) sheet().close();
+    else if ((found = find("[data-set]"))) {
+      if (found.ariaChecked !== "true") tell(found, "set", {[found.dataset.set]: found.dataset.value});
+    } else if ((found = find(".card[data-number]"))) tell(found, "chosen", {number: +found.dataset.number});
+    else if (find(".mode")) {
+      localStorage.setItem("vlgauge-mode", document.body.classList.contains("dark") ? "light" : "dark");
+      keep();
+    }
+  });
+  addEventListener("input", told => { if (told.target.closest?.("#sheet")) sift(); });
+  addEventListener("close", () => opener?.focus(), true);
+  addEventListener("keydown", told => {
+    if (told.key === "Enter" && (told.ctrlKey || told.metaKey)) { $("#go")?.click(); return; }
+    const list = sheet();
+    if (list?.open) {
+      const move = {ArrowDown: 1, ArrowUp: -1, PageDown: 6, PageUp: -6}[told.key];
+      if (move) { told.preventDefault(); mark(at + move); }
+      else if (told.key === "Enter") { told.preventDefault(); take(seen()[at]); }
+      else if (told.key === "Tab") { told.preventDefault(); list.close(); }
+      return;
+    }
+    // One of several choices has the focus; arrows go on to the next, as for radio buttons.
+    const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[told.key];
+    const group = step && told.target.closest?.("[role=radiogroup]");
+    if (group && told.target.matches("button[role=radio]")) {
+      const every = all("[role=radio]", group), next = every[(every.indexOf(told.target) + step + every.length) % every.length];
+      told.preventDefault();
+      next.focus();
+      next.click();
+    }
+    if ((told.key === "/" && !/INPUT|TEXTAREA|SELECT/.test(told.target.tagName)) || (told.key === "k" && (told.ctrlKey || told.metaKey))) {
+      const button = all(".pick").find(one => one.checkVisibility());
+      if (button) { told.preventDefault(); open(button); }
+    }
+    // In gradio 6.31 Escape closes a list and leaves what was typed, until the list is left. That of data sets takes it.
+    const box = told.key === "Escape" && told.target.closest?.("[role=combobox]");
+    if (box && !box.closest("#data-set, #sheet")) box.blur();
+  });
+
+  // -- A phrase, its box and its bar belong together
+  const tie = told => {
+    const own = told.target.closest?.(".evidence mark[tabindex], .evidence .shares li[data-n]");
+    all(".evidence .hot").forEach(one => one.classList.remove("hot"));
+    const number = own && (own.dataset.n || $(".n", own)?.textContent.match(/\d+/)?.[0]);
+    if (!number) return;
+    const result = own.closest(".evidence");
+    all(".tg", result).forEach(one => one.textContent.trim() === number && one.classList.add("hot"));
+    all(".shares li[data-n]", result).forEach(one => one.dataset.n === number && one.classList.add("hot"));
+    all("mark[tabindex]", result).forEach(one => $(".n", one)?.textContent.match(/^\d+/)?.[0] === number && one.classList.add("hot"));
+  };
+  addEventListener("mouseover", tie);
+  addEventListener("focusin", tie);
+
+  // -- Light or dark: what the visitor chose, also after Gradio has put its own class
+  const keep = () => {
+    const mode = localStorage.getItem("vlgauge-mode");
+    if (mode && document.body.classList.contains("dark") !== (mode === "dark")) document.body.classList.toggle("dark");
+  };
+  const begin = () => {
+    keep();
+    new MutationObserver(keep).observe(document.body, {attributes: true, attributeFilter: ["class"]});
+  };
+  document.readyState === "loading" ? addEventListener("DOMContentLoaded", begin) : begin();
+})();
