@@ -31,7 +31,7 @@ from vlgauge import workbench
 
 demo = workbench.app({word})
 if __name__ == "__main__":
-    workbench.launch(demo)
+    workbench.launch(demo, warmed=True)
 '''
 _HINT = re.compile(rf"(git\+{re.escape(REPOSITORY)}@)[^\"\s]+")
 _TAG = re.compile(r"v\d+(\.\d+)*((a|b|rc)\d+)?(\.(post|dev)\d+)?")

@@ -70,8 +70,10 @@ class RovistNr(Explanation):
             return safe(f"Hardly a word comes again: {number(lost)} is lost in all.")
         named = taken[:N_NAMED]
         words = Markup(", ").join(Markup("<em>{}</em>").format(safe(quoted(word))) for word, _ in named)
-        told = f" come again and again; together they take {number(sum(cost for _, cost in named))} of the {number(lost)} lost."
-        return words + told if len(named) > 1 else words + f" comes again and takes {number(lost)}."
+        if len(named) == 1:
+            return words + f" comes again and takes {number(lost)}."
+        most = sum(cost for _, cost in named)
+        return words + f" come again and again; together they take {number(most)} of the {number(lost)} lost."
 
     def contributions(self, row: int) -> list[Share]:
         """What the words take that take most."""

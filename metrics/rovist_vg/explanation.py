@@ -34,7 +34,9 @@ class RovistVg(GroundedStory):
         shares = self.contributions(row)
         least, most = shares[0], shares[-1]
         told = safe(f"{quoted(most.text)} adds most, {signed(most.amount)}")
-        return told + (safe(f"; {quoted(least.text)} adds least, {signed(least.amount)}.") if most is not least else ".")
+        return told + (
+            safe(f"; {quoted(least.text)} adds least, {signed(least.amount)}.") if most is not least else "."
+        )
 
     def note(self, part: Mapping[str, Any], n_parts: int) -> str:
         """Its weight and likeness."""

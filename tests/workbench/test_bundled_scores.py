@@ -9,7 +9,7 @@ import pytest
 
 from vlgauge.catalog import metric_facts, metric_names
 from vlgauge.workbench import one, scoring
-from vlgauge.workbench.bundled_scores import bundled_scores, place_of, show_among
+from vlgauge.workbench.bundled_scores import bundled, bundled_scores, place_of, show_among
 
 HIGHER = (("a", 3.0), ("b", 2.0), ("c", 1.0))
 LOWER = HIGHER[::-1]
@@ -51,7 +51,7 @@ def test_bundled_scores_are_those_of_the_form_and_the_best_is_first(name):
 
 
 def test_the_page_says_it():
-    page = html.unescape(html.unescape(one.scored("rovist_nr", "", "embedded", "I ran. I ran.", "", "", None, None)))
+    page = html.unescape(one.scored("rovist_nr", "", "embedded", "I ran. I ran.", "", "", None, None)[0])
     assert "“One idea in every sentence” (0.64), which is better, and “The same words again and again” (0.19)" in page
 
 
@@ -77,13 +77,10 @@ def test_the_axis_is_the_range_and_goes_on_where_that_has_no_end(score, ends, hi
 
 @pytest.mark.parametrize(("name", "config"), [("trm", ""), ("d_hm", ""), ("clip_s", "image"), ("clip_s", "video")])
 def test_no_example_of_ours_is_the_best_or_the_worst_there_could_be(name, config):
-    *texts, images, videos, _ = one.filled(name, config, 0)
-    page = html.unescape(
-        html.unescape(one.scored(name, config, "embedded", *texts, [(path, None) for path in images], videos))
-    )
-    (drawn,) = re.findall('<circle class="own" cx="([0-9.]+)%"', page[: page.index("</svg>")])
+    page = one.shown_first(name, "embedded", config, 0)
+    (drawn,) = re.findall('class="me" style="left:([0-9.]+)%"', page)
     assert 1 < float(drawn) < 99
-    assert 'class="other"' in page
+    assert len(re.findall(r'class="m \w+( on)?" style', page)) == len(bundled(name, "embedded", config))
 
 
 def test_published_models_are_asked_for_none(monkeypatch):

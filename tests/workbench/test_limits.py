@@ -108,7 +108,7 @@ FILE = {"_type": "gradio.FileData"}
 
 def files_of_form(address, file, caption=None):
     """What the server says to the form with this file as its picture."""
-    data = ["clip_s", None, "embedded", "A dog.", "", "", [{"image": file, "caption": caption}], None]
+    data = ["clip_s", None, "embedded", "A dog.", "", "", [{"image": file, "caption": caption}], None, None]
     return joined(address, number_of(address, "scored"), data)
 
 
@@ -184,7 +184,7 @@ def test_behind_a_proxy_its_name_is_the_servers(built, tmp_path, monkeypatch):
     page, path = built(), str(tmp_path / "a.png")
     number = next(number for number, one in page.fns.items() if one.name == "scored")
     file = {"path": path, "meta": FILE, "url": f"https://me-space.hf.space/gradio_api/file={path}"}
-    data = ["clip_s", None, "embedded", "A dog.", "", "", [{"image": file, "caption": None}], None]
+    data = ["clip_s", None, "embedded", "A dog.", "", "", [{"image": file, "caption": None}], None, None]
     body = json.dumps({"data": data, "fn_index": number, "session_hash": "a"}).encode()
     for headers, is_own in (
         ([(b"host", b"127.0.0.1:7860"), (b"x-forwarded-host", b"me-space.hf.space")], True),
@@ -209,7 +209,7 @@ def test_only_scores_can_be_called_and_models_take_turns(built):
 
 def test_files_of_visitors_are_deleted_when_they_are_old(built, monkeypatch, tmp_path):
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
-    page = built()
+    page = built(metric="rovist_nr")
     file = next(one for one in page.blocks.values() if isinstance(one, gr.File) and not one.interactive)
     # As an answer with files goes out.
     path = file.move_resource_to_block_cache(*downloads.kept({"scores.json": "{}"}))

@@ -18,17 +18,26 @@ FORMS = [(name, config) for name in metric_names() for config in scoring.metric_
 
 
 def form_of(name, config, number=0):
-    *texts, images, videos, _ = one.filled(name, config, number)
-    return [*texts, [(path, None) for path in images], videos]
+    """What the form sends for a bundled example."""
+    cells = one._filled(name, config, number)
+    texts = [cells[column] for column in one.TEXTS]
+    return [*texts, [(path, None) for path in cells["images"]], cells["videos"]]
+
+
+def page_of(name, *form, config=""):
+    return one.scored(name, config, "embedded", *form)[0]
 
 
 @pytest.mark.parametrize(("name", "config"), FORMS)
 def test_every_bundled_example_is_scored_and_explained(name, config):
     for number in range(len(inputs.examples_for(scoring.metric_of(name, config=config)))):
-        page = one.scored(name, config, "embedded", *form_of(name, config, number))
-        assert page.startswith('<iframe class="vlgauge-page"')
+        page, deck = one.scored(name, config, "embedded", *form_of(name, config, number))
+        assert page.startswith('<article class="res"')
         assert f"{name}|v:" in page
         assert "How to read it" in page
+        assert page == one.shown_first(name, "embedded", config, number)
+        assert deck.count('aria-pressed="true"') == 1
+        assert f'data-number="{number}" aria-pressed="true"' in deck
 
 
 def test_number_of_the_form_is_that_of_compute():
@@ -82,13 +91,13 @@ def test_folders_of_the_machine_are_not_told(name, number, tmp_path, monkeypatch
 
 def test_a_set_of_captions_comes_with_its_p():
     sets = ["A dog ran.\nA dog sat.\nDogs ran home.", "A cat slept.\nTwo birds sang.\nWe ate."]
-    page = one.scored("trm", "", "embedded", *sets, "", None, None)
+    page = page_of("trm", *sets, "", None, None)
     assert "to split these captions in two" in page
     assert "No test was run" not in page
 
 
 def test_one_story_without_blanks_is_told_where_sentences_end():
-    page = one.scored("rovist_nr", "", "embedded", "狗在跑。猫在睡。", "", "", None, None)
+    page = page_of("rovist_nr", "狗在跑。猫在睡。", "", "", None, None)
     assert "the story has 1 sentence, so there is no pair of sentences to compare (in running text . ? or !" in page
 
 
@@ -111,9 +120,9 @@ def test_a_list_in_place_of_a_name_is_refused(words, message):
 
 
 def test_markup_in_a_text_is_shown_and_not_obeyed():
-    page = one.scored("rovist_nr", "", "embedded", "<img src=x> ran.\nIt ran.", "", "", None, None)
+    page = page_of("rovist_nr", "<img src=x> ran.\nIt ran.", "", "", None, None)
     assert "<img src=x" not in page
-    assert "<img src=x" not in html.unescape(page)  # it is escaped once for the page and once more for the frame
+    assert "<img src=x" in html.unescape(page)
 
 
 def test_one_example_by_cider_takes_the_frequencies_of_captions_that_come_along(client):
@@ -122,7 +131,7 @@ def test_one_example_by_cider_takes_the_frequencies_of_captions_that_come_along(
     assert answer["score"] > 1
     assert "df:given@" in answer["signature"]
     assert answer["notes"] == [explanation_of("cider").note_alone]
-    page = one.scored("cider", "", "embedded", "A dog ran.", "A dog ran home.", "", None, None)
+    page = page_of("cider", "A dog ran.", "A dog ran home.", "", None, None)
     assert "those of the 100 captions that come with vlgauge" in page
 
 

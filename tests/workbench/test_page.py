@@ -4,7 +4,9 @@ import gradio as gr
 import pytest
 from starlette.requests import Request
 
-from vlgauge.workbench.app import _chosen, _opened
+from vlgauge.catalog import metric_names
+from vlgauge.workbench import one, picker
+from vlgauge.workbench.app import _chosen, _opened, _picked, _set
 
 
 @pytest.mark.parametrize(
@@ -15,31 +17,67 @@ from vlgauge.workbench.app import _chosen, _opened
         ("clip_s", ["Caption", "References (optional)", "Picture"]),
     ],
 )
-def test_the_page_begins_with_the_form_of_its_metric(built, metric, expected):
-    page = built(metric=metric)
-    blocks = list(page.blocks.values())
-    (examples,) = [one for one in blocks if isinstance(one, gr.Dataset)]
+def test_the_page_begins_with_an_example_that_is_scored(built, metric, expected):
+    blocks = list(built(metric=metric).blocks.values())
+    form = next(one for one in blocks if one.elem_id == "form")
     fields = [one for one in blocks if isinstance(one, (gr.Textbox, gr.Gallery, gr.Video)) and one.visible]
-    labels = [one.label for one in fields if examples.parent in (one.parent, one.parent.parent)]
-    assert labels == expected
-    assert all(label for (label,) in examples.samples)
-    assert any("is better" in (one.value or "") for one in blocks if isinstance(one, gr.Markdown))
+    own = [one for one in fields if form in (one.parent, one.parent.parent)]
+    assert [one.label for one in own] == expected
+    assert all(one.value for one in own)
+    shown = next(one for one in blocks if one.elem_id == "shown").value
+    assert "Subtle example" in shown
+    assert f"{metric}|v:" in shown
+
+
+def test_the_list_has_every_metric_with_its_question():
+    listed = picker.sheet()
+    assert listed.count('role="option"') == len(metric_names())
+    assert "Is a visual story grounded, coherent, varied?" in listed
+    assert 'aria-label="reads a text and pictures"' in listed
 
 
 def asked(query):
     return gr.Request(Request({"type": "http", "headers": [], "query_string": query}))
 
 
-@pytest.mark.parametrize("query", [b"", b"metric=rovist_nr", b"metric=nobody"])
-def test_an_address_that_names_no_other_metric_changes_nothing(query):
-    assert _opened("rovist_nr", "embedded", asked(query)) == gr.skip()
+@pytest.mark.parametrize("query", [b"", b"metric=rovist_nr", b"metric=nobody", b"metric=rovist_nr&example=subtle"])
+def test_an_address_that_names_nothing_else_changes_nothing(query):
+    assert _opened("rovist_nr", "", "embedded", asked(query)) == gr.skip()
 
 
-def test_an_address_names_the_metric():
-    assert _opened("rovist_nr", "embedded", asked(b"metric=trm"))[0] == "trm"
+def test_an_address_names_metric_example_and_text():
+    changed = _opened("rovist_nr", "", "embedded", asked(b"metric=clip_s&config=video&example=wrong&profile=nonsense"))
+    assert changed[:4] == ["clip_s", "video", "embedded", ("clip_s", "video")]
+    assert "One colour is wrong" in changed[4 + 3 + 6]
+    changed = _opened("rovist_nr", "", "embedded", asked(b"metric=rouge_l&predictions=A+dog+ran.&images=x"))
+    _, predictions, *_, shown, _ = changed[7 : 7 + 8]
+    assert (predictions.value, shown) == ("A dog ran.", "")
 
 
-def test_a_metric_that_was_chosen_before_empties_no_form():
-    """Gradio tells a list that is left as it was like a choice."""
-    assert _chosen("clip_s", "embedded", ("clip_s", "video")) == gr.skip()
-    assert ("rouge_l", "") in _chosen("rouge_l", "embedded", ("clip_s", "video"))
+def test_a_metric_that_was_chosen_before_changes_nothing():
+    assert _chosen("clip_s", "embedded", ("clip_s", "video"), "clip_s") == gr.skip()
+    assert ("rouge_l", "") in _chosen("clip_s", "embedded", ("clip_s", "video"), "rouge_l")
+
+
+@pytest.mark.parametrize("told", [None, [], {}, {"metric": ["clip_s"]}, {"metric": "nobody"}])
+def test_what_the_page_does_not_offer_is_refused(told):
+    event = gr.EventData(None, told)
+    with pytest.raises(gr.Error, match="`metric` must be one of"):
+        _picked("clip_s", "image", "embedded", ("clip_s", "image"), event)
+
+
+@pytest.mark.parametrize("told", [{"config": "mine"}, {"config": 1}, {"profile": "mine"}, {"profile": ["paper"]}])
+def test_other_settings_than_those_offered_are_refused(told):
+    with pytest.raises(gr.Error, match="must be one of"):
+        _set("clip_s", "image", "embedded", gr.EventData(None, told))
+
+
+@pytest.mark.parametrize("number", [-1, 4, 1.0, True, "1", None, [0]])
+def test_an_example_that_is_not_there_is_refused(number):
+    with pytest.raises(gr.Error, match="`number` must be that of an example, 0 to 3"):
+        one.filled("rouge_l", "", "embedded", number)
+
+
+def test_published_models_score_no_example_by_themselves(monkeypatch):
+    monkeypatch.setattr(one.result, "bundled_scores", None)
+    assert "press Score" in one.shown_first("clip_s", "paper", "image", 0)

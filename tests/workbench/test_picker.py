@@ -43,7 +43,7 @@ def address(tmp_path_factory):
 def tab(chromium, address, width=1280, scheme="light"):
     """The tab; nothing but this machine is asked, and no script fails."""
     with watched(chromium, address, width, scheme) as page:
-        page.get_by_role("tab", name="Score a data set").click()
+        page.get_by_role("tab", name="Data set", exact=True).click()
         yield page
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.evaluate(FRAMES_TOO_WIDE) == 0
@@ -97,7 +97,7 @@ def test_from_typing_to_the_files_that_are_kept(address, chromium, tmp_path):
         )
         page.locator(".every-row").get_by_text("A yellow square.").first.wait_for(state="attached")
         # Another metric clears what was scored.
-        page.get_by_label("Metric", exact=True).click()
+        page.locator(".pick:visible").click()
         page.get_by_role("option", name="ROUGE-L").click()
         page.wait_for_function("!document.querySelector('iframe.vlgauge-page')")
         page.wait_for_timeout(500)

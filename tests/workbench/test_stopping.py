@@ -143,7 +143,7 @@ def test_stop_ends_the_scoring(served, chromium, monkeypatch, endless, tmp_path)
     monkeypatch.setattr(runs, "score_checked", endless)
     (tmp_path / "rows.csv").write_text("predictions,references\n" + "A dog ran.,A dog sat.\n" * 20)
     with watched(chromium, f"{served}?metric=bleu", 1280, "light") as page:
-        page.get_by_role("tab", name="Score a data set").click()
+        page.get_by_role("tab", name="Data set", exact=True).click()
         page.get_by_text("File", exact=True).first.click()
         panel = page.get_by_role("tabpanel").filter(visible=True)
         panel.locator("input[type=file]").first.set_input_files(tmp_path / "rows.csv")

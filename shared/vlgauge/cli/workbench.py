@@ -31,7 +31,9 @@ def run(options: argparse.Namespace) -> int:
     # Its extra is asked for when the page is wanted, and not for --help.
     workbench = import_module("vlgauge.workbench")
     page = workbench.app(options.metric, results=options.results)
-    workbench.launch(page, port=options.port, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True)
+    workbench.launch(
+        page, port=options.port, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True, warmed=True
+    )
     sys.stderr.write(f"the workbench is at {page.local_url}; Ctrl+C ends it\n")
     try:
         page.block_thread()

@@ -91,7 +91,9 @@ class CaptionedPicture(Explanation):
         """Its place among the captions of its picture, and the one that fits best."""
         rows, what = self.captions_of(row), "video" if self.of_videos else "picture"
         if len(rows) == 1:
-            return safe(f"{self._parts(row).capitalize()} between caption and {what}; other captions of it would tell more.")
+            return safe(
+                f"{self._parts(row).capitalize()} between caption and {what}; other captions of it would tell more."
+            )
         if rows[0] == row:
             ahead = number(self.scores[row] - self.scores[rows[1]])
             return safe(f"The best of {len(rows)} captions of this {what}, by {ahead}.")

@@ -32,7 +32,7 @@ class Share:
 
     @property
     def tone(self) -> str:
-        """"for", "against", or "nil" for next to nothing."""
+        """What it did: "for", "against", or "nil" for next to nothing."""
         return "nil" if abs(self.amount) < self.least else "for" if self.amount > 0 else "against"
 
 

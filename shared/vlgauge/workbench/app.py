@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import gradio as gr
@@ -24,7 +25,7 @@ from vlgauge.workbench.doors import Doors
 from vlgauge.workbench.errors import USER_ERRORS, in_one_sentence
 from vlgauge.workbench.hosting import hosting_of
 from vlgauge.workbench.inputs import examples_for
-from vlgauge.workbench.picker import html, picker, sheet, top_bar
+from vlgauge.workbench.picker import html, picker, sheet, told_of, top_bar
 from vlgauge.workbench.profiles import PROFILES
 from vlgauge.workbench.scoring import config_of, first_config, metric_of, score
 from vlgauge.workbench.snippets import LONGEST_LINK
@@ -36,7 +37,17 @@ FIRST = "groovist"  # without another wish
 N_PICKERS = 3
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_SANS = ["Inter", "SF Pro Text", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "Liberation Sans", "Arial", "sans-serif"]
+_SANS = [
+    "Inter",
+    "SF Pro Text",
+    "-apple-system",
+    "Segoe UI",
+    "Roboto",
+    "Helvetica Neue",
+    "Liberation Sans",
+    "Arial",
+    "sans-serif",
+]
 _MONO = ["ui-monospace", "SF Mono", "Cascadia Mono", "Menlo", "Consolas", "DejaVu Sans Mono", "monospace"]
 # Of light and dark alike: the colours are those of page.css, where blue counts for and orange against.
 _LOOK = {
@@ -126,7 +137,7 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         listed = html(sheet(), "picked", elem_id="sheet")
         with gr.Tabs(overflow_behavior="wrap", elem_id="views"):
             with gr.Tab("Score", id="score"):
-                fields = one.add_tab(chosen, loaded)
+                fields = [*one.add_tab(chosen, loaded)]
             with gr.Tab("Data set", id="data"):
                 chosen.add_picker()
                 fields += data_set.add_tab(chosen, hosting)
@@ -153,20 +164,21 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
     return page
 
 
-def warm_up() -> None:
-    """Score the bundled examples of every metric, so that nobody waits for them."""
+def _warm_up() -> None:
+    """Score the bundled examples of every metric."""
     for name in metric_names():
-        for config in metric_of(name).configs or ("",):
-            with suppress(*USER_ERRORS):  # an extra that is not installed is told when the metric is chosen
+        with suppress(*USER_ERRORS):  # an extra that is not installed is told when the metric is chosen
+            for config in metric_of(name).configs or ("",):
                 bundled(name, "embedded", config)
 
 
-def launch(page: CheckedPage, *, port: int | None = None, **options: Any) -> Any:
+def launch(page: CheckedPage, *, port: int | None = None, warmed: bool = False, **options: Any) -> Any:
     """Serve the workbench, on this machine alone unless a Space serves it.
 
     Args:
         page: The workbench.
         port: Where; a free one if None.
+        warmed: Whether the examples of all metrics are scored meanwhile, so that no visitor waits for them.
         **options: Of `gradio.Blocks.launch`.
     """
     common: dict[str, Any] = {"head": _head(), "theme": _theme(), "ssr_mode": False, "run_history": False}
@@ -177,6 +189,8 @@ def launch(page: CheckedPage, *, port: int | None = None, **options: Any) -> Any
         # A page from elsewhere whose name was bound to this machine after it had been opened is not served.
         before.insert(0, Middleware(TrustedHostMiddleware, allowed_hosts=[LOOPBACK, "localhost"]))
     common["app_kwargs"] = {"middleware": before}
+    if warmed:
+        Thread(target=_warm_up, daemon=True).start()
     return page.launch(server_port=port, share=False, **common | options)
 
 
@@ -223,7 +237,7 @@ def _told(form: tuple[str, str], request: gr.Request) -> list[Any]:
 
 def _picked(name: str, config: str, profile: str, form: tuple[str, str], told: gr.EventData) -> Any:
     """What the page becomes when a metric was chosen; nothing for the one that is there."""
-    return _chosen(name, profile, form, getattr(told, "metric", None))
+    return _chosen(name, profile, form, told_of(told, "metric"))
 
 
 @in_one_sentence
@@ -235,7 +249,7 @@ def _chosen(name: str, profile: str, form: tuple[str, str], wanted: Any) -> Any:
 @in_one_sentence
 def _set(name: str, config: str, profile: str, told: gr.EventData) -> list[Any]:
     """What the page becomes for another configuration or other models."""
-    wanted, models = getattr(told, "config", None), getattr(told, "profile", None)
+    wanted, models = told_of(told, "config"), told_of(told, "profile")
     own = config_of(name, one_of("config", wanted, metric_of(name).configs) if wanted is not None else config)
     return _page_of(name, own, one_of("profile", models if models is not None else profile, tuple(PROFILES.values())))
 

@@ -16,7 +16,7 @@ from vlgauge.workbench.bundled_scores import bundled
 from vlgauge.workbench.chosen import MODEL, QUICK, Chosen
 from vlgauge.workbench.errors import in_one_sentence, in_words_of
 from vlgauge.workbench.inputs import FILES, cell_of, examples_for, field_of, is_needed, short_label, text_of
-from vlgauge.workbench.picker import html
+from vlgauge.workbench.picker import html, told_of
 from vlgauge.workbench.profiles import PROFILES
 from vlgauge.workbench.scoring import config_of, metric_of, same_file, score_example
 from vlgauge.workbench.stopping import stoppable
@@ -55,7 +55,7 @@ def add_tab(chosen: Chosen, loaded: Metric) -> list[Any]:
                 elem_id="pictures",
                 **look["images"],
             )
-            videos = gr.Video(sources=["upload"], height=180, elem_id="clip", **look["videos"])
+            videos = gr.Video(sources=["upload"], height=140, elem_id="clip", **look["videos"])
             button = gr.Button("Score", variant="primary", elem_id="go")
         with gr.Column(min_width=300, scale=2, elem_id="result"):
             shown = html(shown_first(name, "embedded", config, number_first), "", elem_id="shown", label="Result")
@@ -154,7 +154,7 @@ def filled(metric: str, config: str | None, profile: str, number: Any) -> list[A
 
 
 def _example_chosen(metric: str, config: str | None, profile: str, told: gr.EventData) -> list[Any]:
-    return filled(metric, config, profile, getattr(told, "number", None))
+    return filled(metric, config, profile, told_of(told, "number"))
 
 
 @in_one_sentence
@@ -196,7 +196,9 @@ def scored(
         found = score_example(metric, profile, config, cells, title, tested=True, beside=beside)
     # Ours in place of copies of them, which have no place in a link.
     for one in examples:
-        cells |= {name: one.cells[name] for name in FILES if cells.get(name) and same_file(cells[name], one.cells.get(name))}
+        cells |= {
+            name: one.cells[name] for name in FILES if cells.get(name) and same_file(cells[name], one.cells.get(name))
+        }
     base = kept if kept is not None else min(number, len(examples) - 1)
     page = result.page_of_one(found, profile, config, cells, kept, base)
     return [page, result.deck(metric, profile, config, kept)]

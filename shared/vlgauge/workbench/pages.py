@@ -9,7 +9,6 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from vlgauge.catalog import metric_title
 from vlgauge.explain import Explanation
 from vlgauge.explain.pages import fragment, number
 from vlgauge.explain.plots import Axis, dots

@@ -66,6 +66,12 @@ def html(value: str, name: str, **options: Any) -> Any:
     return gr.HTML(value, apply_default_css=False, js_on_load=listen, **options)
 
 
+def told_of(event: Any, name: str) -> Any:
+    """What the page told with an event; None where it told nothing of the kind."""
+    told = getattr(event, "_data", None)
+    return told.get(name) if isinstance(told, dict) else None
+
+
 def top_bar() -> str:
     """The name, and the choice of light or dark; the tabs stand in the same line."""
     return str(fragment("top_bar", folder=TEMPLATES, icons=ICONS))

@@ -111,6 +111,8 @@ def scale(metric: Explanation, examples: Sequence[Bundled], chosen: int | None) 
         if not math.isnan(one.score)
     ]
     told = ", ".join(f"{mark['name']} {mark['value']}" for mark in marks)
-    label = f"{number(metric.scores[0], metric.digits)} on a scale whose right end is better; examples: {told or 'none'}"
+    label = (
+        f"{number(metric.scores[0], metric.digits)} on a scale whose right end is better; examples: {told or 'none'}"
+    )
     own = "" if metric.is_undefined(0) else percent(metric.axis.at(metric.scores[0]))
     return fragment("scale", folder=TEMPLATES, label=label, marks=marks, own=own, ends=metric.axis.ends)

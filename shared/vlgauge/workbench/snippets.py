@@ -11,6 +11,8 @@ from pprint import pformat
 from typing import Any
 from urllib.parse import urlencode
 
+from markupsafe import Markup, escape
+
 from vlgauge.explain import explanation_of
 from vlgauge.explain.examples import PICTURES, Example
 from vlgauge.workbench.inputs import FILES, text_of
@@ -27,6 +29,11 @@ class Snippet:
 
     text: str = ""
     why_not: str = ""
+
+    @property
+    def copied(self) -> Markup:
+        """The text letter by letter, with its lines."""
+        return escape(self.text)
 
 
 def snippets(name: str, profile: str, config: str, cells: Mapping[str, Any]) -> dict[str, Snippet]:
@@ -65,7 +72,9 @@ def _python(name: str, profile: str, config: str, cells: Mapping[str, Any]) -> s
         text = _located(cell) if column in FILES else pformat(cell, width=100, sort_dicts=False)
         lines.append(f"    {column}=[{text}],".replace("\n", "\n" + " " * (6 + len(column))))
     load = f"metric = vlgauge.load({', '.join(words)})"
-    return "\n".join([*imports, "", *notes, load, "result = metric.compute(", *lines, ")", f"print(result[{name!r}])", ""])
+    return "\n".join(
+        [*imports, "", *notes, load, "result = metric.compute(", *lines, ")", f"print(result[{name!r}])", ""]
+    )
 
 
 def _located(cell: Any) -> str:
@@ -76,7 +85,9 @@ def _located(cell: Any) -> str:
 
 def _shell(name: str, profile: str, config: str, cells: Mapping[str, Any]) -> Snippet:
     if explanation_of(name).settings_alone():
-        return Snippet(why_not="One row has no frequencies of its own, and a file has no place for them: copy as Python")
+        return Snippet(
+            why_not="One row has no frequencies of its own, and a file has no place for them: copy as Python"
+        )
     row: dict[str, Any] = {}
     ours = False
     for column, cell in cells.items():

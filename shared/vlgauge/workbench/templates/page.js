@@ -88,6 +88,8 @@
       if (["predictions", "references", "styles"].some(one => asked.has(one))) $("#go")?.click();
     },
   };
+  // What comes from the server is patched in place.
+  new MutationObserver(address).observe(root, {attributes: true, attributeFilter: ["data-url"], subtree: true});
   new MutationObserver(changed => {
     if (changed.some(one => [...one.addedNodes].some(node => node.querySelector?.("[data-url]") || node.dataset?.url))) address();
   }).observe(root, {childList: true, subtree: true});
