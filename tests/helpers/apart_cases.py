@@ -108,6 +108,7 @@ ROWS_OF_FAMILY = {
     "BackboneMetric": drawn,
     "ClipScoreMetric": drawn,
     "JudgeMetric": drawn,
+    "PictureJudgeMetric": drawn,
     "CaptionMetric": captioned,
     "SceneGraphMetric": captioned,
     "ObjectMetric": captioned,

@@ -110,6 +110,7 @@ ROWS_OF_FAMILY = {
     "BackboneMetric": lambda: bundled("captioned_scenes"),
     "ClipScoreMetric": lambda: bundled("captioned_scenes"),
     "JudgeMetric": lambda: bundled("captioned_scenes"),
+    "PictureJudgeMetric": lambda: bundled("captioned_scenes"),
     "CaptionMetric": referenced,
     "SceneGraphMetric": referenced,
     "ObjectMetric": referenced,

@@ -58,6 +58,7 @@ ROWS = {
     "BackboneMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
     "ClipScoreMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
     "JudgeMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
+    "PictureJudgeMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
     "StoryImageMetric": {
         "predictions": [["A small red circle is here."], ["It ran.", "The big star is blue."], [""]],
         "images": [[picture] for picture in PICTURES],
@@ -88,6 +89,7 @@ SETTINGS = {
     "BackboneMetric": EMBEDDED,
     "ClipScoreMetric": EMBEDDED,
     "JudgeMetric": EMBEDDED,
+    "PictureJudgeMetric": EMBEDDED,
     "StoryImageMetric": EMBEDDED,
     "SceneGraphMetric": {"profile": "embedded"},
     "rovist_c": EMBEDDED,

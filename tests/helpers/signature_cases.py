@@ -59,6 +59,7 @@ ROWS_OF_FAMILY = {
     "BackboneMetric": CAPTIONS,
     "ClipScoreMetric": CAPTIONS,
     "JudgeMetric": CAPTIONS,
+    "PictureJudgeMetric": CAPTIONS,
     "CaptionMetric": {"predictions": ["a dog"], "references": ["a cat"]},
     "SceneGraphMetric": {"predictions": ["a dog"], "references": ["a cat"]},
     "ObjectMetric": {"predictions": ["a dog"], "references": ["a cat"]},
@@ -94,6 +95,16 @@ class Files:
         if not folder.is_dir():
             tiny_judges.llava(folder, seed=seed)
         return str(folder)
+
+    def clip_t5(self):
+        """A tiny CLIP-FlanT5, its image tower, and another one."""
+        import tiny_judges
+
+        folders = [self.folder / f"clip_t5_{seed}" for seed in (0, 1)]
+        for seed, folder in enumerate(folders):
+            if not folder.is_dir():
+                tiny_judges.clip_t5(folder, seed=5 * seed)
+        return str(folders[0] / "t5"), str(folders[0] / "tower"), str(folders[1] / "tower")
 
     def adapter(self, seed, of):
         """Projections for `clip(of)`."""

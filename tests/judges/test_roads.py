@@ -27,11 +27,12 @@ def pictures(tmp_path_factory):
     return [str(path) for path in paths]
 
 
-def test_as_a_reward(pictures):
-    reward = caption_reward("fleur", profile="embedded", device="cpu")
+@pytest.mark.parametrize("name", ["fleur", "vqascore"])
+def test_as_a_reward(name, pictures):
+    reward = caption_reward(name, profile="embedded", device="cpu")
     assert reward.range == (0.0, 1.0)
-    metric = vlgauge.load("fleur", profile="embedded", device="cpu")
-    expected = metric.compute(predictions=CAPTIONS, images=pictures)["fleur_scores"]
+    metric = vlgauge.load(name, profile="embedded", device="cpu")
+    expected = metric.compute(predictions=CAPTIONS, images=pictures)[f"{name}_scores"]
     assert reward(["p"] * 4, CAPTIONS, image=pictures) == pytest.approx(expected)
 
 

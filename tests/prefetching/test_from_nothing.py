@@ -58,6 +58,7 @@ CASES = {
     "soft_spice": (CAPTIONS, {"pipeline": "embedded"}),
     "specs": (SEEN, {}),
     "spice": (CAPTIONS, {"pipeline": "embedded"}),
+    "vqascore": (SEEN, {}),
 }
 LONG_CONFIG = {**MICRO_CONFIG, "text_cfg": {**MICRO_CONFIG["text_cfg"], "context_length": 248}}
 N_VALUES = 30  # of a word vector
@@ -160,7 +161,7 @@ def test_a_metric_comes_to_its_number(name, machine, downloads, capsys, monkeypa
     assert main(["prefetch", name]) == 0
     fetched = [one for one in declared(name) if hasattr(one, "repository")]
     assert {one.repository for one in fetched} <= {"/".join(path.split("/")[:2]) for path in hub.asked} | {""}
-    if name == "fleur":  # its terms bind, so that it is fetched by its name alone
+    if name in ("fleur", "vqascore"):  # its terms bind, so that it is fetched by its name alone
         assert f"vlgauge prefetch judge:{LLAVA}" in capsys.readouterr().out
         assert main(["prefetch", f"judge:{LLAVA}"]) == 0
     unplug()

@@ -1,6 +1,15 @@
 """Models of pictures and text as judges: what they are asked, and what they answer with which probability."""
 
-from vlgauge.judges.metric import JudgeMetric, TextJudgeMetric, pictures_of
+from vlgauge.judges.metric import JudgeMetric, PictureJudgeMetric, TextJudgeMetric, pictures_of
 from vlgauge.judges.questions import Answer, Judge, Opening, Question
 
-__all__ = ["Answer", "Judge", "JudgeMetric", "Opening", "Question", "TextJudgeMetric", "pictures_of"]
+__all__ = [
+    "Answer",
+    "Judge",
+    "JudgeMetric",
+    "Opening",
+    "PictureJudgeMetric",
+    "Question",
+    "TextJudgeMetric",
+    "pictures_of",
+]

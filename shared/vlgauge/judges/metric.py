@@ -33,6 +33,8 @@ class JudgeMetric(Metric):
     unsigned = ("device_map",)
     paper_model: ClassVar[str | None] = LLAVA
     opening: ClassVar[Opening]
+    # The image tower of a model that has none of its own; only vqascore asks such models.
+    tower: Any = None
 
     def __init__(
         self,
@@ -53,11 +55,6 @@ class JudgeMetric(Metric):
         self.device, self.dtype = device, one_of("dtype", dtype, DTYPES)
         self.device_map = device_map
         super().__init__(*args, **host)
-
-    @property
-    def tower(self) -> Any:
-        """The image tower of a model that has none of its own; only vqascore asks such models."""
-        return None
 
     @property
     def chosen_model(self) -> Any:
@@ -102,6 +99,13 @@ class JudgeMetric(Metric):
                 "token was taken apart by a blank, so that it ends no turn"
             )
         return n
+
+
+class PictureJudgeMetric(JudgeMetric):
+    """Base of the metrics that ask about a caption and its picture, and read no references."""
+
+    columns = (Text("predictions"), OneImage("images"))
+    has_reference_scores = False
 
 
 class TextJudgeMetric(JudgeMetric, CaptionMetric):

@@ -171,11 +171,25 @@ class LoadedJudge:
         )
 
     def differentiable_chances(
-        self, questions: Sequence[Question], answers: Sequence[str], opening: Opening
+        self,
+        questions: Sequence[Question],
+        answers: Sequence[str],
+        opening: Opening,
+        pixels: torch.Tensor | None = None,
     ) -> list[torch.Tensor]:
-        """As `chances`, in one forward pass, as tensors of which gradients can be taken."""
-        pairs = zip(questions, answers, strict=True)
-        return self.log_chances([self._prepared(question, opening, answer) for question, answer in pairs])
+        """As `chances`, in one forward pass, as tensors of which gradients can be taken.
+
+        Args:
+            questions: Without pictures if there are pixels.
+            answers: One per question.
+            opening: See `Opening`.
+            pixels: Pictures as the image tower takes them, shape ``(n, 3, height, width)``, of LLaVA or CLIP-FlanT5.
+        """
+        if pixels is not None and self._parts.kind not in ("llava", "clip_t5"):
+            raise ValueError(f"`pixels` must be left out for {self.identity!r}, which makes patches of its own")
+        rows = [None] * len(questions) if pixels is None else pixels.split(1)
+        asked = zip(questions, answers, rows, strict=True)
+        return self.log_chances([self._prepared(one, opening, answer, row) for one, answer, row in asked])
 
     # -- in batches --------------------------------------------------------------------------------------------------
     def _asked(
@@ -277,12 +291,20 @@ class LoadedJudge:
         return value.to(self._model.device, dtype)
 
     # -- one question ------------------------------------------------------------------------------------------------
-    def _prepared(self, question: Question, opening: Opening, answer: str | None = None) -> _Prepared:
+    def _prepared(
+        self, question: Question, opening: Opening, answer: str | None = None, pixels: torch.Tensor | None = None
+    ) -> _Prepared:
         with self._lock:
+            answer = None if answer is None else self._special.taken_apart(answer)
             text = question.text([self._special.taken_apart(caption) for caption in question.captions])
             picture = None if question.picture is None else self._picture(question)
             if self._parts.kind in ("llava", "clip_t5"):
-                return self._halves(text, picture, opening, answer)
+                seen = {} if picture is None else self._pixels(picture)
+                if pixels is not None:
+                    # A grey picture of that size has as many tokens.
+                    grey = Image.new("RGB", (pixels.shape[-1], pixels.shape[-2]), (128, 128, 128))
+                    seen = {**self._pixels(grey), "pixel_values": pixels}
+                return self._halves(text, seen, opening, answer)
             found = _Prepared(self._templated(text, picture))
             if answer is not None:
                 found.answer = list(self._special.plain_ids(answer))
@@ -300,25 +322,23 @@ class LoadedJudge:
         mean = getattr(self._parts.processor.image_processor, "image_mean", None) or _CLIP_MEAN
         return squared(image, mean)
 
-    def _halves(self, text: str, picture: Image.Image | None, opening: Opening, answer: str | None) -> _Prepared:
+    def _halves(self, text: str, inputs: dict[str, torch.Tensor], opening: Opening, answer: str | None) -> _Prepared:
         """A question behind the method's own opening, in two halves around the picture, as LLaVA's code splits it."""
         import torch
 
         before = f"{opening.system} USER: "
-        after = f"{text} ASSISTANT:" if picture is None else f"\n{text} ASSISTANT:"
+        after = f"\n{text} ASSISTANT:" if inputs else f"{text} ASSISTANT:"
         if self._parts.embedded is not None:
             # Each half of T5's has an end token of its own, also that before the picture.
             tokens = [self._tokenizer(half)["input_ids"] for half in (before, after + opening.end)]
-            pixels = None if picture is None else self._pixels(picture)["pixel_values"]
-            embeds = self._parts.embedded(tokens[0], pixels, tokens[1])
+            embeds = self._parts.embedded(tokens[0], inputs.get("pixel_values"), tokens[1])
             mask = torch.ones(embeds.shape[:2], dtype=torch.long)
             found = _Prepared({"inputs_embeds": embeds, "attention_mask": mask})
             found.answer = [] if answer is None else list(self._special.plain_ids(answer))
             return found
         start = [self._tokenizer.bos_token_id] if self._tokenizer.bos_token_id is not None else []
-        inputs = {} if picture is None else self._pixels(picture)
         own = self._special.plain_ids
-        if picture is None:
+        if not inputs:
             head, second = [*start], before + after
         else:
             (read,) = inputs.pop("input_ids").tolist()

@@ -315,6 +315,7 @@ _METRICS: dict[str, tuple[str | Asset, ...]] = {
     "clip_s": (_CLIP,),
     "fleur": (_JUDGE,),
     "specs": ("clip:specs",),
+    "vqascore": (_JUDGE,),
     "groovist": (_CLIP, _pipeline("noun_phrases"), _DETECTOR, _CONCRETENESS),
     "mmd_bert": (f"sentence:{MINILM}",),
     "frechet_bert": (f"sentence:{MINILM}",),

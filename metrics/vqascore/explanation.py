@@ -1,0 +1,47 @@
+"""VQAScore: the question, and how likely each token of the answer is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vlgauge.explain.captioned import CaptionedPicture
+from vlgauge.explain.pages import number
+from vlgauge.explain.pages import quoted
+from vlgauge.explain.plots import percent
+
+
+class Vqascore(CaptionedPicture):
+    """Captions with the probability of the answer, and the others of their picture."""
+
+    name = "vqascore"
+    first_config = ""
+    on_axis = (0.0, 1.0)
+    reading = (
+        "A model of pictures and text is asked whether the picture shows the caption; the score is the probability of "
+        "the answer Yes.",
+        "Compare scores of one model, one question and one definition: models differ in how sure they are of anything.",
+        "The model doubts what it cannot see, and often misses counts and who does what to whom.",
+    )
+
+    @property
+    def template(self) -> str:
+        """Its own, with the answer above the captions."""
+        return "vqascore/explanation"
+
+    @property
+    def key(self) -> str:
+        """Its own, which tells of the bars too."""
+        return "vqascore/key"
+
+    def _parts(self, row: int) -> str:
+        detail = self.details[row]
+        return f"{quoted(detail['answer'])} has {number(self.scores[row])}"
+
+    def values(self, row: int) -> dict[str, Any]:
+        """The captions of the picture, the question, and the tokens of the answer."""
+        detail = self.details[row]
+        *answer, end = detail["chances"]
+        names = [detail["answer"]] if len(answer) == 1 else [f"token {i}" for i in range(1, len(answer) + 1)]
+        chances = [*zip(names, answer, strict=True), ("end of the answer", end)]
+        bars = [{"name": name, "chance": chance, "width": percent(max(chance, 0.01))} for name, chance in chances]
+        return {**super().values(row), "question": detail["question"], "bars": bars}

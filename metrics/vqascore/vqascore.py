@@ -1,0 +1,132 @@
+"""VQAScore: how likely does a model of pictures and text answer "Yes" when asked whether a picture shows a caption?"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import evaluate
+
+from vlgauge import judges  # From: "vlgauge[vqascore] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import settings  # From: "vlgauge[vqascore] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+from .formula import DEFINITIONS
+from .formula import mean_log_chance
+
+_PAPERS = ("https://arxiv.org/abs/2404.01291",)
+
+_CITATION = """\
+@inproceedings{lin-etal-2024-vqascore,
+  title = {Evaluating Text-to-Visual Generation with Image-to-Text Generation},
+  author = {Lin, Zhiqiu and Pathak, Deepak and Li, Baiqi and Li, Jiayao and Xia, Xide and Neubig, Graham and
+    Zhang, Pengchuan and Ramanan, Deva},
+  booktitle = {Computer Vision - ECCV 2024},
+  year = {2024}
+}
+"""
+
+_DESCRIPTION = """\
+VQAScore asks a model of pictures and text whether a picture shows a caption, and takes the probability of "Yes" as the
+score. Higher is better; it reads no references, and is used most for generated pictures.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of captions.
+    images: list of images (path, bytes, PIL image or uint8 array), one per caption.
+    return_details: whether to add the question and the probability of each token of the answer.
+
+Returns:
+    vqascore: mean of the scores, 0 to 1, higher is better.
+    vqascore_scores: one score per caption; NaN where the model gives no number.
+    vqascore_undefined: number of those.
+    vqascore_signature: how the numbers were made.
+    vqascore_altered: number of questions with a caption that spells a special token of the model.
+
+Examples:
+    >>> import evaluate
+    >>> import numpy as np
+    >>> vqascore = evaluate.load("vlgauge/vqascore", profile="embedded")
+    >>> grey = np.full((64, 64, 3), 128, dtype=np.uint8)
+    >>> result = vqascore.compute(predictions=["a small red circle"], images=[grey])
+    >>> print(0.0 <= result["vqascore"] <= 1.0)
+    True
+"""
+
+# The authors' own words, which are constants of the method: https://github.com/linzhiqiu/t2v_metrics.
+TEMPLATES = {
+    "v3.0": 'Does this figure show "{}"? Please answer yes or no.',
+    "v3.1": 'Does this figure show "{}"? Please answer Yes or No.',
+}
+_BLANK = "{}"
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class Vqascore(judges.PictureJudgeMetric):
+    """Probability of an answer to a question about a picture and a caption (Lin et al., 2024)."""
+
+    measures = "How likely does a model answer Yes when asked whether the picture shows the caption?"
+    score_range = "[0, 1]"
+    bounds = (0.0, 1.0)
+    signed = (
+        "enc dtype:float32/bfloat16/float16 prep:square/own definition:v3.0/v3.1 template answer "
+        "turn:vqascore/chat/none"
+    )
+    higher_is_better = True
+    needs = ("vqascore",)
+    opening = judges.Opening(
+        "vqascore",
+        "A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, "
+        "detailed, and polite answers to the user's questions.",
+        " ",
+    )
+
+    def __init__(
+        self,
+        *args: Any,
+        definition: str = "v3.0",
+        template: str | None = None,
+        answer: str = "Yes",
+        tower: Any = None,
+        **host: Any,
+    ) -> None:
+        self.definition = settings.one_of("definition", definition, DEFINITIONS)
+        self.template = TEMPLATES[self.definition] if template is None else checked_text("template", template)
+        self.answer = checked_text("answer", answer)
+        if _BLANK not in self.template + self.answer:
+            raise ValueError(f"`template` must have {_BLANK} where the caption goes, got {self.template!r}")
+        if not self.answer.strip():
+            raise ValueError("`answer` must be a text with a word, got an empty one")
+        self.tower = tower
+        super().__init__(*args, **host)
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def _compute(self, predictions: Sequence[str], images: Any = None, return_details: bool = False) -> dict[str, Any]:
+        """Score the captions; the card describes the keys."""
+        judge = self.judge()
+        pictures = judges.pictures_of(images)
+        questions = [self.question(text, picture) for text, picture in zip(predictions, pictures, strict=True)]
+        answers = [self.answer.replace(_BLANK, text) for text in predictions]
+        altered = self.tell_altered(judge, questions)
+        chances = judge.chances(questions, answers, self.opening, batch_size=self.batch_size, progress=self.progress)
+        scores = [math.exp(mean_log_chance(one, self.definition)) for one in chances]
+        extra: dict[str, Any] = {}
+        if return_details:
+            extra["details"] = [
+                {"question": question.text(), "answer": answer, "chances": [math.exp(one) for one in own]}
+                for question, answer, own in zip(questions, answers, chances, strict=True)
+            ]
+        return self.result(scores, made_with=self.made_with(judge), altered=altered, **extra)
+
+    def question(self, caption: str, picture: Any) -> judges.Question:
+        """What the judge is asked about a caption, which stands in the place of each ``{}``."""
+        words = tuple(self.template.split(_BLANK))
+        return judges.Question(words, (caption,) * (len(words) - 1), picture)
+
+
+def checked_text(name: str, value: Any) -> str:
+    """The setting, if it is a text; ValueError."""
+    if not isinstance(value, str):
+        raise ValueError(f"`{name}` must be a text, got {settings.shown(value)}")
+    return value

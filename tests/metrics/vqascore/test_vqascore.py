@@ -1,0 +1,198 @@
+"""VQAScore: two definitions by hand, the question, parity on tiny models, and the module that is trained through."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+import tiny_judges
+import torch
+
+import vlgauge
+from vlgauge import scenes
+from vlgauge.integrations.vqascore import VqaScore
+from vlgauge.judges.loading import judge_of
+
+GREY = np.full((8, 8, 3), 128, dtype=np.uint8)
+CAPTIONS = ["a dog", "two cats on a long bench", "x"]
+PICTURES = [tiny_judges.png(40, 28, 1), tiny_judges.png(30, 50, 2), tiny_judges.png(28, 28, 3)]
+
+
+class Scripted:
+    """A judge whose tokens have given probabilities, and which keeps what it was asked."""
+
+    identity, dtype, preparation, reads_digits = "scripted", "float32", "own", True
+
+    def __init__(self, *chances):
+        self.found, self.asked = [np.log(one) for one in chances], []
+
+    def opening(self, opening):
+        return "none"
+
+    def altered(self, questions):
+        return [False] * len(questions)
+
+    def answers(self, questions, opening, *, longest, batch_size=1, progress=None):
+        raise NotImplementedError
+
+    def chances(self, questions, answers, opening, *, batch_size=1, progress=None):
+        self.asked += [(question.text(), answer) for question, answer in zip(questions, answers, strict=True)]
+        return self.found[: len(questions)]
+
+
+def scored(judge, n=1, **settings):
+    metric = vlgauge.load("vqascore", model=judge, **settings)
+    return metric.compute(predictions=["a dog", "a cat"][:n], images=[GREY] * n, return_details=True)
+
+
+def test_both_definitions_by_hand():
+    assert scored(Scripted([0.64, 0.25]))["vqascore"] == pytest.approx(0.4)  # sqrt(0.64 * 0.25)
+    assert scored(Scripted([0.64, 0.25]), definition="v3.1")["vqascore"] == pytest.approx(0.64)
+    three = Scripted([0.5, 0.25, 0.125])
+    assert scored(three)["vqascore"] == pytest.approx(0.25)
+    assert scored(three, definition="v3.1")["vqascore"] == pytest.approx(math.sqrt(0.125))
+
+
+def test_definition_as_plain_loops():
+    rng = np.random.default_rng(3)
+    formula = sys.modules[sys.modules[type(vlgauge.load("vqascore")).__module__].mean_log_chance.__module__]
+    for _ in range(50):
+        chances = rng.uniform(0.01, 1, size=rng.integers(2, 6)).tolist()
+        for definition, kept in (("v3.0", chances), ("v3.1", chances[:-1])):
+            product = 1.0
+            for one in kept:
+                product *= one
+            found = math.exp(formula.mean_log_chance(np.log(chances), definition))
+            assert found == pytest.approx(product ** (1 / len(kept)), rel=1e-12)
+            assert min(kept) - 1e-12 <= found <= max(kept) + 1e-12
+
+
+def test_questions_are_those_of_the_authors():
+    judge = Scripted([0.5, 0.5], [0.5, 0.5])
+    scored(judge, 2)
+    scored(judge, 1, definition="v3.1")
+    scored(judge, 1, template="", answer="{}")
+    assert judge.asked == [
+        ('Does this figure show "a dog"? Please answer yes or no.', "Yes"),
+        ('Does this figure show "a cat"? Please answer yes or no.', "Yes"),
+        ('Does this figure show "a dog"? Please answer Yes or No.', "Yes"),
+        ("", "a dog"),
+    ]
+
+
+def test_details_have_question_and_chances():
+    result = scored(Scripted([0.64, 0.25]))
+    assert result["vqascore_details"][0]["chances"] == pytest.approx([0.64, 0.25])
+    assert result["vqascore_details"][0]["answer"] == "Yes"
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"definition": "v4"}, "`definition` must be one of"),
+        ({"template": "What?"}, r"`template` must have \{\} where the caption goes, got 'What\?'"),
+        ({"template": 3}, "`template` must be a text, got 3"),
+        ({"answer": " "}, "`answer` must be a text with a word, got an empty one"),
+    ],
+)
+def test_wrong_settings(settings, told):
+    with pytest.raises(ValueError, match=told):
+        vlgauge.load("vqascore", **settings)
+
+
+# -- through models ----------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("judges")
+    t5, tower, _ = tiny_judges.clip_t5(folder / "clip_t5")
+    return {
+        "llava": {"model": str(tiny_judges.llava(folder / "llava"))},
+        "qwen2": {"model": str(tiny_judges.qwen(folder / "qwen2"))},
+        "qwen3": {"model": str(tiny_judges.qwen(folder / "qwen3", three=True))},
+        "clip_t5": {"model": str(t5), "tower": str(tower)},
+    }
+
+
+def released(judge, metric, caption, picture, definition):
+    """The score from the logits of one plain forward pass over question and answer, by softmax and product."""
+    from vlgauge import judges
+
+    question = metric.question(caption, judges.pictures_of([[{"bytes": picture, "path": None}]])[0])
+    prepared = judge._prepared(question, metric.opening, "Yes")
+    ids = torch.tensor([prepared.answer])
+    end = judge._stops[0]
+    with torch.no_grad():
+        if "inputs_embeds" in prepared.inputs:
+            labels = torch.tensor([[*prepared.answer, end]])
+            inputs = {name: value for name, value in prepared.inputs.items()}
+            logits = judge.model(**inputs, labels=labels).logits[0]
+        else:
+            whole = {
+                name: torch.cat(
+                    [value, ids if name == "input_ids" else torch.full_like(ids, name == "attention_mask")], 1
+                )
+                if name in ("input_ids", "attention_mask", "mm_token_type_ids")
+                else value
+                for name, value in prepared.inputs.items()
+            }
+            logits = judge.model(**whole).logits[0, -len(prepared.answer) - 1 :]
+    chances = torch.softmax(logits.double(), dim=-1)
+    told = [float(chances[i, token]) for i, token in enumerate([*prepared.answer, end])]
+    kept = told if definition == "v3.0" else told[:-1]
+    return math.prod(kept) ** (1 / len(kept))
+
+
+@pytest.mark.parametrize("definition", ["v3.0", "v3.1"])
+@pytest.mark.parametrize("kind", ["llava", "qwen2", "qwen3", "clip_t5"])
+def test_scores_of_tiny_models_are_products_of_softmaxes(folders, kind, definition):
+    settings = {**folders[kind], "device": "cpu", "definition": definition}
+    metric = vlgauge.load("vqascore", batch_size=3, **settings)
+    result = metric.compute(predictions=CAPTIONS, images=PICTURES)
+    judge = judge_of(metric.model, tower=metric.tower, device="cpu")
+    expected = [
+        released(judge, metric, text, picture, definition) for text, picture in zip(CAPTIONS, PICTURES, strict=True)
+    ]
+    assert result["vqascore_scores"] == pytest.approx(expected, rel=1e-5)
+    assert f"|definition:{definition}|" in result["vqascore_signature"]
+
+
+@pytest.mark.parametrize("kind", ["llava", "clip_t5"])
+def test_the_module_gives_the_scores_and_gradients(folders, kind):
+    settings = {**folders[kind], "device": "cpu"}
+    module = VqaScore(**settings)
+    metric = vlgauge.load("vqascore", **settings)
+    expected = metric.compute(predictions=CAPTIONS, images=PICTURES)["vqascore_scores"]
+    found = module(CAPTIONS, PICTURES)
+    assert found.detach().tolist() == pytest.approx(expected, rel=1e-5)
+    found.sum().backward()
+    assert module.model.get_input_embeddings().weight.grad.abs().max() > 0
+    module.zero_grad()
+    module.requires_grad_(False)
+    pixels = torch.randn(3, 3, 28, 28, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    module(CAPTIONS, pixels=pixels).sum().backward()
+    assert (pixels.grad.abs().amax(dim=(1, 2, 3)) > 0).all()
+    module.requires_grad_(True)
+
+
+def test_what_the_module_refuses(folders):
+    module = VqaScore(**folders["qwen2"], device="cpu")
+    with pytest.raises(ValueError, match="`images` must be given, or `pixels` in their place"):
+        module(CAPTIONS)
+    with pytest.raises(ValueError, match="`captions` must be one per picture, got 3 and 1"):
+        module(CAPTIONS, PICTURES[:1])
+    with pytest.raises(ValueError, match=r"`pixels` must be left out for 'local@.*', which makes patches of its own"):
+        module(CAPTIONS[:1], pixels=torch.zeros(1, 3, 28, 28))
+    with pytest.raises(ValueError, match="`model` must be one of the transformers library to be trained through"):
+        VqaScore(profile="embedded", device="cpu")
+
+
+def test_the_toy_prefers_the_right_caption():
+    toy = vlgauge.load("vqascore", profile="embedded", device="cpu")
+    kept = [(one, scenes.changed(one, "colour", seed=1)) for one in scenes.scenes(20, seed=7, split="test")]
+    pairs = [(one, other) for one, other in kept if other is not None]
+    pictures = [scenes.draw_scene(one).image for one, _ in pairs]
+    right, wrong = (
+        np.array(toy.compute(predictions=texts, images=pictures)["vqascore_scores"])
+        for texts in ([scenes.captions(pair[k], seed=1)[0] for pair in pairs] for k in (0, 1))
+    )
+    assert (right > wrong).all()
