@@ -42,6 +42,19 @@ def test_rows_are_those_of_the_split_with_their_numbers(hub):
     assert (reader.is_done, reader.next_row, reader.left_out) == (True, N_ROWS, [])
 
 
+def test_nothing_is_asked_twice_while_a_split_is_opened_and_again_for_another_reader(hub):
+    asked = []
+    for _ in range(2):
+        data_set = hub_rows.pinned("org/pictures")
+        hub.asked.clear()
+        hub_rows.HubRows(data_set, None, "test")
+        # Parts of files are not kept; of the card one is read, and the whole.
+        asked.append([one for one in hub.asked if "/data/" not in one[1] and one[0] + one[1][-9:] != "GETREADME.md"])
+    for one in asked:
+        assert len(one) == len(set(one)) > 3
+    assert sorted(asked[0]) == sorted(asked[1])
+
+
 def test_only_the_columns_that_are_read_are_fetched(hub):
     rows = opened("org/pictures").rows(["caption"])
     assert next(rows) == {"caption": "A red square."}

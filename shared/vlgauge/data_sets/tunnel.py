@@ -142,6 +142,9 @@ class Tunnel:
             self._more(self._n_opened, is_wanted=False)
             return head | {"number": None}, b""
         more, content = self._more(self._n_opened)
+        is_plain = "content-encoding" not in answer.headers
+        if more["number"] is not None and is_plain and answer.headers.get("content-length") == str(len(content)):
+            more = self._more(self._n_opened, is_wanted=False)[0]  # that was all
         return {**head, **more}, content
 
     def _more(self, number: int, *, is_wanted: bool = True) -> tuple[Mapping[str, Any], bytes]:
