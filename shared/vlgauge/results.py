@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, is_dataclass
+from itertools import zip_longest
 from statistics import median
+from textwrap import wrap
 from typing import Any
 
 # Key of the two ends of the interval of a number: its own key and this.
@@ -96,28 +100,114 @@ def to_json(record: Mapping[str, Any]) -> str:
     return json.dumps(without_nan(plain(record)), indent=2, allow_nan=False)
 
 
-def to_table(header: Sequence[str], rows: Sequence[Sequence[Any]], digits: int = DIGITS) -> str:
+def to_table(header: Sequence[str], rows: Sequence[Sequence[Any]], digits: int = DIGITS, *, most_lines: int = 8) -> str:
     """Plain text table with aligned columns; numbers stand on the right.
 
     Args:
         header: Titles of the columns.
         rows: One sequence of cells per row.
         digits: Of the numbers that are not whole, after the point.
+        most_lines: Of a row where the table has to be narrow, see `tables_within`.
     """
     cells = [[to_cell(value, digits) for value in row] for row in rows]
-    titles = [printable(title) for title in header]
-    widths = [max(len(line[i]) for line in [titles, *cells]) for i in range(len(header))]
     numeric = [
         any(isinstance(row[i], (int, float)) for row in rows)
         and all(row[i] is None or isinstance(row[i], (int, float)) for row in rows)
         for i in range(len(header))
     ]
+    return aligned([printable(title) for title in header], cells, numeric, most_lines)
 
+
+# -- Tables of text ---------------------------------------------------------------------------------------------------
+_WIDTH: ContextVar[int | None] = ContextVar("_WIDTH", default=None)
+_GAP = "  "
+_LEAST = 12  # characters of a text that was cut
+CUT = "\N{HORIZONTAL ELLIPSIS}"
+
+
+@contextmanager
+def tables_within(width: int) -> Iterator[None]:
+    """Let no table of text be wider: texts go on in the lines below, in the end cut with a mark, and so do columns.
+
+    Args:
+        width: Characters of a line.
+    """
+    token = _WIDTH.set(width)
+    try:
+        yield
+    finally:
+        _WIDTH.reset(token)
+
+
+def aligned(titles: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool], most_lines: int = 8) -> str:
+    """A table of text with aligned columns; see `tables_within`.
+
+    Args:
+        titles: Of the columns.
+        rows: Cells of each row.
+        right: Whether a column stands on the right, as numbers do; no cell of it is cut.
+        most_lines: Of a row.
+    """
+    widths = [max(len(line[i]) for line in [titles, *rows]) for i in range(len(titles))]
+    limit = _WIDTH.get()
+    if limit is None or _line_width(widths) <= limit:
+        return _block(titles, rows, right, widths)
+    least = [width if on_right else min(width, _LEAST) for width, on_right in zip(widths, right, strict=True)]
+    parts = _parts(least, limit)
+    blocks = []
+    for part in parts:
+        own = _shrunk([widths[i] for i in part], [least[i] for i in part], limit)
+        head = [_folded(titles[i], width, 1)[0] for i, width in zip(part, own, strict=True)]
+        cells = [line for row in rows for line in _row_lines([row[i] for i in part], own, most_lines)]
+        blocks.append(_block(head, cells, [right[i] for i in part], own))
+    return "\n\n".join(blocks)
+
+
+def _parts(widths: Sequence[int], limit: int) -> list[list[int]]:
+    """Columns that stand side by side: as many as there is room for, each time behind the first column."""
+    parts = [[0]]
+    for i in range(1, len(widths)):
+        if len(parts[-1]) > 1 and _line_width([widths[place] for place in (*parts[-1], i)]) > limit:
+            parts.append([0])
+        parts[-1].append(i)
+    return parts
+
+
+def _shrunk(widths: Sequence[int], least: Sequence[int], limit: int) -> list[int]:
+    """Widths of columns in a line, of which the widest give way."""
+    found = list(widths)
+    while _line_width(found) > limit and (wide := [i for i, width in enumerate(found) if width > least[i]]):
+        found[max(wide, key=found.__getitem__)] -= 1
+    return found
+
+
+def _line_width(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GAP) * (len(widths) - 1)
+
+
+def _row_lines(row: Sequence[str], widths: Sequence[int], most_lines: int) -> list[list[str]]:
+    """The lines that a row takes."""
+    cells = [_folded(text, width, most_lines) for text, width in zip(row, widths, strict=True)]
+    return [list(line) for line in zip_longest(*cells, fillvalue="")]
+
+
+def _folded(text: str, width: int, most_lines: int) -> list[str]:
+    """A text in lines, the last of which has a mark if there would be more."""
+    lines = wrap(text, width, break_on_hyphens=False) if len(text) > width else [text]
+    if len(lines) <= most_lines:
+        return lines
+    last = lines[most_lines - 1]
+    return [*lines[: most_lines - 1], (last if len(last) < width else last[: width - 1]) + CUT]
+
+
+def _block(titles: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool], widths: Sequence[int]) -> str:
     def line(values: Sequence[str]) -> str:
-        pairs = zip(values, widths, numeric, strict=True)
-        return "  ".join(v.rjust(w) if right else v.ljust(w) for v, w, right in pairs).rstrip()
+        sided = zip(values, widths, right, strict=True)
+        return _GAP.join(
+            text.rjust(width) if on_right else text.ljust(width) for text, width, on_right in sided
+        ).rstrip()
 
-    return "\n".join([line(titles), line(["-" * width for width in widths]), *map(line, cells)])
+    return "\n".join([line(titles), line(["-" * width for width in widths]), *map(line, rows)])
 
 
 def to_cell(value: Any, digits: int = DIGITS) -> str:

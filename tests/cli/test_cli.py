@@ -324,7 +324,8 @@ from vlgauge.cli import main
 try:
     main(["--help"])
 except SystemExit:
-    own = {name for name in sys.modules if name.startswith("vlgauge.cli.")} - {"vlgauge.cli.wording"}
+    shared = {"vlgauge.cli.terminal", "vlgauge.cli.wording"}
+    own = {name for name in sys.modules if name.startswith("vlgauge.cli.")} - shared
     print([*own, *({"numpy"} & sys.modules.keys())])
 """
     told = run_python(code, cwd=tmp_path)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import shutil
 import sys
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +16,7 @@ from typing import Any, NoReturn
 
 import vlgauge
 from vlgauge.box import reading
+from vlgauge.cli.terminal import within_terminal
 from vlgauge.cli.wording import in_words_of_commands
 from vlgauge.files import Limits, limits
 from vlgauge.progress import lines_in_logs, progress_chosen
@@ -60,11 +63,21 @@ COMMANDS = {
     "info": ("info", "print versions, devices and caches"),
 }
 
+# Headline on the first screen -> its commands.
+GROUPS = {
+    "Score": ("score", "compare", "list", "workbench"),
+    "Results": ("record", "export", "agreement"),
+    "Experiments of the papers": ("protocol", "verify", "sensitivity", "study", "d-hm", "grounding", "style-report"),
+    "Models and tables": ("backbones", "prefetch", "convert", "train", "style-fit", "idf"),
+    "This machine": ("cache", "info"),
+}
+
 # Options that name a file to write, whatever the command.
 _WRITTEN = ("theta", "record", "report", "plot", "write_rows", "output")
 
 # A cell or a name may be of any length; the longest message of our own lists the six sources that rovist lacks.
 _LONGEST_LINE = 4000
+_LEAST_HELP, _MOST_HELP = 40, 100  # characters of a line of the first screen
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -73,6 +86,22 @@ class OneLineParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the message in one line and end with code 2."""
         self.exit(2, f"{self.prog}: error: {printable(message)}; see {self.prog} --help\n")
+
+
+class FirstScreen(OneLineParser):
+    """The parser of the program, whose help has the commands in groups."""
+
+    def format_help(self) -> str:
+        """Usage, groups of commands, options."""
+        width = min(max(_LEAST_HELP, shutil.get_terminal_size().columns), _MOST_HELP)
+        lines = [self.format_usage(), self.description or ""]
+        for headline, names in GROUPS.items():
+            lines += ["", f"{headline}:"]
+            for name in names:
+                indent = f"    {name:<13} "
+                lines += textwrap.wrap(COMMANDS[name][1], width, initial_indent=indent, subsequent_indent=" " * 18)
+        lines += ["", "vlgauge COMMAND --help tells the options of a command; vlgauge --version the version."]
+        return "\n".join(lines) + "\n"
 
 
 class CommandParser(OneLineParser):
@@ -96,7 +125,7 @@ class CommandParser(OneLineParser):
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all subcommands; imports none of them."""
-    parser = OneLineParser(prog="vlgauge", description="Metrics for generated captions and visual stories.")
+    parser = FirstScreen(prog="vlgauge", description="Metrics for generated captions and visual stories.")
     parser.add_argument("--version", action="version", version=f"vlgauge {vlgauge.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
     for name, (source, purpose) in COMMANDS.items():
@@ -146,6 +175,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             lines_in_logs(not (unseen or getattr(options, "quiet", False))),
             reading("boxed" if getattr(options, "untrusted", False) else None),
             limits(**{name: getattr(options, name, None) for name in vars(Limits())}),
+            within_terminal(options),
         ):
             refuse_shared(_targets(options))
             code: int = options.run(options)

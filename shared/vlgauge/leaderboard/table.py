@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from vlgauge.corpus_values import COUNTED
 from vlgauge.leaderboard.comparison import Comparison, MetricComparison, Pair, System, rows_that_differ
-from vlgauge.results import printable
+from vlgauge.results import aligned, printable
 from vlgauge.settings import one_of
 from vlgauge.signatures import TOY_NUMBERS, made_by_toy
 from vlgauge.statistics import FEW_MARK, FEW_NOTE, alpha
@@ -392,16 +392,9 @@ def _notes_of(table: Table, mark: str = "bold") -> list[str]:
 def _text(table: Table) -> str:
     star = "* " if table.bold else ""
     rows = [[(star if cell.bold else "") + printable(cell.text) for cell in row] for row in table.rows]
-    header = [printable(one) for one in table.header]
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        sided = zip(cells, widths, _right(table), strict=True)
-        return "  ".join(text.rjust(width) if right else text.ljust(width) for text, width, right in sided).rstrip()
-
-    lines = [line(header), line(["-" * width for width in widths]), *map(line, rows)]
+    lines = aligned([printable(one) for one in table.header], rows, _right(table))
     caption = [printable(table.caption), ""] if table.caption else []
-    return "\n".join([*caption, *lines, *(["", *map(printable, notes)] if (notes := _notes_of(table, "*")) else [])])
+    return "\n".join([*caption, lines, *(["", *map(printable, notes)] if (notes := _notes_of(table, "*")) else [])])
 
 
 def _markdown(table: Table) -> str:

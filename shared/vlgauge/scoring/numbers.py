@@ -103,7 +103,7 @@ def summary(
     scores = [result[f"{name}_scores"] for name, result in results.items()]
     n_shown = len(ids) if limit <= 0 else min(limit, len(ids))
     rows = [[ids[i], *(column[i] for column in scores), shortened(texts[i])] for i in range(n_shown)]
-    lines = [to_table(["id", *results, "predictions"], rows, digits)]
+    lines = [to_table(["id", *results, "predictions"], rows, digits, most_lines=1)]
     if n_shown < len(ids):
         lines.append(f"... and {len(ids) - n_shown} more rows ({where})")
     numbers = [
