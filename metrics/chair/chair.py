@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from collections.abc import Sequence
+from functools import cache
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -120,17 +121,20 @@ class Chair(scene_graphs.ObjectMetric):
             raise ValueError("`references` or `objects` must say what the pictures show, got neither")
         table = object_table(self.table) if self.table is not None else mscoco_table(self.dialect == "fixed")
         find, tagger = self._finder()
-        every = dict.fromkeys([*predictions, *chain.from_iterable(texts)])
         if self.table is None:  # that of MS-COCO, whose words are English
-            scene_graphs.warn_of_strange(every)
-        read = {text: find(text, table) for text in every}
+            scene_graphs.warn_of_strange(dict.fromkeys(chain(predictions, *texts)))
+
+        @cache  # references may stand in many rows; of each its objects are kept, and nothing else
+        def shown_by(text: str) -> frozenset[str]:
+            return frozenset(mention.node for mention in find(text, table)[0])
+
         counts, details = np.empty((len(predictions), len(COUNTS))), []
         for row, caption in enumerate(predictions):
-            present = {table.get(name, name) for name in given[row]}
-            present |= {mention.node for text in texts[row] for mention in read[text][0]}
-            mentions, tokens = read[caption]
-            counts[row] = counts_of([one.node for one in mentions], frozenset(present), len(tokens))
-            details.append(_detail(caption, mentions, present))
+            present = frozenset(table.get(name, name) for name in given[row]).union(*map(shown_by, texts[row]))
+            mentions, tokens = find(caption, table)
+            counts[row] = counts_of([one.node for one in mentions], present, len(tokens))
+            if return_details:
+                details.append(_detail(caption, mentions, present))
         extra: dict[str, Any] = {
             name: [int(count) for count in column] for name, column in zip(COUNTS, counts.T, strict=True)
         }
@@ -202,7 +206,7 @@ def _checked_objects(objects: Any, n_examples: int) -> list[list[str]]:
     return [[" ".join(name.lower().split()) for name in names] for names in objects]
 
 
-def _detail(caption: str, mentions: Sequence[Mention], present: set[str]) -> dict[str, Any]:
+def _detail(caption: str, mentions: Sequence[Mention], present: frozenset[str]) -> dict[str, Any]:
     found = [
         {"word": one.word, "object": one.node, "start": one.start, "end": one.end, "invented": one.node not in present}
         for one in mentions

@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ def agreement(graphs: dict[str, str], parser: str = "rules") -> dict[str, float]
         graphs: By caption.
         parser: Setting of the metric.
     """
-    metric = vlgauge.load("spice", profile="embedded", progress=False, parser=parser)
+    metric: Any = vlgauge.load("spice", profile="embedded", progress=False, parser=parser)
     captions = list(graphs)
     own, _, _ = metric.graphs_of(captions, [[] for _ in captions], None)
     given = {"predictions": own, "references": [[graphs[one]] for one in captions]}

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -64,12 +65,13 @@ def _replaced(text: str, words: Mapping[str, str]) -> str:
 
 def scores(name: str, rows: Sequence[Pictured]) -> dict[str, np.ndarray]:
     """Scores of the captions of each kind, higher is better."""
-    settings = {"table": [list(words) for words in SHAPE_WORDS.values()]} if name == "chair" else {}
+    settings: dict[str, Any] = {"table": [list(words) for words in SHAPE_WORDS.values()]} if name == "chair" else {}
     metric = vlgauge.load(name, profile="embedded", progress=False, keep_in_memory=True, **settings)
     found = {}
     for kind in ("caption", "synonym", "invented"):
         texts = [getattr(row, kind) for row in rows]
-        values = metric.compute(predictions=texts, references=[row.references for row in rows])[f"{name}_scores"]
+        result = metric.compute(predictions=texts, references=[row.references for row in rows]) or {}
+        values = result[f"{name}_scores"]
         found[kind] = np.array(values) if metric.higher_is_better else -np.array(values)
     return found
 
