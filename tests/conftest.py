@@ -31,6 +31,10 @@ os.environ.update(
 for _name in ("HF_DATASETS_CACHE", "HF_HUB_CACHE", "HF_METRICS_CACHE", "HF_MODULES_CACHE", "VLGAUGE_PROFILE"):
     os.environ.pop(_name, None)
 
+# As many workers as processors, each with as many threads, wait for one another more than they work.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
 TESTS = Path(__file__).resolve().parent
 # Of 20 seconds and more, most of which some of them wait.
 LONG = {"test_ray.py", "test_picker.py", "test_demo.py", "test_lean_imports.py", "test_browser.py", "test_hub.py"}
