@@ -103,11 +103,21 @@ def test_tests_lie_in_the_rooms_of_what_they_test():
     assert {path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py")} - files == set()
 
 
+@cache
+def known_modules():
+    return {module_name(path) for path in MODULES}
+
+
+def called(node):
+    """Last part of the name of what is called; "" where it is no name."""
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
+
+
 def names_imported(path):
     """Modules of the package that another one imports, by their whole names; also those imported when first needed."""
     own = path.relative_to(PACKAGE.parent).with_suffix("").parts
     package = own[:-1]
-    tree, known = tree_of(path), {module_name(one) for one in MODULES}
+    known, tree = known_modules(), tree_of(path)
     found, skipped = set(), of_types_only(tree)
     for node in ast.walk(tree):
         if node in skipped:
@@ -118,7 +128,7 @@ def names_imported(path):
             start = package[: len(package) - node.level + 1] if node.level else ()
             home = ".".join([*start, *([node.module] if node.module else [])])
             found |= {f"{home}.{alias.name}" if f"{home}.{alias.name}" in known else home for alias in node.names}
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        elif isinstance(node, ast.Call) and called(node).endswith("import_module"):
             found |= {word.value for word in node.args if isinstance(word, ast.Constant)}
     return found & known
 
