@@ -70,8 +70,8 @@ def largest_difference(first: list[float], second: list[float]) -> float:
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; 1 if scores differ by more than the tolerance, else 0."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--smoke", action="store_true", help="50 stories")
-    n_stories = 50 if parser.parse_args(arguments).smoke else 5_000
+    parser.add_argument("--smoke", action="store_true", help="12 stories")
+    n_stories = 12 if parser.parse_args(arguments).smoke else 5_000
     stories = generated_stories(n_stories)
     few = stories[:N_REFERENCE]
     scored(stories[:8])  # imports, as in a session already running

@@ -107,4 +107,4 @@ def test_stories_without_a_pair_need_no_forward():
 
 def test_the_benchmark_runs_and_agrees(monkeypatch, capsys):
     assert script_module("bench/rovist_c.py").main(["--smoke"]) == 0
-    assert "50 stories, 200 pairs" in capsys.readouterr().out
+    assert "12 stories, 48 pairs" in capsys.readouterr().out
