@@ -35,16 +35,24 @@ class ClipS(clip_score.ClipScoreMetric):
 
     measures = "How well does a caption fit its image or video, by CLIP?"
     score_range = "images [0, 2.5]; videos about [-1, 1]"
-    bounds_with = (("config:image", 0.0, "w"),)
+    bounds_with = (("config:image calibration", 0.0, "w"),)
     signed = (
-        "enc dtype:float32/bfloat16/float16 prep config:image/video variant:released/paper/emscore w?:number arch "
-        "proj prompt long:truncate/error/split idf? frames? emscore_batch?:number on_error:raise/nan"
+        "enc dtype:float32/bfloat16/float16 prep config:image/video variant:released/paper/emscore w?:number "
+        "calibration? arch proj prompt long:truncate/error/split idf? frames? emscore_batch?:number on_error:raise/nan"
     )
     higher_is_better = True
     needs = ("clip-s",)
 
     own_w = 2.5
     paper_prompt = "A photo depicts "
+
+    def __init__(self, *args: Any, calibration: Any = None, **host: Any) -> None:
+        if calibration is not None and host.get("w") is not None:
+            raise ValueError("`w` must be left out with `calibration`, which has one of its own")
+        super().__init__(*args, **host)
+        if calibration is not None and self.config_name == "video":
+            raise ValueError("`calibration` must be left out for videos, which have no w")
+        self.calibration = None if calibration is None else clip_score.read_calibration(calibration)
 
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)

@@ -57,7 +57,7 @@ def bounds_of(facts: MetricFacts, fields: Mapping[str, str]) -> Bounds:
     low, high = (-math.inf if facts.bounds[0] is None else facts.bounds[0]), facts.bounds[1]
     high = math.inf if high is None else high
     for settings, *ends in facts.bounds_with:
-        if all(fields.get(name) == value for name, value in map(_parted, settings.split())):
+        if all(fields.get(name, "") == value for name, value in map(_parted, settings.split())):
             low, high = max(low, _number(ends[0], fields, -math.inf)), min(high, _number(ends[1], fields, math.inf))
     return (None if low == -math.inf else low), (None if high == math.inf else high)
 

@@ -35,6 +35,7 @@ USER_ERRORS = (
 COMMANDS = {
     "list": ("listing", "list the metrics"),
     "backbones": ("backbones", "list the encoders of pictures and texts that metrics can look through"),
+    "calibrate": ("calibrate", "fit a scale of its own to the cosines of a backbone, for clip_s"),
     "score": ("score", "score a file of rows"),
     "compare": ("compare", "compare systems on the same rows"),
     "record": ("record", "check a file of records that `score --record` wrote"),

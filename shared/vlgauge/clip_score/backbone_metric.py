@@ -12,7 +12,7 @@ import numpy as np
 from vlgauge.base.columns import Column, Text
 from vlgauge.base.metric import Metric
 from vlgauge.base.video_columns import OneImage
-from vlgauge.clip_score.formula import Floats, group_means, pair_cosines
+from vlgauge.clip_score.formula import Floats, Positions, Vectors, group_means, pair_cosines
 from vlgauge.clip_score.long_text import POLICIES
 from vlgauge.clip_score.rows import TextRows, text_rows
 from vlgauge.clip_score.vectors import ClipVectors, EncodedRow
@@ -120,6 +120,24 @@ class BackboneMetric(Metric):
             for cosine, flag, special in zip(found.tolist(), rows.truncated, rows.special, strict=True)
         ]
         return found, notes, self._fields(names)
+
+    def unit_vectors(
+        self, predictions: Sequence[str], images: Sequence[Any]
+    ) -> tuple[Vectors, Vectors, Positions, Any]:
+        """Unit vectors of captions, and of the distinct images, the image of each caption, and the encoder.
+
+        Args:
+            predictions: One caption per row.
+            images: Cells of the images.
+        """
+        vectors, _ = self._vectors()
+        assert isinstance(vectors, ClipVectors)
+        pictures, picture_of = distinct_images(images)
+        seen, _ = vectors.images(pictures, "raise")
+        distinct = list(dict.fromkeys(predictions))
+        row_of = {text: row for row, text in enumerate(distinct)}
+        read = vectors.texts(distinct, self.prompt)[[row_of[text] for text in predictions]]
+        return read, seen, picture_of, vectors.encoder
 
     def encoder_and_adapter(self) -> tuple[Any, Any]:
         """The encoder of the settings from the pool, and the projections that take the place of its own, if any."""

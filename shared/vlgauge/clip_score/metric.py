@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from vlgauge.base.columns import Column, References, Text
 from vlgauge.base.parts import Counts, Parts
 from vlgauge.base.video_columns import OneImage, Videos
 from vlgauge.clip_score.backbone_metric import BackboneMetric
+from vlgauge.clip_score.calibration import Calibration
 from vlgauge.clip_score.image_rows import score_images
 from vlgauge.clip_score.rows import Scored, TextRows
 from vlgauge.clip_score.token_idf import OWN_ROWS, checked_idf, counted_idf, resolved_idf, sentence_counts
@@ -24,6 +26,8 @@ from vlgauge.settings import finite_number, one_of, shown, warn, whole_number
 from vlgauge.signatures import format_signature, parse_signature
 
 PROMPT = "A photo depicts "
+# Share of negative cosines, of how many at least, that is warned of.
+CLAMPED, FEW_COSINES = 0.05, 20
 _ROUNDING = 1e-6  # by which float32 may carry a score beyond its range
 VARIANTS = {"image": ("released", "paper"), "video": ("released", "paper", "emscore")}
 
@@ -45,6 +49,7 @@ class ClipScoreMetric(BackboneMetric):
 
     Attributes:
         own_w: w of the metric.
+        calibration: A scale that takes the place of w and of the clamp at 0.
         paper_prompt: What its paper lets the encoder read a caption behind.
     """
 
@@ -52,6 +57,7 @@ class ClipScoreMetric(BackboneMetric):
     configs = tuple(VARIANTS)
     has_reference_scores = True
     own_w: ClassVar[float]
+    calibration: Calibration | None = None
     paper_prompt: ClassVar[str]
 
     def __init__(
@@ -101,6 +107,8 @@ class ClipScoreMetric(BackboneMetric):
             return_details: Whether the result has the details of each row.
         """
         vectors, made_with = self._vectors()
+        if self.calibration is not None:
+            self._check_calibration(vectors, references)
         rows = self._text_rows(predictions, references)
         return_details = return_details or self.details
         more: dict[str, Any] = {}
@@ -108,6 +116,8 @@ class ClipScoreMetric(BackboneMetric):
             scored = self._scored_images(vectors, rows, seen)
         else:
             scored, more = self._scored_videos(vectors, rows, seen, return_details)
+        if self.calibration is not None:
+            scored = replace(scored, scores=self.calibration.scores([note["cosine"] for note in scored.details]))
         self._warn(rows, scored)
         extra = {"details": scored.details} if return_details else {}
         record = self.result(scored.scores.tolist(), made_with=self.fields(made_with, more), **extra)
@@ -213,6 +223,18 @@ class ClipScoreMetric(BackboneMetric):
             return str(self.n_frames)
         return "+".join(sorted({str(DEFAULT_FRAMES) if cell["frames"] is None else "given" for cell in cells}))
 
+    def _check_calibration(self, vectors: Any, references: Sequence[Sequence[str] | None]) -> None:
+        """Before a picture is read: the scale is of this encoder, and no reference asks for a harmonic mean."""
+        assert self.calibration is not None
+        if any(references):
+            raise ValueError(
+                "`references` must be left out with `calibration`, whose scores may be negative, where a harmonic mean "
+                "says nothing"
+            )
+        if isinstance(vectors, ClipVectors):
+            encoder: Any = vectors.encoder
+            self.calibration.check(encoder.architecture, encoder.digest, self.prompt)
+
     def fields(self, names: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
         """What the numbers depend on, in the order of the signature."""
         return {
@@ -220,7 +242,8 @@ class ClipScoreMetric(BackboneMetric):
             "dtype": self.dtype,
             "prep": PREPROCESSING,
             "variant": self.variant,
-            **({"w": self.w} if self.config_name == "image" else {}),
+            **({"w": self.w} if self.config_name == "image" and self.calibration is None else {}),
+            **({} if self.calibration is None else {"calibration": self.calibration.digest[:8]}),
             "arch": names["arch"],
             "proj": names["proj"],
             "prompt": self.prompt.strip() or "none",
@@ -244,11 +267,25 @@ class ClipScoreMetric(BackboneMetric):
             f"of {n} {self.name} are undefined: {why}": n_left,
             f"of {n} ref_{self.name} alone are undefined: {why}": np.count_nonzero(alone),
             self._beyond(n): self._n_beyond(scored),
+            self._clamped(n): self._n_clamped(scored),
             f"of {n} ref_{self.name} are 0 because neither image nor references are like the caption": scored.n_unlike,
         }
         for text, count in troubles.items():
             if count:
                 warn(f"{count} {text}")
+
+    def _n_clamped(self, scored: Scored) -> int:
+        """How many cosines count as 0, where these are more than 5 % of at least 20."""
+        if self.config_name != "image" or self.calibration is not None or len(scored.details) < FEW_COSINES:
+            return 0
+        count = sum(note["cosine"] < 0 for note in scored.details)
+        return count if count > CLAMPED * len(scored.details) else 0
+
+    def _clamped(self, n: int) -> str:
+        return (
+            f"of {n} cosines are negative and count as 0, so that {self.name} does not tell these captions apart; take "
+            "another backbone, or a scale of its own (vlgauge calibrate, for clip_s)"
+        )
 
     @property
     def _most(self) -> float:

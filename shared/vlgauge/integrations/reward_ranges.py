@@ -37,6 +37,9 @@ def reward_range(metric: Any, *, referenced: bool) -> tuple[float | None, float 
         referenced: As above.
     """
     if isinstance(metric, ClipScoreMetric):
+        if metric.calibration is not None:
+            low, high = metric.calibration.scores([-1.0, 1.0]).tolist()
+            return low, high
         if not referenced:
             return 0.0, metric.w
         # The harmonic mean of a score of at most w and a similarity of at most 1; see `reference_scores`.

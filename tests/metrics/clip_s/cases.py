@@ -1,12 +1,29 @@
 """What the tests of all metrics want of this one."""
 
 from apart_cases import clips, drawn
-from signature_cases import clip_changes
+from signature_cases import clip_changes, each_of
 from tiny_clip import TINY
+
+from vlgauge.clip_score.calibration import Calibration
+from vlgauge.encoders.clip.toy import TOY_NAME, toy_file
+from vlgauge.weights.files import sha256_of
 
 APART = {"": ({}, drawn), "-video": ({"config_name": "video", "idf": "auto"}, clips)}
 
-changes = clip_changes
+
+def scale(files, w):
+    """A scale of the toy's, in a file."""
+    path = files.folder / f"scale_{w}.json"
+    ends, how = ((w - 1, w + 1), (0.1, 0.3)), (20, 12, 0.95, 100, 0)
+    Calibration(TOY_NAME, TOY_NAME, sha256_of(toy_file()), "A photo depicts ", w, 0.2, *ends, *how).save(path)
+    return str(path)
+
+
+def changes(files):
+    return {
+        **clip_changes(files),
+        **each_of({"profile": "embedded"}, calibration=(scale(files, 2.0), scale(files, 3.0))),
+    }
 
 
 def named(files):

@@ -97,7 +97,7 @@ def test_variants_agree_where_nothing_is_below_zero(load):
         assert results[0][key] == results[1][key]
 
 
-@pytest.mark.filterwarnings("ignore:.* ref_clip_s lie beyond")
+@pytest.mark.filterwarnings("ignore:.* ref_clip_s lie beyond", "ignore:.* cosines are negative")
 def test_rows_of_a_call_do_not_touch_each_other(clip_s):
     rng = np.random.default_rng(0)
     words = ["east", "north", "west", "northeast", "some dog", "any cat"]

@@ -1,0 +1,64 @@
+"""`vlgauge calibrate`: a scale of its own for a backbone, fitted on pairs of captions and pictures of the user's."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import Any
+
+import vlgauge
+from vlgauge.cli.inputs import add_limits, at_least
+from vlgauge.cli.outputs import check_target
+from vlgauge.clip_score.calibration import fitted_on
+from vlgauge.media.tables import READERS, located, read_rows, take_column
+from vlgauge.settings import PROFILES
+from vlgauge.statistics import check_resampling
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.description = (
+        "Fit w and an offset to the cosines of a backbone, so that pairs that belong together have mean 1 and shuffled "
+        "ones mean 0, for clip_s(calibration=OUT). The order of captions stays; nothing is clamped; it claims no more."
+    )
+    parser.add_argument("backbone", metavar="BACKBONE", help="see `vlgauge backbones`")
+    parser.add_argument("file", metavar="FILE", help=f"captions and images that fit: {', '.join(READERS)}")
+    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="file to write, .json")
+    parser.add_argument("--predictions", metavar="NAME", default="predictions", help="column of the captions")
+    parser.add_argument("--images", metavar="NAME", default="images", help="column of the images")
+    parser.add_argument("--weights", metavar="FILE", help="weights of the backbone (default: those of the Hub)")
+    parser.add_argument("--profile", choices=PROFILES, help="embedded: the toy, with BACKBONE vlgauge-toy-clip")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda (default: auto)")
+    parser.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
+    parser.add_argument("--resamples", type=int, default=1000, metavar="N", help="of the intervals (default: 1000)")
+    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="of the samples (default: 0)")
+    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+    add_limits(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Encode, fit, write, and tell."""
+    check_target(options.output, [options.file], endings=(".json",))
+    check_resampling(options.level, options.resamples)
+    profile = {"profile": options.profile} if options.profile else {}
+    metric = vlgauge.load(
+        "clip_s", backbone=options.backbone, weights=options.weights, device=options.device, **profile
+    )
+    table = read_rows(options.file)
+    columns: dict[str, list[Any] | None] = {
+        "predictions": take_column(table, options.predictions),
+        "images": take_column(table, options.images),
+    }
+    rows = list(metric.as_computed(located(columns, options.file)))
+    found = fitted_on(metric, rows, level=options.level, resamples=options.resamples, seed=options.seed)
+    found.save(options.output)
+    percent = f"{100 * options.level:g} %"
+    for name in ("w", "offset"):
+        low, high = getattr(found, f"{name}_interval")
+        print(f"{name} {getattr(found, name):.4f} ({percent} interval {low:.4f} to {high:.4f})")
+    print(
+        f"{found.n_rows} captions of {found.n_pictures} pictures, {found.backbone}: right pairs have mean 1, shuffled "
+        f"ones mean 0; {options.output}"
+    )
+    return 0

@@ -1,0 +1,208 @@
+"""A scale of its own for a backbone: pairs that belong together have mean 1, shuffled ones mean 0.
+
+It moves and stretches cosines, so the order of captions stays and nothing is clamped; it claims nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.clip_score.formula import Floats, Positions, Vectors
+from vlgauge.files import read_json
+from vlgauge.statistics import percentile_interval
+from vlgauge.writing import write
+
+FORMAT = "vlgauge-calibration-1"
+FEWEST = 10
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A fitted scale: w (c - offset) of a cosine c.
+
+    Attributes:
+        backbone: Name of the backbone.
+        architecture: Of the encoder.
+        weights: SHA-256 of its weights.
+        prompt: What captions were read behind.
+        w: Factor.
+        offset: Mean cosine of shuffled pairs.
+        w_interval: Its ends at `level`, by bootstrap over the pictures.
+        offset_interval: The same of the offset.
+        n_rows: Pairs that belong together.
+        n_pictures: Distinct pictures.
+        level: Of the intervals.
+        resamples: Samples of the bootstrap.
+        seed: Of the samples.
+    """
+
+    backbone: str
+    architecture: str
+    weights: str
+    prompt: str
+    w: float
+    offset: float
+    w_interval: tuple[float, float]
+    offset_interval: tuple[float, float]
+    n_rows: int
+    n_pictures: int
+    level: float
+    resamples: int
+    seed: int
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all of it, in hexadecimal digits."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+    def scores(self, cosines: npt.ArrayLike) -> Floats:
+        """Calibrated scores w (c - offset), not clamped.
+
+        Args:
+            cosines: c, any shape.
+        """
+        return self.w * (np.asarray(cosines, dtype=np.float64) - self.offset)
+
+    def check(self, architecture: str, weights: str, prompt: str) -> None:
+        """Refuse an encoder that it was not fitted on.
+
+        Raises:
+            ValueError: If architecture, weights or prompt are others.
+        """
+        ours = {"backbone": self.architecture, "weights": self.weights[:8], "prompt": self.prompt.strip() or "none"}
+        theirs = {"backbone": architecture, "weights": weights[:8], "prompt": prompt.strip() or "none"}
+        other = [name for name in ours if ours[name] != theirs[name]]
+        if other:
+            raise ValueError(
+                f"`calibration` must be fitted on the same backbone, weights and prompt, got another {other[0]}: "
+                f"{ours[other[0]]!r}, and here {theirs[other[0]]!r}; run: vlgauge calibrate"
+            )
+
+    def save(self, path: str | Path) -> None:
+        """Write it as JSON; `read_calibration` and the setting ``calibration=PATH`` read it."""
+        write(path, json.dumps({"format": FORMAT, **asdict(self), "sha256": self.digest}, indent=1) + "\n")
+
+
+def read_calibration(path: str | Path) -> Calibration:
+    """A scale that `Calibration.save` wrote.
+
+    Raises:
+        ValueError: If the file is not one, or was changed.
+        OSError: If it cannot be read.
+    """
+    record = read_json(Path(path), "`calibration`")
+    try:
+        assert isinstance(record, dict)
+        own = {key: value for key, value in record.items() if key not in ("format", "sha256")}
+        own |= {key: tuple(map(float, own[key])) for key in ("w_interval", "offset_interval")}
+        found = Calibration(**own)
+        same = found.digest == record["sha256"] and math.isfinite(found.w + found.offset)
+    except (KeyError, TypeError, ValueError, AssertionError):
+        same = False
+    if not same:
+        raise ValueError(f"`calibration` must be a file that `vlgauge calibrate` wrote, got another in {str(path)!r}")
+    return found
+
+
+def mean_cosines(
+    right: Floats, read: Vectors, seen: Vectors, picture_of: Positions, counts: Floats
+) -> tuple[float, float]:
+    """Mean cosine of the pairs that belong together, and of every caption with every other picture.
+
+    Args:
+        right: shape ``(n,)``, cosines of the pairs.
+        read: shape ``(n, d)``, unit vectors of the captions.
+        seen: shape ``(m, d)``, unit vectors of the distinct pictures.
+        picture_of: shape ``(n,)``, the picture of each caption.
+        counts: shape ``(m,)``, how often each picture is counted, with all its captions; 1 for the pairs as they are.
+            Two countings of one picture are no shuffled pair.
+    """
+    weights = counts[picture_of]
+    own = np.bincount(picture_of, minlength=len(seen))
+    texts, pictures = weights @ read, counts @ seen
+    same = float(np.sum(weights * counts[picture_of] * right))
+    n_all = float(np.sum(counts * own) * np.sum(counts))
+    n_same = float(np.sum(counts * counts * own))
+    if n_all == n_same:
+        return math.nan, math.nan
+    return float(weights @ right / np.sum(weights)), (float(texts @ pictures) - same) / (n_all - n_same)
+
+
+def fitted(
+    read: Vectors, seen: Vectors, picture_of: Positions, *, level: float, resamples: int, seed: int, **about: Any
+) -> Calibration:
+    """The scale on which the right pairs have mean 1 and the shuffled ones mean 0.
+
+    Args:
+        read: See `mean_cosines`.
+        seen: See `mean_cosines`.
+        picture_of: See `mean_cosines`.
+        level: Of the intervals.
+        resamples: Samples of pictures.
+        seed: Of the samples.
+        **about: The other attributes.
+
+    Raises:
+        ValueError: If there are too few pictures, or right pairs are not nearer than shuffled ones.
+    """
+    n_pictures = len(seen)
+    if n_pictures < FEWEST:
+        raise ValueError(f"FILE must have at least {FEWEST} different pictures to shuffle, got {n_pictures}")
+    read, seen = read.astype(np.float64), seen.astype(np.float64)
+    right = np.sum(read * seen[picture_of], axis=1)
+    one, zero = mean_cosines(right, read, seen, picture_of, np.ones(n_pictures))
+    if not one > zero:
+        raise ValueError(
+            f"FILE must have captions that fit their pictures better than others, got mean cosines of {one:.3f} and "
+            f"{zero:.3f} after shuffling"
+        )
+    rng = np.random.default_rng(seed)
+    drawn = np.empty((resamples, 2))
+    for sample in drawn:
+        counts = np.bincount(rng.integers(0, n_pictures, n_pictures), minlength=n_pictures).astype(np.float64)
+        own, other = mean_cosines(right, read, seen, picture_of, counts)
+        sample[:] = (1 / (own - other), other) if own > other else (math.nan, math.nan)
+    factor, offset = (percentile_interval(column, level) for column in drawn.T)
+    return Calibration(
+        w=1 / (one - zero),
+        offset=zero,
+        w_interval=factor,
+        offset_interval=offset,
+        n_rows=len(read),
+        n_pictures=n_pictures,
+        level=level,
+        resamples=resamples,
+        seed=seed,
+        **about,
+    )
+
+
+def fitted_on(
+    metric: Any, rows: Sequence[Mapping[str, Any]], *, level: float, resamples: int, seed: int
+) -> Calibration:
+    """The scale of a metric's backbone on rows of captions and images.
+
+    Args:
+        metric: clip_s, for images.
+        rows: Rows as `_compute` takes them.
+        level: See `fitted`.
+        resamples: See `fitted`.
+        seed: See `fitted`.
+
+    Raises:
+        ValueError: See `fitted`.
+    """
+    predictions, cells = [row["predictions"] for row in rows], [row["images"] for row in rows]
+    read, seen, picture_of, encoder = metric.unit_vectors(predictions, cells)
+    about = {"backbone": encoder.row.name, "architecture": encoder.architecture, "weights": encoder.digest}
+    how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+    return fitted(read, seen, picture_of, prompt=metric.prompt, **about, **how)
