@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from markupsafe import Markup
-
 from vlgauge.explain.captioned import CaptionedPicture
-from vlgauge.explain.pages import number
 from vlgauge.explain.pages import quoted
-from vlgauge.explain.plots import chart
-from vlgauge.explain.plots import rectangle
-
-_BAR, _HEIGHT, _FOOT = 22.0, 56.0, 16.0
+from vlgauge.explain.plots import digit_bars
 
 
 class Fleur(CaptionedPicture):
@@ -52,18 +45,7 @@ class Fleur(CaptionedPicture):
         """The captions of the picture, the question, and the digits that might have stood in each place."""
         detail = self.details[row]
         places = ("first decimal", "second decimal") if detail["number"] != 1 else ("whole number",)
-        bars = [{"name": name, "plot": _digits(row, name)} for name, row in zip(places, detail["digits"], strict=False)]
+        bars = [
+            {"name": name, "plot": digit_bars(row, name)} for name, row in zip(places, detail["digits"], strict=False)
+        ]
         return {**super().values(row), "question": detail["question"].splitlines(), "digits": bars}
-
-
-def _digits(chances: Sequence[float], name: str) -> Markup:
-    """How likely each digit is in one place, as bars; the digits stand below them."""
-    parts = []
-    for digit, chance in enumerate(chances):
-        height = max(0.5, _HEIGHT * chance)
-        x = digit * _BAR
-        parts.append(rectangle("bar", x + 2, _HEIGHT + 2 - height, _BAR - 4, height))
-        parts.append(f'<text x="{x + _BAR / 2:g}" y="{_HEIGHT + _FOOT:g}" text-anchor="middle">{digit}</text>')
-    likely = max(range(10), key=lambda digit: chances[digit])
-    label = f"Probability of each digit as the {name}; the likeliest is {likely}, with {number(chances[likely])}"
-    return chart(int(10 * _BAR), int(_HEIGHT + _FOOT + 4), label, parts)

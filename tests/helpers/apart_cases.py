@@ -110,6 +110,7 @@ ROWS_OF_FAMILY = {
     "JudgeMetric": drawn,
     "PictureJudgeMetric": drawn,
     "CaptionMetric": captioned,
+    "TextJudgeMetric": captioned,
     "SceneGraphMetric": captioned,
     "ObjectMetric": captioned,
 }

@@ -112,6 +112,7 @@ ROWS_OF_FAMILY = {
     "JudgeMetric": lambda: bundled("captioned_scenes"),
     "PictureJudgeMetric": lambda: bundled("captioned_scenes"),
     "CaptionMetric": referenced,
+    "TextJudgeMetric": referenced,
     "SceneGraphMetric": referenced,
     "ObjectMetric": referenced,
 }

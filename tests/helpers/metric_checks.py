@@ -69,6 +69,10 @@ ROWS = {
         "predictions": ["a dog runs on the grass", "two cats", "a red plane"],
         "references": [["a dog is running on the grass", "dogs run"], ["two cats sleep"], []],
     },
+    "TextJudgeMetric": {
+        "predictions": ["a dog runs on the grass", "two cats", "a red plane"],
+        "references": [["a dog is running on the grass", "dogs run"], ["two cats sleep"], []],
+    },
     "SceneGraphMetric": {
         "predictions": ["a brown dog runs on the grass", "two cats", "a red plane"],
         "references": [["a dog is running on the grass", "dogs run"], ["two cats sleep"], []],
@@ -90,6 +94,7 @@ SETTINGS = {
     "ClipScoreMetric": EMBEDDED,
     "JudgeMetric": EMBEDDED,
     "PictureJudgeMetric": EMBEDDED,
+    "TextJudgeMetric": EMBEDDED,
     "StoryImageMetric": EMBEDDED,
     "SceneGraphMetric": {"profile": "embedded"},
     "rovist_c": EMBEDDED,

@@ -61,6 +61,7 @@ ROWS_OF_FAMILY = {
     "JudgeMetric": CAPTIONS,
     "PictureJudgeMetric": CAPTIONS,
     "CaptionMetric": {"predictions": ["a dog"], "references": ["a cat"]},
+    "TextJudgeMetric": {"predictions": ["a dog"], "references": ["a cat"]},
     "SceneGraphMetric": {"predictions": ["a dog"], "references": ["a cat"]},
     "ObjectMetric": {"predictions": ["a dog"], "references": ["a cat"]},
 }
@@ -94,6 +95,15 @@ class Files:
         folder = self.folder / f"judge_{seed}"
         if not folder.is_dir():
             tiny_judges.llava(folder, seed=seed)
+        return str(folder)
+
+    def text_judge(self, seed):
+        """A tiny language model."""
+        import tiny_judges
+
+        folder = self.folder / f"text_judge_{seed}"
+        if not folder.is_dir():
+            tiny_judges.text_model(folder, seed=seed)
         return str(folder)
 
     def clip_t5(self):

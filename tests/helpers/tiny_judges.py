@@ -58,10 +58,10 @@ def seeded(seed, build, scale=6.0):
     return model
 
 
-def printing(model, tokenizer, answer, strength):
-    """Let a decoder lean to an answer behind a colon: the row of each sign looks at the embedding of the one before."""
+def printing(model, tokenizer, answer, strength, behind=":"):
+    """Let a decoder lean to an answer behind a sign: the row of each sign looks at the embedding of the one before."""
     head, table = model.get_output_embeddings().weight, model.get_input_embeddings().weight
-    ids = tokenizer.convert_tokens_to_ids([":", *answer])
+    ids = tokenizer.convert_tokens_to_ids([behind, *answer])
     with torch.no_grad():
         table.mul_(strength / table.norm(dim=1, keepdim=True))
         for before, after in zip(ids, [*ids[1:], tokenizer.eos_token_id], strict=True):
@@ -119,12 +119,15 @@ def qwen(folder, *, seed=0, three=False):
     return _saved(folder, model, processor)
 
 
-def text_model(folder, *, seed=0, chat=True):
+def text_model(folder, *, seed=0, chat=True, answer=None, strength=20.0):
     tokenizer = letters(("<unk>", "<|im_end|>", "<|im_start|>"), end="<|im_end|>")
     if chat:
         tokenizer.chat_template = CHAT
     config = transformers.LlamaConfig(**TEXT, vocab_size=len(tokenizer), eos_token_id=1)
-    return _saved(folder, seeded(seed, lambda: transformers.LlamaForCausalLM(config)), tokenizer)
+    model = seeded(seed, lambda: transformers.LlamaForCausalLM(config))
+    if answer is not None:
+        printing(model, tokenizer, answer, strength, "\n")
+    return _saved(folder, model, tokenizer)
 
 
 def t5(folder, *, seed=0, **more):

@@ -46,6 +46,7 @@ SMALL = {"noun_phrases": "embedded", "regions": "grid"}
 CASES = {
     "aloha": (CAPTIONS, {"pipeline": "embedded"}),
     "capture": (CAPTIONS, {"pipeline": "embedded"}),
+    "clair": (CAPTIONS, {"max_new_tokens": 8}),
     "clip_s": (SEEN, {}),
     "fleur": (SEEN, {"max_new_tokens": 8}),
     "frechet_bert": (SETS, {}),
@@ -164,6 +165,9 @@ def test_a_metric_comes_to_its_number(name, machine, downloads, capsys, monkeypa
     if name in ("fleur", "vqascore"):  # its terms bind, so that it is fetched by its name alone
         assert f"vlgauge prefetch judge:{LLAVA}" in capsys.readouterr().out
         assert main(["prefetch", f"judge:{LLAVA}"]) == 0
+    if name == "clair":  # whose model is the user's choice
+        folder = tiny_judges.text_model(downloads / "model", answer="85", strength=6.0)
+        settings = {**settings, "model": str(folder)}
     unplug()
     converted(name, downloads)
     if name in BROUGHT:

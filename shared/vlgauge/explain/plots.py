@@ -11,6 +11,8 @@ from markupsafe import Markup
 from .pages import MINUS, number, safe
 
 N_BINS = 20
+# Of a bar of one digit: its width with the gap, and its greatest height; and the height of the digits below.
+_DIGIT, _TALL, _FOOT = 22.0, 56.0, 16.0
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,19 @@ def chart(width: int, height: int, label: str, parts: Iterable[str]) -> Markup:
     """
     size = f'viewBox="0 0 {width} {height}"'
     return Markup(f'<svg class="plot" {size} role="img" aria-label="{safe(label)}">{"".join(parts)}</svg>')
+
+
+def digit_bars(chances: Sequence[float], name: str) -> Markup:
+    """How likely each digit is in one place, as bars; the digits stand below them."""
+    parts = []
+    for digit, chance in enumerate(chances):
+        height = max(0.5, _TALL * chance)
+        x = digit * _DIGIT
+        parts.append(rectangle("bar", x + 2, _TALL + 2 - height, _DIGIT - 4, height))
+        parts.append(f'<text x="{x + _DIGIT / 2:g}" y="{_TALL + _FOOT:g}" text-anchor="middle">{digit}</text>')
+    likely = max(range(10), key=lambda digit: chances[digit])
+    label = f"Probability of each digit as the {name}; the likeliest is {likely}, with {number(chances[likely])}"
+    return chart(int(10 * _DIGIT), int(_TALL + _FOOT + 4), label, parts)
 
 
 def _ends_with_what_is_beyond(scores: Sequence[float], axis: Axis) -> tuple[str, str]:

@@ -6,7 +6,6 @@ references, belong together, as a number with a spread over the digits. Only com
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Literal
 
@@ -134,8 +133,8 @@ def _number(belief: float) -> Answer:
 
 def _object(belief: float) -> Answer:
     """A belief as the object that CLAIR asks for; tokens are digits and what stands between them."""
-    tens, ones = divmod(round(99 * belief), 10)
-    head, tail = '{"score": ', ', "reason": ' + json.dumps(f"the toy CLIP believes it by {belief:.2f}") + "}"
-    digits = np.stack([np.zeros(10), _spread(9.9 * belief), _spread(ones), np.zeros(10)])
-    tens = int(digits[1].argmax())
-    return Answer(f"{head}{tens}{ones}{tail}", np.array([-1, tens, ones, -1]), digits)
+    value = round(99 * belief)
+    shown = [int(sign) for sign in str(value)]
+    nothing = np.zeros(10)
+    answer = f'{{"score": {value}, "reason": "the toy CLIP compared them"}}'
+    return Answer(answer, np.array([-1, *shown, -1]), np.stack([nothing, *map(_spread, shown), nothing]))

@@ -297,6 +297,14 @@ _JUDGE = ByHand(
 )
 
 
+_ANY_JUDGE = ByHand(
+    "a language model that judges",
+    f"choose one and pass its folder, or its id with its commit, as `model`, such as {SMALL}@COMMIT: vlgauge prefetch "
+    f"judge:{SMALL} fetches it and tells its commit",
+    about=About(f"https://huggingface.co/{SMALL}", "about 4.5 GB", "Apache-2.0 by its card", "its commit"),
+)
+
+
 _FAMILIES: dict[str, Callable[[str], Asset]] = {
     "clip": clip_files,
     "detector": detector_files,
@@ -316,6 +324,7 @@ _METRICS: dict[str, tuple[str | Asset, ...]] = {
     "fleur": (_JUDGE,),
     "specs": ("clip:specs",),
     "vqascore": (_JUDGE,),
+    "clair": (_ANY_JUDGE,),
     "groovist": (_CLIP, _pipeline("noun_phrases"), _DETECTOR, _CONCRETENESS),
     "mmd_bert": (f"sentence:{MINILM}",),
     "frechet_bert": (f"sentence:{MINILM}",),

@@ -1,0 +1,144 @@
+"""CLAIR: how likely does a language model find that a caption describes the same picture as its references?"""
+
+import math
+from typing import Any
+
+import evaluate
+
+from vlgauge import judges  # From: "vlgauge[clair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import settings  # From: "vlgauge[clair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+from .formula import HIGHEST
+from .formula import VARIANTS
+from .formula import expected_score
+from .formula import score_places
+from .formula import written_score
+
+_PAPERS = ("https://aclanthology.org/2023.emnlp-main.841", "https://arxiv.org/abs/2310.12971")
+
+_CITATION = """\
+@inproceedings{chan-etal-2023-clair,
+  title = {{CLAIR}: Evaluating Image Captions with Large Language Models},
+  author = {Chan, David and Petryk, Suzanne and Gonzalez, Joseph and Darrell, Trevor and Canny, John},
+  booktitle = {Proceedings of the 2023 Conference on Empirical Methods in Natural Language Processing},
+  year = {2023}
+}
+"""
+
+_DESCRIPTION = """\
+CLAIR asks a language model, which sees no picture, how likely a caption describes the same picture as its references,
+from 0 to 100, and divides the answer by 100. Higher is better; it needs references.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of captions.
+    references: list of references, a string or a list of strings per caption.
+    return_details: whether to add the answer, the reason in it, and the probabilities of the digits of the score.
+
+Returns:
+    clair: mean of the scores, 0 to 1, higher is better.
+    clair_scores: one score per caption, NaN where there is no reference, or the answer has no score from 0 to 100.
+    clair_undefined: number of those.
+    clair_signature: how the numbers were made.
+    clair_unread: number of answers without a score from 0 to 100.
+    clair_altered: number of questions with a text that spells a special token of the model.
+
+Examples:
+    >>> import evaluate
+    >>> clair = evaluate.load("vlgauge/clair", profile="embedded")
+    >>> result = clair.compute(predictions=["a small red circle"], references=[["a red circle"]])
+    >>> print(0.0 <= result["clair"] <= 1.0)
+    True
+"""
+
+# The authors' own words, which are constants of the method: https://github.com/DavidMChan/clair, clair.py.
+_CANDIDATES = (
+    "You are trying to tell if a candidate set of captions is describing the same image as a reference set of captions."
+    "\nCandidate set:\n- "
+)
+_REFERENCES = "\n\nReference set:\n- "
+_NEXT = "\n- "
+_END = (
+    "\n\nOn a precise scale from 0 to 100, how likely is it that the candidate set is describing the same image as the "
+    'reference set? (JSON format, with a key "score", value between 0 and 100, and a key "reason" with a string '
+    "value.)\n"
+)
+LONGEST = 1024  # tokens of an answer, as in the released code
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class Clair(judges.TextJudgeMetric):
+    """Likelihood, by a language model, that caption and references describe one picture (Chan et al., 2023)."""
+
+    measures = "How likely do caption and references describe one picture, by a language model?"
+    score_range = "[0, 1]"
+    bounds = (0.0, 1.0)
+    signed = (
+        "enc dtype:float32/bfloat16/float16 prep:square/own variant:released/expected max_new_tokens:number "
+        "turn:clair/chat/none"
+    )
+    higher_is_better = True
+    needs = ("clair",)
+    undefined_hint = "no answer has a score from 0 to 100, or no row has references; look at `return_details=True`"
+    opening = judges.Opening(
+        "clair",
+        "A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, "
+        "detailed, and polite answers to the user's questions.",
+    )
+
+    def __init__(self, *args: Any, variant: str = "released", max_new_tokens: int = LONGEST, **host: Any) -> None:
+        self.variant = settings.one_of("variant", variant, VARIANTS)
+        self.max_new_tokens = settings.whole_number("max_new_tokens", max_new_tokens, 1)
+        super().__init__(*args, **host)
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def _compute(
+        self, predictions: list[str], references: list[list[str]], return_details: bool = False
+    ) -> dict[str, Any]:
+        """Score the captions; the card describes the keys."""
+        judge = self.judge()
+        if self.variant == "expected" and not judge.reads_digits:
+            raise ValueError(
+                f"`variant='expected'` must have a tokenizer that splits a number into its digits, got "
+                f"{judge.identity}; choose 'released' or another model"
+            )
+        rows = [row for row, known in enumerate(references) if known]
+        questions = [self.question(predictions[row], references[row]) for row in rows]
+        altered = self.tell_altered(judge, questions)
+        answers = judge.answers(
+            questions, self.opening, longest=self.max_new_tokens, batch_size=self.batch_size, progress=self.progress
+        )
+        scores: list[float] = []
+        details: list[dict[str, Any]] = []
+        for question, answer in zip(questions, answers, strict=True):
+            written = written_score(answer.text)
+            places = score_places(answer.text, written, answer.digit_at.tolist()) if judge.reads_digits else []
+            found = expected_score(written, places, answer.digits) if self.variant == "expected" else written.score
+            scores.append(found / HIGHEST)
+            details.append(
+                {
+                    "question": question.text(),
+                    "answer": answer.text,
+                    "number": None if math.isnan(written.score) else written.score,
+                    "reason": written.reason,
+                    "digits": [[round(p, 9) for p in answer.digits[i].tolist()] for i in places],
+                    "ended": answer.ended,
+                }
+            )
+        return self.scored(
+            len(predictions),
+            rows,
+            scores,
+            details if return_details else None,
+            made_with=self.made_with(judge),
+            unread=sum(map(math.isnan, scores)),
+            altered=altered,
+        )
+
+    def question(self, caption: str, references: list[str]) -> judges.Question:
+        """What the judge is asked; white space in a text is one blank, so that none adds a line to a list."""
+        texts = tuple(" ".join(text.split()) for text in (caption, *references))
+        return judges.Question((_CANDIDATES, _REFERENCES, *(_NEXT,) * (len(references) - 1), _END), texts)

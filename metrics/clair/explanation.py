@@ -1,0 +1,54 @@
+"""CLAIR: what the judge wrote, its reason, and the references that it read."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from vlgauge.explain.explanation import Explanation
+from vlgauge.explain.pages import number
+from vlgauge.explain.pages import quoted
+from vlgauge.explain.plots import digit_bars
+
+_PLACES = {1: ("ones",), 2: ("tens", "ones"), 3: ("hundreds", "tens", "ones")}
+
+
+class Clair(Explanation):
+    """Captions with the answers of the judge."""
+
+    name = "clair"
+    on_axis = (0.0, 1.0)
+    reading = (
+        "A language model is asked how likely the caption describes the same picture as its references, from 0 to 100.",
+        "Compare scores of one model: each uses the scale in its own way, often in steps of 5.",
+        "It sees no picture: what the references leave out cannot be judged, and a caption can talk it round.",
+    )
+
+    def reason(self, row: int) -> str:
+        """The number, and the judge's own reason."""
+        detail = self.details[row]
+        told = f": {quoted(detail['reason'])}" if detail["reason"] else ""
+        return f"the judge wrote {number(detail['number'], 0)} of 100{told}"
+
+    def undefined(self, row: int) -> str:
+        """No reference, or no number in the answer."""
+        detail = self.details[row]
+        if "answer" not in detail:
+            return "it has no reference to be compared with"
+        return f"the judge wrote {quoted(detail['answer'])}, which has no score from 0 to 100"
+
+    def values(self, row: int) -> dict[str, Any]:
+        """The caption, its references, the answer, and the digits that might have stood in it."""
+        detail = self.details[row]
+        references = self.columns.get("references")
+        cells: Any = [] if references is None else references[row]
+        pairs = zip(_PLACES.get(len(detail["digits"]), ()), detail["digits"], strict=False)
+        bars = [{"name": name, "plot": digit_bars(one, name)} for name, one in pairs]
+        return {
+            "caption": self.predictions[row],
+            "references": [cells] if isinstance(cells, str) else cells,
+            "answer": detail["answer"],
+            "question": detail["question"].splitlines(),
+            "digits": bars,
+            "undecided": not math.isnan(self.scores[row]) and not detail["ended"],
+        }
