@@ -146,7 +146,7 @@ class Capture(scene_graphs.PhraseGraphMetric):
                     notes.append(_note(mine, reference, kinds, measures))
                 if compared:
                     columns[row] = np.mean(compared, axis=0)
-                details.append({"references": notes})
+                details.append({"graph": [list(parts) for parts in own[row].tuples], "references": notes})
                 advance(1)
         unread: dict[str, Any] = {} if self.soft else {"dtype": None, "pooling": None}
         made_with = self.made_with(parser, encoder) | unread

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from vlgauge.explain.pages import number
 from vlgauge.explain.said import SaidThings
 from vlgauge.explain.said import chip
 from vlgauge.explain.said import counted
+from vlgauge.explain.said import drawn
+from vlgauge.explain.said import nil
 
 KINDS = ("objects", "attributes", "relations")
 
@@ -34,12 +38,27 @@ class Capture(SaidThings):
         return counted(things, "it says nothing of a scene")
 
     def values(self, row: int) -> dict[str, Any]:
-        """What was matched, kind by kind, with its measure."""
+        """Its graph, and what was matched by synonyms, kind by kind with its measure."""
         first = self.details[row]["references"][0]
         groups = []
         for kind in KINDS:
             found = first[kind]
-            chips = [chip(own if own == their else f"{own} = {their}", True) for own, their in found["matched"]]
-            chips += [chip(own, False) for own in found["caption_only"]]
-            groups.append({"name": f"{kind.capitalize()}, {number(found['f'])}:", "chips": chips})
-        return {"caption": self.predictions[row], "groups": groups, "references": self.texts(row)}
+            chips = [chip(f"{own} = {their}", True) for own, their in found["matched"] if own != their]
+            chips += [nil(their) for their in found["reference_only"]]
+            groups.append({"name": f"{kind.capitalize()}, {number(found['f'])}; in the reference:", "chips": chips})
+        graph = drawn(self._tuples(row, first))
+        return {"caption": self.predictions[row], "graph": graph, "groups": groups, "references": self.texts(row)}
+
+    def _tuples(self, row: int, first: dict[str, Any]) -> Iterator[tuple[list[str], dict[str, Any]]]:
+        """The tuples of a caption; an attribute stands as often among the matched ones as it was matched."""
+        matched = {kind: Counter(own for own, _ in first[kind]["matched"]) for kind in KINDS}
+        alone = {kind: Counter(first[kind]["caption_only"]) for kind in KINDS}
+        for parts in self.details[row]["graph"]:
+            kind = KINDS[len(parts) - 1]
+            text = parts[1] if kind == "attributes" else " ".join(parts)
+            left = next((pile[kind] for pile in (matched, alone) if pile[kind][text]), None)
+            if left is None:  # a word that is no object
+                yield parts, nil(parts[0])
+            else:
+                left[text] -= 1
+                yield parts, chip(parts[0], left is matched[kind])

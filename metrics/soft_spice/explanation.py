@@ -8,6 +8,7 @@ from vlgauge.explain.pages import number
 from vlgauge.explain.pages import quoted
 from vlgauge.explain.said import SaidThings
 from vlgauge.explain.said import chip
+from vlgauge.explain.said import drawn
 
 NEAR = 0.7  # above, two phrases mostly mean one thing
 
@@ -32,8 +33,9 @@ class SoftSpice(SaidThings):
         return f"least supported is {nearest}"
 
     def values(self, row: int) -> dict[str, Any]:
-        """All phrases, each with its cosine."""
-        detail = self.details[row]
-        chips = [chip(one["phrase"], one["cosine"] >= NEAR, number(one["cosine"])) for one in detail["phrases"]]
-        groups = [{"name": "It says", "chips": chips}]
-        return {"caption": self.predictions[row], "groups": groups, "references": self.texts(row)}
+        """Its graph, each phrase with its cosine."""
+        phrases = self.details[row]["phrases"]
+        graph = drawn(
+            (one["parts"], chip(one["parts"][0], one["cosine"] >= NEAR, number(one["cosine"]))) for one in phrases
+        )
+        return {"caption": self.predictions[row], "graph": graph, "groups": [], "references": self.texts(row)}

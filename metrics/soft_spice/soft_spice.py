@@ -1,5 +1,6 @@
 """Soft-SPICE: is what a caption says of the scene near to something that its references say?"""
 
+from collections.abc import Iterable
 from typing import Any
 
 import evaluate
@@ -129,11 +130,12 @@ class SoftSpice(scene_graphs.PhraseGraphMetric):
         return self.result(scores.tolist(), made_with=self.made_with(parser, encoder), **extra)
 
 
-def _detail(phrases: list[str], others: list[str], cosines: Floats) -> dict[str, Any]:
+def _detail(phrases: dict[str, tuple[str, ...]], others: Iterable[str], cosines: Floats) -> dict[str, Any]:
     """The phrases of an example, each with the nearest one of its references."""
+    theirs = list(others)
     nearest = [
-        {"phrase": phrase, "nearest": others[int(row.argmax())], "cosine": float(row.max())}
-        for phrase, row in zip(phrases, cosines, strict=True)
+        {"phrase": phrase, "parts": list(parts), "nearest": theirs[int(row.argmax())], "cosine": float(row.max())}
+        for (phrase, parts), row in zip(phrases.items(), cosines, strict=True)
         if row.size
     ]
-    return {"phrases": nearest, "references": others}
+    return {"phrases": nearest, "references": theirs}

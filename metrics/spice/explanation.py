@@ -7,8 +7,8 @@ from typing import Any
 from vlgauge.explain.said import SaidThings
 from vlgauge.explain.said import chip
 from vlgauge.explain.said import counted
-
-KINDS = ("Objects", "Attributes", "Relations")
+from vlgauge.explain.said import drawn
+from vlgauge.explain.said import nil
 
 
 class Spice(SaidThings):
@@ -27,24 +27,12 @@ class Spice(SaidThings):
         return counted(things, "it says nothing of a scene")
 
     def values(self, row: int) -> dict[str, Any]:
-        """Tuples by their kind, and what the references say beside them."""
+        """Its graph, and what the references say beside it."""
         detail = self.details[row]
-        groups = [
-            {
-                "name": name,
-                "chips": [
-                    chip(said(one["parts"]), bool(one["matched"]))
-                    for one in detail["tuples"]
-                    if len(one["parts"]) == length
-                ],
-            }
-            for length, name in enumerate(KINDS, 1)
-        ]
-        lacking = [chip(said(one["parts"]), False) for one in detail["references"] if not one["matched"]]
-        for one in lacking:
-            one["tone"] = "nil"
-        groups.append({"name": "In the references only", "chips": lacking})
-        return {"caption": self.predictions[row], "groups": groups, "references": self.texts(row)}
+        graph = drawn((one["parts"], chip(one["parts"][0], bool(one["matched"]))) for one in detail["tuples"])
+        lacking = [nil(said(one["parts"])) for one in detail["references"] if not one["matched"]]
+        groups = [{"name": "In the references only", "chips": lacking}]
+        return {"caption": self.predictions[row], "graph": graph, "groups": groups, "references": self.texts(row)}
 
 
 def said(parts: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .explanation import Explanation
@@ -34,6 +34,34 @@ def chip(text: str, supported: bool, note: str = "") -> dict[str, Any]:
         note: Shown behind it, such as a number.
     """
     return {"text": text, "tone": "for" if supported else "against", "note": note}
+
+
+def nil(text: str) -> dict[str, Any]:
+    """One thing that counts next to nothing here."""
+    return chip(text, False) | {"tone": "nil"}
+
+
+def drawn(tuples: Iterable[tuple[Sequence[str], dict[str, Any]]]) -> list[dict[str, Any]]:
+    """A graph as boxes: each object once, with its attributes and the relations that go out from it.
+
+    Args:
+        tuples: (object), (object, attribute) and (subject, relation, object), each with its chip.
+
+    Returns:
+        Per object its `chip`, its `attributes`, and its `relations`: chips with the chip of their `target`.
+    """
+    boxes: dict[str, dict[str, Any]] = {}
+    found = list(tuples)
+    for parts, own in found:
+        if len(parts) == 1:
+            boxes[parts[0]] = {"chip": own, "attributes": [], "relations": []}
+    for parts, own in found:
+        if len(parts) == 2:
+            boxes[parts[0]]["attributes"].append(own | {"text": parts[1]})
+        elif len(parts) == 3:
+            relation = own | {"text": parts[1], "target": boxes[parts[2]]["chip"] | {"note": ""}}
+            boxes[parts[0]]["relations"].append(relation)
+    return list(boxes.values())
 
 
 def counted(things: Sequence[tuple[str, bool]], empty: str) -> str:

@@ -10,20 +10,20 @@ import numpy.typing as npt
 
 from vlgauge.encoders.sentences.given import checked_encoder, pools, text_encoder
 from vlgauge.encoders.sentences.model import MINILM, POOLINGS, SENTENCE_EXTRA
-from vlgauge.scene_graphs.graph import Graph
+from vlgauge.scene_graphs.graph import Graph, Tuple
 from vlgauge.scene_graphs.metric import SceneGraphMetric
 from vlgauge.settings import one_of
 
 Floats = npt.NDArray[np.float64]
 
 
-def phrases_of(graphs: Iterable[Graph]) -> list[str]:
-    """Objects, "attribute object" and "subject relation object" of some graphs, each phrase once, in their order."""
-    found: dict[str, None] = {}
+def phrases_of(graphs: Iterable[Graph]) -> dict[str, Tuple]:
+    """Objects, "attribute object" and "subject relation object" of some graphs, each once, and the tuple of each."""
+    found: dict[str, Tuple] = {}
     for graph in graphs:
         for parts in graph.tuples:
-            found[" ".join(reversed(parts) if len(parts) == 2 else parts)] = None
-    return list(found)
+            found.setdefault(" ".join(reversed(parts) if len(parts) == 2 else parts), parts)
+    return found
 
 
 class PhraseVectors:
@@ -39,7 +39,7 @@ class PhraseVectors:
         self._table = table / np.linalg.norm(table, axis=1, keepdims=True) if len(table) else table
         self._rows = {phrase: row for row, phrase in enumerate(phrases)}
 
-    def cosines(self, phrases: Sequence[str], others: Sequence[str]) -> Floats:
+    def cosines(self, phrases: Iterable[str], others: Iterable[str]) -> Floats:
         """Cosines of n and m phrases, shape ``(n, m)``."""
         first, second = ([self._rows[phrase] for phrase in side] for side in (phrases, others))
         # Rounding takes the cosine of a phrase with itself above 1.
