@@ -46,9 +46,6 @@ for best in ("rouge_l", "trm"):
         train=repeated,
         num_train_epochs=4,
         learning_rate=0.03,
-        eval_strategy="epoch",
-        save_strategy="epoch",
-        load_best_model_at_end=True,
         **metrics.arguments(best=best),
     )
     trainer.model.generation_config.do_sample = True

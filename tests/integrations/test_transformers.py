@@ -1,8 +1,9 @@
 """Metrics within a real trainer of a tiny model: equal to scoring by hand, and only numbers in its logs."""
 
-import inspect
+import io
 import json
 import math
+import re
 from pathlib import Path
 
 import datasets
@@ -11,7 +12,7 @@ import pytest
 import tiny_captioner
 import torch
 from folders import ROOT
-from transformers import EvalPrediction, Trainer
+from transformers import EvalPrediction, Seq2SeqTrainingArguments
 
 import vlgauge
 from vlgauge.integrations.transformers import CaptionEvaluation, GenerationMetrics, decoded, without_repeated
@@ -41,22 +42,6 @@ def finite_numbers(value):
 
 
 # -- GenerationMetrics ------------------------------------------------------------------------------------------------
-def test_the_block_of_the_documents_makes_a_trainer(tmp_path, monkeypatch):
-    """With the trainer left out, whose arguments are looked at; all else of the block runs."""
-    page = (ROOT / "docs/howto/training_loop.md").read_text("utf-8")
-    block = page.split("## transformers", 1)[1].split('yours"\n', 1)[1].split("```", 1)[0]
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("transformers.Seq2SeqTrainer", dict)
-    rows = [row | {"image_id": row["scene"]} for row in tiny_captioner.rows(2, repeated=3)]
-    given = {"processor": tiny_captioner.tokenizer(), "eval_set": rows, "train_set": rows, "model": None}
-    exec(compile(block, "training_loop.md", "exec"), given)
-    metrics, trainer = given["metrics"], given["trainer"]
-    assert (trainer["compute_metrics"], trainer["callbacks"]) == (metrics, [metrics])
-    assert trainer.keys() <= inspect.signature(Trainer).parameters.keys()
-    assert trainer["args"].greater_is_better
-    assert trainer["args"].metric_for_best_model == "pac_s"
-
-
 @pytest.mark.parametrize("batch_eval", [False, True], ids=["whole", "batches"])
 def test_trainer_scores_what_is_scored_by_hand(tmp_path, batch_eval):
     rows = tiny_captioner.rows(11)  # the last batch has three
@@ -114,9 +99,6 @@ def test_best_checkpoint_is_the_best_by_the_direction_of_the_metric(tmp_path, be
         train=rows,
         num_train_epochs=5,
         learning_rate=0.03,
-        eval_strategy="epoch",
-        save_strategy="epoch",
-        load_best_model_at_end=True,
         **metrics.arguments(best=best),
     )
     trainer.model.generation_config.do_sample = groups is not None
@@ -165,9 +147,6 @@ def test_training_goes_on_while_the_metric_of_the_best_checkpoint_is_undefined(t
         callbacks=[metrics],
         train=rows,
         num_train_epochs=2,
-        eval_strategy="epoch",
-        save_strategy="epoch",
-        load_best_model_at_end=True,
         **metrics.arguments(best="trm"),
     )
     trainer.train()
@@ -252,7 +231,7 @@ def test_metric_of_several_processes_is_refused(rows_folder):
 
 def test_best_must_be_one_of_the_metrics():
     metrics = metrics_of(ROWS, ["rouge_l"])
-    assert metrics.arguments() == {"predict_with_generate": True}
+    assert metrics.arguments() == {"predict_with_generate": True, "eval_strategy": "epoch"}
     with pytest.raises(ValueError, match="`best` must be one of 'rouge_l', got 'loss'"):
         metrics.arguments(best="loss")
     metrics = metrics_of(ROWS, ["rouge_l", "pac_s"])
@@ -262,6 +241,41 @@ def test_best_must_be_one_of_the_metrics():
     alone = GenerationMetrics(["pac_s"], tokenizer=None, rows=ROWS, columns={"images": "image"}, profile="embedded")
     with pytest.raises(ValueError, match="must be one of 'pac_s', got 'ref_pac_s'"):
         alone.arguments(best="ref_pac_s")
+
+
+def test_arguments_are_those_that_a_trainer_needs_to_keep_the_best_checkpoint(tmp_path):
+    metrics = metrics_of(ROWS, ["rouge_l"])
+    steps = metrics.arguments(best="rouge_l", eval_strategy="steps", eval_steps=7, output_dir=str(tmp_path))
+    assert (steps["save_strategy"], steps["save_steps"]) == ("steps", 7)
+    for given in (metrics.arguments(best="rouge_l", output_dir=str(tmp_path)), steps):
+        arguments = Seq2SeqTrainingArguments(**given, use_cpu=True, report_to=[])  # refuses what does not fit
+        assert arguments.load_best_model_at_end
+    with pytest.raises(ValueError, match='`eval_strategy` must be "epoch" or "steps" next to `best`, got "no"'):
+        metrics.arguments(best="rouge_l", eval_strategy="no")
+
+
+def png(picture):
+    stream = io.BytesIO()
+    picture.save(stream, "PNG")
+    return stream.getvalue()
+
+
+@pytest.mark.filterwarnings("ignore:'pin_memory' argument is set")
+def test_the_trainer_of_the_how_to_runs_as_it_is_pasted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VLGAUGE_PROFILE", "embedded")
+    page = (ROOT / "docs" / "howto" / "training_loop.md").read_text("utf-8")
+    (block,) = re.findall(r'```python notest="needs a model, .*?"\n(.*?)```', page, re.DOTALL)
+    rows = [row | {"input_ids": [3, 4, 5], "labels": [6, 7, 1]} for row in tiny_captioner.rows(3)]
+    data = datasets.Dataset.from_list([{key: row[key] for key in ("input_ids", "labels", "captions")} for row in rows])
+    pictures = [{"bytes": png(row["image"]), "path": None} for row in rows]
+    data = data.add_column("image", pictures).cast_column("image", datasets.Image())
+    names = {"model": tiny_captioner.model(), "processor": tiny_captioner.tokenizer()}
+    names["model"].generation_config.max_new_tokens = 4
+    exec(compile(block, "training_loop.md", "exec"), names | {"train_set": data, "eval_set": data})
+    (state,) = [json.loads(path.read_text()) for path in tmp_path.glob("out/checkpoint-3/trainer_state.json")]
+    assert sum("eval_pac_s" in line for line in state["log_history"]) == 3
+    assert state["best_model_checkpoint"] is not None
 
 
 # -- CaptionEvaluation ------------------------------------------------------------------------------------------------

@@ -59,20 +59,29 @@ class GenerationMetrics(TrainerCallback):
         self._best: str | None = None
         self._training = False
 
-    def arguments(self, best: str | None = None) -> dict[str, Any]:
-        """What `Seq2SeqTrainingArguments` needs for these metrics.
+    def arguments(self, best: str | None = None, **own: Any) -> dict[str, Any]:
+        """What `Seq2SeqTrainingArguments` needs for these metrics: to evaluate, and to keep the best checkpoint.
 
         Args:
             best: The metric that chooses the best checkpoint, such as ``"trm"`` or ``"ref_pac_s"``, by its direction.
+            **own: Arguments of yours, which count: by default a training evaluates, and next to ``best`` saves, after
+                each epoch; with ``eval_strategy="steps"`` it saves when it evaluates.
 
         Raises:
-            ValueError: If no such score will be logged.
+            ValueError: If no such score will be logged, or a training with ``own`` could not keep the best checkpoint.
         """
+        arguments: dict[str, Any] = {"predict_with_generate": True, "eval_strategy": "epoch"}
         if best is None:
-            return {"predict_with_generate": True}
+            return arguments | own
         self._best = one_of("best", best, self._scored.keys)
-        chosen = {"metric_for_best_model": best, "greater_is_better": greater_is_better(best)}
-        return {"predict_with_generate": True, **chosen}
+        when = getattr(own.get("eval_strategy"), "value", own.get("eval_strategy", "epoch"))
+        if when == "no":
+            raise ValueError('`eval_strategy` must be "epoch" or "steps" next to `best`, got "no"')
+        arguments |= {"metric_for_best_model": best, "greater_is_better": greater_is_better(best)}
+        arguments |= {"load_best_model_at_end": True, "save_strategy": when}
+        if when == "steps" and "eval_steps" in own:
+            arguments["save_steps"] = own["eval_steps"]
+        return arguments | own
 
     def __call__(self, prediction: EvalPrediction, compute_result: bool = True) -> dict[str, float]:
         """Scalars of all captions; nothing for the batches before the last.
