@@ -3,13 +3,14 @@
 import io
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 from PIL import Image
 from small_videos import write_video
 
-from vlgauge.box import Beyond, reading
-from vlgauge.media import boxed
+from vlgauge.box import Answer, Beyond, Garbled, reading
+from vlgauge.media import boxed, frames
 from vlgauge.media.frames import video_pictures
 from vlgauge.media.images import image_cell, image_head, open_image
 from vlgauge.media.video_decoder import decoded_frames
@@ -129,6 +130,23 @@ def test_boxed_frames_are_the_frames(tmp_path, monkeypatch):
         assert frames_of(path) == frames_of(path)
 
 
+def test_no_clip_is_opened_here(tmp_path, monkeypatch):
+    path = tmp_path / "a.mp4"
+    write_video(path)
+    direct = frames_of(str(path))
+    frames._PLANS.clear()
+
+    def refuse(*_, **__):
+        raise AssertionError("the clip was opened here")
+
+    monkeypatch.setattr(av, "open", refuse)
+    with reading("boxed"):
+        assert frames_of(str(path)) == direct
+    frames._PLANS.clear()
+    with pytest.raises(AssertionError):
+        frames_of(str(path))
+
+
 def test_a_boxed_clip_that_is_none_says_the_same(tmp_path):
     path = tmp_path / "a.mp4"
     path.write_bytes(b"no clip" * 100)
@@ -152,8 +170,6 @@ def test_a_boxed_clip_that_is_none_says_the_same(tmp_path):
     ],
 )
 def test_what_is_no_picture_is_not_taken(monkeypatch, parts):
-    from vlgauge.box import Answer, Garbled
-
     def answers(*_, take, **__):
         for head in parts:
             take(Answer({"part": head}, b"\0" * 6))
@@ -161,3 +177,37 @@ def test_what_is_no_picture_is_not_taken(monkeypatch, parts):
     monkeypatch.setattr(boxed.BOX, "run", answers)
     with pytest.raises((Garbled, Beyond, ValueError)):
         boxed.picture(b"x", "x", max_pixels=100, convert="early", shown="x")
+
+
+WHOLE = {"n_frames": 3, "pixels": 4, "seconds": 1.0, "is_complete": True}
+
+
+@pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        *((boxed.clip_extent, [WHOLE | {"n_frames": number}]) for number in (-1, 10**12, "x", None)),
+        *((boxed.clip_extent, [WHOLE | {"pixels": number}]) for number in (-1, 10**12, None)),
+        *((boxed.clip_extent, [WHOLE | {"seconds": number}]) for number in (float("nan"), float("inf"), "x", [])),
+        (boxed.clip_extent, [{}]),
+        (boxed.clip_extent, []),
+        (boxed.clip_extent, [[]]),
+        (lambda path, place: boxed.clip_frames(path, place, [1], 10, print), []),
+        (lambda path, place: boxed.clip_frames(path, place, [1], 10, print), [{"decoded": "x", "why": ""}]),
+        (lambda path, place: boxed.clip_frames(path, place, [1], 10, print), [{"size": [1, 1], "index": 2}]),
+        (lambda path, place: boxed.clip_frames(path, place, [1], 10, print), [{"size": [10**6, 10**6], "index": 1}]),
+        (lambda path, place: boxed.picture_head(b"x", place, "x"), [{"size": [1], "mode": "L"}]),
+        (lambda path, place: boxed.picture_head(b"x", place, "x"), []),
+        (lambda path, place: boxed.is_animated(b"x", place), [{}]),
+    ],
+)
+def test_what_no_file_has_is_not_believed(tmp_path, monkeypatch, ask, told):
+    def answers(*_, take=None, **__):
+        parts = [Answer({"part": head}, b"abc") for head in told]
+        for part in parts if take else ():
+            take(part)
+        return [] if take else parts
+
+    monkeypatch.setattr(boxed.BOX, "run", answers)
+    (tmp_path / "a.mp4").write_bytes(b"x")
+    with pytest.raises((Beyond, Garbled)):
+        ask(str(tmp_path / "a.mp4"), "x")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from PIL import Image
 
-from vlgauge.box import Answer, Box, Garbled, bounds
+from vlgauge.box import Answer, Beyond, Box, Garbled, bounds
 from vlgauge.files import read_bytes
-from vlgauge.media.limits import MAX_FRAME_PIXELS
+from vlgauge.media.limits import MAX_FRAME_PIXELS, MAX_FRAMES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -62,8 +64,9 @@ def is_animated(content: bytes, place: str, **how: Any) -> bool:
     Raises:
         ValueError: If it cannot be read.
     """
-    (told,) = BOX.run("whole", {"place": place, **how}, content, what=f"`{place}`", most=0)
-    return bool(told.head["part"]["animated"])
+    parts = BOX.run("whole", {"place": place, **how}, content, what=f"`{place}`", most=0)
+    with _believed(place):
+        return bool(parts[0].head["part"]["animated"])
 
 
 def picture_head(content: bytes, place: str, shown: str) -> tuple[tuple[int, int], str]:
@@ -72,9 +75,23 @@ def picture_head(content: bytes, place: str, shown: str) -> tuple[tuple[int, int
     Raises:
         ValueError: If it cannot be read.
     """
-    (told,) = BOX.run("head", {"place": place, "shown": shown}, content, what=f"`{place}`", most=0)
-    (width, height), mode = told.head["part"]["size"], told.head["part"]["mode"]
-    return (int(width), int(height)), str(mode)
+    parts = BOX.run("head", {"place": place, "shown": shown}, content, what=f"`{place}`", most=0)
+    with _believed(place):
+        (width, height), mode = parts[0].head["part"]["size"], parts[0].head["part"]["mode"]
+        return (int(width), int(height)), str(mode)
+
+
+@contextmanager
+def _believed(place: str) -> Iterator[None]:
+    """Say that a file cannot be read where a child answered something else than it was asked.
+
+    Raises:
+        Beyond: If it did.
+    """
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        raise Beyond(f"`{place}` cannot be read ({error})") from None
 
 
 class _Bands:
@@ -137,9 +154,15 @@ def clip_extent(path: str, place: str) -> Mapping[str, Any]:
     Raises:
         ValueError: If it cannot be read.
     """
-    (told,) = _of_clip("extent", path, place, {}, 0)
-    found: Mapping[str, Any] = told.head["part"]
-    return found
+    parts = _of_clip("extent", path, place, {}, 0)
+    with _believed(place):
+        told = parts[0].head["part"]
+        n_frames, pixels, seconds = int(told["n_frames"]), int(told["pixels"]), told["seconds"]
+        if not 0 <= n_frames <= MAX_FRAMES or not 0 <= pixels <= MAX_FRAME_PIXELS:
+            raise ValueError("no number of frames or pixels")
+        if seconds is not None and not math.isfinite(seconds):
+            raise ValueError("no duration")
+        return {"n_frames": n_frames, "is_complete": bool(told["is_complete"]), "seconds": seconds, "pixels": pixels}
 
 
 def clip_frames(
@@ -160,6 +183,7 @@ def clip_frames(
     Raises:
         ValueError: If the file cannot be read.
     """
+    wanted = set(indices)
 
     def take(part: Answer) -> None:
         told = part.head["part"]
@@ -167,6 +191,8 @@ def clip_frames(
             width, height = told["size"]
             if not 0 < width * height <= MAX_FRAME_PIXELS:
                 raise ValueError("of another size")
+            if told["index"] not in wanted:
+                raise ValueError("of another number")
             keep(int(told["index"]), np.frombuffer(part.body, np.uint8).reshape(height, width, 3))
         except (ValueError, TypeError, KeyError) as error:
             raise Garbled(f"no frame ({error})") from None
@@ -181,7 +207,8 @@ def clip_frames(
         room + 3 * MAX_FRAME_PIXELS,
         lambda part: last.append(part.head["part"]) if "decoded" in part.head["part"] else take(part),
     )
-    return int(last[0]["decoded"]), str(last[0]["why"])
+    with _believed(place):
+        return int(last[0]["decoded"]), str(last[0]["why"])
 
 
 def _of_clip(

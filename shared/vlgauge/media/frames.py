@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -153,7 +154,9 @@ def video_pictures(
     executor = ThreadPoolExecutor(min(_MAX_THREADS, os.cpu_count() or 1))
     try:
         with progress_bar(len(cells), "Reading videos", progress) as advance:
-            for frames, cut_short in executor.map(read, range(len(cells))):
+            # Each in a copy of this context, or it would not know how files are read here.
+            threads = [executor.submit(copy_context().run, read, row) for row in range(len(cells))]
+            for frames, cut_short in (thread.result() for thread in threads):
                 pictures.append(frames)
                 n_cut += cut_short
                 advance(1)

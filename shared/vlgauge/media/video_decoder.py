@@ -243,23 +243,31 @@ class ChosenFrames:
             self._wanted.discard(index)
         return Image.fromarray(pixels)
 
-    def _of_box(self, wanted: Sequence[int], room: int) -> tuple[int, str]:
-        """Keep chosen frames that another process decodes; how many it decoded, and why not more."""
+    def _of_box(self, wanted: Sequence[int], room: int, first: dict[int, np.ndarray] | None = None) -> tuple[int, str]:
+        """Keep chosen frames that another process decodes, the first one in `first` if that is given.
+
+        Returns:
+            How many frames it decoded, and why not more.
+        """
         if self.source.changed():
             raise ValueError(f"`{self.source.place}` must stay as it is while it is scored, got it changed")
 
         def keep(index: int, pixels: np.ndarray) -> None:
-            decoded_frames.put(self.source.key(index), pixels)
+            if first is not None and index == wanted[0]:
+                first[index] = pixels
+            else:
+                decoded_frames.put(self.source.key(index), pixels)
 
         return boxed.clip_frames(self.source.path, self.source.place, wanted, room, keep)
 
     def _decode_to(self, index: int) -> np.ndarray:
         """Go on, or start over, up to a frame, which is returned; chosen ones on the way that wait are kept."""
         if self.source.is_boxed:
-            count, why = self._of_box(sorted(one for one in self._wanted if one >= index), decoded_frames.most)
-            pixels = decoded_frames.pop(self.source.key(index))
-            if pixels is not None:
-                return pixels
+            found: dict[int, np.ndarray] = {}  # which those behind it do not push out
+            wanted = sorted({index, *(one for one in self._wanted if one > index)})
+            count, why = self._of_box(wanted, decoded_frames.most, found)
+            if index in found:
+                return found[index]
             raise ValueError(why or f"`{self.source.place}` must have a frame {index}, got {count} frames")
         if not 0 < self._n_decoded <= index:
             self._cursor = self.source.frames()
