@@ -37,6 +37,14 @@ LAYOUTS = {
         "a table (JSONL, Parquet, ...; in a folder test.parquet) with image, captions",
         "(texts that grow), neg_captions (as many, each with a wrong detail)",
     ),
+    "hat": (
+        "hat-trainval.json: [{caption, references, image_path,",
+        "contains_hallucination}], true or false",
+    ),
+    "nocaps_foil": (
+        "nocaps-val-foil.json: [{baseline, foil, references, image_path, domain}],",
+        "in-domain, near-domain or out-domain",
+    ),
     "coco_systems": (
         "COCO's captions: {images: [{id, file_name}], annotations: [{image_id,",
         "caption}]}; and a file per captioner: [{image_id, caption}]",

@@ -16,6 +16,7 @@ from vlgauge.studies.protocols.corpora import read_corpus
 from vlgauge.studies.protocols.evaluation import Difference, Evaluation, Figure, Judgement, Task, judge
 from vlgauge.studies.protocols.flickr8k import read_flickr8k_cf, read_flickr8k_expert
 from vlgauge.studies.protocols.foil import read_foil
+from vlgauge.studies.protocols.hallucination import average_precision, read_hat, read_nocaps_foil
 from vlgauge.studies.protocols.pairs import CaptionPairs
 from vlgauge.studies.protocols.pascal50s import read_pascal50s
 from vlgauge.studies.protocols.ratings import RatedCaptions, kendall, spearman
@@ -41,6 +42,8 @@ PROTOCOLS: dict[str, Callable[..., Task]] = {
     "vatex_eval": read_vatex_eval,
     "activitynet_foil": read_activitynet_foil,
     "sdci": read_sdci,
+    "hat": read_hat,
+    "nocaps_foil": read_nocaps_foil,
 }
 """Readers by name; what follows the files are the rules of a protocol, as keywords."""
 
@@ -60,6 +63,7 @@ __all__ = [
     "Scores",
     "SystemValue",
     "Task",
+    "average_precision",
     "grouped_intervals",
     "judge",
     "kendall",
@@ -73,6 +77,8 @@ __all__ = [
     "read_flickr8k_cf",
     "read_flickr8k_expert",
     "read_foil",
+    "read_hat",
+    "read_nocaps_foil",
     "read_pascal50s",
     "read_scores",
     "read_sdci",

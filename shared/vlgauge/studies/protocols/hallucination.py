@@ -1,0 +1,132 @@
+"""HAT and nocaps-FOIL (Petryk et al., 2024): does a metric find the captions that invent something?
+
+Both are lists of objects, in the repository DavidMChan/aloha. ``hat-trainval.json`` has in each ``caption``,
+``references``, ``image_path`` and ``contains_hallucination``, as people marked it; ``nocaps-val-foil.json`` has
+``baseline``, a caption, ``foil``, the same with one object exchanged, ``references``, ``image_path`` and ``domain``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vlgauge.media.tables import read_rows
+from vlgauge.studies.protocols.evaluation import Floats, Ints, Sampled
+from vlgauge.studies.protocols.files import FilePath, Folder, columns_of, entry, one_file, texts, tidy
+from vlgauge.studies.protocols.ratings import RankTable, RatedCaptions, RatingRule
+
+HAT_FILE, NOCAPS_FILE = "hat-trainval.json", "nocaps-val-foil.json"
+DOMAINS = ("in-domain", "near-domain", "out-domain")
+
+
+def average_precision(counts: Ints) -> float:
+    """Average precision with which low scores find wrong captions, times 100; NaN without one.
+
+    AP = sum of (R_k - R_(k-1)) P_k over the different scores, the lowest first: recall and precision of all captions up
+    to a score. Equal scores are taken together.
+
+    Args:
+        counts: How many wrong and right captions have each score, ascending; shape ``(n_scores, 2)``.
+    """
+    wrong, all_of = counts[:, 0], counts.sum(axis=1)
+    if not wrong.sum():
+        return math.nan
+    with np.errstate(invalid="ignore"):
+        precision = np.nan_to_num(np.cumsum(wrong) / np.cumsum(all_of))
+    return 100 * float(wrong @ precision) / float(wrong.sum())
+
+
+def _sampled(scores: Floats, labels: Floats) -> Sampled:
+    """Average precision of samples, of all captions and, where there are domains, of each."""
+    # A wrong and a right caption more, which no sample draws, so that the table has both columns.
+    table = RankTable(np.append(scores, [np.inf, np.inf]), np.append(labels[:, 0], [0.0, 1.0]))
+    domains = labels[:, 1:]
+
+    def figures(drawn: Ints) -> list[float]:
+        own = domains[drawn]
+        parts = [drawn, *(drawn[own[:, 0] == domain] for domain in range(len(DOMAINS)) if own.shape[1])]
+        return [average_precision(table.counts(part)) for part in parts]
+
+    return figures
+
+
+def _exact(scores: Floats, labels: Floats) -> dict[str, float]:
+    values = _sampled(scores, labels)(np.arange(len(scores)))
+    return dict(zip(("AP", *(f"AP, {domain}" for domain in DOMAINS)), values, strict=False))
+
+
+FOUND = RatingRule(_exact, _sampled)
+
+
+def read_hat(
+    files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
+) -> RatedCaptions:
+    """HAT: 400 captions that a model wrote, 135 of which invent something; average precision of finding these.
+
+    The paper's localisation, which object is invented, is not computed.
+
+    Args:
+        files: ``hat-trainval.json``, or a folder with it.
+        images: Folder of COCO's val2014.
+        references: Number of references per row, the first ones; None for all, 0 for none.
+
+    Raises:
+        ValueError: If the file has another layout.
+        OSError: If it cannot be read.
+    """
+    path = one_file(files, HAT_FILE)
+    rows = [
+        (entry(row, "caption", str, place), [float(not entry(row, "contains_hallucination", bool, place))], row, place)
+        for row, place in _rows(path)
+    ]
+    return _task("hat", rows, path, images, references)
+
+
+def read_nocaps_foil(
+    files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
+) -> RatedCaptions:
+    """nocaps-FOIL: 2,500 captions of nocaps and as many with one object exchanged; average precision by domain.
+
+    Args:
+        files: ``nocaps-val-foil.json``, or a folder with it.
+        images: Folder of nocaps' images.
+        references: As of `read_hat`.
+
+    Raises:
+        ValueError: If the file has another layout, or a domain is none of `DOMAINS`.
+        OSError: If it cannot be read.
+    """
+    path = one_file(files, NOCAPS_FILE)
+    rows = []
+    for row, place in _rows(path):
+        domain = entry(row, "domain", str, place)
+        if domain not in DOMAINS:
+            raise ValueError(f"{place} must have one of {', '.join(DOMAINS)} as 'domain', got {domain!r}")
+        for key, label in (("baseline", 1.0), ("foil", 0.0)):
+            rows.append((entry(row, key, str, place), [label, float(DOMAINS.index(domain))], row, place))
+    return _task("nocaps_foil", rows, path, images, references)
+
+
+def _rows(path: Path) -> Iterator[tuple[Any, str]]:
+    """The objects of a list, each with its place for messages."""
+    return ((row, f"row {index} of `{path}`") for index, row in enumerate(read_rows(str(path))))
+
+
+def _task(
+    name: str,
+    rows: Sequence[tuple[str, list[float], Any, str]],
+    path: Path,
+    images: FilePath | None,
+    references: int | None,
+) -> RatedCaptions:
+    folder = Folder(images, path)
+    names = [entry(row, "image_path", str, place) for _, _, row, place in rows]
+    known = [texts(entry(row, "references", list, place), place) for _, _, row, place in rows]
+    predictions = [tidy(caption) for caption, *_ in rows]
+    columns = columns_of(predictions, known, references, images=[folder.image(one) for one in names])
+    rules = {"references": "all" if references is None else references}
+    return RatedCaptions(name, columns, np.array([labels for _, labels, *_ in rows]), names, rules, FOUND)
