@@ -71,6 +71,7 @@ def test_hub_weights_come_from_the_cache_before_the_hub_is_asked(online, monkeyp
     assert online == []
 
 
+@pytest.mark.fetching
 def test_hub_weights_are_fetched_at_their_commit(online, monkeypatch, tmp_path):
     fetched, new = [], tmp_path / "new.pth"
     monkeypatch.setattr("vlgauge.network.hub_file", lambda *a, sha256, tell: fetched.append((a, sha256)) or new)
@@ -78,6 +79,7 @@ def test_hub_weights_are_fetched_at_their_commit(online, monkeypatch, tmp_path):
     assert fetched == [(("me/my.detector", "weights/small.safetensors", COMMIT), None)]
 
 
+@pytest.mark.fetching
 @pytest.mark.parametrize(("switch", "why"), [("1", "an offline switch is set"), ("", "the Hub fell silent")])
 def test_hub_weights_that_cannot_be_had_name_file_and_command(online, monkeypatch, switch, why):
     monkeypatch.setenv("HF_HUB_OFFLINE", switch)
@@ -147,6 +149,7 @@ def prefetch(capsys, *names):
     return code, *capsys.readouterr()
 
 
+@pytest.mark.fetching
 def test_prefetch_fetches_and_checks_torchvisions_weights(torchvision_server, capsys):
     digest = hashlib.sha256(b"weights").hexdigest()
     path = torchvision_server(b"weights", digest[:8])
@@ -160,6 +163,7 @@ def test_prefetch_fetches_and_checks_torchvisions_weights(torchvision_server, ca
     assert find_weights(SMALL, None) == path
 
 
+@pytest.mark.fetching
 def test_prefetch_refuses_weights_that_are_not_what_their_name_tells(torchvision_server, capsys):
     path = torchvision_server(b"others", "00000000")
     code, _, err = prefetch(capsys, f"detector:{SMALL}")
@@ -186,6 +190,7 @@ def test_prefetch_of_an_unknown_detector_lists_those_there_are(capsys):
     assert "or a file of the Hub (owner/name/FILE@<40 hexadecimal digits>), got 'yolo'" in err
 
 
+@pytest.mark.fetching
 def test_weights_that_prefetch_fetched_are_found_without_network(tmp_path):
     FakeHub.content = b"some weights"
     server, address = serve(FakeHub)

@@ -93,8 +93,9 @@ def remove(*names):
 
 
 def without_tokenizer(folder):
-    for name in ("tokenizer.json", "vocab.txt"):  # the latter is written by transformers 4
-        (folder / name).unlink(missing_ok=True)
+    # Which of them there are is up to the version of transformers.
+    for path in [path for pattern in ("tokenizer.json", "vocab.*", "*.model") for path in folder.glob(pattern)]:
+        path.unlink()
 
 
 def configure(**settings):

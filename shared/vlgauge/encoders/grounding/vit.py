@@ -115,7 +115,9 @@ def build_vit(state: Mapping[str, torch.Tensor]) -> Any:
         ) from error
     model = ViTModel(vit_config(state))
     names = model.state_dict()
-    own = {name: tensor.float() for name, tensor in (state if names.keys() == state.keys() else renamed(state)).items()}
+    # Each version of transformers has its own names, and either reads what the other wrote.
+    here = dict(zip(renamed(names), names, strict=True))
+    own = {here.get(name, name): tensor.float() for name, tensor in renamed(state).items()}
     missing, surplus = sorted(names.keys() - own.keys()), sorted(own.keys() - names.keys())
     wrong = [name for name in names.keys() & own.keys() if names[name].shape != own[name].shape]
     if missing or surplus or wrong:
