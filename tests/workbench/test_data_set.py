@@ -5,6 +5,7 @@ import tarfile
 import tempfile
 from types import SimpleNamespace
 
+import av
 import gradio as gr
 import pytest
 from folders import EXAMPLES
@@ -15,6 +16,7 @@ from made_data_sets import COLOURS, COMMITS, N_ROWS, hostile_rows, parquet_of_cl
 import vlgauge
 from vlgauge.explain import examples
 from vlgauge.leaderboard import read_records, read_run
+from vlgauge.media import images
 from vlgauge.media.tables import read_rows
 from vlgauge.network import NetworkError
 from vlgauge.row_sources import Origin, RowLimits
@@ -180,8 +182,11 @@ def clips_of(hub, n):
     return clip, captions[:-1]
 
 
-def test_clips_of_a_data_set_are_scored_and_gone_afterwards(hub, tmp_path, temporary):
+def test_clips_of_a_data_set_are_scored_and_gone_afterwards(hub, tmp_path, temporary, monkeypatch):
     clip, captions = clips_of(hub, 4)
+    opened = []
+    opens = av.open
+    monkeypatch.setattr(av, "open", lambda *given, **how: opened.append(given) or opens(*given, **how))
     source = runs.opened("org/clips", None, "test", None, "", OWN_MACHINE)
     titles = {"predictions": ["caption"], "videos": ["video"]}
     run = runs.begun(source, ("pac_s", "video", "embedded"), titles, 0, None, OWN_MACHINE)
@@ -194,6 +199,7 @@ def test_clips_of_a_data_set_are_scored_and_gone_afterwards(hub, tmp_path, tempo
     list(run.read())
     page, table, _ = kept(run)
     assert temporary() == []
+    assert opened == []  # here; child processes decode them
     (tmp_path / "scene.mp4").write_bytes(clip)
     expected = vlgauge.load("pac_s", "video", profile="embedded").compute(
         predictions=captions, videos=[str(tmp_path / "scene.mp4")] * 3
@@ -261,7 +267,8 @@ def test_where_it_is_served_decides_what_may_be_asked_for(monkeypatch):
     assert (SPACE.most_rows, SPACE.token, OWN_MACHINE.most_rows) == (200, False, None)
 
 
-def test_the_call_scores_a_data_set(hub):
+def test_the_call_scores_a_data_set(hub, monkeypatch):
+    monkeypatch.setattr(images, "decoded_image", None)  # of strangers no picture is decoded here
     call = score_dataset_of(SPACE)
     answer = call("clip_s", "org/pictures", "test", rows=3, first_row=1)
     assert json.loads(json.dumps(answer, allow_nan=False)) == answer

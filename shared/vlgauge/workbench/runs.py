@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from vlgauge.box import reading
 from vlgauge.row_sources import RowReader, Source
 from vlgauge.row_sources.hub import HubRows, pinned
 from vlgauge.workbench.hosting import Hosting
@@ -112,7 +113,8 @@ class Run:
             raise ValueError(f"`rows` must have one that can be scored, got none: {why}")
         metric = metric_of(self.metric, self.profile, self.config)
         columns = {name: None if cells is None else list(cells) for name, cells in reader.columns.items()}
-        return score_checked(metric, columns, list(reader.ids), left_out)
+        with reading("boxed"):  # as they were read
+            return score_checked(metric, columns, list(reader.ids), left_out)
 
 
 def begun(
