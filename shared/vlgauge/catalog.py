@@ -161,6 +161,15 @@ def metric_of_score(name: str) -> str:
     return plain
 
 
+def is_score(name: str) -> bool:
+    """Whether a metric can have a score of this name."""
+    try:
+        metric_of_score(name)
+    except ValueError:
+        return False
+    return True
+
+
 def score_facts(name: str) -> MetricFacts:
     """Facts of a score: those of its metric, whose direction and bounds hold for its other scores, too, all means.
 

@@ -66,6 +66,27 @@ def test_what_cannot_be_recorded_is_refused_before_the_work(stories, capsys, wor
     assert not (stories / "results.jsonl").exists()
 
 
+def test_other_scores_are_recorded_by_their_names(stories, capsys):
+    rows = [{"id": i, "predictions": "a dog on grass", "references": ["a dog", "a cat"]} for i in range(3)]
+    (stories / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    words = ["score", "chair", "rows.jsonl", *WORDS]
+    assert main([*words, "--record-scores", "chair_s, chair"]) == 0
+    told = [(record.metric, record.title, record.higher_is_better) for record in read_records("results.jsonl")]
+    assert told == [("chair_s", "CHAIR s", False), ("chair", "CHAIR", False)]
+    assert main(["record", "check", "results.jsonl"]) == 0
+    line = (stories / "results.jsonl").read_text("utf-8").splitlines()[0]
+    (stories / "wrong.jsonl").write_text(line.replace('"higher_is_better": false', '"higher_is_better": true') + "\n")
+    capsys.readouterr()
+    assert main(["record", "check", "wrong.jsonl"]) == 2
+    assert "`higher_is_better` must be that of chair_s, False, got True" in capsys.readouterr().err
+    assert main([*words, "--record-scores", "chair_f1"]) == 2
+    assert "must be scores of the result, got 'chair_f1'; there are chair, chair_s" in capsys.readouterr().err
+    assert main([*words, "--record-scores", "chaix"]) == 2
+    assert "did you mean `chair`?" in capsys.readouterr().err
+    assert main(["score", "chair", "rows.jsonl", "--record-scores", "chair"]) == 2
+    assert "--record-scores must come with --record FILE" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("one", ["results.jsonl", "link.jsonl", "hard.jsonl"])
 def test_records_are_not_replaced_by_the_output_of_the_same_command(stories, capsys, monkeypatch, one):
     assert score(*WORDS) == 0

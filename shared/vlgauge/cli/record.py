@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from vlgauge.catalog import metric_of_score
 from vlgauge.cli.outputs import check_target
 from vlgauge.leaderboard.record import Dataset, Model, Record, Source
 from vlgauge.leaderboard.recorded_scores import Checked, scores_of_records
@@ -123,6 +124,8 @@ def add_record_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--model", metavar="OWNER/NAME", help="whose predictions they are, on the Hub")
     group.add_argument("--dataset", metavar="OWNER/NAME", help="data set that they are of, on the Hub")
     group.add_argument("--split", help="its split, also that of hub:OWNER/NAME")
+    words = "which scores, such as clip_s,ref_clip_s (default: those that metrics are named after)"
+    group.add_argument("--record-scores", metavar="SCORE,...", help=words)
     for name, words in _OTHERS.items():
         group.add_argument(f"--{name.replace('_', '-')}", metavar=name.rpartition("_")[2].upper(), help=words)
 
@@ -133,7 +136,7 @@ def check_record_options(options: argparse.Namespace, source: str) -> None:
     Raises:
         ValueError: If an option is missing or wrong, or the file holds something else.
     """
-    given = [name for name in (*_NEEDED, *_OTHERS) if getattr(options, name) is not None]
+    given = [name for name in (*_NEEDED, *_OTHERS, "record_scores") if getattr(options, name) is not None]
     if options.record is None:
         if given:
             raise ValueError(f"--{given[0].replace('_', '-')} must come with --record FILE, which was left out")
@@ -144,6 +147,8 @@ def check_record_options(options: argparse.Namespace, source: str) -> None:
             f"--record must come with {', '.join(lacking)}, which {'was' if len(lacking) == 1 else 'were'} left out"
         )
     check_target(options.record, [source], "--record", ENDINGS)
+    for name in _chosen_scores(options):
+        metric_of_score(name)
     if options.source_url is None and any(name.startswith("source_") for name in given):
         raise ValueError(
             "--source-name, --source-user and --source-org must come with --source-url, which was left out"
@@ -160,9 +165,25 @@ def record_results(results: Mapping[str, Mapping[str, Any]], options: argparse.N
     """Add a record per metric to the file of the options, and say so."""
     if options.record is None:
         return
-    added = append_records(options.record, [_record(result, name, options, ids) for name, result in results.items()])
+    found = []
+    for name in _chosen_scores(options) or results:
+        result = next((one for one in results.values() if f"{name}_signature" in one), None)
+        if result is None or f"{name}_scores" not in result:
+            there = [
+                key.removesuffix("_signature") for one in results.values() for key in one if key.endswith("_signature")
+            ]
+            raise ValueError(
+                f"--record-scores must be scores of the result, got {name!r}; there are {', '.join(there)}"
+            )
+        found.append(_record(result, name, options, ids))
+    added = append_records(options.record, found)
     names = ", ".join(record.metric for record in added) or "nothing, as all was there already"
     sys.stderr.write(f"recorded in {printable(options.record)}: {names}\n")
+
+
+def _chosen_scores(options: argparse.Namespace) -> list[str]:
+    """Names of `--record-scores`; none without it."""
+    return [name.strip() for name in (options.record_scores or "").split(",") if name.strip()]
 
 
 def _record(result: Mapping[str, Any], metric: str, options: argparse.Namespace, ids: Sequence[Any]) -> Record:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from vlgauge.catalog import MetricFacts, metric_facts, metric_names, metric_title
+from vlgauge.catalog import MetricFacts, is_score, metric_facts, metric_names, metric_title, score_facts, score_title
 from vlgauge.settings import PROFILES, shown
 from vlgauge.signature_checks import bounds_of, signature_fault
 from vlgauge.signatures import parse_signature
@@ -185,6 +185,9 @@ def parse_record(content: Any) -> Record:
     _refuse_others(record, {"metric": name, "version": fields.get("v"), "profile": fields.get("profile")})
     if record.metric in metric_names():
         _check_facts(record, metric_facts(record.metric), fields)
+    elif is_score(record.metric):
+        told = {"title": score_title(record.metric), "higher_is_better": score_facts(record.metric).higher_is_better}
+        _refuse_others(record, told, record.metric)
     _check_numbers(record)
     return record
 
