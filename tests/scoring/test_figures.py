@@ -109,7 +109,9 @@ def test_curves_turn_what_is_better_lower_and_mark_the_best():
 
 
 def test_a_notebook_shows_the_picture(scores):
-    assert scores.plot(scores=["bleu"])._repr_png_().startswith(b"\x89PNG")
+    picture = scores.plot(scores=["bleu"])
+    assert picture._repr_png_().startswith(b"\x89PNG")
+    assert picture._repr_html_().startswith('<img alt="bleu, higher is better" src="data:image/png;base64,')
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from vlgauge.catalog import metric_names, score_facts
@@ -52,6 +54,10 @@ def empty_figure(width: float, height: float) -> Any:
             stream = io.BytesIO()
             self.savefig(stream, format="png", dpi=110)
             return stream.getvalue()
+
+        def _repr_html_(self) -> str:
+            shows = escape("; ".join(axes.get_xlabel() or axes.get_ylabel() for axes in self.axes))
+            return f'<img alt="{shows}" src="data:image/png;base64,{base64.b64encode(self._repr_png_()).decode()}">'
 
     return Picture(figsize=(width, height), layout="constrained", facecolor="white")
 
