@@ -48,4 +48,9 @@ class Fleur(CaptionedPicture):
         bars = [
             {"name": name, "plot": digit_bars(row, name)} for name, row in zip(places, detail["digits"], strict=False)
         ]
-        return {**super().values(row), "question": detail["question"].splitlines(), "digits": bars}
+        return {
+            **super().values(row),
+            "question": detail["question"].splitlines(),
+            "digits": bars,
+            "told": detail.get("reason"),
+        }

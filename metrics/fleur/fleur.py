@@ -1,5 +1,6 @@
 """FLEUR: which grade does a model of pictures and text give a caption, averaged over the digits it might print?"""
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -67,6 +68,7 @@ _SCALE = (
     "\n\n0.0: The caption does not describe the image at all.\n1.0: The caption accurately and clearly describes the "
     "image.\n\n"
 )
+_WHY = "Why? Tell me the reason."
 _CHOOSE = "\n\nScore(Choose a rating from 0.0 to 1.0):"
 _ALONE = f"Your task is to evaluate and rate the caption{_SCALE}Caption: "
 _REFERENCED = f"Your task is to evaluate and rate the candidate caption{_SCALE}Reference Captions: "
@@ -93,6 +95,7 @@ class Fleur(judges.JudgeMetric):
     higher_is_better = True
     needs = ("fleur",)
     undefined_hint = "no answer has a number from 0 to 1; `return_details=True` shows what the model wrote"
+    unsigned = (*judges.JudgeMetric.unsigned, "reasons")
     # LLaVA-1.5 itself was trained on another system text.
     opening = judges.Opening(
         "llava_v1",
@@ -106,11 +109,13 @@ class Fleur(judges.JudgeMetric):
         preset: str = "fleur",
         variant: str = "released",
         max_new_tokens: int = LONGEST,
+        reasons: bool = False,
         **host: Any,
     ) -> None:
         self.preset = settings.one_of("preset", preset, PRESETS)
         self.variant = settings.one_of("variant", variant, VARIANTS)
         self.max_new_tokens = settings.whole_number("max_new_tokens", max_new_tokens, 1)
+        self.reasons = settings.true_or_false("reasons", reasons)
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
@@ -134,6 +139,8 @@ class Fleur(judges.JudgeMetric):
         alone = [self.question(text, (), picture) for text, picture in zip(predictions, pictures, strict=True)]
         altered = self.tell_altered(judge, alone)
         scores, details = self._graded(judge, alone)
+        if self.reasons and return_details:
+            self._add_reasons(judge, alone, scores, details)
         rows = [row for row, known in enumerate(references) if known and self.preset == "fleur"]
         asked = [self.question(predictions[row], references[row] or (), pictures[row]) for row in rows]
         with_references = np.full(len(predictions), np.nan)
@@ -156,6 +163,22 @@ class Fleur(judges.JudgeMetric):
             return judges.Question((_ALONE, _CHOOSE), (tidy,), picture)
         between = ("\n",) * (len(references) - 1)
         return judges.Question((_REFERENCED, *between, _CANDIDATE, _CHOOSE), (*references, tidy), picture)
+
+    def _add_reasons(
+        self,
+        judge: judges.Judge,
+        questions: Sequence[judges.Question],
+        scores: Sequence[float],
+        details: Sequence[dict[str, Any]],
+    ) -> None:
+        """Ask the judge why, with the score in the place of what it printed, as in the authors' fleur_exp.py."""
+        rows = [row for row, score in enumerate(scores) if not math.isnan(score)]
+        asked = [dataclasses.replace(questions[row], replied=str(round(scores[row], 6)), again=_WHY) for row in rows]
+        told = judge.answers(
+            asked, self.opening, longest=self.max_new_tokens, batch_size=self.batch_size, progress=self.progress
+        )
+        for row, answer in zip(rows, told, strict=True):
+            details[row]["reason"] = answer.text
 
     def _graded(
         self, judge: judges.Judge, questions: Sequence[judges.Question]

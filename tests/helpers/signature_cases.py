@@ -229,7 +229,7 @@ UNSIGNED = {
         "device": "cpu",
         "details": True,
     },
-    **{"device_map": {"": "cpu"}, "mean_aggregate": True, "top_k": 1, "return_style_matrix": True},
+    **{"device_map": {"": "cpu"}, "reasons": True, "mean_aggregate": True, "top_k": 1, "return_style_matrix": True},
 }
 
 

@@ -122,6 +122,25 @@ def test_llava_is_asked_in_two_halves(judges):
     assert prepared.answer == judge._tokenizer.convert_tokens_to_ids(["▁", *"Yes"])
 
 
+def test_a_second_question_stands_behind_the_first_answer(judges):
+    """In LLaVA's words behind an end token, elsewhere as turns of the template."""
+    asked = Question(("Grade ", ":"), ("a dog",), picture(0), replied="0.5", again="Why?")
+    llava = judges("llava")
+    ids = llava._prepared(asked, OPENING).inputs["input_ids"][0].tolist()
+    behind = ids_of(llava, "\nGrade a dog: ASSISTANT: 0.5</s>USER: Why? ASSISTANT:")
+    assert ids[-len(behind) :] == behind
+    assert behind.count(llava._tokenizer.eos_token_id) == 1
+    qwen = judges("qwen2")
+    text = qwen._tokenizer.decode(qwen._prepared(asked, OPENING).inputs["input_ids"][0]).replace(" ", "")
+    turns = ("<|im_start|>assistant", "0.5<|im_end|>", "<|im_start|>user", "Why?<|im_end|>", "<|im_start|>assistant")
+    places, at = [], 0
+    for turn in turns:
+        at = text.find(turn, at) + 1
+        places.append(at)
+    assert places == sorted(set(places))
+    assert 0 not in places
+
+
 def test_t5_reads_an_end_token_before_the_picture(tmp_path):
     """The encoder's input is that of the definition, put together by hand."""
     folder, tower, (model, sight, between, tokenizer) = tiny_judges.clip_t5(tmp_path)

@@ -30,7 +30,7 @@ class JudgeMetric(Metric):
 
     columns: tuple[Column, ...] = (Text("predictions"), OneImage("images"), References("references", optional=True))
     has_reference_scores: ClassVar[bool] = True
-    unsigned = ("device_map",)
+    unsigned: ClassVar[tuple[str, ...]] = ("device_map",)
     paper_model: ClassVar[str | None] = LLAVA
     opening: ClassVar[Opening]
     # The image tower of a model that has none of its own; only vqascore asks such models.

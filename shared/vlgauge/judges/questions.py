@@ -41,11 +41,15 @@ class Question:
         words: The method's own words, before, between and behind the captions; one more than those.
         captions: What others wrote; it is never read as part of a template.
         picture: What is looked at; None where the method reads text alone.
+        replied: What the judge is taken to have answered, before it is asked again; "" for nothing.
+        again: The second question, in the method's own words.
     """
 
     words: tuple[str, ...]
     captions: tuple[str, ...]
     picture: Picture | None = None
+    replied: str = ""
+    again: str = ""
 
     def text(self, captions: Sequence[str] | None = None) -> str:
         """The whole question, with these captions in the place of its own if they are given."""
@@ -53,9 +57,9 @@ class Question:
         return "".join(part for pair in zip(self.words, between, strict=True) for part in pair)
 
     @property
-    def key(self) -> tuple[str, bytes]:
+    def key(self) -> tuple[str, bytes, str, str]:
         """What tells questions apart: equal ones are asked once."""
-        return self.text(), b"" if self.picture is None else self.picture.key
+        return self.text(), b"" if self.picture is None else self.picture.key, self.replied, self.again
 
 
 @dataclass(frozen=True)

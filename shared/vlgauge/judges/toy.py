@@ -66,7 +66,7 @@ class ToyJudge:
     ) -> list[Answer]:
         """``0.7`` for a picture, ``{"score": 71, "reason": ...}`` for text alone."""
         return [
-            _number(belief) if question.picture is not None else _object(belief)
+            _reason(belief) if question.again else _number(belief) if question.picture is not None else _object(belief)
             for question, belief in zip(questions, self._beliefs(questions, batch_size, progress), strict=True)
         ]
 
@@ -122,6 +122,11 @@ def _spread(value: float) -> Floats:
     weights = np.exp(-0.5 * ((np.arange(10) - value) / _SPREAD) ** 2)
     found: Floats = _ON_DIGITS * weights / weights.sum()
     return found
+
+
+def _reason(belief: float) -> Answer:
+    """What it says when it is asked again, which is no reason."""
+    return Answer(f"The toy CLIP believes it by {belief:.2f}.", np.array([-1]), np.zeros((1, 10)))
 
 
 def _number(belief: float) -> Answer:

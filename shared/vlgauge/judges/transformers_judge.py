@@ -304,8 +304,10 @@ class LoadedJudge:
                     # A grey picture of that size has as many tokens.
                     grey = Image.new("RGB", (pixels.shape[-1], pixels.shape[-2]), (128, 128, 128))
                     seen = {**self._pixels(grey), "pixel_values": pixels}
+                if question.again:
+                    text = f"{text} ASSISTANT: {question.replied}{self._tokenizer.eos_token}USER: {question.again}"
                 return self._halves(text, seen, opening, answer)
-            found = _Prepared(self._templated(text, picture))
+            found = _Prepared(self._templated(text, picture, question))
             if answer is not None:
                 found.answer = list(self._special.plain_ids(answer))
             return found
@@ -366,7 +368,7 @@ class LoadedJudge:
         template: str | None = getattr(source, "chat_template", None) or self._tokenizer.chat_template
         return template
 
-    def _templated(self, text: str, picture: Image.Image | None) -> dict[str, torch.Tensor]:
+    def _templated(self, text: str, picture: Image.Image | None, question: Question) -> dict[str, torch.Tensor]:
         """A question in the chat template of the model's files, or as it is where there is none."""
         source = self._tokenizer if self._parts.processor is None else self._parts.processor
         prompt, special = text, True
@@ -374,8 +376,13 @@ class LoadedJudge:
             content: Any = text
             if self._parts.processor is not None:
                 content = [{"type": "image"}] * (picture is not None) + [{"type": "text", "text": text}]
+            turns = [{"role": "user", "content": content}]
+            if question.again:
+                for role, words in (("assistant", question.replied), ("user", question.again)):
+                    said: Any = words if self._parts.processor is None else [{"type": "text", "text": words}]
+                    turns.append({"role": role, "content": said})
             prompt = source.apply_chat_template(
-                [{"role": "user", "content": content}],
+                turns,
                 tokenize=False,
                 add_generation_prompt=True,
                 # Of a model that thinks first, the first token would be that of a thought.
