@@ -71,7 +71,7 @@ def test_every_tab_can_be_read_and_used(served, chromium, width, scheme, tmp_pat
         panel.get_by_role("button", name="Compare", exact=True).click()
         frame = page.frame_locator("iframe[title='Comparison of two runs']")
         frame.get_by_text("The rows that differ most").wait_for()
-        assert frame.locator(".pair[open]").count() == 3
+        assert frame.locator(".duel[open]").count() == 1
         assert "better by 0.52 rovist_nr" in frame.locator("h2").first.inner_text()
         check_looks(page, width)
         page.screenshot(path=tmp_path / "compared.png", full_page=True)
@@ -138,7 +138,7 @@ def test_no_result_stays_beside_other_models_or_a_refusal(served, chromium):
         page.get_by_text("Not scored yet: press Score").wait_for()
 
 
-OUTCOMES = "() => [...document.querySelectorAll('.outcomes i')].map(one => [one.className, one.offsetWidth])"
+OUTCOMES = "() => [...document.querySelectorAll('.wtl i')].map(one => [one.className, one.offsetWidth])"
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -58,18 +58,20 @@ def test_files_of_predictions_are_compared_as_by_the_command(metric, capsys):
     few = f"{metric}: too few rows that differ to tell apart"
     assert f"<h2>{few if pair['too_few'] else f'{metric} does not tell A and B apart'}</h2>" in page
     assert f"A is better in {wins}, both tie in {ties}, B is better in {losses} of" in page
-    assert re.findall(r"better in (\d+)</p>", page) == [str(wins), str(losses)]
+    won = re.findall(r'<i class="(wins|ties|losses)" style="flex-grow:(\d+)">', page)
+    assert won == [(kind, str(n)) for kind, n in (("wins", wins), ("ties", ties), ("losses", losses)) if n]
     signs = [f"{pair[name]:+.4f}".replace("-", "\N{MINUS SIGN}") for name in ("difference", "low", "high")]
     assert "{}, 95 % interval {} to {}".format(*signs) in page
     assert f"{pair['pvalue']:.4f}, sign-flip test" in page
-    rows = re.findall(r"<summary><b>(.*?)</b>.*?: ([AB]) is better by", page)
+    found = re.findall(r'<summary><b class="mono">(.*?)</b>.*?<b class="n (for|against)">', page)
+    rows = [(key, "A" if tone == "for" else "B") for key, tone in found]
     higher = record["higher_is_better"]
     expected = [
         (one["id"], "A" if (one["sampler"] > one["wanderer"]) == higher else "B") for one in pair["rows_that_differ"]
     ]
     assert rows == expected
     assert {letter for _, letter in rows} == {"A", "B"}
-    assert page.count('class="card') == 2 + 2 * len(rows)
+    assert page.count('class="card') == 2 * len(rows)
 
 
 def test_kept_scores_of_another_order_are_joined_by_id(tmp_path):
@@ -158,7 +160,7 @@ def test_kept_scores_and_predictions_are_compared_where_both_have_a_score(tmp_pa
     page = compared("rouge_l", [output], [written(tmp_path / "y.jsonl", others[::-1])], NONE, "caption", **titles)
     assert "3 of 4 rows were compared" in page
     assert "of 3 rows" in page
-    assert page.count("Only its score was given") == page.count("<summary><b>") > 0
+    assert page.count("Only its score was given") == page.count('<details class="duel"') > 0
 
 
 def test_rows_without_a_score_are_not_counted_as_compared(tmp_path):
@@ -175,9 +177,9 @@ def test_means_over_all_rows_of_a_run_stand_beside_those_over_the_rows_of_both(t
         kept.append(tmp_path / f"{name}.json")
         kept[-1].write_text(json.dumps(run), encoding="utf-8")
     page = compared("groovist", [kept[0]], [kept[1]], NONE, NONE)
-    assert "<b>1.500</b>" in page
-    assert "2 rows; 3.000 over all of its own" in page
-    assert "2 rows, 2 undefined; 0.500 over all of its own" in page
+    assert ">1.500</td>" in page
+    assert ": 3.000 over all of its own rows." in page
+    assert ": 0.500 over all of its own rows, 2 undefined." in page
     both = compared("groovist", [kept[0]], [kept[0]], NONE, NONE)
     assert "of its own" not in both
 

@@ -57,7 +57,14 @@ class Differing:
         ]
 
 
-def differences(title: str, tables: Sequence[str], pairs: Sequence[Differing], *, told: Sequence[str] = ()) -> str:
+def differences(
+    title: str,
+    tables: Sequence[str],
+    pairs: Sequence[Differing],
+    *,
+    told: Sequence[str] = (),
+    charts: Sequence[Markup] = (),
+) -> str:
     """A page about systems: tables, then the rows in which each two of them differ most, on one axis per metric.
 
     Args:
@@ -65,8 +72,12 @@ def differences(title: str, tables: Sequence[str], pairs: Sequence[Differing], *
         tables: Their HTML, in which every text is escaped.
         pairs: What is explained.
         told: Warnings of the run that scored, which stand on top.
+        charts: What stands above the tables, which are folded then.
     """
     table = Markup("").join(Markup('<div class="scroll plain">{}</div>').format(Markup(one)) for one in tables)
+    if charts:
+        folded = Markup('<details class="fold"><summary>All numbers, and how they were tested</summary>{}</details>')
+        table = Markup("").join([*charts, folded.format(table)])
     names = list(dict.fromkeys(pair.explanations[0].name for pair in pairs))
     for name in names:
         systems = dict.fromkeys(one for pair in pairs for one in pair.explanations if one.name == name)

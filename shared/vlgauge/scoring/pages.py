@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from markupsafe import Markup
+
 from vlgauge.catalog import metric_of_score
 from vlgauge.explain import Differing, Explanation, Row, differences, explain, report
-from vlgauge.explain.pages import whole_page
+from vlgauge.explain.pages import safe, whole_page
 from vlgauge.leaderboard import Comparison, rows_that_differ
 from vlgauge.leaderboard.runs import row_keys
 from vlgauge.leaderboard.table import pairs_table, render, row_title, systems_table
+from vlgauge.scoring.forest import finding_of_two, forest
 from vlgauge.scoring.scored import Scored
+
+MOST_CHARTS = 10  # of pairs; all are in the tables
 
 __all__ = ["differences_page", "explanations", "report", "row_page"]
 
@@ -56,8 +61,18 @@ def differences_page(comparison: Comparison, scored: Mapping[str, Scored], limit
             headline = f"{first} and {second} by {row_title(compared)}"
             pairs.append(Differing(headline, (first, second), (explained[first], explained[second]), rows))
     tables = [render(table, "html") for table in (systems_table(comparison), pairs_table(comparison))]
-    headline = f"{len(scored)} systems on {len(comparison.ids)} rows, and where they differ most"
-    return differences(headline, tables, pairs, told=told)
+    names = list(dict.fromkeys((pair.first, pair.second) for one in comparison.metrics for pair in one.pairs))
+    if len(names) == 1:
+        headline = finding_of_two(comparison, *names[0])
+        charts = [forest(comparison, *names[0])]
+    else:
+        headline = f"{len(scored)} systems on {len(comparison.ids)} rows, and where they differ most"
+        heading = Markup("<h3>{}</h3>{}")
+        charts = [
+            heading.format(safe(finding_of_two(comparison, *one)), forest(comparison, *one))
+            for one in names[:MOST_CHARTS]
+        ]
+    return differences(headline, tables, pairs, told=told, charts=charts)
 
 
 def _explained(metric: str, scored: Scored) -> Any:

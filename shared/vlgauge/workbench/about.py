@@ -37,15 +37,15 @@ def add_tab() -> list[Any]:
     Returns:
         What changes with the metric, in the order of `updates`.
     """
-    gr.Markdown(f"### Profiles\n{_PROFILES}")
+    gr.Markdown(f"## Profiles\n{_PROFILES}")
     facts = gr.Markdown()
-    gr.Markdown("### From a program")
+    gr.Markdown("## From a program")
     python = _code("Python: pip install gradio_client")
     shell = _code("Shell: curl, in two steps")
     dataset = _code("Python: rows of a data set of the Hub")
-    gr.Markdown("### How to cite\nThe paper of the metric, with the signature of the number.")
+    gr.Markdown("## How to cite\nThe paper of the metric, with the signature of the number.")
     paper = _code("BibTeX")
-    gr.Markdown(f"### Licences\n{_LICENCE}\n\n### Versions\n{_versions()}")
+    gr.Markdown(f"## Licences\n{_LICENCE}\n\n## Versions\n{_versions()}")
     return [facts, python, shell, dataset, paper]
 
 
@@ -57,7 +57,7 @@ def _code(label: str) -> Any:
 def updates(loaded: Metric, request: gr.Request) -> list[Any]:
     """What the tab becomes for a metric, at the address that the visitor came by."""
     name, call, address = loaded.name, call_of(loaded), address_of(request)
-    facts = [f"#### {metric_title(name)}, {one}\n{profile_note(name, one)}" for one in PROFILES.values()]
+    facts = [f"### {metric_title(name)}, {one}\n{profile_note(name, one)}" for one in PROFILES.values()]
     return [
         "\n\n".join(facts),
         python_call(call, address),

@@ -11,10 +11,11 @@ from markupsafe import Markup, escape
 
 from vlgauge.explain import Explanation
 from vlgauge.explain.pages import fragment, number
-from vlgauge.explain.plots import Axis, dots
+from vlgauge.explain.plots import Axis
 from vlgauge.leaderboard import MetricComparison, Pair, rows_that_differ
 from vlgauge.leaderboard.table import TOO_FEW, lack_others, least_pvalue, pvalue_text
 from vlgauge.row_sources import Origin
+from vlgauge.scoring.forest import forest
 from vlgauge.signatures import made_by_toy
 from vlgauge.statistics import FEW_MARK, FEW_NOTE
 from vlgauge.workbench.scoring import Scored
@@ -91,7 +92,8 @@ def page_of_two(two: TwoRuns) -> str:
         digits=known.digits if known else 3,
         headline=_headline(compared, pair, known.digits if known else 3),
         lack_others=lack_others(compared),
-        systems=[_system(compared, pair, name, axis) for name in (pair.first, pair.second)],
+        systems=[_system(compared, name) for name in (pair.first, pair.second)],
+        forest=forest(comparison, pair.first, pair.second, ("A", "B")),
         ends=axis.ends,
         few_mark=FEW_MARK,
         few_note=FEW_NOTE,
@@ -101,7 +103,8 @@ def page_of_two(two: TwoRuns) -> str:
         left_out=two.left_out,
         n=len(comparison.ids) + len(two.left_out),
         rows=[
-            _row(two, compared, pair, row, explained) for row in rows_that_differ(compared, pair, N_ROWS_THAT_DIFFER)
+            _row(two, compared, pair, row, explained, axis)
+            for row in rows_that_differ(compared, pair, N_ROWS_THAT_DIFFER)
         ],
         known=known,
         notes=two.notes,
@@ -118,25 +121,26 @@ def _headline(compared: MetricComparison, pair: Pair, digits: int) -> str:
     return f"{letter} is better by {number(abs(pair.difference), digits)} {compared.metric}"
 
 
-def _system(compared: MetricComparison, pair: Pair, name: str, axis: Axis) -> dict[str, Any]:
-    """A run as its half of the page shows it; colours only where the test tells the two apart."""
-    system = next(one for one in compared.systems if one.name == name)
-    tone = "" if pair.better is None else "good" if pair.better == name else "bad"
-    shown = dots([(system.value, tone or "own")], axis, f"{system.value:.4f} on an axis whose right end is better", 6)
-    wins = pair.wins if name == pair.first else pair.losses
-    return {**vars(system), "tone": tone, "dots": shown, "wins": wins}
+def _system(compared: MetricComparison, name: str) -> Any:
+    """A run over the rows of both."""
+    return next(one for one in compared.systems if one.name == name)
 
 
 def _row(
-    two: TwoRuns, compared: MetricComparison, pair: Pair, row: int, explained: Sequence[Explanation | None]
+    two: TwoRuns,
+    compared: MetricComparison,
+    pair: Pair,
+    row: int,
+    explained: Sequence[Explanation | None],
+    axis: Axis,
 ) -> dict[str, Any]:
     """A row in which the runs differ, with what explains the score of each."""
     scores = [compared.scores[name][row] for name in (pair.first, pair.second)]
     return {
         "title": two.comparison.ids[row],
         "scores": scores,
-        "difference": abs(scores[0] - scores[1]),
-        "better": "A" if (scores[0] > scores[1]) == compared.higher_is_better else "B",
+        "difference": (scores[0] - scores[1]) * (1 if compared.higher_is_better else -1),
+        "at": [f"{2 + 96 * axis.at(score):.1f}%" for score in scores],
         # The rows of an explanation are those of the comparison, in its order.
         "parts": [one.example(row, title=letter) if one else "" for letter, one in zip("AB", explained, strict=True)],
     }

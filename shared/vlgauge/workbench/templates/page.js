@@ -88,6 +88,18 @@
       if (["predictions", "references", "styles"].some(one => asked.has(one))) $("#go")?.click();
     },
   };
+  // What Gradio 6.31 gives to those who do not see it is mended: a button is called as it reads, what scrolls can have
+  // the focus, and a button holds no second one.
+  const mend = () => {
+    all("button.upload-container").forEach(one => {
+      if (one.innerText.trim()) one.removeAttribute("aria-label");
+      else if (!one.ariaLabel) one.ariaLabel = "Upload another file";
+    });
+    all(".cm-scroller").forEach(one => one.tabIndex = 0);
+    all("button input[type=file]").forEach(one => { one.tabIndex = -1; one.ariaHidden = "true"; });
+  };
+  let mending;
+  new MutationObserver(() => { cancelAnimationFrame(mending); mending = requestAnimationFrame(mend); }).observe(root, {childList: true, subtree: true});
   // What comes from the server is patched in place.
   new MutationObserver(address).observe(root, {attributes: true, attributeFilter: ["data-url"], subtree: true});
   new MutationObserver(changed => {

@@ -1,0 +1,99 @@
+"""Two systems by every metric at once: what is found in a sentence, and the differences on lines with one nought."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from vlgauge.explain.pages import fragment
+from vlgauge.leaderboard import Comparison, MetricComparison, Pair
+from vlgauge.leaderboard.table import TOO_FEW, least_pvalue, pvalue_text, row_title
+
+_HALF = 48.0  # percent of the width on either side of nought
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def forest(comparison: Comparison, first: str, second: str, letters: tuple[str, str] = ("", "")) -> Markup:
+    """The differences of two systems, metric by metric; right is better for the first.
+
+    Args:
+        comparison: All systems and metrics.
+        first: Name of a system.
+        second: Name of another.
+        letters: What they are called above the lines; their names if empty.
+    """
+    pairs = _pairs_of(comparison, first, second)
+    names = [letter or name for letter, name in zip(letters, (first, second), strict=True)]
+    lines = [_line(comparison, compared, pair, names) for compared, pair in pairs]
+    return fragment(
+        "forest",
+        names=names,
+        lines=lines,
+        level=comparison.level,
+        n_rows=len(comparison.ids),
+        corrected=sum(len(compared.pairs) for compared in comparison.metrics) > 1,
+        few=any(pair.few for _, pair in pairs),
+    )
+
+
+def finding_of_two(comparison: Comparison, first: str, second: str) -> str:
+    """By how many metrics which of two systems is better, in a sentence."""
+    pairs = [pair for _, pair in _pairs_of(comparison, first, second)]
+    better = {name: sum(pair.better == name for pair in pairs) for name in (first, second)}
+    lead, other = (first, second) if better[first] >= better[second] else (second, first)
+    n, rest = len(pairs), sum(pair.better is None for pair in pairs)
+    if all(pair.too_few for pair in pairs):
+        return f"Neither is better: {first} and {second} have {TOO_FEW}."
+    if not better[lead]:
+        return f"Neither is better: no metric tells {first} and {second} apart."
+    told = f"{lead} is better by {_number(better[lead])} of {_number(n)} metrics" if n > 1 else f"{lead} is better"
+    told += f", {other} by {_number(better[other])}" if better[other] else ""
+    if rest:
+        told += f"; {_number(rest)} {'does' if rest == 1 else 'do'} not tell them apart"
+    return f"{told}."
+
+
+def _number(n: int) -> str:
+    return _NUMBERS[n] if n < len(_NUMBERS) else f"{n:,}"
+
+
+def _pairs_of(comparison: Comparison, first: str, second: str) -> list[tuple[MetricComparison, Pair]]:
+    return [
+        (compared, pair)
+        for compared in comparison.metrics
+        for pair in compared.pairs
+        if (pair.first, pair.second) == (first, second)
+    ]
+
+
+def _line(comparison: Comparison, compared: MetricComparison, pair: Pair, names: Sequence[str]) -> dict[str, Any]:
+    """A metric, turned so that right is better for the first system."""
+    sign = 1 if compared.higher_is_better else -1
+    ends = None if pair.low is None or pair.high is None else sorted((sign * pair.low, sign * pair.high))
+    value = sign * pair.difference
+    span = max(map(abs, [value, *(ends or ())])) or 1.0
+    tone = "nil" if pair.better is None else "for" if pair.better == pair.first else "against"
+    values = {one.name: one.value for one in compared.systems}
+    verdict = TOO_FEW if pair.too_few else "not told apart"
+    if pair.better is not None:
+        verdict = f"{names[pair.better != pair.first]} is better"
+    return {
+        "metric": row_title(compared),
+        "higher": compared.higher_is_better,
+        "verdict": verdict,
+        "tone": tone,
+        "values": [values[pair.first], values[pair.second]],
+        "difference": value,
+        "ends": ends,
+        "few": pair.few,
+        "digits": 3 if span >= 0.01 else 4,
+        "at": f"{50 + _HALF * value / span:.2f}%",
+        "whiskers": [f"{50 + _HALF * end / span:.2f}%" for end in ends or ()],
+        "p": pvalue_text(pair.adjusted_pvalue, least=least_pvalue(comparison), raw=pair.pvalue),
+        "outcomes": [(kind, n) for kind, n in (("wins", pair.wins), ("ties", pair.ties), ("losses", pair.losses)) if n],
+        "wins": pair.wins,
+        "ties": pair.ties,
+        "losses": pair.losses,
+    }

@@ -1,0 +1,53 @@
+"""Two systems by every metric: the sentence, and the lines."""
+
+import re
+
+import pytest
+from made_runs import made_run
+
+from vlgauge.leaderboard import compare
+from vlgauge.scoring.forest import finding_of_two, forest
+
+LOW, HIGH, MIXED = [0.1] * 30, [0.9] * 30, [0.1, 0.9] * 15
+
+
+def compared(first, second):
+    """Two systems by two metrics, of which lower is better by the second."""
+    runs = {}
+    for name, scores in (("one", first), ("two", second)):
+        noise = [[score + 0.001 * (i % 7) for i, score in enumerate(own)] for own in scores]
+        runs[name] = made_run(noise[0]) | made_run(noise[1], "d_hm")
+    return compare(runs, ["rovist_nr", "d_hm"], resamples=200)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ((HIGH, LOW), (LOW, HIGH), "one is better by two of two metrics."),
+        ((LOW, HIGH), (HIGH, LOW), "two is better by two of two metrics."),
+        ((HIGH, HIGH), (LOW, LOW), "one is better by one of two metrics, two by one."),
+        ((HIGH, MIXED), (LOW, MIXED[::-1]), "one is better by one of two metrics; one does not tell them apart."),
+        ((MIXED, MIXED), (MIXED[::-1], MIXED[::-1]), "Neither is better: no metric tells one and two apart."),
+    ],
+)
+def test_what_is_found_is_said(first, second, said):
+    assert finding_of_two(compared(first, second), "one", "two") == said
+
+
+def test_right_is_better_for_the_first_also_where_lower_is_better():
+    page = str(forest(compared((HIGH, LOW), (LOW, HIGH)), "one", "two"))
+    dots = [float(one) for one in re.findall(r'<circle cx="([0-9.]+)%"', page)]
+    assert len(dots) == 2
+    assert min(dots) > 90
+    assert page.count('class="for"') == 2
+    page = str(forest(compared((LOW, LOW), (HIGH, HIGH)), "one", "two", ("A", "B")))
+    dots = [float(one) for one in re.findall(r'<circle cx="([0-9.]+)%"', page)]
+    assert dots[0] < 10 < 90 < dots[1]
+    assert "B is better" in page
+    assert "one" not in re.findall(r"<th[^>]*>([^<]*)", page)
+
+
+def test_names_of_systems_are_shown_and_not_obeyed():
+    runs = {name: made_run(scores) for name, scores in (("<b>x", HIGH), ("y", LOW))}
+    comparison = compare(runs, ["rovist_nr"], resamples=200)
+    assert "<b>x" not in str(forest(comparison, "<b>x", "y"))
