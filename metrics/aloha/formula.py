@@ -44,7 +44,7 @@ def choices(groups: Groups) -> int:
 
 
 def matches_of(candidate: Sequence[str], references: Sequence[str], similarity: Similarity) -> list[Match]:
-    """The matching of greatest sum, one to one (Petryk et al., 2024).
+    """ALOHa_o of each object by the matching of greatest sum, one to one (Petryk et al., 2024).
 
     Args:
         candidate: Objects of the caption, without repetition.

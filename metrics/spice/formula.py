@@ -1,6 +1,6 @@
 """SPICE's numbers of given graphs (Anderson et al., 2016): tuples of a caption that its references say too.
 
-Symbols of the paper: T(G), the tuples of a graph; the matching of tuples; P, R and F1 (equations 2 to 5).
+Symbols of the paper: T(G), the tuples of a graph; the matching of tuples; P, R and F1 (Eqs. 2 to 5).
 """
 
 import math
@@ -141,7 +141,7 @@ class MergedGraph:
                 self.relations.append((source, relation, target))
 
     def tuples(self) -> list[tuple[Concept, ...]]:
-        """T(G): objects, each with its attributes behind it, then relations."""
+        """T(G) (Anderson et al., 2016, Eq. 2): objects, each with its attributes behind it, then relations."""
         found: list[tuple[Concept, ...]] = []
         for node in self.nodes:
             found += [(node.thing,), *((node.thing, attribute) for attribute in node.attributes)]
@@ -201,7 +201,7 @@ def _similar(one: tuple[Concept, ...], other: tuple[Concept, ...]) -> bool:
 
 
 def f_score(n_matched: int, n_candidate: int, n_references: int) -> tuple[float, float, float]:
-    """P, R and F1 of numbers of tuples (Anderson et al., 2016, equations 3 to 5).
+    """P, R and F1 of numbers of tuples (Anderson et al., 2016, Eqs. 3 and 4, and Eq. 5).
 
     P = matched / candidate, R = matched / references, F1 = 2 P R / (P + R), as the authors' code computes them: all are
     0 where nothing matches, NaN where the references have no tuple. R may be above 1, since two tuples of a candidate
