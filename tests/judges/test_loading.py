@@ -123,6 +123,14 @@ def test_what_does_not_fit_is_refused_with_the_remedy(tmp_path, monkeypatch):
     )
 
 
+def test_size_and_free_memory_are_told_before_loading(tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(loading, "announce", lambda text, logged=True: told.append(text))
+    monkeypatch.setattr(loading, "free_bytes", lambda device: 20_000_000_000)
+    judge_of(tiny_judges.text_model(tmp_path, seed=11), device="cpu")
+    assert told == [f"{tmp_path.name} takes 0.0 GB in float32 of 20.0 GB free on cpu"]
+
+
 def test_free_memory_is_told_or_unknown():
     free = loading.free_bytes("cpu")
     assert free is None or free > 0

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import tiny_judges
 
 import vlgauge
 from vlgauge import scenes
@@ -50,6 +51,14 @@ def test_in_a_training_loop(pictures):
     )
     assert metrics.keys == ["fleur", "ref_fleur"]
     assert {"fleur", "ref_fleur"} <= metrics.score(CAPTIONS).keys()
+
+
+def test_three_metrics_share_one_model(tmp_path):
+    folder = str(tiny_judges.llava(tmp_path))
+    metrics = [vlgauge.load(name, model=folder, device="cpu") for name in ("fleur", "vqascore", "clair")]
+    judges = [metric.judge() for metric in metrics]
+    assert judges[0] is judges[1] is judges[2]
+    assert vlgauge.load("fleur", model=folder, device="cpu", dtype="bfloat16").judge() is not judges[0]
 
 
 def test_in_parts_as_at_once(pictures):

@@ -238,3 +238,9 @@ def test_what_its_makers_ask_for_does_not_change_the_answers(judges, tmp_path):
     usual = [one.text for one in judges("text").answers(questions("text"), OPENING, longest=5)]
     assert judge._stops == [1, 5]
     assert [b.startswith(a) for a, b in zip(texts, usual, strict=True)] == [True] * 4
+
+
+def test_what_is_too_long_is_refused(judges):
+    asked = questions("text", ["dog " * 700])
+    with pytest.raises(ValueError, match=r"a question must have at most 2048 tokens for local@.*, got 28\d\d; cut the"):
+        judges("text").chances(asked, ["Yes"], OPENING)

@@ -15,7 +15,7 @@ from vlgauge.judges.sources import JudgeFiles, find_judge, look_for_judge, store
 from vlgauge.judges.toy import toy_judge
 from vlgauge.judges.transformers_judge import LoadedJudge, Parts
 from vlgauge.pool import pool
-from vlgauge.progress import quiet_transformers
+from vlgauge.progress import announce, quiet_transformers
 from vlgauge.settings import one_of
 from vlgauge.torch_use import check_torch, resolved_device
 from vlgauge.weights import known_tensors
@@ -189,6 +189,8 @@ def refuse_too_large(name: str, n_numbers: int, dtype: str, device: str) -> None
     """
     free = free_bytes(device)
     needed = n_numbers * BYTES[dtype]
+    if free is not None:
+        announce(f"{name} takes {needed / 1e9:.1f} GB in {dtype} of {free / 1e9:.1f} GB free on {device}", logged=False)
     if free is not None and needed > free:
         smaller = f"dtype='bfloat16' ({2 * n_numbers / 1e9:.1f} GB), " if BYTES[dtype] > 2 else ""
         raise RefusedModel(

@@ -39,6 +39,10 @@ BINDING = {
 }
 
 
+# Folders of whose digests this process was told.
+_HASHED: set[Path] = set()
+
+
 @dataclass(frozen=True)
 class JudgeFiles:
     """A model on disk.
@@ -76,7 +80,9 @@ def find_judge(model: str, setting: str = "model", patterns: Sequence[str] = FIL
         )
     if Path(model).is_dir():
         files = sorted(path for pattern in (*patterns, PICKLED) for path in folder.glob(pattern))
-        announce(f"Hashing {len(files)} files of {folder.name}")
+        if folder not in _HASHED:
+            _HASHED.add(folder)
+            announce(f"Hashing {len(files)} files of {folder.name}")
         return JudgeFiles(folder.name, local_name(joint_digest(files)), folder, config)
     repository, _, revision = model.partition("@")
     return JudgeFiles(repository, f"{repository}@{revision[:8]}", folder, config)

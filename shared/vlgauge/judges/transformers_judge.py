@@ -210,7 +210,7 @@ class LoadedJudge:
         with progress_bar(len(order), "Asking the judge", progress) as advance:
             for start in range(0, len(order), batch_size):
                 batch = order[start : start + batch_size]
-                prepared = [prepare(first[key]) for key in batch]
+                prepared = [self._checked(prepare(first[key])) for key in batch]
                 for rows in _alike(prepared):
                     for row, result in zip(rows, work([prepared[row] for row in rows]), strict=True):
                         found[batch[row]] = result
@@ -304,13 +304,24 @@ class LoadedJudge:
                     # A grey picture of that size has as many tokens.
                     grey = Image.new("RGB", (pixels.shape[-1], pixels.shape[-2]), (128, 128, 128))
                     seen = {**self._pixels(grey), "pixel_values": pixels}
-                if question.again:
+                if question.again:  # as LLaVA's code joins turns
                     text = f"{text} ASSISTANT: {question.replied}{self._tokenizer.eos_token}USER: {question.again}"
                 return self._halves(text, seen, opening, answer)
             found = _Prepared(self._templated(text, picture, question))
             if answer is not None:
                 found.answer = list(self._special.plain_ids(answer))
             return found
+
+    def _checked(self, one: _Prepared) -> _Prepared:
+        """A question that the model can read to its end; ValueError."""
+        text = self._model.config.get_text_config()
+        most = getattr(text, "max_position_embeddings", None) if self._is_decoder else None
+        if most is not None and one.length > most:
+            raise ValueError(
+                f"a question must have at most {most} tokens for {self.identity}, got {one.length}; cut the captions "
+                "and references in it, or choose another `model`"
+            )
+        return one
 
     def _picture(self, question: Question) -> Image.Image:
         if self._parts.processor is None:
