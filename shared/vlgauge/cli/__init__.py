@@ -69,7 +69,7 @@ GROUPS = {
     "Score": ("score", "compare", "list", "workbench"),
     "Results": ("record", "export", "agreement"),
     "Experiments of the papers": ("protocol", "verify", "sensitivity", "study", "d-hm", "grounding", "style-report"),
-    "Models and tables": ("backbones", "prefetch", "convert", "train", "style-fit", "idf"),
+    "Models and tables": ("backbones", "calibrate", "prefetch", "convert", "train", "style-fit", "idf"),
     "This machine": ("cache", "info"),
 }
 

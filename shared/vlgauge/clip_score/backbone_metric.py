@@ -201,7 +201,7 @@ class BackboneMetric(Metric):
             return self._encoded, self._encoded.made_with
         encoder, adapter = self.encoder_and_adapter()
         # A checkpoint that is no adapter is a whole CLIP in place of the backbone's weights.
-        given = self.weights is not None or (self.checkpoint is not None and adapter is None)
+        given = self.weights is not None or (adapter is None and (self.checkpoint is not None or self.kind != "clip_s"))
         proj = "own" if adapter is None else adapter.digest[:8]
         names = {
             "enc": weights_name(encoder, given=given),

@@ -19,6 +19,7 @@ from vlgauge.clip_score.rows import Scored, TextRows
 from vlgauge.clip_score.token_idf import OWN_ROWS, checked_idf, counted_idf, resolved_idf, sentence_counts
 from vlgauge.clip_score.vectors import ClipVectors, EncodedRow
 from vlgauge.clip_score.video_rows import score_videos
+from vlgauge.encoders.clip.backbones import known_backbone
 from vlgauge.media.frames import DEFAULT_FRAMES, FrameCount, check_n_frames, video_pictures
 from vlgauge.media.pictures import PREPROCESSING, distinct_images
 from vlgauge.results import median_of_defined, result_record
@@ -82,6 +83,12 @@ class ClipScoreMetric(BackboneMetric):
         if known == "video":
             self._look_at_videos()
         super().__init__(config, *args[1:], **host)
+        row = known_backbone(self.backbone)
+        if known == "video" and row is not None and row.tokens != "clip":
+            raise ValueError(
+                f"`backbone` must be a CLIP for videos, which are scored word by word, got {row.name!r}, whose text "
+                "tower has one vector for a whole text"
+            )
 
     @property
     def prompt(self) -> str:

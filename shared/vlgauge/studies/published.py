@@ -25,6 +25,8 @@ PAPERS = {
     "pac_s": "Sarto et al., 2023",
     "fleur": "Lee et al., 2024",
     "factual": "Li et al., 2023",
+    "pac_s_plus": "Sarto et al., 2025",
+    "specs": "Chen et al., 2025",
 }
 # Families whose scores do not depend on how many references a row has.
 REFERENCE_FREE = ("clip_s", "pac_s", "length", "groovist", "rovist_vg", "rovist_c")
@@ -138,6 +140,8 @@ def rows_beside(protocol: str, rules: Mapping[str, Any], family: str, signature:
         if row.protocol == protocol
         and row.metric == family
         and row.backbone == (backbone if row.backbone else None)
+        # Another version has other weights: its rows are its own.
+        and ("version" in row.settings) == ("version" in fields)
         # "factual:MODEL" is written into a signature with a version and a commit.
         and all(part in fields.get(name, "") for name, text in row.settings.items() for part in text.split(":"))
         and all(
@@ -151,6 +155,8 @@ def rows_beside(protocol: str, rules: Mapping[str, Any], family: str, signature:
 def backbone_of(signature: str) -> str | None:
     """Name of the published CLIP by which scores were made; None for any other one, or none."""
     fields = _fields_of(signature)
+    if "version" in fields:  # whose weights are a file, named by its digest
+        return next((name for name, row in TABLE.items() if row.architecture == fields.get("arch")), None)
     repository = fields.get("enc", "").partition("@")[0]
     return next((name for name, row in TABLE.items() if repository and row.repository == repository), None)
 

@@ -194,6 +194,11 @@ def test_metric_on_siglip(model):
     assert all(0 <= score <= 2.5 for score in found["clip_s_scores"])
 
 
+def test_videos_need_vectors_of_words():
+    with pytest.raises(ValueError, match=r"`backbone` must be a CLIP for videos, .* got 'siglip2-base-patch16-224'"):
+        vlgauge.load("clip_s", "video", backbone="siglip2")
+
+
 # -- files of other models --------------------------------------------------------------------------------------------
 def test_other_files_are_refused_before_a_picture(model, monkeypatch):
     folder, row = model()

@@ -15,11 +15,14 @@ from vlgauge.encoders.clip.files import paper_adapter_path
 from vlgauge.encoders.clip.lora import merged_lora
 from vlgauge.pool import pool
 from vlgauge.signatures import parse_signature
+from vlgauge.studies.published import rows_beside
 
 SIZES = {
     "ViT-B/32": ("pac-B32-tiny", "PAC++_clip_ViT-B-32.pth"),
     "ViT-L/14": ("pac-L14-tiny", "PAC++_clip_ViT-L-14.pth"),
 }
+
+COMPOSITE = {"references": "all", "ratings": "rows"}
 
 
 @pytest.fixture
@@ -62,18 +65,19 @@ def numbers(values, rows):
 
 
 @pytest.mark.filterwarnings("ignore:.*captions and references", "ignore:.* lie beyond", "ignore:.* ref_pac_s are 0")
+@pytest.mark.filterwarnings("ignore:.* cosines are negative")
 @pytest.mark.parametrize("name", SIZES)
 @pytest.mark.parametrize("way", ["as released", "converted"])
 def test_numbers_are_those_of_the_authors(oracle, released, name, way, capsys):
     file, base = released(name)
-    settings = {"checkpoint": file}
+    settings = {"checkpoint": file, "weights": base}
     if way == "converted":
         assert main(["convert", str(file), "--backbone", name, "--base", str(base)]) == 0
         assert str(paper_adapter_path(name, "pac_s++")) in capsys.readouterr().out
         settings = {}
     wanted = json.loads((oracle / "scores.json").read_text("utf-8"))
     columns, rows = rows_of(oracle, wanted)
-    metric = vlgauge.load("pac_s", backbone=name, version="++", weights=base, device="cpu", **settings)
+    metric = vlgauge.load("pac_s", backbone=name, version="++", device="cpu", **settings)
     found = metric.compute(**columns, return_details=True)
     scores = wanted[SIZES[name][0]]
     np.testing.assert_allclose(found["pac_s_scores"], numbers(scores["pac_s"], rows), rtol=0, atol=1e-5)
@@ -84,6 +88,11 @@ def test_numbers_are_those_of_the_authors(oracle, released, name, way, capsys):
     np.testing.assert_allclose(np.array(found["ref_pac_s_scores"])[kept], expected[kept], rtol=1e-4, atol=1e-5)
     signed = parse_signature(found["pac_s_signature"])[1]
     assert (signed["version"], signed["w"], signed["proj"]) == ("++", "2", "own")
+    # The weights are no longer those of the plain CLIP.
+    assert signed["enc"].startswith("local@sha256-")
+    label = "PAC-S++, ViT-B/32"
+    told = [row.row for row in rows_beside("composite", COMPOSITE, "pac_s", found["pac_s_signature"])]
+    assert told == ([label] if name == "ViT-B/32" else [])
 
 
 @pytest.mark.parametrize("name", SIZES)

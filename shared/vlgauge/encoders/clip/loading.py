@@ -18,10 +18,11 @@ from vlgauge.encoders.clip.files import (
     given_file,
     look_for_weights,
     paper_adapter,
+    paper_adapter_path,
     tokenizer_file,
     with_own_pictures,
 )
-from vlgauge.encoders.clip.heads import FORMAT, Adapter, safetensors_metadata
+from vlgauge.encoders.clip.heads import FORMAT, FULL_FORMAT, Adapter, safetensors_metadata
 from vlgauge.encoders.clip.model import build_model, tokens_of
 from vlgauge.encoders.clip.tokens import Tokens
 from vlgauge.encoders.clip.towers import DTYPES, ClipTowers
@@ -135,7 +136,8 @@ def clip_with_checkpoint(
         checkpoint = _existing(checkpoint)
     base: _Weights | None = None
     try:
-        base = _resolved(backbone, weights, profile)
+        # What was compared when it was converted needs no base, nor the fetching of one.
+        base = None if weights is None and _was_compared(checkpoint) else _resolved(backbone, weights, profile)
     except WeightsNotFound:
         # A whole CLIP can do without the backbone; what it was compared with is then said.
         if weights is not None or not _is_whole(checkpoint):
@@ -201,6 +203,8 @@ def look_for_clip(
     preflight.need(CLIP_PACKAGES)
     if checkpoint is None and kind != "clip_s":
         preflight.look(lambda: _default_checkpoint(row, profile, kind))
+        if kind == "pac_s++" and (place := paper_adapter_path(row, kind)).is_file():
+            checkpoint = place
     alone = False
     if isinstance(checkpoint, (str, os.PathLike)):
         preflight.look(lambda: _existing(checkpoint))
@@ -277,6 +281,11 @@ def _check_path(name: str, value: object) -> None:
 def _existing(checkpoint: str | os.PathLike[str]) -> Path:
     _check_path("checkpoint", checkpoint)
     return given_file(checkpoint, "checkpoint")
+
+
+def _was_compared(checkpoint: Path | Adapter) -> bool:
+    """Whether a checkpoint is a whole CLIP that `vlgauge convert` wrote."""
+    return not isinstance(checkpoint, Adapter) and safetensors_metadata(checkpoint).get("format") == FULL_FORMAT
 
 
 def _is_whole(checkpoint: Path | Adapter) -> bool:

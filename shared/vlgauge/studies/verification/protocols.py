@@ -88,6 +88,8 @@ def _by_metric(found: Sequence[Row]) -> dict[tuple[str, tuple[tuple[str, str], .
 
 
 def _how(metric: str, settings: Mapping[str, str], name: str) -> str:
+    if "version" in settings:
+        return f"vlgauge prefetch {metric}{settings['version']}; --images FOLDER"
     if settings:  # of the parser, a model that its own name fetches
         return f"vlgauge prefetch {' '.join(settings.values())} {metric}"
     where = f"--videos FOLDER, --data FOLDER with {CORPORA[name]}" if name in CORPORA else "--images FOLDER"
