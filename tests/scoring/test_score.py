@@ -1,6 +1,8 @@
 """`vlgauge.score`: the numbers of `compute` and of the command, from any table, and what is made of them."""
 
 import json
+import math
+import random
 import warnings
 
 import apart_cases
@@ -10,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from folders import EXAMPLES
+from made_data_sets import archive
 
 import vlgauge
 from vlgauge.catalog import metric_names
@@ -142,8 +145,62 @@ def test_pictures_are_encoded_once_for_all_metrics(monkeypatch):
 
 def test_several_columns_are_references_side_by_side_and_missing_ones_none():
     frame = pd.DataFrame({"caption": ["a dog"] * 3, "a": ["a dog", None, "a cat"], "b": ["one dog", "dogs", pd.NA]})
-    scores = vlgauge.score(frame, "rouge_l", predictions="caption", references=["a", "b"])
-    assert scores.columns["references"] == [["a dog", "one dog"], ["dogs"], ["a cat"]]
+    for kind in ("object", "string", "category"):
+        scores = vlgauge.score(frame.astype(kind), "rouge_l", predictions="caption", references=["a", "b"])
+        assert scores.columns["references"] == [["a dog", "one dog"], ["dogs"], ["a cat"]]
+
+
+INDEXES = {
+    "strings": lambda n: [f"row {i}" for i in range(n)],
+    "repeated": lambda n: [i // 3 for i in range(n)],
+    "days": lambda n: pd.date_range("2026-01-01", periods=n),
+    "numbers": lambda n: [i / 2 for i in range(n)],
+    "pairs": lambda n: pd.MultiIndex.from_tuples([("a", i) for i in range(n)]),
+}
+KINDS = ("object", "str", "string", "string[pyarrow]", "category", "large_string[pyarrow]")
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.filterwarnings("ignore:ids should name", "ignore:CIDEr-D takes", "ignore:.*cells in the column")
+def test_random_frames_have_the_numbers_of_lists(seed):
+    rng = random.Random(seed)
+    n = rng.randint(4, 30)
+    captions = ["", *(apart_cases.caption(rng) for _ in range(n - 1))]
+    people = [[apart_cases.caption(rng) for _ in range(rng.randint(1, 3))] for _ in range(n)]
+    index = rng.choice(list(INDEXES))
+    frame = pd.DataFrame({"said": captions, "people": people}, index=INDEXES[index](n))
+    frame["said"] = frame["said"].astype(rng.choice(KINDS))
+    frame["other"] = [rng.choice([None, 1.5, math.nan]) for _ in range(n)]
+    frame = frame[rng.sample(list(frame.columns), 3)]
+    scores = vlgauge.score(frame, "cider,chrf,bleu", predictions="said", references="people")
+    for name, result in scores.results.items():
+        expected = vlgauge.load(name, keep_in_memory=True).compute(predictions=captions, references=people)
+        assert told(result) == told(expected)
+        assert result[f"{name}_signature"] == expected[f"{name}_signature"]
+    pd.testing.assert_frame_equal(scores.rows[frame.columns.tolist()], frame)
+
+
+def test_an_archive_is_read_as_the_command_reads_it(tmp_path, capsys):
+    path = str(archive(tmp_path / "rows.tar", apart_samples()))
+    assert main(["score", "clip_s", path, "--profile", "embedded", "--format", "json"]) == 0
+    there = capsys.readouterr()
+    scores = vlgauge.score(path, "clip_s", profile="embedded", progress=False)
+    assert json.loads(scores.to_json()) == json.loads(there.out)
+    assert 'columns taken: predictions="txt" images="png"' in capsys.readouterr().err
+    assert scores.rows["clip_s"].tolist() == scores.results["clip_s"]["clip_s_scores"]
+    with pytest.raises(ValueError, match="`videos` must be left out, as no such column is read but predictions"):
+        vlgauge.score(path, "rouge_l", videos="png")
+
+
+def apart_samples():
+    """Members of an archive: three pictures, each with its caption."""
+    rows = apart_cases.drawn(3)
+    pairs = zip(rows["images"], rows["predictions"], strict=True)
+    return [
+        member
+        for i, (image, text) in enumerate(pairs)
+        for member in ((f"{i:03}.png", image), (f"{i:03}.txt", text.encode()))
+    ]
 
 
 def test_rows_are_named_by_a_column_the_index_or_their_numbers():
@@ -273,7 +330,7 @@ REFUSED = {
     "style": (FRAME, {"styles": "refs"}, ValueError, "`styles` must be left out, as rouge_l reads no such column"),
     "split": (FRAME, {"split": "test"}, ValueError, "`split` must come with a data set of the Hub"),
     "absent": (
-        FRAME.assign(caption=["a", None, float("nan")]),
+        FRAME.assign(caption=pd.array(["a", pd.NA, None], dtype="string")),
         {},
         ValueError,
         r"`rows` must have a text in every row of the column 'caption', got null or NaN in 2 of 3, the first in row 1",
