@@ -91,23 +91,7 @@ def compare(
         titles = named_titles(None if is_wide else predictions, references, images, videos, styles)
         grouped = groups if isinstance(groups, str) else None
         wanted = [*(titles[name] or name for name in COLUMNS), id or "id", system, grouped]
-        if isinstance(rows, Mapping):
-            if system is not None:
-                raise ValueError("`system` must be left out next to rows by system, whose names are there")
-            systems = {str(name): _system(str(name), one, names, wanted, id) for name, one in rows.items()}
-        elif is_wide:
-            given = given_rows(rows, [*wanted, *several])
-            systems = wide_systems(given.rows, _ids(given, id), list(several), given.file)
-        elif system is not None:
-            given = given_rows(rows, wanted)
-            if id is None and "id" not in given.titles:
-                raise ValueError('`id` must name the rows of a table with the column `system`, such as id="image_id"')
-            systems = long_systems(given.rows, _ids(given, id), system, given.file)
-        else:
-            raise ValueError(
-                "`rows` must be of several systems: a dict of tables by name, or one table with "
-                'predictions=["ours", "base"], or with system="model"'
-            )
+        systems = _systems(rows, names, wanted, id, several if is_wide else None, system)
         if len(systems) < 2:
             raise ValueError(f"`rows` must be of at least two systems, got {', '.join(systems) or 'none'}")
         joined_rows({name: {"ids": one.ids} for name, one in systems.items()})  # before anything is scored
@@ -148,6 +132,33 @@ def _named(metrics: str | Metric | Sequence[str | Metric]) -> tuple[list[str], l
     there = {getattr(one, "name", "") for one in loaded}
     owners = dict.fromkeys(owner for name in parts if (owner := metric_of_score(name)) not in there)
     return names, [*owners, *loaded]
+
+
+def _systems(
+    rows: Any,
+    names: Sequence[str],
+    wanted: Sequence[str | None],
+    id: str | None,
+    wide: Sequence[str] | None,
+    system: str | None,
+) -> dict[str, GivenSystem]:
+    """The systems of a table for each, of a wide table with a column for each, or of a long one with rows for each."""
+    if isinstance(rows, Mapping):
+        if system is not None:
+            raise ValueError("`system` must be left out next to rows by system, whose names are there")
+        return {str(name): _system(str(name), one, names, wanted, id) for name, one in rows.items()}
+    if wide is not None:
+        given = given_rows(rows, [*wanted, *wide])
+        return wide_systems(given.rows, _ids(given, id), wide, given.file)
+    if system is None:
+        raise ValueError(
+            "`rows` must be of several systems: a dict of tables by name, or one table with "
+            'predictions=["ours", "base"], or with system="model"'
+        )
+    given = given_rows(rows, wanted)
+    if id is None and "id" not in given.titles:
+        raise ValueError('`id` must name the rows of a table with the column `system`, such as id="image_id"')
+    return long_systems(given.rows, _ids(given, id), system, given.file)
 
 
 def _system(name: str, rows: Any, metrics: Sequence[str], wanted: Sequence[str | None], id: str | None) -> GivenSystem:
