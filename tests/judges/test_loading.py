@@ -51,6 +51,11 @@ def test_code_of_a_model_is_refused(model):
     assert "`model` must be a model of the transformers library, got one with code of its own" in refusal(model)
 
 
+def test_adapters_are_to_be_merged_first(model):
+    (model / "adapter_config.json").write_text('{"base_model_name_or_path": "elsewhere"}')
+    assert "`model` must be a whole model, got one with an adapter" in refusal(model)
+
+
 def test_code_of_a_processor_does_not_run(tmp_path):
     folder = tiny_judges.qwen(tmp_path)
     file = folder / "processor_config.json"

@@ -95,6 +95,15 @@ def test_forced_scoring_is_generation(judges, kind):
     assert written.digits == pytest.approx(digits.double().numpy()[: len(written.digits)], abs=1e-7)
 
 
+@pytest.mark.parametrize("kind", ["llava", "qwen2", "text"])
+def test_models_that_give_all_logits_give_the_same(judges, kind, monkeypatch):
+    judge, asked = judges(kind), questions(kind)
+    few = judge.chances(asked, ["Yes"] * 4, OPENING, batch_size=4)
+    monkeypatch.setattr(type(judge), "_takes", lambda self, name: name != "logits_to_keep")
+    every = judge.chances(asked, ["Yes"] * 4, OPENING, batch_size=4)
+    assert np.concatenate(every) == pytest.approx(np.concatenate(few), abs=1e-5)
+
+
 def test_pictures_play_a_part(judges):
     for kind in SEEING:
         judge = judges(kind)

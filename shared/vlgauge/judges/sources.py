@@ -78,6 +78,11 @@ def find_judge(model: str, setting: str = "model", patterns: Sequence[str] = FIL
         raise ValueError(
             f"`{setting}` must be a model of the transformers library, got one with code of its own: {model!r}"
         )
+    if (folder / "adapter_config.json").is_file():
+        raise ValueError(
+            f"`{setting}` must be a whole model, got one with an adapter: {model!r}; merge the two, such as by "
+            "`merge_and_unload` of peft, and pass the folder of what it saves"
+        )
     if Path(model).is_dir():
         files = sorted(path for pattern in (*patterns, PICKLED) for path in folder.glob(pattern))
         if folder not in _HASHED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -262,10 +263,10 @@ class LoadedJudge:
         # The logits of a token stand in the place before it.
         places = [list(range(end - 1 - len(one.answer), end)) for end, one in zip(ends, batch, strict=True)]
         kept = sorted({place for own in places for place in own})
-        if self._is_decoder:
-            logits = self._model(**inputs, logits_to_keep=torch.tensor(kept, device=self._model.device)).logits
-        else:
-            logits = self._model(**inputs).logits[:, kept]
+        # Of the other places no logits are made, where the model can do so; an index on the CPU serves any device.
+        less = {"logits_to_keep": torch.tensor(kept)} if self._is_decoder and self._takes("logits_to_keep") else {}
+        logits = self._model(**inputs, **less).logits
+        logits = logits if less else logits[:, kept]
         found = []
         for row, (own, one) in enumerate(zip(places, batch, strict=True)):
             chances = torch.log_softmax(logits[row, [kept.index(place) for place in own]].float(), dim=-1)
@@ -405,7 +406,11 @@ class LoadedJudge:
             raise ValueError(f"`model` must have a chat template to be asked about pictures, got {self.identity!r}")
         images = {} if picture is None else {"images": [picture]}
         found = source(text=[prompt], add_special_tokens=special, return_tensors="pt", **images)
-        return {name: value for name, value in found.items() if _is_input(name, self._model)}
+        return {name: value for name, value in found.items() if self._takes(name)}
+
+    def _takes(self, name: str) -> bool:
+        """Whether the model takes an input by its name."""
+        return name in ("input_ids", "attention_mask", *inspect.signature(self._model.forward).parameters)
 
     def _digit(self, token: int) -> list[int]:
         return [self._digits.index(token)] if token in self._digits else []
@@ -421,13 +426,6 @@ def squared(image: Image.Image, mean: Sequence[float]) -> Image.Image:
     found = Image.new("RGB", (side, side), (red, green, blue))
     found.paste(image, ((side - width) // 2, (side - height) // 2))
     return found
-
-
-def _is_input(name: str, model: Any) -> bool:
-    """Whether a model takes what its processor gave."""
-    import inspect
-
-    return name in ("input_ids", "attention_mask") or name in inspect.signature(model.forward).parameters
 
 
 def _with_answer(one: _Prepared) -> _Prepared:
