@@ -221,6 +221,7 @@ def test_what_is_given_with_the_call_is_not_asked_for():
         vlgauge.load("groovist", concreteness=None).compute(**data, noun_phrases=[["dog"]])
 
 
+@pytest.mark.fetching
 def test_what_the_hub_has_is_not_missing_while_it_answers(monkeypatch):
     for switch in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):
         monkeypatch.delenv(switch)

@@ -91,6 +91,7 @@ def asked_hub(monkeypatch, tmp_path):
     return make
 
 
+@pytest.mark.fetching
 def test_the_file_of_the_table_is_fetched_at_its_revision(asked_hub, tmp_path):
     digest = hashlib.sha256(b"x").hexdigest()
     row = dataclasses.replace(TABLE["laion/ViT-L-14"], sha256=digest)
@@ -100,6 +101,7 @@ def test_the_file_of_the_table_is_fetched_at_its_revision(asked_hub, tmp_path):
     assert hub.digests == [digest]
 
 
+@pytest.mark.fetching
 def test_a_file_of_open_clip_may_have_its_older_name(asked_hub, tmp_path):
     row = architecture_of("ViT-B-16:laion2b_s34b_b88k")
     hub = asked_hub(CONVERTED_HUB_FILE)
@@ -107,6 +109,7 @@ def test_a_file_of_open_clip_may_have_its_older_name(asked_hub, tmp_path):
     assert [file for _, file, _ in hub.asked] == ["open_clip_model.safetensors", CONVERTED_HUB_FILE]
 
 
+@pytest.mark.fetching
 def test_a_hub_without_the_file_or_without_an_answer_is_told(asked_hub):
     row = architecture_of("ViT-B-16:laion2b_s34b_b88k")
     hub = asked_hub()
