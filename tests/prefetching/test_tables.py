@@ -1,13 +1,23 @@
 """What each metric needs from outside, in its card and in the table of the documentation."""
 
+import ast
+import re
+
 import pytest
 from folders import ROOT
 
+import vlgauge
 from vlgauge.catalog import metric_folder, metric_names
 from vlgauge.encoders.clip.architectures import TABLE
+from vlgauge.encoders.clip.files import RELEASES
+from vlgauge.encoders.grounding.model import AUTHORS_FILE as GROUNDING_FILE
+from vlgauge.encoders.grounding.model import AUTHORS_IDF as GROUNDING_IDF
+from vlgauge.encoders.pairs.models import AUTHORS_FILE, BASE
 from vlgauge.encoders.sentences.model import MINILM, MINILM_REVISION, MINILM_SHA256
 from vlgauge.prefetching import tables
 from vlgauge.prefetching.assets import HubFiles, about, assets_of
+from vlgauge.settings import setting_names
+from vlgauge.text.noun_phrases import INSTALL_PAPER
 
 
 @pytest.mark.parametrize("name", metric_names())
@@ -15,6 +25,13 @@ def test_every_card_has_the_section_as_it_is_made(name):
     card = (metric_folder(name) / "README.md").read_text("utf-8")
     assert tables.with_section(card, name) == card, "run: make format"
     assert tables.section(name) in card
+
+
+def test_a_card_has_no_folder_of_a_machine(monkeypatch, tmp_path):
+    monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path))
+    assert "they go to ~/.cache/vlgauge/adapters/" in tables.section("pac_s")
+    for made in (tables.table(), *map(tables.section, metric_names())):
+        assert str(tmp_path) not in made
 
 
 def test_a_section_is_put_before_the_inputs_and_then_replaced():
@@ -55,5 +72,26 @@ def test_the_table_has_each_asset_once_with_its_metrics():
     assert named == {name for name in metric_names() if assets_of(name)}
 
 
+BY_HAND = (ROOT / "docs" / "howto" / "weights_by_hand.md").read_text("utf-8")
+
+
 def test_the_documentation_shows_the_table():
-    assert "{include} ../metrics/files.md" in (ROOT / "docs" / "howto" / "weights_by_hand.md").read_text("utf-8")
+    assert "{include} ../metrics/files.md" in BY_HAND
+
+
+def test_the_page_has_the_links_and_the_versions_of_the_code():
+    releases = [release for kind in RELEASES.values() for release in kind.values()]
+    links = (AUTHORS_FILE, GROUNDING_FILE, GROUNDING_IDF, *(release.link for release in releases))
+    for part in (*links, *(release.file for release in releases), INSTALL_PAPER, BASE):
+        assert part in BY_HAND
+
+
+def test_the_calls_of_the_page_have_settings_that_there_are():
+    calls = re.findall(r"^\w+ = (vlgauge\.load\(.*?\))$", BY_HAND, re.MULTILINE | re.DOTALL)
+    assert {ast.literal_eval(ast.parse(call).body[0].value.args[0]) for call in calls} == {
+        *("clip_s", "groovist", "mmd_bert", "pac_s", "rovist", "rovist_c", "rovist_vg")
+    }
+    for call in calls:
+        code = ast.parse(call).body[0].value
+        name, settings = code.args[0].value, [word.arg for word in code.keywords]
+        assert set(settings) <= set(setting_names(type(vlgauge.load(name))))

@@ -6,7 +6,9 @@ import re
 
 from vlgauge.catalog import metric_names
 from vlgauge.prefetching.assets import Asset, ByHand, HubFiles, about, assets_of
+from vlgauge.weights.files import cache_folder
 
+CACHE = "~/.cache/vlgauge"
 HEADING = "### Files from Outside"
 _HEAD = "| file | from | size | licence | known by | who brings it |\n|---|---|---|---|---|---|\n"
 _SECTION = re.compile(rf"^{HEADING}\n.*?(?=^#)", re.MULTILINE | re.DOTALL)
@@ -57,5 +59,10 @@ def declared(name: str) -> list[Asset]:
 def _row(asset: Asset) -> str:
     told = about(asset)
     what = ", ".join(f"`{name}`" for name in asset.patterns) if isinstance(asset, HubFiles) else asset.what
-    who = f"you: {asset.steps}" if isinstance(asset, ByHand) else "`vlgauge prefetch`, or the first call"
+    # Of no machine: the folder as it is by default.
+    who = (
+        f"you: {asset.steps.replace(str(cache_folder()), CACHE)}"
+        if isinstance(asset, ByHand)
+        else "`vlgauge prefetch`, or the first call"
+    )
     return f"| {what} | [its page]({told.origin}) | {told.size} | {told.licence} | {told.known_by} | {who} |\n"
