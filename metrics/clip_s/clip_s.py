@@ -34,7 +34,7 @@ class ClipS(clip_score.ClipScoreMetric):
     """
 
     measures = "How well does a caption fit its image or video, by CLIP?"
-    score_range = "images [0, 2.5]; videos about [-1, 1]"
+    score_range = "images [0, 2.5]; videos about [-1, 1]; calibrated (-inf, inf)"
     bounds_with = (("config:image calibration", 0.0, "w"),)
     signed = (
         "enc dtype:float32/bfloat16/float16 prep config:image/video variant:released/paper/emscore w?:number "

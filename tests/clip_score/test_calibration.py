@@ -133,10 +133,10 @@ def test_a_scale_of_another_backbone_is_refused_before_a_picture(load, changes, 
 
 
 def test_what_goes_with_it(load, tmp_path):
-    metric, _, encoder = load()
-    with pytest.raises(ValueError, match="`references` must be left out with `calibration`"):
-        metric.compute(**ROWS, references=[["east"]] * 3)
-    assert not encoder.forwards
+    metric, _, _ = load()
+    with pytest.warns(UserWarning, match="`references` are not read with `calibration`"):
+        found = metric.compute(**ROWS, references=[["east"]] * 3)
+    assert "ref_clip_s" not in found
     with pytest.raises(ValueError, match="`w` must be left out with `calibration`"):
         vlgauge.load("clip_s", calibration=tmp_path / "scale.json", w=2.0)
     with pytest.raises(ValueError, match="`calibration` must be left out for videos"):

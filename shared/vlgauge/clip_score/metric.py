@@ -115,7 +115,7 @@ class ClipScoreMetric(BackboneMetric):
         """
         vectors, made_with = self._vectors()
         if self.calibration is not None:
-            self._check_calibration(vectors, references)
+            references = self._without_references(vectors, references)
         rows = self._text_rows(predictions, references)
         return_details = return_details or self.details
         more: dict[str, Any] = {}
@@ -230,17 +230,20 @@ class ClipScoreMetric(BackboneMetric):
             return str(self.n_frames)
         return "+".join(sorted({str(DEFAULT_FRAMES) if cell["frames"] is None else "given" for cell in cells}))
 
-    def _check_calibration(self, vectors: Any, references: Sequence[Sequence[str] | None]) -> None:
-        """Before a picture is read: the scale is of this encoder, and no reference asks for a harmonic mean."""
+    def _without_references(
+        self, vectors: Any, references: Sequence[Sequence[str] | None]
+    ) -> Sequence[Sequence[str] | None]:
+        """No references for a scale that is of this encoder, which is looked at before a picture is read."""
         assert self.calibration is not None
-        if any(references):
-            raise ValueError(
-                "`references` must be left out with `calibration`, whose scores may be negative, where a harmonic mean "
-                "says nothing"
-            )
         if isinstance(vectors, ClipVectors):
             encoder: Any = vectors.encoder
             self.calibration.check(encoder.architecture, encoder.digest, self.prompt)
+        if any(references):
+            warn(
+                "`references` are not read with `calibration`: its scores may be negative, where a harmonic mean says "
+                "nothing"
+            )
+        return [None] * len(references)
 
     def fields(self, names: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
         """What the numbers depend on, in the order of the signature."""

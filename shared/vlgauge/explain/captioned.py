@@ -50,6 +50,8 @@ class CaptionedPicture(Explanation):
     @property
     def score_range(self) -> str:
         """The score of an image is a cosine times w."""
+        if self.settings.get("calibration"):
+            return "(-inf, inf)"
         w = self.settings.get("w")
         return super().score_range if self.of_videos or w is None else f"[0, {w}]"
 
