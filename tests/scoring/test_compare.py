@@ -158,7 +158,7 @@ def test_numbers_of_a_paper_are_scaled_with_their_intervals():
     assert f"ours & \\textbf{{{cell}}} & " in latex
     assert "\\toprule" in latex
     assert "$\\times$ 100 of 24 rows with 95 \\% bootstrap intervals" in latex
-    assert "% \\texttt{rouge\\_l\\textbar{}v:" in latex
+    assert "% {\\footnotesize\\raggedright\\texttt{rouge\\_l\\textbar\\allowbreak{}v:" in latex
     plain = found.to_latex(booktabs=False, intervals=False, digits=2, scale=1)
     assert "\\hline" in plain
     assert "toprule" not in plain
@@ -182,12 +182,15 @@ def test_the_caption_says_what_daggers_are_and_why_nothing_is_bold():
 def test_latex_sets_the_table(tmp_path, booktabs):
     frame = wide(4).rename(columns={"ours": "ours_50%", "base": "base & co #1 ~^\\"})
     table = compared(frame, predictions=["ours_50%", "base & co #1 ~^\\"]).to_latex(booktabs=booktabs, label="tab:a")
-    page = f"\\documentclass{{article}}\n\\usepackage{{booktabs}}\n\\begin{{document}}\n{table}\n\\end{{document}}\n"
+    signatures = "\n".join(line[2:] for line in table.splitlines() if line.startswith("% {\\footnotesize"))
+    parts = ["\\documentclass{article}", "\\usepackage{booktabs}", "\\begin{document}", table, signatures]
+    page = "\n".join([*parts, "\\end{document}", ""])
     (tmp_path / "page.tex").write_text(page, encoding="utf-8")
     words = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "page.tex"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
     assert "Missing character" not in done.stdout
+    assert "Overfull" not in done.stdout
 
 
 FRAME = wide(3)

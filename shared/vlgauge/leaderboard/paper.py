@@ -112,5 +112,9 @@ def paper_latex(
     lines += [f"\\caption{{{f'{caption.rstrip()} ' if caption else ''}{told}}}"]
     lines += [f"\\label{{{label}}}"] if label else []
     needs = ["% \\usepackage{booktabs}"] if booktabs else []
-    own = [f"% \\texttt{{{latex_text(printable(one))}}}\\\\" for one in signatures(comparison)]
+    # A signature is one long word without them.
+    texts = [
+        latex_text(printable(one)).replace("\\textbar{}", "\\textbar\\allowbreak{}") for one in signatures(comparison)
+    ]
+    own = [f"% {{\\footnotesize\\raggedright\\texttt{{{one}}}\\par}}" for one in texts]
     return "\n".join([*needs, *lines, "\\end{table}", "% Signatures, for the appendix:", *own])

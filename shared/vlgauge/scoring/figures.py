@@ -191,9 +191,7 @@ def _correlation(columns: Sequence[_Column]) -> Any:
     bar = figure.colorbar(shown, ax=axes, shrink=0.8)
     bar.set_label("Spearman's coefficient over rows")
     if len({one.higher_is_better for one in columns}) > 1:
-        axes.set_title(
-            "where one arrow points down, scores that agree have a coefficient below 0", fontsize=8, loc="left"
-        )
+        axes.set_title("scores of ↑ and ↓ that agree are below 0", fontsize=8, loc="left")
     _tell_of_toys(figure, [column.signature for column in columns])
     return figure
 
