@@ -1,12 +1,14 @@
 """The workbench in a browser: wide and narrow, light and dark."""
 
 import html
+import json
 import re
 from contextlib import contextmanager
 
 import pytest
+from axe import violations
 from browser import FAINT, FAINT_FRAMES, NAMELESS, SIZES, opened, watched
-from folders import EXAMPLES
+from folders import EXAMPLES, GOLDEN
 from made_runs import made_run
 
 from vlgauge.workbench.pages import page_of_two
@@ -47,6 +49,7 @@ def check_looks(page, width):
     assert [one for one in page.evaluate(SIZES) if one[0] < 11] == []
     assert page.evaluate(FAINT_FRAMES) == []
     assert width > 640 or page.evaluate(SMALL_TARGETS) == []
+    assert violations(page) == []
 
 
 def open_tab(page, name):
@@ -76,7 +79,7 @@ def test_every_tab_can_be_read_and_used(served, chromium, width, scheme, tmp_pat
         check_looks(page, width)
         page.screenshot(path=tmp_path / "compared.png", full_page=True)
         open_tab(page, "Leaderboard")
-        assert page.frame_locator("iframe[title=Leaderboard]").get_by_text("GROOViST ↑").count() or width == 390
+        page.get_by_role("button", name="GROOViST ↑").first.wait_for()
         check_looks(page, width)
         open_tab(page, "About")
         page.get_by_text("client.predict(").first.wait_for()
@@ -136,6 +139,40 @@ def test_no_result_stays_beside_other_models_or_a_refusal(served, chromium):
         page.get_by_text("The right caption of a clip").first.wait_for()
         page.get_by_role("radio", name="Published").first.click()
         page.get_by_text("Not scored yet: press Score").wait_for()
+
+
+def test_a_leaderboard_is_sorted_and_copied(served, chromium, tmp_path):
+    lines = (GOLDEN / "leaderboard" / "results.jsonl").read_text("utf-8").splitlines()
+    first = json.loads(next(line for line in lines if '"groovist"' in line))
+    made = []
+    for name, value in (("low", 1.0), ("high", 3.0), ("other high", 3.0)):
+        own = {"model": first["model"] | {"id": f"org/{name.replace(' ', '-')}", "name": name}, "value": value}
+        made.append(json.dumps(first | own | {"ci": None}))
+    (tmp_path / "made.jsonl").write_text("\n".join(made) + "\n", encoding="utf-8")
+    with visited(chromium, f"{served}?metric=rovist_nr", 1280, "light") as page:
+        open_tab(page, "Leaderboard")
+        panel = page.get_by_role("tabpanel").filter(visible=True)
+        panel.locator("input[type=file]").first.set_input_files(tmp_path / "made.jsonl")
+        panel.get_by_text("other high").first.wait_for()
+        table = panel.locator("table").filter(has_text="other high")
+        places = "one => [...one.querySelectorAll('tbody tr')].map(row => row.innerText.split('\\t').slice(0, 2))"
+        button = table.get_by_role("button", name="GROOViST ↑")
+        if table.locator("th[aria-sort=descending]").count():
+            button.click()
+        found = dict(reversed(one) for one in table.evaluate(places))
+        order = [name for _, name in table.evaluate(places)]
+        assert order.index("low") < order.index("high")
+        assert found["high"] == found["other high"]
+        assert found["high"].endswith("=")
+        assert not found["low"].endswith("=")
+        button.click()
+        order = [name for _, name in table.evaluate(places)]
+        assert order.index("low") > order.index("high")
+        assert table.locator("td svg.drawn").count() >= 3
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        for form, there in (("CSV", '"other high"'), ("LaTeX", "tabular"), ("Markdown", "| model |")):
+            panel.get_by_role("button", name=form).click()
+            page.wait_for_function("text => navigator.clipboard.readText().then(one => one.includes(text))", arg=there)
 
 
 OUTCOMES = "() => [...document.querySelectorAll('.wtl i')].map(one => [one.className, one.offsetWidth])"

@@ -170,9 +170,9 @@ def test_a_leaderboard_of_a_results_data_set(address, chromium, tmp_path):
         page.get_by_text("wants its terms accepted").first.wait_for()
         page.get_by_label("Token for it").fill(TOKEN)
         page.get_by_role("button", name="Read", exact=True).click()
-        frame(page).get_by_text("GROOViST ↑").first.wait_for()
+        page.get_by_role("button", name="GROOViST ↑").first.wait_for()
         page.get_by_label("Model contains").fill("nobody")
-        frame(page).get_by_text("No record is left").wait_for()
+        page.get_by_text("No record is left").wait_for()
         page.screenshot(path=tmp_path / "leaderboard.png", full_page=True)
 
 

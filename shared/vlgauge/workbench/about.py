@@ -24,7 +24,8 @@ from vlgauge.workbench.scoring import first_config
 _PACKAGES = ("evaluate", "datasets", "numpy", "torch", "transformers", "open_clip_torch", "spacy", "pillow", "gradio")
 
 _PROFILES = """**Embedded** uses what comes with the package: exact formulas, and small models of our own where a metric
-needs one that was published elsewhere. **Paper** uses the published models, once they are on this machine."""
+needs one that was published elsewhere. **Published**, the profile `paper`, uses the models of the papers, once they are
+on this machine."""
 _OWN_FILES = "# The names of files stand for your own, in the folder that this runs in."
 _OWN_DATA_SET = "# The data set, its split and the names of its columns stand for your own."
 _LICENCE = """vlgauge: Apache-2.0; the synonyms of `meteor` are derived from WordNet 3.0, under its own licence.

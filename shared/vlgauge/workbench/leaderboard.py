@@ -16,6 +16,7 @@ from vlgauge.workbench.data_set import HUB, NOTHING_YET, PRIVATE
 from vlgauge.workbench.errors import hidden, in_one_sentence, in_words_of
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.pages import page_of_tables
+from vlgauge.workbench.picker import html
 from vlgauge.workbench.results_data_set import MOST_BYTES, MOST_RECORDS, Results, fetched_results
 
 EVERY = "(all)"
@@ -71,7 +72,7 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> None:
     with gr.Row():
         dataset, metrics, by, profile = filters(given)
         model = gr.Textbox(label="Model contains", max_length=200, min_width=160)
-    page = gr.HTML(page_of(given), label="Leaderboard")
+    page = html(page_of(given), "", elem_id="leaders", label="Leaderboard")
     wanted = [dataset, metrics, by, profile, model]
     filled = [*wanted[:4], page]
     of_hub: dict[str, Any] = {"fn": _fetcher(hosting), "inputs": [repository, token], "outputs": [fetched, commit]}
@@ -174,4 +175,8 @@ def page_of(
         told = f"These are tables of {n_cells:,} cells, and {MOST_CELLS:,} can be shown: choose a data set or metrics."
         return page_of_tables("", told)
     ranked = by if any(record.metric == by for record in wanted) else None
-    return page_of_tables(tables(wanted, by=ranked, split_signatures=True, form="html", groups=groups))
+    forms = {
+        form: tables(wanted, by=ranked, split_signatures=True, form=form, groups=groups)
+        for form in ("html", "markdown", "latex")
+    }
+    return page_of_tables(forms["html"], copied={"Markdown": forms["markdown"], "LaTeX": forms["latex"]})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -18,7 +19,9 @@ from vlgauge.row_sources import Origin
 from vlgauge.scoring.forest import forest
 from vlgauge.signatures import made_by_toy
 from vlgauge.statistics import FEW_MARK, FEW_NOTE
+from vlgauge.workbench.picker import ICONS
 from vlgauge.workbench.scoring import Scored
+from vlgauge.workbench.snippets import Snippet
 from vlgauge.workbench.two_runs import TwoRuns
 
 N_ROWS_THAT_DIFFER = 10
@@ -71,9 +74,16 @@ def page_of_file(scored: Scored, origin: Origin, extent: str = "") -> str:
     return framed(told, "Rows that were scored and left out") + framed(page, f"Scores by {scored.explanation.name}")
 
 
-def page_of_tables(tables: str, why_none: str = "") -> str:
-    """Tables in HTML, whose texts are escaped, or why there is none."""
-    return framed(_page("tables", tables=Markup(tables), why_none=why_none, notes=()), "Leaderboard")
+def page_of_tables(tables: str, why_none: str = "", copied: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Tables in HTML, whose texts are escaped, or why there is none.
+
+    Args:
+        tables: What the page sorts, and draws intervals in.
+        why_none: Said where there is none.
+        copied: The same as text, by the name of its form.
+    """
+    texts = {name: Snippet(text) for name, text in copied.items()}
+    return _page("tables", tables=Markup(tables), why_none=why_none, copied=texts, icons=ICONS)
 
 
 def page_of_two(two: TwoRuns) -> str:

@@ -96,8 +96,63 @@
       else if (!one.ariaLabel) one.ariaLabel = "Upload another file";
     });
     all(".cm-scroller").forEach(one => one.tabIndex = 0);
+    all(".boards table").filter(one => !$("[data-sort]", one)).forEach(draw);
     all("button input[type=file]").forEach(one => { one.tabIndex = -1; one.ariaHidden = "true"; });
   };
+  // -- Leaderboards: an interval in each cell, sorted by a click; who shares a rank group shares a place
+  const parsed = cell => {
+    const found = cell?.dataset.told.match(/^([-\u2212]?[\d.]+)(?: \[([-\u2212]?[\d.]+), ([-\u2212]?[\d.]+)\])?/);
+    return found ? found.slice(1).map(one => one === undefined ? NaN : +one.replace("\u2212", "-")) : null;
+  };
+  const line = (name, values) => `<line class="${name}" ${Object.entries(values).map(([key, value]) => `${key}="${value}"`).join(" ")}/>`;
+  const draw = table => {
+    const heads = all("thead th", table), rows = all("tbody tr", table);
+    rows.forEach(row => all("td", row).forEach(cell => cell.dataset.told = cell.textContent));
+    heads.forEach((head, place) => {
+      const up = head.textContent.includes("\u2191");
+      if (!up && !head.textContent.includes("\u2193")) return;
+      const cells = rows.map(row => row.children[place]), values = cells.map(parsed);
+      const ends = values.flatMap(one => one?.filter(Number.isFinite) ?? []), [low, high] = [Math.min(...ends), Math.max(...ends)];
+      const at = value => `${4 + 92 * (high > low ? (up ? value - low : high - value) / (high - low) : .5)}%`;
+      cells.forEach((cell, i) => {
+        if (!values[i]) return;
+        const [value, from, to] = values[i];
+        const span = Number.isFinite(from) ? line("w", {x1: at(from), x2: at(to), y1: 8, y2: 8}) : "";
+        cell.insertAdjacentHTML("beforeend", `<svg class="drawn" aria-hidden="true">${line("base", {x1: 0, x2: "100%", y1: 8, y2: 8})}${span}<circle cx="${at(value)}" cy="8" r="4"/></svg>`);
+      });
+      const button = Object.assign(document.createElement("button"), {type: "button", textContent: head.textContent.trim()});
+      button.dataset.sort = place;
+      head.replaceChildren(button);
+      head.ariaSort = "none";
+    });
+    const first = $("[data-sort]", table);
+    if (first) { table.dataset.drawn = "1"; const by = [...all("[data-sort]", table)].find(one => isSorted(rows, +one.dataset.sort, one)); (by ?? first).closest("th").ariaSort = upOf(by ?? first) ? "descending" : "ascending"; }
+  };
+  const upOf = button => button.textContent.includes("\u2191");
+  const better = (row, place, up) => { const value = parsed(row.children[place])?.[0]; return value === undefined ? -Infinity : up ? value : -value; };
+  const isSorted = (rows, place, button) => rows.every((row, i) => !i || better(rows[i - 1], place, upOf(button)) >= better(row, place, upOf(button)));
+  const sort = button => {
+    const table = button.closest("table"), place = +button.dataset.sort, up = upOf(button), head = button.closest("th");
+    const best = up ? "descending" : "ascending", turned = head.ariaSort === best, rows = all("tbody tr", table);
+    const grouped = head.nextElementSibling?.textContent.trim() === "group";
+    const key = row => grouped ? -(parseInt(row.children[place + 1].dataset.told, 10) || Infinity) : better(row, place, up);
+    rows.sort((one, other) => (turned ? -1 : 1) * (better(other, place, up) - better(one, place, up) || 0));
+    const keys = rows.map(key);
+    rows.forEach((row, i) => {
+      const none = !parsed(row.children[place]), same = keys.filter(one => one === keys[i]).length > 1;
+      row.children[0].textContent = none ? "-" : `${1 + keys.filter(one => one > keys[i]).length}${same ? "=" : ""}`;
+      row.parentNode.append(row);
+    });
+    all("th[aria-sort]", table).forEach(one => one.ariaSort = "none");
+    head.ariaSort = turned ? (up ? "ascending" : "descending") : best;
+  };
+  const asCsv = board => all("table", board).map(table => [all("thead th", table), ...all("tbody tr", table).map(row => [...row.children])]
+    .map(cells => cells.map(cell => `"${(cell.dataset.told ?? cell.textContent).trim().replaceAll('"', '""')}"`).join(",")).join("\n")).join("\n\n") + "\n";
+  addEventListener("click", told => {
+    const button = told.target.closest?.(".boards [data-sort]"), kept = told.target.closest?.(".boards [data-csv]");
+    if (button) sort(button);
+    if (kept) copy(asCsv(kept.closest(".boards")));
+  });
   let mending;
   new MutationObserver(() => { cancelAnimationFrame(mending); mending = requestAnimationFrame(mend); }).observe(root, {childList: true, subtree: true});
   // What comes from the server is patched in place.
