@@ -128,6 +128,9 @@ class MergedGraph:
     synsets: Synsets
     nodes: list[Node] = field(default_factory=list)
     relations: list[tuple[Node, Concept, Node]] = field(default_factory=list)
+    # Places of the nodes that have a word or a synset, and the relations from one node to another.
+    _sharing: dict[str, set[int]] = field(default_factory=dict)
+    _between: dict[tuple[int, int], list[Concept]] = field(default_factory=dict)
 
     def add(self, words: Words) -> None:
         """Add (object), (object, attribute) or (subject, relation, object)."""
@@ -136,7 +139,7 @@ class MergedGraph:
             _add_merged(source.attributes, self._concept(words[1]))
         elif len(words) == 3:
             target, relation = self._node(words[2]), self._concept(words[1].removeprefix("be "))
-            between = [own for one, own, other in self.relations if one is source and other is target]
+            between = self._between.setdefault((id(source), id(target)), [])
             if _add_merged(between, relation):
                 self.relations.append((source, relation, target))
 
@@ -152,17 +155,23 @@ class MergedGraph:
 
     def _node(self, word: str) -> Node:
         thing = self._concept(word)
+        names = thing.words | thing.synsets
         best, most = None, 0.0
-        for node in self.nodes:
+        # All others have the similarity 0.
+        for place in sorted(set().union(*(self._sharing.get(name, ()) for name in names))):
+            node = self.nodes[place]
             if node.thing.words == thing.words and node.thing.synsets == thing.synsets:
                 return node
             if (similarity := node.thing.similarity(thing)) > most:
-                best, most = node, similarity
-        if best is not None:
-            best.thing.merge(thing)
-            return best
-        self.nodes.append(Node(thing))
-        return self.nodes[-1]
+                best, most = place, similarity
+        if best is None:
+            best = len(self.nodes)
+            self.nodes.append(Node(thing))
+        else:
+            self.nodes[best].thing.merge(thing)
+        for name in names:
+            self._sharing.setdefault(name, set()).add(best)
+        return self.nodes[best]
 
 
 def _add_merged(concepts: list[Concept], new: Concept) -> bool:
@@ -193,7 +202,15 @@ def matched(candidate: Sequence[tuple[Concept, ...]], references: Sequence[tuple
 
     Several may have the same one, as in the authors' code.
     """
-    return [any(_similar(one, other) for other in references) for one in candidate]
+    # Similar tuples have a word or a synset of their first parts in common.
+    sharing: dict[str, list[tuple[Concept, ...]]] = {}
+    for other in references:
+        for name in other[0].words | other[0].synsets:
+            sharing.setdefault(name, []).append(other)
+    return [
+        any(_similar(one, other) for name in one[0].words | one[0].synsets for other in sharing.get(name, ()))
+        for one in candidate
+    ]
 
 
 def _similar(one: tuple[Concept, ...], other: tuple[Concept, ...]) -> bool:

@@ -145,7 +145,7 @@ def test_what_was_encoded_is_scored_without_the_model(case):
     refuse = (
         patch.object(type(without_model.metric), model, side_effect=AssertionError)
         if model
-        else patch("vlgauge.caption_sets.metric.text_encoder", side_effect=AssertionError)
+        else patch("vlgauge.base.encoding.text_encoder", side_effect=AssertionError)
     )
     with refuse:
         found = without_model.combine([without_model.score_rows(batch) for batch in encoded])

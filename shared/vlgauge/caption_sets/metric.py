@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from vlgauge import statistics
 from vlgauge.base.columns import Captions
+from vlgauge.base.encoding import EncodingMetric
 from vlgauge.base.metric import Metric
 from vlgauge.base.parts import Parts
 from vlgauge.caption_sets.corpus_statistic import (
@@ -32,9 +33,6 @@ from vlgauge.caption_sets.vectors import (
     groups_of_equal_sizes,
     known_vectors,
 )
-from vlgauge.encoders import TextEncoder
-from vlgauge.encoders.sentences.given import checked_encoder, pools, text_encoder
-from vlgauge.encoders.sentences.model import MINILM, POOLINGS, SENTENCE_EXTRA
 from vlgauge.results import result_record
 from vlgauge.settings import one_of, warn, whole_number
 
@@ -298,37 +296,18 @@ def _null_details(found: Statistic, index: int) -> dict[str, Any]:
     return {"null": null_histogram(found.null[index], float(tolerance))}
 
 
-class CaptionVectorMetric(CaptionSetMetric):
+class CaptionVectorMetric(EncodingMetric, CaptionSetMetric):
     """Base of the metrics of two sets of sentence vectors.
 
-    Its settings choose the vectors: ``encoder`` (a name, a folder, a function or an object with ``encode``),
-    ``pooling``, ``device``, ``batch_size``.
+    Its settings choose the vectors: ``encoder`` and ``pooling``, with ``device`` and ``batch_size``.
     """
 
-    def __init__(
-        self,
-        *args: Any,
-        encoder: Any = MINILM,
-        pooling: str = "model",
-        device: str = "auto",
-        batch_size: int = 64,
-        **host: Any,
-    ) -> None:
-        self.encoder = checked_encoder(encoder)
-        self.pooling = one_of("pooling", pooling, POOLINGS)
+    def __init__(self, *args: Any, device: str = "auto", batch_size: int = 64, **host: Any) -> None:
         self.device = device
         self.batch_size = whole_number("batch_size", batch_size, 1)
         self._encoded: CaptionVectors | None = None
         self._known: KnownVectors | None = None
         super().__init__(*args, **host)
-
-    def signature_fields(self) -> dict[str, Any]:
-        """The settings; the pooling only where the encoder reads it. The encoder is named by what a call asked."""
-        fields = super().signature_fields()
-        dropped = ("encoder",) if pools(self.encoder) else ("encoder", "pooling")
-        # Our encoders compute in float32, a function of the user in what it likes.
-        dtype = {"dtype": "float32"} if isinstance(self.encoder, str) else {}
-        return dtype | {name: value for name, value in fields.items() if name not in dropped}
 
     def score_vectors(
         self,
@@ -407,13 +386,8 @@ class CaptionVectorMetric(CaptionSetMetric):
         if self._known is not None:
             return self._known.of(predictions, references)
         return encoded_captions(
-            predictions, references, self._text_encoder(), batch_size=self.batch_size, progress=self.progress
+            predictions, references, self.text_encoder(), batch_size=self.batch_size, progress=self.progress
         )
-
-    def _text_encoder(self) -> TextEncoder:
-        # trm needs no extra but where it reads vectors.
-        extra = self.needs[0] if self.needs else SENTENCE_EXTRA
-        return text_encoder(self.encoder, profile=self.profile, pooling=self.pooling, device=self.device, extra=extra)
 
     @contextmanager
     def among(
@@ -431,7 +405,7 @@ class CaptionVectorMetric(CaptionSetMetric):
         source = self.encoder if isinstance(self.encoder, str) else id(self.encoder)
         made_by = (source, self.profile, self.pooling, self.device)
         if made_by not in vectors:
-            encoder = self._text_encoder()
+            encoder = self.text_encoder()
             vectors[made_by] = known_vectors(captions, encoder, batch_size=self.batch_size, progress=self.progress)
         self._known = vectors[made_by]
         try:

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.encoders.sentences.given import checked_encoder, pools, text_encoder
-from vlgauge.encoders.sentences.model import MINILM, POOLINGS, SENTENCE_EXTRA
+from vlgauge.base.encoding import EncodingMetric
 from vlgauge.scene_graphs.graph import Graph, Tuple
 from vlgauge.scene_graphs.metric import SceneGraphMetric
-from vlgauge.settings import one_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,31 +45,12 @@ class PhraseVectors:
         return found
 
 
-class PhraseGraphMetric(SceneGraphMetric):
-    """Base of the metrics over scene graphs that ask an encoder how alike two phrases are.
-
-    Its settings choose the encoder too: ``encoder`` (a name, a folder, a function or an object with ``encode``) and
-    ``pooling``.
-    """
-
-    def __init__(self, *args: Any, encoder: Any = MINILM, pooling: str = "model", **host: Any) -> None:
-        self.encoder = checked_encoder(encoder)
-        self.pooling = one_of("pooling", pooling, POOLINGS)
-        super().__init__(*args, **host)
-
-    def signature_fields(self) -> dict[str, Any]:
-        """The settings; the encoder is named by what a call asked."""
-        fields = super().signature_fields()
-        dropped = ("encoder",) if pools(self.encoder) else ("encoder", "pooling")
-        dtype = {"dtype": "float32"} if isinstance(self.encoder, str) else {}
-        return dtype | {name: value for name, value in fields.items() if name not in dropped}
+class PhraseGraphMetric(EncodingMetric, SceneGraphMetric):
+    """Base of the metrics over scene graphs that ask an encoder how alike two phrases are."""
 
     def encoded_phrases(self, phrases: Iterable[str]) -> tuple[PhraseVectors, str]:
         """Vectors of all phrases of a call, and what made them."""
         distinct = list(dict.fromkeys(phrases))
-        extra = self.needs[0] if self.needs else SENTENCE_EXTRA
-        encoder = text_encoder(
-            self.encoder, profile=self.profile, pooling=self.pooling, device=self.device, extra=extra
-        )
+        encoder = self.text_encoder()
         vectors: Any = encoder.encode(distinct, batch_size=self.batch_size, progress=self.progress) if distinct else []
         return PhraseVectors(distinct, vectors), encoder.identity
