@@ -107,6 +107,28 @@ def test_time_in_which_others_have_the_processors_does_not_count(monkeypatch):
     assert late == [False, True, False, True, False, True]
 
 
+def test_a_job_that_nobody_can_watch_is_not_done_and_the_next_one_is(box, monkeypatch):
+    do(box, "nothing")
+    end = time.monotonic() + 20
+    while children._watch.is_running and time.monotonic() < end:
+        time.sleep(0.01)
+
+    class NoThread:
+        def __init__(self, **_):
+            pass
+
+        def start(self):
+            raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(children.threading, "Thread", NoThread)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            do(box, "nothing")
+    assert (children._watch.jobs, children._watch.is_running) == ({}, False)
+    with bounds(seconds=0.5), pytest.raises(Beyond):
+        do(box, "sleep")
+
+
 @linux
 def test_time_in_line_is_that_of_all_threads():
     begun = children.walls.seconds_in_line(os.getpid())

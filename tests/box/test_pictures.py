@@ -10,7 +10,7 @@ from PIL import Image
 from small_videos import write_video
 
 from vlgauge.box import Answer, Beyond, Garbled, reading
-from vlgauge.media import boxed, frames
+from vlgauge.media import box_jobs, boxed, frames
 from vlgauge.media.frames import video_pictures
 from vlgauge.media.images import image_cell, image_head, open_image
 from vlgauge.media.video_decoder import decoded_frames
@@ -145,6 +145,11 @@ def test_no_clip_is_opened_here(tmp_path, monkeypatch):
     frames._PLANS.clear()
     with pytest.raises(AssertionError):
         frames_of(str(path))
+
+
+def test_a_clip_that_cannot_be_copied_says_so():
+    with pytest.raises(OSError, match=r"^`x` cannot be copied for its decoder \(No such file or directory\)$"):
+        list(box_jobs.extent({"ending": "/no/folder", "place": "x", "shown": "x"}, b"x", None))
 
 
 def test_a_boxed_clip_that_is_none_says_the_same(tmp_path):

@@ -344,8 +344,12 @@ class _Watch:
         with self.guard:
             self.jobs[job.child] = job
             if not self.is_running:
+                try:
+                    threading.Thread(target=self._look, name="vlgauge-box", daemon=True).start()
+                except BaseException:  # no memory, say: the next job tries again, and this one is not done unwatched
+                    del self.jobs[job.child]
+                    raise
                 self.is_running = True
-                threading.Thread(target=self._look, name="vlgauge-box", daemon=True).start()
 
     def remove(self, child: _Child) -> None:
         with self.guard:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,10 +58,14 @@ def head(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iter
 @contextmanager
 def _clip(settings: dict[str, Any], content: bytes | bytearray) -> Iterator[VideoSource]:
     """A clip in a file, as its decoder looks at endings, too."""
-    with tempfile.NamedTemporaryFile(suffix=settings["ending"]) as file:
-        file.write(content)
-        file.flush()
-        yield VideoSource(file.name, settings["place"], shown=settings["shown"])
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, f"clip{settings['ending']}")
+        try:
+            with open(path, "wb") as file:
+                file.write(content)
+        except OSError as error:
+            raise OSError(f"`{settings['place']}` cannot be copied for its decoder ({error.strerror})") from None
+        yield VideoSource(path, settings["place"], shown=settings["shown"])
 
 
 def extent(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
