@@ -362,6 +362,22 @@ def test_a_fork_while_a_job_runs_has_children_of_its_own(installed):
     assert (word, Path(folder).exists()) == ("well", False)
 
 
+def test_a_pipe_that_cannot_be_wider_stays_as_it_is(monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+
+    def refuse(*_):
+        raise PermissionError
+
+    reading_end, writing_end = os.pipe()
+    with os.fdopen(reading_end, "rb") as stream:
+        os.close(writing_end)
+        if hasattr(fcntl, "F_SETPIPE_SZ"):
+            frames.widen(stream)
+            assert fcntl.fcntl(stream.fileno(), fcntl.F_GETPIPE_SZ) == 2**20
+        monkeypatch.setattr(fcntl, "fcntl", refuse)
+        frames.widen(stream)
+
+
 def test_frames_that_are_none_are_refused():
     import io
 

@@ -90,6 +90,8 @@ class _Child:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.jobs, self.answers = self.process.stdin, self.process.stdout
+        for stream in (self.jobs, self.answers):
+            frames.widen(stream)
         # With the box, or at the end of the program; the child of a killed program sees the pipe end.
         self._end = weakref.finalize(self, _ended, self.process, place)
 
@@ -321,10 +323,12 @@ class _Watched:
     def __init__(self, child: _Child, most_bytes: int, seconds: float) -> None:
         self.child, self.most_bytes, self.seconds = child, most_bytes, seconds
         self.end = time.monotonic() + seconds
-        self._begun = walls.seconds_in_line(child.process.pid)
+        self._begun: float | None = None  # of time in line, from the first look on: most jobs are over before
 
     def is_late(self) -> bool:
         """Whether its time is over, without that in which others kept it from a processor, up to a point."""
+        if self._begun is None:
+            self._begun = walls.seconds_in_line(self.child.process.pid)
         over = time.monotonic() - self.end
         if over < 0:
             return False

@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import IO, Any, NamedTuple
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 from vlgauge.files import depth_of
 
 # Of a head: names, sizes and one sentence.
 MOST_HEAD = 2**20
 MOST_DEEP = 8
+_PIPE_BYTES = 2**20  # what Linux gives to everybody
 _LENGTHS = struct.Struct("<IQ")
 
 
@@ -58,6 +65,13 @@ def receive(stream: IO[bytes], most_body: int) -> Answer:
     if not isinstance(head, dict):
         raise Garbled("an answer without a head")
     return Answer(head, _exactly(stream, n_body))
+
+
+def widen(stream: IO[bytes]) -> None:
+    """Let a pipe hold a whole picture where the platform can, so that neither side waits for the other at each part."""
+    with suppress(OSError):  # of a user who has very many
+        if hasattr(fcntl, "F_SETPIPE_SZ"):
+            fcntl.fcntl(stream.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
 def bounded_json(data: bytes | bytearray, most_deep: int) -> Any:
