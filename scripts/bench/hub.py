@@ -4,7 +4,7 @@ The Hub is the one of the tests, served by a process of its own on this machine.
 rows: card, rows and pictures are strangers'. Here: `datasets` streams the same rows in this process and Pillow decodes
 the pictures, with the same checks. Every figure is the median of rounds that alternate, each in a new process; times
 of all processes together are of the processor, which others disturb less than the clock. Exits with status 1 when the
-box takes over 10 % longer by the clock, or the first job over a second.
+box takes over 10 % longer by the clock, opening included, or the first job over a second.
 """
 
 from __future__ import annotations
@@ -170,8 +170,12 @@ def main() -> int:
     }
     for how, seconds in median.items():
         print(f"{how:5}", "  ".join(f"{key} {value:6.2f} s" for key, value in seconds.items()))
-    ratio = median["box"]["rows"] / median["here"]["rows"]
-    print(f"{options.rows:,} pictures in the box / here: {ratio:.2f}; first job {median['box']['opened']:.2f} s")
+    whole = {how: seconds["first"] + seconds["rows"] for how, seconds in median.items()}
+    ratio = whole["box"] / whole["here"]
+    print(
+        f"{options.rows:,} pictures, opening included, in the box / here: {ratio:.2f}, "
+        f"without that {median['box']['rows'] / median['here']['rows']:.2f}; first job {median['box']['opened']:.2f} s"
+    )
     return int(ratio > REQUIRED_RATIO or median["box"]["opened"] > REQUIRED_SECONDS)
 
 
