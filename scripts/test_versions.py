@@ -55,7 +55,10 @@ GROUPS: Mapping[str, Group] = {
         ("explain", "video"),
         tuple(f"tests/{name}" for name in (*(f"metrics/{name}" for name in _METRICS), *_ROOMS, *_FILES)),
         ("tests/base/test_images.py", "tests/media/test_images.py"),
-        ("story_toy-rovist_c", "features_of_the_oracle"),
+        (
+            *("story_toy-rovist_c", "features_of_the_oracle", "nobody_listens", "a_hub_that_is_silent_is_waited_for"),
+            "(one_request_and_one_error_where_the_hub_is_down and file)",
+        ),
     ),
     # Every metric, beside a transformers that other packages may hold back.
     "models": Group(

@@ -28,8 +28,11 @@ def copy(listed, tmp_path):
     return tmp_path
 
 
+OWN = {"scripts/rename_organisation.py", "tests/scripts/test_rename_organisation.py"}  # these have both names
+
+
 def texts(root, listed):
-    return {name: (root / name).read_bytes() for name in listed}
+    return {name: (root / name).read_bytes() for name in listed if name not in OWN}
 
 
 def test_every_place_is_renamed_and_can_be_named_back(copy, listed, capsys):
@@ -40,9 +43,7 @@ def test_every_place_is_renamed_and_can_be_named_back(copy, listed, capsys):
     assert rename.main(["some-group", "--write"], root=copy) == 0
     after = texts(copy, listed)
     left = ("com/vlgauge/vlgauge", "com/vlgauge\\", "vlgauge.github", "co/vlgauge", "co/spaces/vlgauge", '"vlgauge/trm')
-    own = {"scripts/rename_organisation.py", "tests/scripts/test_rename_organisation.py"}
-    others = {name: content for name, content in after.items() if name not in own}
-    assert [name for name, content in others.items() for part in left if part.encode() in content] == []
+    assert [name for name, content in after.items() for part in left if part.encode() in content] == []
     for name, part in (
         ("setup.cfg", "https://github.com/some-group/vlgauge"),
         ("shared/vlgauge/base/metric.py", 'REPOSITORY = "https://github.com/some-group/vlgauge"'),
