@@ -285,7 +285,7 @@ def test_the_call_scores_a_data_set(hub, monkeypatch):
 
 def test_a_data_set_opens_with_the_token_of_who_signed_in_or_typed_it_alone(hub):
     with loops_of_gradio_left_open(), gr.Blocks():
-        tab = data_set._Tab(Chosen(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.State()), SPACE)
+        tab = data_set._Tab(Chosen(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.State(), ""), SPACE)
     signed_in = gr.OAuthToken(token=TOKEN, scope="", expires_at=0)
     for typed, who in (("", signed_in), (f" {TOKEN} ", None)):
         pinned, config, commit = tab._opened("org/private", typed, who)
@@ -300,7 +300,7 @@ def test_a_data_set_opens_with_the_token_of_who_signed_in_or_typed_it_alone(hub)
 
 def test_what_a_search_finds_stands_before_what_was_listed(hub):
     with loops_of_gradio_left_open(), gr.Blocks():
-        tab = data_set._Tab(Chosen(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.State()), SPACE)
+        tab = data_set._Tab(Chosen(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.State(), ""), SPACE)
     typed, visitor = SimpleNamespace(input_value="pict"), SimpleNamespace(session_hash="one")
     choices = [value for _, value in tab._searched(typed, visitor).choices]
     assert choices == ["org/pictures", *PRESETS]
@@ -309,7 +309,7 @@ def test_what_a_search_finds_stands_before_what_was_listed(hub):
 def begin(source, metric="clip_s", config="image", **changed):
     """`Score` pressed, on a machine of one's own."""
     with loops_of_gradio_left_open(), gr.Blocks():
-        tab = data_set._Tab(Chosen(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.State()), OWN_MACHINE)
+        tab = data_set._Tab(Chosen(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.State(), ""), OWN_MACHINE)
     form = {"first": 0, "rows": 3, "model": "", "images": "image"} | changed
     cells = {"predictions": "caption", "images": form.pop("images")}
     titles = [cells.get(name) for name in data_set.NAMES]
@@ -386,13 +386,6 @@ def test_a_run_that_failed_can_be_followed_by_another(built):
     rested = [one for one in built().fns.values() if one.fn is not None and one.fn.__name__ == "_rested"]
     after = {(named[one.trigger_after], one.trigger_only_on_failure) for one in rested}
     assert after == {("_scored", False), ("_scored", True), ("_read", True)}
-
-
-def test_nothing_but_its_own_click_sends_what_a_configuration_is_chosen_by(built):
-    """It would refuse that of the metric before."""
-    page = built()
-    (offered,) = [one for one in page.blocks.values() if isinstance(one, gr.Radio) and one.label == "Configuration"]
-    assert [one.targets for one in page.fns.values() if offered in one.inputs] == [[(offered._id, "input")]]
 
 
 # -- Files ------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy.typing as npt
 
 from vlgauge.clip_score.formula import Floats, Positions, Vectors
 from vlgauge.files import read_json
+from vlgauge.settings import shown
 from vlgauge.statistics import percentile_interval
 from vlgauge.writing import write
 
@@ -92,14 +94,20 @@ class Calibration:
         write(path, json.dumps({"format": FORMAT, **asdict(self), "sha256": self.digest}, indent=1) + "\n")
 
 
-def read_calibration(path: str | Path) -> Calibration:
+def read_calibration(path: str | PathLike[str]) -> Calibration:
     """A scale that `Calibration.save` wrote.
 
     Raises:
         ValueError: If the file is not one, or was changed.
+        TypeError: If it is no path.
         OSError: If it cannot be read.
     """
-    record = read_json(Path(path), "`calibration`")
+    if not isinstance(path, (str, PathLike)):
+        raise TypeError(f"`calibration` must be the path of a file, got {type(path).__name__}")
+    try:
+        record = read_json(Path(path), "`calibration`")
+    except OSError as error:
+        raise type(error)(f"`calibration` must be a file, got {shown(fspath(path))}: {error.strerror}") from None
     try:
         assert isinstance(record, dict)
         own = {key: value for key, value in record.items() if key not in ("format", "sha256")}

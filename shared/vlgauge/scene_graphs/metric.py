@@ -13,7 +13,7 @@ from vlgauge.scene_graphs.factual import factual_parser, look_for_factual, names
 from vlgauge.scene_graphs.graph import Graph, given_graph
 from vlgauge.scene_graphs.rules import GraphParser, RuleParser
 from vlgauge.scene_graphs.strange_captions import warn_of_strange
-from vlgauge.settings import PROFILES, whole_number
+from vlgauge.settings import PROFILES, shown, whole_number
 from vlgauge.text.noun_phrases import checked_source, look_for_phrases
 from vlgauge.weights.preflight import Preflight
 
@@ -184,7 +184,7 @@ def _checked_parser(parser: Any) -> Any:
         if parser != RULES and not names_factual(parser):
             raise ValueError(
                 f'`parser` must be "{RULES}", "factual", "factual:" before a folder or an id of the Hub, or an object '
-                f"with `graphs(captions)` and `identity`, got {parser!r}"
+                f"with `graphs(captions)` and `identity`, got {shown(parser)}"
             )
     elif not (callable(getattr(parser, "graphs", None)) and hasattr(parser, "identity")):
         raise TypeError(f"`parser` must have `graphs(captions)` and `identity`, got {type(parser).__name__}")

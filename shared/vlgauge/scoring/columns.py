@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.files import first_repeated
@@ -15,7 +16,6 @@ from vlgauge.media.tables import (
     take_columns,
     warn_of_empty_cells,
 )
-from vlgauge.scoring.suggestions import suggested
 from vlgauge.scoring.wording import option
 from vlgauge.set_sizes import drawn_captions
 from vlgauge.settings import shown, warn
@@ -70,7 +70,7 @@ def read_columns(rows: Rows, metrics: Sequence[Metric], titles: Titles) -> dict[
 def _remedy(rows: Rows, column: Column, every: Sequence[Column], titles: Titles) -> str:
     """What to do about a column that is missing: the titles that can be it, each with its first cell."""
     taken = {title for title in titles.values() if title} | {one.name for one in every}
-    if found := suggested(rows, column, taken):
+    if found := import_module("vlgauge.scoring.suggestions").suggested(rows, column, taken):
         named = " or ".join(f"{option(column.name, title)} ({shortened(shown(first))})" for title, first in found)
         return f"choose with {named}"
     return f"choose with {option(column.name, 'COLUMN')}"
