@@ -556,6 +556,15 @@ def test_where_no_four_words_match_the_corpora_tie():
     assert [one.groups for one in compared.systems] == [(1,), (1,)]
 
 
+def test_the_interval_of_a_corpus_without_four_words_holds_its_value():
+    references = [["a dog runs"], ["a cat sits"], ["a man"], ["two birds"], ["a red bus"]]
+    said = {"a": ["a dog runs", "a cat", "a man walks", "birds fly", "a bus"], "b": [text for (text,) in references]}
+    compared = only(compare({name: bleu_run(own, references) for name, own in said.items()}, ["bleu"], resamples=500))
+    for one in compared.systems:
+        assert 0.0 <= one.low <= one.value <= one.high
+        assert one.value > 0.01
+
+
 def test_sums_without_a_match_of_four_words_are_noise_where_rows_are_swapped_too():
     references = ["a dog runs on the grass", "two cats sleep here now", "a red hat lies there", "rain fell all day"]
     said = {"a": [references[0], "two cats", "a red", "rain"], "b": ["a dog", "two cats sleep", "a red hat", "hail"]}

@@ -113,13 +113,14 @@ class Drawn:
         tests = summed_tests(
             *(every, pairs, metric.without_noise), resamples=self.test_resamples, seed=self.seed, groups=labels
         )
-        contrasts = [*((number,) for number in range(len(every))), *pairs]
         how: dict[str, Any] = {"level": self.level, "resamples": self.resamples, "seed": self.seed, "groups": labels}
-        ends = iter(summed_intervals(every, contrasts, metric.without_noise, **how))
+        # The value of a corpus without a match is shown as the metric has it, and its interval is that of this number.
+        own_ends = summed_intervals(every, [(number,) for number in range(len(every))], metric.value, **how)
+        ends = summed_intervals(every, pairs, metric.without_noise, **how)
         return Tested(
             {name: summed_value(own, metric.value) for name, own in counts.items()},
-            {name: next(ends) for name in counts},
-            {pair: (test, next(ends)) for pair, test in zip(self.names, tests, strict=True)},
+            dict(zip(counts, own_ends, strict=True)),
+            dict(zip(self.names, zip(tests, ends, strict=True), strict=True)),
         )
 
     def _pairs(self, systems: Iterable[str]) -> list[tuple[int, int]]:
