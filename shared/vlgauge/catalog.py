@@ -118,8 +118,12 @@ def metric_names() -> list[str]:
     return sorted(folder.name for folder in metrics_root().iterdir() if (folder / f"{folder.name}.py").is_file())
 
 
-def metric_folder(name: str) -> Path:
+def metric_folder(name: str, argument: str = "name") -> Path:
     """Folder of a metric, as `evaluate.load` takes it.
+
+    Args:
+        name: Of the metric.
+        argument: What the message calls it.
 
     Raises:
         ValueError: If there is no such metric; the message lists those that there are.
@@ -128,7 +132,7 @@ def metric_folder(name: str) -> Path:
     if name not in names:
         close = _close_names(name, names) if isinstance(name, str) else []
         hint = f"; did you mean `{close[0]}`?" if close else ""
-        raise ValueError(f"`name` must be one of the installed metrics ({', '.join(names)}), got {name!r}{hint}")
+        raise ValueError(f"`{argument}` must be one of the installed metrics ({', '.join(names)}), got {name!r}{hint}")
     return metrics_root() / name
 
 

@@ -355,6 +355,7 @@ def test_a_wrong_table_is_told_in_a_sentence(case):
         ("rouge", {}, "did you mean `rouge_l`"),
         ("", {}, "`metrics` must name at least one metric, got ''"),
         ("rouge_l,bleu,rouge_l", {}, "`metrics` must name each metric once, got 'rouge_l' more than once"),
+        ("rouge_l,rougel", {}, r"`metrics` must be one of the installed metrics .*, got 'rougel'; did you mean"),
         ([vlgauge.load("bleu")], {"profile": "paper"}, "`profile` must be left out next to loaded metrics"),
         (["bleu", 3], {}, "`metrics` must be names or metrics that `vlgauge.load` returned, got int"),
     ],

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.base import Metric
+from vlgauge.catalog import metric_folder
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import located
 from vlgauge.scoring.columns import COLUMNS, read_columns, row_ids
@@ -143,6 +144,8 @@ def loaded_metrics(
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"`metrics` must name each metric once, got {twice!r} more than once")
     by_name: dict[str, dict[str, Any]] = {one: {} for one in given if isinstance(one, str)}
+    for name in by_name:
+        metric_folder(name, "metrics")
     for name, value in {"profile": profile, "config": config}.items():
         if value is not None and not by_name:
             raise ValueError(f"`{name}` must be left out next to loaded metrics, which have theirs, got {value!r}")
