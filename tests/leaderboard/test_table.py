@@ -110,8 +110,7 @@ def test_what_adds_counts_is_told(metrics, notes):
     assert pairs_table(table).notes == [
         "p (Holm) corrects for 1 pair"
         + (
-            ", each metric by itself: that any of 2 metrics errs is likelier than 0.05; the family of all "
-            "(`--family all`) has 2 tests."
+            ", each metric by itself: that any of 2 metrics errs is likelier than 0.05; the family `all` has 2 tests."
             if len(metrics) > 1
             else "."
         ),

@@ -196,6 +196,7 @@ def test_latex_sets_the_table(tmp_path, booktabs):
 FRAME = wide(3)
 REFUSED = {
     "one table": (FRAME, {"predictions": "ours"}, r"`rows` must be of several systems: a dict of tables by name"),
+    "number": (FRAME, {"predictions": 3}, "`predictions` must be the title of a column as a text, .* got 3"),
     "one system": ({"ours": FRAME}, {"predictions": "ours"}, "`rows` must be of at least two systems, got ours"),
     "twice": (FRAME, {"predictions": ["ours", "ours"]}, "`predictions` must name each system once, got 'ours' more"),
     "a column": (FRAME, {"predictions": ["ours", "bass"]}, "`rows` must have the column 'bass' in every row"),
@@ -207,7 +208,8 @@ REFUSED = {
     "references": (
         {"ours": FRAME, "base": FRAME.assign(refs=[["a"]] * 3)},
         {"predictions": "ours"},
-        "`rows` must have the same references for every system, ours and base differ in row 'row 0'",
+        "`rows` must have the same references for every system, ours and base differ in row 'row 0'; "
+        'score all against the same, in the same order, and name the rows by what tells them apart, id="COLUMN"',
     ),
     "a row twice": (
         pd.concat([long(), long()[:1]]),

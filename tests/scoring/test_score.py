@@ -20,6 +20,7 @@ from vlgauge.cli import main
 from vlgauge.encoders.clip.encoder import ClipEncoder
 from vlgauge.leaderboard import read_records
 from vlgauge.leaderboard.runs import read_run
+from vlgauge.signatures import TOY_NUMBERS
 
 # By what a metric reads; every metric is scored on one of them.
 BUNDLED = {
@@ -210,6 +211,7 @@ def test_rows_are_named_by_a_column_the_index_or_their_numbers():
     assert vlgauge.score(frame, "rouge_l", **columned()).ids == ["('a', 1)", "('a', 2)", "('b', 1)"]
     frame["name"] = ["x", "y", "z"]
     assert vlgauge.score(frame, "rouge_l", **columned(id="name")).ids == ["x", "y", "z"]
+    assert vlgauge.score(frame.set_index("name"), "rouge_l", **columned(id="name")).ids == ["x", "y", "z"]
     with pytest.warns(UserWarning, match="ids should name each row once, 1 of 3 rows has the id of another"):
         vlgauge.score(texts(3).set_axis(["x", "x", "y"]), "rouge_l", **columned())
 
@@ -298,6 +300,13 @@ def test_the_notebook_shows_numbers_without_a_colour_of_its_own():
     assert "clip_s_undefined" not in shown
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_toy_is_named_beside_its_numbers_in_the_terminal_too():
+    scores = vlgauge.score(str(EXAMPLES / "captioned_scenes.jsonl"), "clip_s,rouge_l", profile="embedded", limit=2)
+    toys = [line for line in repr(scores).splitlines() if "toys" in line]
+    assert toys == [f"clip_s: scores of toys, which {TOY_NUMBERS}"]
+
+
 def test_loaded_metrics_keep_their_settings():
     metric = vlgauge.load("chrf", word_order=2, keep_in_memory=True)
     scores = vlgauge.score(texts(), [metric, "rouge_l"], **columned())
@@ -310,6 +319,14 @@ TWICE = pd.concat([FRAME, FRAME["caption"]], axis=1)
 REFUSED = {
     "no table": (["a dog"], {}, TypeError, "`rows` must be a DataFrame, an Arrow table"),
     "columns": ({"caption": ["a"]}, {}, TypeError, r"make a frame of columns: pandas\.DataFrame\(rows\)"),
+    "one column": (FRAME["caption"], {}, TypeError, "got a Series of one column; make a frame of it"),
+    "number as title": (
+        FRAME,
+        {"references": 1},
+        TypeError,
+        "`references` must be the title of a column as a text.* got 1",
+    ),
+    "numbers as titles": (FRAME, {"references": ["refs", 1]}, TypeError, "`references` must be the title .* got 1"),
     "no rows": (FRAME[:0], {}, ValueError, "`rows` must have at least one row, got none"),
     "skipped": (FRAME, {"skip": 3}, ValueError, "got none after the first 3"),
     "twice": (TWICE, {}, ValueError, "`rows` must have each column once, got 'caption' more than once; rename"),

@@ -191,7 +191,7 @@ def _family(comparison: Comparison) -> str:
         return f"the {_counted_pairs(n_pairs)} of all {n_metrics} metrics together, {n_pairs * n_metrics} tests"
     return (
         f"{_counted_pairs(n_pairs)}, each metric by itself: that any of {n_metrics} metrics errs is likelier than "
-        f"{alpha_text(comparison.level)}; the family of all (`--family all`) has {n_pairs * n_metrics} tests"
+        f"{alpha_text(comparison.level)}; the family `all` has {n_pairs * n_metrics} tests"
     )
 
 

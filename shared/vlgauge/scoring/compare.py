@@ -86,9 +86,10 @@ def compare(
     """
     with words_of_python():
         names, loaded_of = _named(metrics)
+        titles = named_titles(predictions, references, images, videos, styles)
         several = [one.strip() for one in predictions.split(",")] if isinstance(predictions, str) else predictions or []
         is_wide = not isinstance(rows, Mapping) and system is None and len(several) > 1
-        titles = named_titles(None if is_wide else predictions, references, images, videos, styles)
+        titles |= {"predictions": None} if is_wide else {}
         grouped = groups if isinstance(groups, str) else None
         wanted = [*(titles[name] or name for name in COLUMNS), id or "id", system, grouped]
         systems = _systems(rows, names, wanted, id, several if is_wide else None, system)

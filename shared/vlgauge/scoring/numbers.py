@@ -113,7 +113,7 @@ def summary(
     used = [i for i in range(len(titles)) if any(row[i] is not None for row in numbers)]
     cells = [[row[i] for i in used] for row in numbers]
     lines += ["", to_table([titles[i] for i in used], cells, digits), ""]
-    lines += [line for note in notes_of(results) for line in (note, "")]
+    lines += [line for note in [*_toys_of(results), *notes_of(results)] for line in (note, "")]
     lines += [result[f"{name}_signature"] for name, result in results.items()]
     return "\n".join(lines)
 
@@ -138,10 +138,15 @@ def numbers_table(results: Mapping[str, Mapping[str, Any]], confidence: float = 
         cells = [Cell(f"{one.name}{toy}{arrow}"), Cell(value, right=True), Cell(n, right=True)]
         rows.append([*cells, Cell(one.score_range or "")])
     signatures = [str(result[f"{name}_signature"]) for name, result in results.items()]
-    toys = [name for name, text in zip(results, signatures, strict=True) if made_by_toy(text)]
-    notes = [f"{', '.join(toys)}: scores of toys, which {TOY_NUMBERS}."] if toys else []
+    notes = [*(f"{note}." for note in _toys_of(results))]
     notes.append(f"Values with {100 * confidence:g} % bootstrap intervals over the rows.")
     return Table(["score", "value", "n", "range"], rows, notes=[*notes, *signatures])
+
+
+def _toys_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Which scores toys made, if any."""
+    toys = [name for name, result in results.items() if made_by_toy(str(result[f"{name}_signature"]))]
+    return [f"{', '.join(toys)}: scores of toys, which {TOY_NUMBERS}"] if toys else []
 
 
 def notes_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:

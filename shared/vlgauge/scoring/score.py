@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
@@ -18,7 +18,7 @@ from vlgauge.scoring.scored import score_columns
 from vlgauge.scoring.scores import Scores
 from vlgauge.scoring.tables import Given, given_rows, refuse_taken
 from vlgauge.scoring.wording import words_of_python
-from vlgauge.settings import whole_number
+from vlgauge.settings import shown, whole_number
 
 Titles = str | Sequence[str] | None
 
@@ -58,8 +58,8 @@ def score(
         images: Likewise.
         videos: Likewise.
         styles: Likewise.
-        id: Title of the column that names the rows; None for "id" if it is there, else the index of a pandas frame, or
-            the numbers of the rows.
+        id: Title of the column or of the index that names the rows; None for "id" if it is there, else the index of a
+            pandas frame, or the numbers of the rows.
         config: Configuration, for metrics that have several.
         profile: Profile of the metrics that are given by name.
         skip: How many rows are left out first.
@@ -104,7 +104,18 @@ def score(
 
 
 def named_titles(*titles: Titles) -> dict[str, str | None]:
-    """Titles by name of the column; several as the command line has them, with commas."""
+    """Titles by name of the column; several as the command line has them, with commas.
+
+    Raises:
+        TypeError: If a title is no text.
+    """
+    for name, one in zip(COLUMNS, titles, strict=True):
+        every = [one] if one is None or isinstance(one, str) or not isinstance(one, Iterable) else [*one]
+        if strange := [each for each in every if not isinstance(each, str) and one is not None]:
+            raise TypeError(
+                f"`{name}` must be the title of a column as a text, or a list of titles, got {shown(strange[0])}; "
+                "give the columns texts as titles"
+            )
     named = zip(COLUMNS, titles, strict=True)
     return {name: one if one is None or isinstance(one, str) else ",".join(one) for name, one in named}
 

@@ -95,6 +95,9 @@ def _of_pandas(frame: Any, wanted: Sequence[str]) -> Given:
         return Given([], titles, lambda: frame) if not len(frame) else Given([{}], titles, lambda: frame)
     first = {title: _pandas_cells(frame[title].iloc[:1])[0] for title in titles}
     cells = {title: _pandas_cells(frame[title]) for title in _read(titles, wanted)}
+    for name in frame.index.names:  # a title may be that of the index, as in pandas
+        if name in wanted and name not in titles:
+            cells[name] = _pandas_cells(frame.index.get_level_values(name).to_series())
     ids = [_plain_id(one) for one in frame.index.tolist()]
     return Given(_rows(first, cells, len(frame)), titles, lambda: frame.copy(deep=False), ids)
 
@@ -127,7 +130,12 @@ def _plain_id(one: Any) -> Any:
 def _of_arrow(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
     import pyarrow as pa
 
-    table = pa.table(rows)
+    try:
+        table = pa.table(rows)
+    except (pa.ArrowInvalid, TypeError):
+        raise TypeError(
+            f"`rows` must be {_TAKEN}, got a {type(rows).__name__} of one column; make a frame of it"
+        ) from None
     start, stop, _ = chosen.indices(table.num_rows)
     table = table.slice(start, max(0, stop - start))
     return _of_table(table, wanted, lambda: table.to_pandas())
