@@ -117,6 +117,12 @@ def test_frames_have_what_the_tables_have():
     assert "#" not in shown.partition("</style>")[0]
 
 
+def test_no_better_system_is_none_beside_pairs_that_have_one():
+    frame = wide().assign(same=lambda one: one["ours"])
+    found = compared(frame, "rouge_l", predictions=["ours", "same", "base"])
+    assert {repr(one) for one in found.pairs["better"]} == {"'ours'", "'same'", "None"}
+
+
 def test_rows_that_differ_have_what_was_said():
     found = compared(wide(), predictions=["ours", "base"])
     differing = found.rows_that_differ(3, metric="rouge_l")

@@ -72,7 +72,9 @@ class Comparison:
             for pair in compared.pairs
         ]
         index = ["metric", "first", "second"]
-        return pd.DataFrame(lines).set_index(index).astype({"low": "float64", "high": "float64", "better": object})
+        frame = pd.DataFrame(lines).astype({"low": "float64", "high": "float64"})
+        frame["better"] = pd.Series([line["better"] for line in lines], dtype=object)  # else None becomes NaN
+        return frame.set_index(index)
 
     def __repr__(self) -> str:
         """The tables that `vlgauge compare` prints."""
