@@ -25,10 +25,14 @@ from .formula import precision
 from .formula import recall
 from .objects import DIALECTS
 from .objects import Mention
+from .objects import Table
+from .objects import forms_2018
+from .objects import forms_fixed
 from .objects import mentions_2018
 from .objects import mentions_fixed
 from .objects import mentions_opera
 from .objects import mscoco_table
+from .objects import names_in
 from .objects import object_table
 
 _PAPERS = ("https://aclanthology.org/D18-1437",)
@@ -120,7 +124,7 @@ class Chair(scene_graphs.ObjectMetric):
         if objects is None and (references is None or all(own is None for own in references)):
             raise ValueError("`references` or `objects` must say what the pictures show, got neither")
         table = object_table(self.table) if self.table is not None else mscoco_table(self.dialect == "fixed")
-        find, tagger = self._finder()
+        find, tagger = self._finder(table)
         if self.table is None:  # that of MS-COCO, whose words are English
             scene_graphs.warn_of_strange(dict.fromkeys(chain(predictions, *texts)))
 
@@ -164,12 +168,18 @@ class Chair(scene_graphs.ObjectMetric):
         record |= {f"{self.name}_{name}": float(value) for name, value in corpus.items()}
         return record | {self.name: float(chair_i(total))}
 
-    def _finder(self) -> tuple[Callable[..., tuple[list[Mention], list[str]]], str | None]:
+    def _finder(self, table: Table) -> tuple[Callable[..., tuple[list[Mention], list[str]]], str | None]:
         """What finds the objects of a caption by a table, and the tagger that takes part, if one does."""
-        if self.dialect == "opera":
+        find: Callable[..., tuple[list[Mention], list[str]]]
+        forms: Callable[[list[str]], list[str]]
+        find, forms, tagger = mentions_fixed, partial(forms_fixed, table=table), None
+        if self.dialect == "2018":
+            find, forms = mentions_2018, forms_2018
+        elif self.dialect == "opera":
             lemmas = scene_graphs.NltkLemmas('dialect="opera"', 'dialect="fixed"')
-            return partial(mentions_opera, lemmas=lemmas), lemmas.identity
-        return {"2018": mentions_2018, "fixed": mentions_fixed}[self.dialect], None
+            find, forms, tagger = partial(mentions_opera, lemmas=lemmas), lemmas, lemmas.identity
+        # Which names of MS-COCO's table are found is a matter of the dialect.
+        return (find if self.table is None else partial(find, own=names_in(table, forms))), tagger
 
 
 def _checked_table(table: Any) -> tuple[tuple[str, ...], ...]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 
 from vlgauge.files import DATA
 from vlgauge.scene_graphs import singular
@@ -20,6 +21,7 @@ from vlgauge.text.language import words
 
 DIALECTS = ("2018", "opera", "fixed")
 Table = Mapping[str, str]
+_NO_NAMES: Table = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -99,13 +101,34 @@ def object_table(rows: Iterable[Sequence[str]]) -> dict[str, str]:
     return {word: row[0] for row in rows for word in row}
 
 
-def mentions_2018(caption: str, table: Table) -> tuple[list[Mention], list[str]]:
-    """Objects and words of a caption as the authors find them, in 2018."""
-    return _mentions([singular_2018(word) for word in words(caption.lower())], table, longest=2)
+def names_in(table: Table, forms: Callable[[list[str]], list[str]]) -> dict[str, str]:
+    """Names of several words in a table of one's own, as they stand in a caption whose words became their forms.
+
+    Args:
+        table: Node of each word.
+        forms: Of the words of a caption.
+    """
+    parts = {name: words(name) for name in table}
+    return {" ".join(forms(own)): name for name, own in parts.items() if len(own) > 1}
+
+
+def forms_2018(plain: Sequence[str]) -> list[str]:
+    """Singulars by the rules of 2018."""
+    return [singular_2018(word) for word in plain]
+
+
+def forms_fixed(plain: Sequence[str], table: Table) -> list[str]:
+    """Singulars, but words that the table has stay as they are."""
+    return [word if word in table else singular(word) for word in plain]
+
+
+def mentions_2018(caption: str, table: Table, own: Table = _NO_NAMES) -> tuple[list[Mention], list[str]]:
+    """Objects and words of a caption as the authors find them, in 2018; `own` are the `names_in` a table."""
+    return _mentions(forms_2018(words(caption.lower())), table, own, longest=2)
 
 
 def mentions_opera(
-    caption: str, table: Table, lemmas: Callable[[list[str]], list[str]]
+    caption: str, table: Table, lemmas: Callable[[list[str]], list[str]], own: Table = _NO_NAMES
 ) -> tuple[list[Mention], list[str]]:
     """The same with tags and lemmas of NLTK.
 
@@ -113,11 +136,12 @@ def mentions_opera(
         caption: As the model wrote it.
         table: Node of each word.
         lemmas: Of the words of a caption.
+        own: The `names_in` the table, where it is one of one's own.
     """
-    return _mentions(lemmas(words(caption.lower())), table, longest=2)
+    return _mentions(lemmas(words(caption.lower())), table, own, longest=2)
 
 
-def mentions_fixed(caption: str, table: Table) -> tuple[list[Mention], list[str]]:
+def mentions_fixed(caption: str, table: Table, own: Table = _NO_NAMES) -> tuple[list[Mention], list[str]]:
     """The same with the mistakes mended.
 
     A word that the table has stays as it is; else its singular is looked up. Names of three words are names, and the
@@ -125,17 +149,18 @@ def mentions_fixed(caption: str, table: Table) -> tuple[list[Mention], list[str]
     """
     plain = words(caption.lower())
     names = merged_names()
-    lemmas = [word if word in table else singular(word) for word in plain]
+    lemmas = forms_fixed(plain, table)
     forms = [
         word if f"{word} {after}" in names else lemma
         for word, lemma, after in zip(plain, lemmas, [*lemmas, ""][1:], strict=True)
     ]
-    return _mentions(forms, table, longest=3)
+    return _mentions(forms, table, own, longest=3)
 
 
-def _mentions(tokens: Sequence[str], table: Table, longest: int) -> tuple[list[Mention], list[str]]:
+def _mentions(tokens: Sequence[str], table: Table, own: Table, longest: int) -> tuple[list[Mention], list[str]]:
     """Mentions of a caption, and its words after names of several words have become one."""
-    names = merged_names()
+    names = {**merged_names(), **own} if own else merged_names()
+    longest = max([longest, *(name.count(" ") + 1 for name in own)])
     spans: list[tuple[str, int, int]] = []
     start = 0
     while start < len(tokens):
