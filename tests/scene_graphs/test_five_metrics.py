@@ -233,3 +233,46 @@ def test_sides_of_aloha_without_an_object():
     paper, released = (loaded("aloha", variant=one).compute(**columns) for one in ("paper", "released"))
     assert paper["aloha_scores"] == pytest.approx([1.0, np.nan, np.nan], nan_ok=True)
     assert (released["aloha_undefined"], paper["aloha_n_empty"]) == (3, 2)
+
+
+@pytest.mark.parametrize("name", PARSED)
+def test_a_parser_need_not_know_of_bars(name):
+    class Plain:
+        identity = "plain"
+
+        def graphs(self, captions):
+            return WordParser().graphs(captions)
+
+        def object_groups(self, captions):
+            return WordParser().object_groups(captions)
+
+    columns = {"predictions": CAPTIONS, "references": REFERENCES}
+    plain, other = (loaded(name, parser=one).compute(**columns) for one in (Plain(), WordParser("plain")))
+    assert plain == other
+
+
+def test_a_parser_gives_one_graph_per_caption():
+    class Faulty:
+        identity = "faulty"
+
+        def __init__(self, found):
+            self.found = found
+
+        def graphs(self, captions):
+            return self.found
+
+    columns = {"predictions": ["a dog"], "references": [["a cat"]]}
+    with pytest.raises(ValueError, match=r"`parser.graphs` must give one entry per caption, 2 in all, got 0"):
+        loaded("spice", parser=Faulty([])).compute(**columns)
+    with pytest.raises(TypeError, match=r"must give a `vlgauge.scene_graphs.Graph` per caption, got dict"):
+        loaded("spice", parser=Faulty([{"objects": ["dog"]}] * 2)).compute(**columns)
+
+
+@pytest.mark.parametrize("dialect", ["2018", "fixed"])
+def test_chair_finds_names_of_several_words_of_a_table(dialect):
+    table = [["fire truck"], ["polar bear"], ["bear"], ["ice cream cone"], ["french fries"]]
+    captions = ["two fire trucks", "a polar bear and bears", "an ice cream cone", "French fries", "a teddy bear"]
+    chair = loaded("chair", dialect=dialect, table=table)
+    result = chair.compute(predictions=captions, objects=[[name] for (name,) in table], return_details=True)
+    named = [[one["object"] for one in detail["objects"]] for detail in result["chair_details"]]
+    assert named == [["fire truck"], ["polar bear", "bear"], ["ice cream cone"], ["french fries"], []]

@@ -9,7 +9,7 @@ from typing import Any
 from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
 from vlgauge.results import result_record
-from vlgauge.scene_graphs.factual import factual_parser, look_for_factual, names_factual
+from vlgauge.scene_graphs.factual import FactualParser, factual_parser, look_for_factual, names_factual
 from vlgauge.scene_graphs.graph import Graph, given_graph
 from vlgauge.scene_graphs.rules import GraphParser, RuleParser
 from vlgauge.scene_graphs.strange_captions import warn_of_strange
@@ -107,6 +107,16 @@ class SceneGraphMetric(Metric):
             return factual_parser(self.parser, device=self.device, batch_size=self.batch_size, profile=self.profile)
         return RuleParser(self.pipeline, profile=self.profile)
 
+    def _parsed(self, parser: Any, method: str, captions: Sequence[str]) -> dict[str, Any]:
+        """What a method of a parser finds in each caption; a parser of the user's own need not know of bars."""
+        ours = isinstance(parser, (RuleParser, FactualParser))
+        found = list(getattr(parser, method)(captions, **({"progress": self.progress} if ours else {})))
+        if len(found) != len(captions):
+            raise ValueError(
+                f"`parser.{method}` must give one entry per caption, {len(captions)} in all, got {len(found)}"
+            )
+        return dict(zip(captions, found, strict=True))
+
     def graphs_of(
         self, predictions: Sequence[str], references: Sequence[Sequence[str]], graphs: Any
     ) -> tuple[list[Graph], list[list[Graph]], str]:
@@ -124,7 +134,12 @@ class SceneGraphMetric(Metric):
             return *_given(graphs, references), GIVEN
         captions = _distinct(predictions, references)
         parser: GraphParser = self._parser_of(captions)
-        known = dict(zip(captions, parser.graphs(captions, progress=self.progress), strict=True))
+        known = self._parsed(parser, "graphs", captions)
+        for graph in known.values():
+            if not isinstance(graph, Graph):
+                raise TypeError(
+                    f"`parser.graphs` must give a `vlgauge.scene_graphs.Graph` per caption, got {type(graph).__name__}"
+                )
         return [known[one] for one in predictions], [[known[one] for one in own] for own in references], parser.identity
 
     def object_groups(
@@ -148,7 +163,7 @@ class SceneGraphMetric(Metric):
             raise TypeError(
                 f"`parser` must have `object_groups(captions)`, got {type(parser).__name__}; give `objects`"
             )
-        known = dict(zip(captions, parser.object_groups(captions, progress=self.progress), strict=True))
+        known = self._parsed(parser, "object_groups", captions)
         of_references = [_once(chain.from_iterable(known[one] for one in own)) for own in references]
         return [_once(known[one]) for one in predictions], of_references, parser.identity
 
