@@ -242,7 +242,7 @@ def training_figure(records: Sequence[Mapping[str, Any]], scores: Sequence[str] 
 
     Args:
         records: A dictionary per evaluation, with ``step`` and numbers, such as ``trainer.state.log_history``; those
-            without a score are left out. A name may begin with "eval_" or "test_".
+            without a score are left out. A name may begin with ``eval_`` or ``test_``.
         scores: Names of the scores; None for all that metrics have.
 
     Raises:
