@@ -355,3 +355,11 @@ def test_a_metric_that_silence_pleases_is_no_reward_by_itself(name, sign):
     reward = combined_reward({load(name): sign, load("rouge_l"): 1.0}, references="references")
     full, empty = reward(prompts=["", ""], completions=["a dog on a bed", "a"], references=[["a dog on a bed"]] * 2)
     assert full > empty
+
+
+def test_capture_has_a_lowest_score_but_as_released():
+    reward = caption_reward("capture", references="references", profile="embedded")
+    full, empty = reward(prompts=["", ""], completions=["a dog on a bed", ""], references=[["a dog on a bed"]] * 2)
+    assert full > empty == 0
+    with pytest.raises(ValueError, match="as capture has no lowest one"):
+        caption_reward("capture", references="references", profile="embedded", variant="released")

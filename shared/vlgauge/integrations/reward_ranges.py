@@ -65,7 +65,12 @@ def _of_rovist_vg(metric: Any) -> tuple[float, float] | None:
     return (-1.0, 1.0) if metric.scale else None
 
 
+def _of_capture(metric: Any) -> tuple[float, float] | None:
+    return (0.0, 1.0) if metric.variant == "paper" else None
+
+
 _RANGES: Mapping[str, Callable[[Metric], tuple[float, float] | None]] = {
+    "capture": _of_capture,
     "groovist": _of_groovist,
     "rovist": _of_rovist,
     "rovist_nr": _of_rovist_nr,
