@@ -14,6 +14,7 @@ import numpy as np
 
 from vlgauge import base  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import scene_graphs  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.settings import warn  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.signatures import local_name  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.text.language import words  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
@@ -125,6 +126,11 @@ class Chair(scene_graphs.ObjectMetric):
             raise ValueError("`references` or `objects` must say what the pictures show, got neither")
         table = object_table(self.table) if self.table is not None else mscoco_table(self.dialect == "fixed")
         find, tagger = self._finder(table)
+        if strange := sorted({name for names in given for name in names} - table.keys()):
+            warn(
+                f"`objects` has {len(strange)} names that are not in the table of objects, such as {strange[0]!r}: no "
+                "caption is found to name them, which lowers recall; give the names of the table, in the singular"
+            )
         if self.table is None:  # that of MS-COCO, whose words are English
             scene_graphs.warn_of_strange(dict.fromkeys(chain(predictions, *texts)))
 

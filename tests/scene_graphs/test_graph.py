@@ -43,6 +43,8 @@ def test_a_relation_of_several_words_between_commas():
     [
         (7, TypeError, "`graph` must be a graph: .*, got int"),
         ("a dog", ValueError, r"`graph` must be a graph such as '\( dog , is , brown \)', got 'a dog'"),
+        ("( dog , is , brown", ValueError, r"`graph` must be a graph such as .*, got '\( dog , is , brown'"),
+        ("( dog ) , ( , is , brown )", ValueError, r"`graph` must be a graph such as .*, got '\( dog \) , \( , is"),
         ([["a", "b", "c", "d"]], ValueError, r"`graph\[0\]` must have 1 to 3 parts, got 4"),
         (["dog"], TypeError, r"`graph\[0\]` must be a list of words, got 'dog'"),
         ([["dog", " "]], ValueError, r"`graph\[0\]` must have no empty part"),

@@ -138,9 +138,12 @@ def _checked(parts: Any, lengths: Sequence[int], name: str) -> Tuple:
 
 
 def _facts(text: str, name: str) -> list[Tuple]:
-    if text.strip() and not text.strip().startswith("("):
+    tuples = facts_in(text)
+    # What a model writes may end early; what somebody gives must be understood to the last sign.
+    said = [fact for fact in _FACT.findall(text) if fact.strip(" ,")]
+    if _FACT.sub("", text).strip(" ,\t\n") or len(tuples) < len(said):
         raise ValueError(f"`{name}` must be a graph such as '( dog , is , brown )', got {text!r:.60}")
-    return facts_in(text)
+    return tuples
 
 
 def facts_in(text: str) -> list[Tuple]:

@@ -3,6 +3,8 @@
 import pytest
 from metric_files import metric_file
 
+import vlgauge
+
 formula = metric_file("chair", "formula")
 objects = metric_file("chair", "objects")
 TABLE, MENDED = objects.mscoco_table(), objects.mscoco_table(True)
@@ -76,3 +78,10 @@ def test_counts_by_hand():
     counts = formula.counts_of([one.node for one in mentions], frozenset({"dog", "chair"}), 8)
     # Three mentions, the cat invented; of dog and chair the dog is found; dog and cat are named.
     assert counts == (1, 3, 1, 2, 2, 8)
+
+
+def test_objects_that_no_caption_can_name_are_told():
+    chair = vlgauge.load("chair", keep_in_memory=True)
+    rows = {"predictions": ["a dog", "a cat"], "objects": [["dogs", "dog"], ["tree"]]}
+    with pytest.warns(UserWarning, match=r"`objects` has 2 names that are not in the table of objects, such as 'dogs'"):
+        assert chair.compute(**rows)["chair_recall"] == pytest.approx(1 / 3)
