@@ -103,10 +103,6 @@ class Capture(scene_graphs.PhraseGraphMetric):
         named = {} if self.no_objects is None else {"no_objects": local_name(hashlib.sha256(unwanted).hexdigest())}
         return fields | named
 
-    def look_for_sources(self, graphs: Any = None) -> Any:
-        """What a call needs that is not given with it."""
-        return self.begun_preflight(graphs)
-
     def _compute(
         self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False
     ) -> dict[str, Any]:

@@ -99,10 +99,6 @@ class SoftSpice(scene_graphs.PhraseGraphMetric):
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
 
-    def look_for_sources(self, graphs: Any = None) -> Any:
-        """What a call needs that is not given with it."""
-        return self.begun_preflight(graphs)
-
     def _compute(
         self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False
     ) -> dict[str, Any]:

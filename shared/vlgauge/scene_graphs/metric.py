@@ -89,12 +89,16 @@ class SceneGraphMetric(Metric):
         key = f"{self.name}_{name}"
         return result_record(key, scores, record[f"{self.name}_signature"].replace(self.name, key, 1), {})
 
-    def begun_preflight(self, graphs: Any) -> Preflight:
-        """What a call needs for its graphs that is not given with it; nothing is parsed, loaded or fetched."""
+    def look_for_sources(self, given: Any = None) -> Preflight:
+        """What a call needs that is not given with it; nothing is parsed, loaded or fetched.
+
+        Args:
+            given: Graphs or objects of the call; None where captions are parsed.
+        """
         found = Preflight(self.name, self.name.replace("_", "-"))
-        if graphs is None and names_factual(self.parser):
+        if given is None and names_factual(self.parser):
             found.look(lambda: look_for_factual(self.parser, self.profile))
-        elif graphs is None and self.parser == RULES:
+        elif given is None and self.parser == RULES:
             look_for_phrases(found, self.pipeline, profile=self.profile, argument="pipeline")
         return found
 
