@@ -30,9 +30,11 @@ def report() -> str:
     """The report on the story in which one object is invented."""
     examples = [json.loads(line) for line in EXAMPLES.read_text("utf-8").splitlines()]
     story = next(example for example in examples if example["shows"] == "subtle")
-    rows = {"predictions": [story["predictions"]], "images": [[str(PICTURES / name) for name in story["images"]]]}
+    pictures = [str(PICTURES / name) for name in story["images"]]
+    rows = {"predictions": [story["predictions"]], "images": [pictures]}
     groovist = vlgauge.load("groovist", profile="embedded", device="cpu", progress=False)
     result = groovist.compute(**rows, return_details=True)
+    assert result is not None  # of one process
     return explain.explain("groovist", rows, result).html(worst=1, best=0)
 
 
@@ -48,9 +50,8 @@ def main() -> None:
             )
             page = context.new_page()
             page.goto(page_file.as_uri())
-            box = page.locator("details[open]").first.bounding_box()
-            clip = {"x": box["x"] - 16, "y": box["y"], "width": box["width"] + 32, "height": box["height"]}
-            shown = Image.open(BytesIO(page.screenshot(clip=clip, full_page=True)))
+            page.add_style_tag(content="details[open] {padding: 0 16px}")
+            shown = Image.open(BytesIO(page.locator("details[open]").first.screenshot()))
             buffer = BytesIO()
             shown.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
             write(OUT / f"readme-{scheme}.png", buffer.getvalue())
