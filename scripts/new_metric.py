@@ -24,8 +24,16 @@ STUBS = {
     "Explanation": ("reason(self, row: int) -> str", "values(self, row: int) -> dict[str, Any]"),
     "GroundedStory": ("note(self, part: Mapping[str, Any], n_parts: int) -> str",),
 }
-# Their metrics set in `__init__` what the base reads there.
-BY_HAND = ("grounding.GroundingMetric",)
+# What the constructor of a family reads: constants that are no plain value, and settings that come before its own.
+BEFORE = {
+    "grounding.GroundingMetric": """\
+    words, unit, source_settings = "noun_phrases", "phrase", ("noun_phrases", "regions")  # TODO
+
+    def __init__(self, *args: Any, noun_phrases: Any = None, **host: Any) -> None:  # TODO
+        self.noun_phrases = noun_phrases
+        super().__init__(*args, **host)
+""",
+}
 # Whether the number of a corpus is a mean goes with the counts that are laid beside the script.
 FACTS = {*MetricFacts.__dataclass_fields__, "unsigned", "requires"} - {"is_mean"}
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -96,8 +104,6 @@ def _of_script(path: Path, name: str) -> dict[str, str]:
         for alias in node.names
     }
     base = ast.unparse(cls.bases[0])
-    if base in BY_HAND:
-        raise ValueError(f"`--like` must be a metric whose family says what it needs, got one of {base}; copy by hand")
     wanted = [
         ast.unparse(node)
         for node in cls.body
@@ -119,7 +125,7 @@ def _of_script(path: Path, name: str) -> dict[str, str]:
     imports = [f"from {node.module} import {one}" for one, node in used.items()]
     own = sorted(f"{line}{hint}" for line in imports if line.startswith("from vlgauge"))
     others = sorted({*(line for line in imports if not line.startswith("from vlgauge")), "from typing import Any"})
-    constants = "".join(f"    {line}  # TODO\n" for line in wanted)
+    constants = "".join(f"    {line}  # TODO\n" for line in wanted) + BEFORE.get(base, "")
     words = {"base": base, "constants": constants, "library": "\n".join(others), "imports": "\n".join(own)}
     return words | {"compute": "\n".join(lines)}
 
