@@ -64,8 +64,6 @@ SMOKE = ClipArchitecture(
     "smoke",
     "smoke",
     None,
-    128,
-    64,
     32,
     config={
         "embed_dim": 32,

@@ -17,7 +17,7 @@ MICRO_CONFIG = {
     "vision_cfg": {"image_size": 32, "layers": 1, "width": 32, "patch_size": 16, "head_width": 16},
     "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 1},
 }
-MICRO = architectures.ClipArchitecture("micro", "micro-clip", None, 32, 32, 16, size=32, config=MICRO_CONFIG)
+MICRO = architectures.ClipArchitecture("micro", "micro-clip", None, 16, size=32, config=MICRO_CONFIG)
 FAST = ["--learning-rate", "1e-3", "--validate-every", "5", "--no-plot", "--device", "cpu"]
 
 

@@ -73,5 +73,4 @@ def tiny_clip_row(name, shape):
             "layers": shape["tl"],
         },
     }
-    widths = {"image_width": shape["vw"], "text_width": shape["tw"], "embed_width": shape["d"]}
-    return replace(TABLE[name], **widths, size=shape["res"], config=config, revision=None, sha256=None)
+    return replace(TABLE[name], embed_width=shape["d"], size=shape["res"], config=config, revision=None, sha256=None)

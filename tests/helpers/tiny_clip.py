@@ -21,7 +21,7 @@ TINY_CONFIG = {
     "vision_cfg": {"image_size": 224, "layers": 2, "width": 128, "patch_size": 32, "head_width": 64},
     "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 1, "layers": 2},
 }
-TINY = ClipArchitecture("tiny", "tiny-quickgelu", None, 128, 64, 32, config=TINY_CONFIG)
+TINY = ClipArchitecture("tiny", "tiny-quickgelu", None, 32, config=TINY_CONFIG)
 
 
 @cache

@@ -109,7 +109,7 @@ def machine(repositories, tmp_path, monkeypatch):
         files=(HUB_FILE,),
     )
     monkeypatch.setitem(TABLE, "ViT-B/32", micro)
-    widths = {key: getattr(MICRO, key) for key in ("image_width", "text_width", "embed_width", "size")}
+    widths = {key: getattr(MICRO, key) for key in ("embed_width", "size")}
     monkeypatch.setitem(TABLE, "specs", dataclasses.replace(TABLE["specs"], config=LONG_CONFIG, **widths))
     pool.unload()
 

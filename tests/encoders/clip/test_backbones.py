@@ -27,7 +27,7 @@ def test_unknown_backbones(name, message):
 
 def test_any_other_backbone_takes_its_settings_from_its_tag():
     row = architecture_of("ViT-H-14-378-quickgelu:dfn5b")
-    assert (row.resize, row.size, row.image_width, row.text_width, row.embed_width) == ("squash", 378, 1280, 1024, 1024)
+    assert (row.resize, row.size, row.embed_width) == ("squash", 378, 1024)
     row = architecture_of("ViT-L-14:datacomp_xl_s13b_b90k")
     assert (row.tokens, row.context) == ("clip", 77)
     assert architecture_of("RN50-quickgelu:yfcc15m").resnet

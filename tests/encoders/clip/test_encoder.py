@@ -28,7 +28,7 @@ from vlgauge.media.pictures import CropPicture, ImagePicture, SharedImage
 from vlgauge.pool import pool
 
 PLAIN_CONFIG = {**TINY_CONFIG, "quick_gelu": False}
-PLAIN = ClipArchitecture("tiny", "tiny", None, 128, 64, 32, mean=HALF, std=HALF, config=PLAIN_CONFIG)
+PLAIN = ClipArchitecture("tiny", "tiny", None, 32, mean=HALF, std=HALF, config=PLAIN_CONFIG)
 
 
 def unit(vectors):

@@ -79,7 +79,7 @@ def test_pixels_are_those_of_open_clip(mode, width, height):
 def test_squashed_pixels_are_those_of_open_clip(width, height):
     import open_clip
 
-    row = ClipArchitecture("s", "s", None, 8, 8, 8, size=64, mean=HALF, std=HALF, resize="squash")
+    row = ClipArchitecture("s", "s", None, 8, size=64, mean=HALF, std=HALF, resize="squash")
     theirs = open_clip.image_transform(64, is_train=False, mean=HALF, std=HALF, resize_mode="squash")
     image = picture("RGB", width, height)
     np.testing.assert_array_equal(normalised([square(image, row)], row)[0].numpy(), theirs(image).numpy())
@@ -197,7 +197,7 @@ def test_memory_is_flat_over_thousands_of_pictures(tmp_path):
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
-    row = ClipArchitecture("t", "t", None, 8, 8, 8, size=224)
+    row = ClipArchitecture("t", "t", None, 8, size=224)
     before, peak = resident(), 0
     with decoded_batches([ImagePicture(image_cell(path, "x"), "x") for path in paths[:300]], row, 64) as batches:
         for _ in batches:

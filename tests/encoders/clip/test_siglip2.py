@@ -58,7 +58,6 @@ def model(oracle, tmp_path, monkeypatch):
         text |= {"layers": shape["layers"], "mlp_ratio": shape["mlp"] / shape["width"]}
         image = published.config["vision_cfg"] | {"timm_model_name": name, "image_size": shape["image"]}
         config = {**published.config, "embed_dim": shape["width"], "text_cfg": text, "vision_cfg": image}
-        widths = dict.fromkeys(("image_width", "text_width", "embed_width"), shape["width"])
         folder = tmp_path / kind
         if not folder.is_dir():
             shutil.copytree(oracle / f"siglip2-{kind}-tiny", folder)
@@ -66,7 +65,7 @@ def model(oracle, tmp_path, monkeypatch):
             unpacked(oracle / f"siglip2-{kind}-tiny" / "model.safetensors.xz", folder / "model.safetensors")
             for path in folder.iterdir():
                 path.chmod(0o644)
-        return folder, replace(published, **widths, size=shape["image"], config=config, **changes)
+        return folder, replace(published, embed_width=shape["width"], size=shape["image"], config=config, **changes)
 
     return written
 

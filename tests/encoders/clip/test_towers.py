@@ -20,9 +20,9 @@ RESNET_CONFIG = {
     "vision_cfg": {"image_size": 64, "layers": [1, 1, 1, 1], "width": 8, "patch_size": None},
     "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 1},
 }
-RESNET = ClipArchitecture("tiny-rn", "tiny-rn", None, 256, 16, 24, size=64, resnet=True, config=RESNET_CONFIG)
+RESNET = ClipArchitecture("tiny-rn", "tiny-rn", None, 24, size=64, resnet=True, config=RESNET_CONFIG)
 OTHER_TEXT = ClipArchitecture(
-    "other", "other", None, 128, 32, 32, config={**TINY_CONFIG, "custom_text": True}, tokens="open_clip"
+    "other", "other", None, 32, config={**TINY_CONFIG, "custom_text": True}, tokens="open_clip"
 )
 
 

@@ -151,7 +151,7 @@ RESNET_CONFIG = {
     "text_cfg": MICRO_CONFIG["text_cfg"],
 }
 RESNET = architectures.ClipArchitecture(
-    "micro-resnet", "micro-resnet", None, 128, 32, 16, size=64, config=RESNET_CONFIG, resnet=True, quick_gelu=False
+    "micro-resnet", "micro-resnet", None, 16, size=64, config=RESNET_CONFIG, resnet=True, quick_gelu=False
 )
 
 

@@ -36,9 +36,7 @@ class ClipArchitecture:
         revision: Commit of the repository, 40 hexadecimal digits; None if it is not pinned.
         files: Names that the weights may have there, the first that exists is taken.
         sha256: SHA-256 of that file; None if it is not recorded.
-        image_width: Width of an image vector before the projection; of a ResNet, of the feature map.
-        text_width: Width of a text vector before the projection.
-        embed_width: Width of both after it.
+        embed_width: Width of the vectors of both towers.
         size: Side of the picture that the image tower takes, in pixels.
         mean: Mean of the colours.
         std: Standard deviation of the colours.
@@ -65,8 +63,6 @@ class ClipArchitecture:
     name: str
     architecture: str
     repository: str | None
-    image_width: int
-    text_width: int
     embed_width: int
     size: int = 224
     mean: Colour = OPENAI_MEAN
@@ -95,10 +91,10 @@ class ClipArchitecture:
         return (TOKENIZER, PICTURE_SETTINGS) if self.tokens in ("lower", "canonicalize") else ()
 
 
-def _openai(name: str, repository: str, widths: tuple[int, int, int], digest: str, **more: Any) -> ClipArchitecture:
+def _openai(name: str, repository: str, width: int, digest: str, **more: Any) -> ClipArchitecture:
     architecture = f"{name.replace('/', '-').replace('@', '-').removesuffix('px')}-quickgelu"
     more = {"licence": "MIT", "aliases": (architecture, f"{architecture}:openai"), **more}
-    return ClipArchitecture(name, architecture, f"timm/{repository}.openai", *widths, openai_sha256=digest, **more)
+    return ClipArchitecture(name, architecture, f"timm/{repository}.openai", width, openai_sha256=digest, **more)
 
 
 def _long(
@@ -125,8 +121,6 @@ def _long(
         name,
         f"{of}-long-quickgelu",
         repository,
-        image,
-        text,
         text,
         files=(file,),
         config=config,
@@ -172,8 +166,6 @@ def _siglip2(
         name,
         f"google/{name}",
         width,
-        width,
-        width,
         size=size,
         mean=HALF,
         std=HALF,
@@ -199,7 +191,7 @@ _ROWS = (
     _openai(
         "ViT-B/32",
         "vit_base_patch32_clip_224",
-        (768, 512, 512),
+        512,
         "40d365715913c9da98579312b702a82c18be219cc2a73407c4526f58eba950af",
         revision="a6f597a30f7b82c51704746581f9a4e41421e878",
         sha256="e6d1bd7789aa45192b3bf90570a789b478bae1b74ebcce7eddd908e83a2b7c31",
@@ -207,7 +199,7 @@ _ROWS = (
     _openai(
         "ViT-B/16",
         "vit_base_patch16_clip_224",
-        (768, 512, 512),
+        512,
         "5806e77cd80f8b59890b7e101eabd078d9fb84e6937f9e85e4ecb61988df416f",
         revision="977e3dd0ec55ab8da155f2fbeb6b5f54948b6e3d",
         sha256="4b8699299b1e8997753c64b052ba32031449d5d853f55a039148560ee02b820f",
@@ -215,7 +207,7 @@ _ROWS = (
     _openai(
         "ViT-L/14",
         "vit_large_patch14_clip_224",
-        (1024, 768, 768),
+        768,
         "b8cca3fd41ae0c99ba7e8951adf17d267cdb84cd88be6f7c2e0eca1737a03836",
         revision="18d0535469bb561bf468d76c1d73aa35156c922b",
         sha256="9ce2e8a8ebfff3793d7d375ad6d3c35cb9aebf3de7ace0fc7308accab7cd207e",
@@ -223,7 +215,7 @@ _ROWS = (
     _openai(
         "RN50",
         "resnet50_clip",
-        (2048, 512, 1024),
+        1024,
         "afeb0e10f9e5a86da6080e35cf09123aca3b358a0c3e3b6c78a7b63bc04b6762",
         revision="ec3d92cf63a5f9d591f0d611b736895966c73076",
         sha256="da0baa37fb2211eee5729ab69ed587eb10d48f5b7076ceeed01552fc3d4cb4ee",
@@ -232,14 +224,14 @@ _ROWS = (
     _openai(
         "RN101",
         "resnet101_clip",
-        (2048, 512, 512),
+        512,
         "8fa8567bab74a42d41c5915025a8e4538c3bdbe8804a470a72f30b0d94fab599",
         resnet=True,
     ),
     _openai(
         "RN50x4",
         "resnet50x4_clip",
-        (2560, 640, 640),
+        640,
         "7e526bd135e493cef0776de27d5f42653e6b4c8bf9e0f653bb11773263205fdd",
         resnet=True,
         size=288,
@@ -247,7 +239,7 @@ _ROWS = (
     _openai(
         "ViT-L/14@336px",
         "vit_large_patch14_clip_336",
-        (1024, 768, 768),
+        768,
         "3035c92b350959924f9f00213499208652fc7ea050643e8b385c2dac08641f02",
         size=336,
     ),
@@ -255,8 +247,6 @@ _ROWS = (
         "laion/ViT-B-32",
         "ViT-B-32",
         "laion/CLIP-ViT-B-32-laion2B-s34B-b79K",
-        768,
-        512,
         512,
         quick_gelu=False,
         revision="1a25a446712ba5ee05982a381eed697ef9b435cf",
@@ -268,8 +258,6 @@ _ROWS = (
         "laion/ViT-L-14",
         "ViT-L-14",
         "laion/CLIP-ViT-L-14-laion2B-s32B-b82K",
-        1024,
-        768,
         768,
         mean=HALF,
         std=HALF,
@@ -279,6 +267,16 @@ _ROWS = (
         sha256="7d129ed747e0ed53e82dfcc140382b51be66b56e6a9bdc3258afd2846e3bb019",
         licence="MIT",
         aliases=("ViT-L-14:laion2b_s32b_b82k",),
+    ),
+    ClipArchitecture(
+        "convnext_base_w",
+        "convnext_base_w",
+        "laion/CLIP-convnext_base_w-laion2B-s13B-b82K",
+        640,
+        size=256,
+        quick_gelu=False,
+        licence="MIT",
+        aliases=("convnext_base_w:laion2b_s13b_b82k",),
     ),
     _long("longclip-b", ("ViT-B-16", 16, 12), "BeichenZhang/LongCLIP-B", "longclip-B.pt", ("longclip",)),
     _long("longclip-l", ("ViT-L-14", 14, 24), "BeichenZhang/LongCLIP-L", "longclip-L.pt", ()),

@@ -139,8 +139,6 @@ def _row(name: str, architecture: str, config: dict[str, Any], published: dict[s
         name,
         architecture,
         repository if repository and file in ("", *files) else None,
-        embed if "timm_model_name" in vision else vision["width"] * 32 if resnet else vision["width"],
-        embed if config.get("custom_text") or "hf_model_name" in text else text["width"],
         embed,
         size=size if isinstance(size, int) else size[0],
         mean=tuple(published["mean"]),

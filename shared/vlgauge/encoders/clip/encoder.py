@@ -249,9 +249,8 @@ class ClipEncoder:
             self.forwards[side] += items
 
     def _width(self, side: str) -> int:
-        if self._towers.projection(side) is None:
-            return self.row.embed_width
-        return self.row.image_width if side == "image" else self.row.text_width
+        matrix = self._towers.projection(side)
+        return self.row.embed_width if matrix is None else len(matrix)
 
     def _image_store(self, convert: str, adapter: Adapter | None) -> LayeredStore:
         head = {"head": adapter.digest if adapter is not None else "own"} if self.row.resnet else {}

@@ -32,7 +32,7 @@ TOY_MODEL: dict[str, Any] = {
 }
 
 # Preprocessing as OpenAI's, mean and standard deviation included, but to 64 pixels.
-TOY_ROW = ClipArchitecture(TOY_NAME, TOY_NAME, None, 128, 64, 64, size=64, config=TOY_MODEL)
+TOY_ROW = ClipArchitecture(TOY_NAME, TOY_NAME, None, 64, size=64, config=TOY_MODEL)
 
 # Tensors of the file that stand for `token_embedding.weight`: see `expanded`.
 _TOKEN_IDS = "token_embedding.ids"

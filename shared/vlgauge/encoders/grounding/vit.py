@@ -52,8 +52,6 @@ def vit_row(width: int, size: int) -> ClipArchitecture:
         "vit",
         None,
         width,
-        0,
-        width,
         size=size,
         mean=half,
         std=half,
