@@ -8,10 +8,13 @@ import math
 import operator
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, wraps
 from types import FrameType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+Arguments = ParamSpec("Arguments")
+Returned = TypeVar("Returned")
 
 PROFILES = ("paper", "embedded")
 # Where no line of the user's is; metric scripts are loaded as parts of evaluate_modules.
@@ -158,8 +161,14 @@ def plain_text(value: Any, place: str, expected: str) -> str:
         ValueError: If it is no string.
     """
     if not isinstance(value, str):
-        raise ValueError(f"`{place}` must be {expected}, got {type(value).__name__}")
+        raise ValueError(f"`{place}` must be {expected}, got {type(value).__name__}{what_to_do(value)}")
     return str(value)
+
+
+def what_to_do(value: Any) -> str:
+    """Clause that says what to do about a value that stands for nothing, as of a table with gaps; empty for others."""
+    is_gap = value is None or (isinstance(value, float) and math.isnan(value))
+    return "; leave out what is missing" if is_gap else ""
 
 
 def valid_unicode(text: str, place: str) -> str:
@@ -210,6 +219,40 @@ def _setting_names(cls: type) -> tuple[str, ...]:
             if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
                 names[parameter.name] = None
     return tuple(names)
+
+
+def told_of_arguments(
+    called: str, remedies: Mapping[str, str]
+) -> Callable[[Callable[Arguments, Returned]], Callable[Arguments, Returned]]:
+    """A function of the public face that says in a sentence which of its arguments are unknown, or were not given.
+
+    Args:
+        called: The function as users write it.
+        remedies: What to do, by the name of an argument that has to be given, or that another function has.
+    """
+
+    def teller(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
+        parameters = inspect.signature(function).parameters
+        needed = [name for name, one in parameters.items() if one.default is one.empty]
+
+        @wraps(function)
+        def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
+            for name, value in kwargs.items():
+                if name not in parameters:
+                    hint = remedies.get(name) or nearest(name, set(parameters) - {"self"})
+                    raise TypeError(
+                        f"`{name}` must be left out, {called} has no such argument, got {shown(value)}; {hint}"
+                    )
+            there = {*[*parameters][: len(args)], *kwargs}
+            if missing := [name for name in needed if name not in there]:
+                names = ", ".join(f"`{name}`" for name in missing)
+                hints = "; ".join(remedies[name] for name in missing)
+                raise TypeError(f"{names} must be given to {called}, got nothing; {hints}")
+            return function(*args, **kwargs)
+
+        return checked
+
+    return teller
 
 
 def refuse_unknown_settings(cls: type, metric: str, given: Iterable[str]) -> None:

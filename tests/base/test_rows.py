@@ -137,7 +137,7 @@ def test_story_that_is_none_is_refused_with_its_place(story_toy, row, message):
     ("row", "message"),
     [
         ("a dog", r"`references\[1\]` must be a list of captions, got str; wrap a single caption: \[caption\]"),
-        (None, r"`references\[1\]` must be a list of captions, got NoneType$"),
+        (None, r"`references\[1\]` must be a list of captions, got NoneType; give \[\] where there are none$"),
         (["a", 3], r"`references\[1\]\[1\]` must be a caption \(str\), got int"),
         (["a\udfffb"], r"`references\[1\]\[0\]` must be valid Unicode, got the lone surrogate U\+DFFF at position 1; "),
     ],

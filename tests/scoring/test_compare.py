@@ -137,6 +137,85 @@ def test_rows_that_differ_have_what_was_said():
         found.rows_that_differ(metric="cider")
 
 
+def test_rows_that_differ_alike_come_by_their_ids():
+    frame = wide().assign(
+        name=[f"row {i}" for i in range(24)], ours="a red dog runs", base="a dog", refs="a red dog runs"
+    )
+    expected = [f"row {i}" for i in range(10)]
+    for rows in (frame, frame[::-1], frame.sample(frac=1.0, random_state=0)):
+        found = compared(rows, "rouge_l", predictions=["ours", "base"])
+        assert found.rows_that_differ(10)["id"].tolist() == expected
+
+
+def test_systems_are_recorded(tmp_path):
+    found = compared(wide(), predictions=["ours", "base"])
+    file = tmp_path / "results.jsonl"
+    records = found.record(file, models={"base": "a/b", "ours": "c/d"}, dataset="e/f", date="2026-01-02", notes="ours")
+    assert [(one.model.id, one.metric) for one in records] == [
+        (model, metric) for model in ("a/b", "c/d") for metric in ("rouge_l", "bleu")
+    ]
+    own = wide()[["name", "refs", "base"]]
+    scores = vlgauge.score(own, METRICS, predictions="base", references="refs", id="name")
+    assert records[:2] == scores.record(model="a/b", dataset="e/f", date="2026-01-02", notes="ours")
+    assert leaderboard.read_records(str(file)) == records
+
+
+REFUSED_RECORDS = {
+    "one model": (
+        {"model": "me", "dataset": "a/b"},
+        TypeError,
+        "^`model` must be left out, .* got 'me'; `models` ",
+    ),
+    "nothing": (
+        {},
+        TypeError,
+        r"^`models`, `dataset` must be given to Comparison\.record, got nothing",
+    ),
+    "a text": (
+        {"models": "me", "dataset": "a/b"},
+        TypeError,
+        "^`models` must be a dictionary, got 'me'; `mod",
+    ),
+    "unknown": (
+        {"models": {"our": "me"}, "dataset": "a/b"},
+        ValueError,
+        "^`models` must be .* got 'our'; did you mean `ours`",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_RECORDS)
+def test_wrong_records_are_refused(case):
+    given, kind, match = REFUSED_RECORDS[case]
+    found = compared(wide(3), "rouge_l", predictions=["ours", "base"])
+    with pytest.raises(kind, match=match):
+        found.record(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"scale": "a"}, "^`scale` must be the number by which every value is multiplied, such as 100, got 'a'$"),
+        ({"intervals": "no"}, "^`intervals` must be True or False, got 'no'$"),
+        ({"digits": 1.5}, "^`digits` must be a whole number of at least 0, got 1.5$"),
+    ],
+)
+def test_numbers_of_a_table_are_checked(given, match):
+    found = compared(wide(3), "rouge_l", predictions=["ours", "base"])
+    for write in (found.to_markdown, found.to_latex):
+        with pytest.raises(ValueError, match=match):
+            write(**given)
+
+
+def test_files_and_columns_that_are_not_there_are_told():
+    with pytest.raises(FileNotFoundError, match=r"^`rows` must be the path of a file that is there, got 'nope\.jsonl'"):
+        vlgauge.compare({"ours": "nope.jsonl", "base": "nope.jsonl"}, "rouge_l")
+    with pytest.raises(ValueError, match=r"choose another with `system`, did you mean `model`\?$"):
+        compared(long(), system="modl", predictions="caption")
+    with pytest.raises(TypeError, match=r"^`limit` must be left out, .* got 3; it belongs to vlgauge\.score"):
+        compared(wide(), predictions=["ours", "base"], limit=3)
+
+
 def test_a_report_is_that_of_the_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     wide().to_json("both.jsonl", orient="records", lines=True)

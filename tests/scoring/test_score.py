@@ -352,7 +352,41 @@ REFUSED = {
         ValueError,
         r"`rows` must have a text in every row of the column 'caption', got null or NaN in 2 of 3, the first in row 1",
     ),
-    "file": ("rows.xlsx", {}, (ValueError, OSError), "rows.xlsx"),
+    "file": (
+        "rows.xlsx",
+        {},
+        FileNotFoundError,
+        "^`rows` must be .* got 'rows.xlsx'; give its path",
+    ),
+    "archive": ("rows.tar", {}, FileNotFoundError, "^`rows` must be the path of a file that is there, got 'rows.tar'"),
+    "texts": (
+        ["a dog"],
+        {},
+        TypeError,
+        r"^`rows` must be .* got a list with a str; give them a title: \[",
+    ),
+    "lists": ([["a", "b"]], {}, TypeError, "^`rows` must be .* got a list with a list; make a dict of each row"),
+    "number": (3, {}, TypeError, "^`rows` must be .* got int; make a list of dicts of it"),
+    "no ids": (
+        FRAME,
+        {"id": "ref"},
+        ValueError,
+        "have the column .ref. .*; choose another with `id`, did you mean",
+    ),
+    "null": (
+        FRAME.assign(refs=[["a", None]] * 3),
+        {},
+        ValueError,
+        r"^`references\[0\]\[1\]` must be a caption \(str\), got NoneType; leave out what is missing",
+    ),
+    "nulls": (FRAME.assign(refs=None), {}, ValueError, r"^`references\[0\]` must be .* got NoneType; give \[\] where"),
+    "system": (
+        FRAME,
+        {"system": "modl"},
+        TypeError,
+        "^`system` must be left out, .* got 'modl'; systems",
+    ),
+    "unknown": (FRAME, {"limmit": 3}, TypeError, "^`limmit` must be left out, .* got 3; did you mean `limit`"),
     "limit": (FRAME, {"limit": 0}, ValueError, "`limit` must be a whole number of at least 1, got 0"),
 }
 
@@ -364,6 +398,20 @@ def test_a_wrong_table_is_told_in_a_sentence(case):
         vlgauge.score(rows, "rouge_l", **{**columned(), **more})
     assert "\n" not in str(caught.value)
     assert not {"FILE", "--"} & set(str(caught.value).split())
+
+
+def test_the_file_that_was_meant_is_named(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"predictions": "a dog", "references": ["a dog"]}\n')
+    with pytest.raises(FileNotFoundError, match=r"did you mean `rows\.jsonl`\?$"):
+        vlgauge.score(tmp_path / "row.jsonl", "rouge_l")
+
+
+def test_what_was_not_given_is_named_at_once():
+    with pytest.raises(TypeError, match=r"^`rows`, `metrics` must be given to vlgauge\.score, .* has all$"):
+        vlgauge.score()
+    scores = vlgauge.score(texts(), "rouge_l", **columned())
+    with pytest.raises(TypeError, match=r'^`dataset` must be given to Scores\.record, .* dataset="owner/pictures"$'):
+        scores.record(model="me")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import datasets
 import pyarrow as pa
 
 from vlgauge.media.images import image_cell, images_of, is_single_image
-from vlgauge.settings import listed, plain_text, valid_unicode
+from vlgauge.settings import listed, plain_text, valid_unicode, what_to_do
 
 
 def are_proper_texts(texts: Sequence[Any]) -> bool:
@@ -86,7 +86,8 @@ class Story(Column):
         sentences = listed(row)
         if sentences is None:
             got = type(row).__name__
-            raise ValueError(f"`{place}` must be a story, that is a string or a list of sentences, got {got}")
+            hint = what_to_do(row)
+            raise ValueError(f"`{place}` must be a story, that is a string or a list of sentences, got {got}{hint}")
         texts = [plain_text(text, f"{place}[{i}]", "a sentence (str)") for i, text in enumerate(sentences)]
         return json.dumps(texts)
 
@@ -122,6 +123,7 @@ class Captions(Column):
         captions = listed(row)
         if captions is None:
             hint = "; wrap a single caption: [caption]" if isinstance(row, str) else ""
+            hint = hint or ("; give [] where there are none" if what_to_do(row) else "")
             raise ValueError(f"`{place}` must be a list of captions, got {type(row).__name__}{hint}")
         texts = (plain_text(text, f"{place}[{i}]", "a caption (str)") for i, text in enumerate(captions))
         return [valid_unicode(text, f"{place}[{i}]") for i, text in enumerate(texts)]

@@ -135,6 +135,7 @@ class MetricComparison:
         scores: By name of the system, in the order of the ids, of all rows.
         noise: By name of the system, whether only constants of the metric part the score of a row from 0, as of BLEU
             where no four words match: two of them tie. Empty for metrics without such constants.
+        ids: What the rows are called.
     """
 
     metric: str
@@ -147,6 +148,7 @@ class MetricComparison:
     told: tuple[str, ...]
     scores: Scores
     noise: Noise
+    ids: tuple[str, ...]
 
     @cached_property
     def row_differences(self) -> RowDifferences:
@@ -264,6 +266,7 @@ class _Joined:
         scores: Of all rows.
         counts: Of all rows, where counts are added; else None.
         rows: Those that every system defines, in the order in which they have their signs.
+        keys: What the rows are called.
     """
 
     metric: str
@@ -272,6 +275,7 @@ class _Joined:
     scores: Scores
     counts: Mapping[str, npt.NDArray[np.float64]] | None
     rows: Sequence[int]
+    keys: Sequence[str]
 
     @property
     def higher_is_better(self) -> bool:
@@ -295,7 +299,7 @@ def _joined(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[
     counts = None
     if metric in COUNTED:
         counts = {name: corpus_counts(metric, run, f"runs[{name!r}]")[orders[name]] for name, run in runs.items()}
-    return _Joined(metric, kind, signature, scores, counts, common_rows(metric, scores, keys))
+    return _Joined(metric, kind, signature, scores, counts, common_rows(metric, scores, keys), keys)
 
 
 def _tested(joined: _Joined, drawn: Drawn, labels: Sequence[object] | None) -> Tested:
@@ -316,11 +320,13 @@ def _compared(joined: _Joined, tested: Tested, every: Sequence[Pair], pairs: tup
     told = told_of_undefined(joined.metric, joined.scores, tested.values, worst)
     kinds = (joined.metric, joined.kind, joined.higher_is_better, joined.signature, len(joined.rows))
     systems = _systems(joined, tested, every, worst)
-    return MetricComparison(*kinds, systems, pairs, told, joined.scores, joined.noise)
+    return MetricComparison(*kinds, systems, pairs, told, joined.scores, joined.noise, tuple(joined.keys))
 
 
 def rows_that_differ(compared: MetricComparison, pair: Pair, limit: int) -> list[int]:
     """Indices of the rows in which two systems differ most, the largest difference first; rows that tie are left out.
+
+    Rows that differ alike come by their ids, 2 before 10, so that the order of the table does not choose among them.
 
     Args:
         compared: All systems by one metric.
@@ -328,7 +334,8 @@ def rows_that_differ(compared: MetricComparison, pair: Pair, limit: int) -> list
         limit: Most rows.
     """
     sizes = np.abs(compared.row_differences.between(pair.first, pair.second)).tolist()
-    return sorted((row for row, size in enumerate(sizes) if size > 0), key=lambda row: -sizes[row])[:limit]
+    apart = [row for row, size in enumerate(sizes) if size > 0]
+    return sorted(apart, key=lambda row: (-sizes[row], len(compared.ids[row]), compared.ids[row]))[:limit]
 
 
 def _corrected(

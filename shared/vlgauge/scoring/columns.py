@@ -18,7 +18,7 @@ from vlgauge.media.tables import (
 )
 from vlgauge.scoring.wording import option
 from vlgauge.set_sizes import drawn_captions
-from vlgauge.settings import shown, warn
+from vlgauge.settings import meant, shown, warn
 
 if TYPE_CHECKING:
     from vlgauge.base import Metric
@@ -80,7 +80,20 @@ def row_ids(rows: Rows, title: str | None) -> list[Any]:
     """What names the rows: a column, else the column "id" where every row has it, else their numbers."""
     if title is None and not all("id" in row for row in rows):
         return list(range(len(rows)))
-    return take_column(rows, title or "id")
+    return named_column(rows, title or "id", "id")
+
+
+def named_column(rows: Rows, title: str, argument: str) -> list[Any]:
+    """The cells of a column that one argument names.
+
+    Raises:
+        MissingColumn: If a row lacks it; the message says which title may have been meant, and the argument.
+    """
+    try:
+        return take_column(rows, title)
+    except MissingColumn as error:
+        near = meant(title, map(str, rows[0]))
+        raise MissingColumn(f"{error}; choose another with {option(argument)}{near and ', ' + near}") from None
 
 
 def warn_of_repeated(ids: Sequence[Any]) -> None:

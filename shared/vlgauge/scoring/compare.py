@@ -14,7 +14,7 @@ from vlgauge.leaderboard.joined_runs import joined_rows
 from vlgauge.leaderboard.runs import labels_of
 from vlgauge.scoring.columns import COLUMNS, row_ids
 from vlgauge.scoring.comparison import Comparison
-from vlgauge.scoring.score import Titles, loaded_metrics, named_titles
+from vlgauge.scoring.score import METRICS, Titles, loaded_metrics, named_titles
 from vlgauge.scoring.scores import Scores
 from vlgauge.scoring.systems import (
     GivenSystem,
@@ -24,10 +24,18 @@ from vlgauge.scoring.systems import (
     scored_systems,
     wide_systems,
 )
-from vlgauge.scoring.tables import Given, given_rows
+from vlgauge.scoring.tables import Given, given_rows, refuse_no_file
 from vlgauge.scoring.wording import words_of_python
+from vlgauge.settings import told_of_arguments
+
+_OF_ONE = "it belongs to vlgauge.score, whose result is given for a system"
 
 
+@told_of_arguments(
+    "vlgauge.compare",
+    {"rows": "`rows` are a table, or tables by name of the system", "metrics": METRICS}
+    | dict.fromkeys(("skip", "limit", "split", "revision", "captions_per_row", "details"), _OF_ONE),
+)
 def compare(
     rows: Any,
     metrics: str | Metric | Sequence[str | Metric],
@@ -119,7 +127,7 @@ def compare(
             raise ValueError(f"`report` must be of systems whose rows were given, {given_ones} came with scores alone")
         return scored_systems(systems, loaded, titles, details=True, seed=seed)
 
-    return Comparison(found, scored, explained)
+    return Comparison(found, scored, explained, runs)
 
 
 def _named(metrics: str | Metric | Sequence[str | Metric]) -> tuple[list[str], list[str | Metric]]:
@@ -149,6 +157,7 @@ def _systems(
             raise ValueError("`system` must be left out next to rows by system, whose names are there")
         return {str(name): _system(str(name), one, names, wanted, id) for name, one in rows.items()}
     if wide is not None:
+        refuse_no_file(rows)
         given = given_rows(rows, [*wanted, *wide])
         return wide_systems(given.rows, _ids(given, id), wide, given.file)
     if system is None:
@@ -156,6 +165,7 @@ def _systems(
             "`rows` must be of several systems: a dict of tables by name, or one table with "
             'predictions=["ours", "base"], or with system="model"'
         )
+    refuse_no_file(rows)
     given = given_rows(rows, wanted)
     if id is None and "id" not in given.titles:
         raise ValueError('`id` must name the rows of a table with the column `system`, such as id="image_id"')
@@ -167,6 +177,7 @@ def _system(name: str, rows: Any, metrics: Sequence[str], wanted: Sequence[str |
     if isinstance(rows, Scores):
         rows = rows.run()
     elif isinstance(rows, (str, PathLike)):
+        refuse_no_file(rows)
         rows = read_run(fspath(rows), metrics) or rows
     if isinstance(rows, Mapping) and isinstance(rows.get("ids"), list):
         return GivenSystem(rows["ids"], rows)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from os import PathLike
+from itertools import chain
+from os import PathLike, fspath
 from typing import Any
 
 from vlgauge.leaderboard import comparison as statistics
 from vlgauge.leaderboard.paper import paper_latex, paper_table
-from vlgauge.leaderboard.runs import row_keys
+from vlgauge.leaderboard.record import Dataset, Model, Record
+from vlgauge.leaderboard.records import append_records
+from vlgauge.leaderboard.runs import Run, row_keys
 from vlgauge.leaderboard.table import Numbers, pairs_table, render, systems_table
 from vlgauge.scoring.notebook import notebook_tables
+from vlgauge.scoring.recording import OF_SEVERAL, records_of
 from vlgauge.scoring.scored import Scored
-from vlgauge.settings import nearest, whole_number
+from vlgauge.settings import finite_number, nearest, shown, told_of_arguments, true_or_false, whole_number
 from vlgauge.writing import write
 
 
@@ -29,8 +33,10 @@ class Comparison:
         found: statistics.Comparison,
         scored: Mapping[str, Scored],
         explained: Callable[[], Mapping[str, Scored]],
+        runs: Mapping[str, Run],
     ) -> None:
         self.statistics = found
+        self._runs = runs
         self._scored = scored
         self._explained = explained
 
@@ -92,9 +98,7 @@ class Comparison:
             scale: What every number is multiplied by, such as 100.
             intervals: Whether intervals stand beside the values.
         """
-        return render(
-            paper_table(self.statistics, Numbers(whole_number("digits", digits, 0), scale, intervals)), "markdown"
-        )
+        return render(paper_table(self.statistics, _numbers(digits, scale, intervals)), "markdown")
 
     def to_latex(
         self,
@@ -116,7 +120,7 @@ class Comparison:
             label: Of the float.
             intervals: Whether intervals stand beside the values.
         """
-        numbers = Numbers(whole_number("digits", digits, 0), scale, intervals)
+        numbers = _numbers(digits, scale, intervals)
         return paper_latex(self.statistics, numbers, booktabs=booktabs, caption=caption, label=label)
 
     def plot(self) -> Any:
@@ -162,6 +166,47 @@ class Comparison:
         titles = ["metric", "first", "second", "id", "first_score", "second_score", "difference"]
         return pd.DataFrame(lines, columns=[*titles, "first_text", "second_text"])
 
+    # -- records -----------------------------------------------------------------------------------------------------
+    @told_of_arguments("Comparison.record", OF_SEVERAL)
+    def record(
+        self,
+        file: str | PathLike[str] | None = None,
+        *,
+        models: Mapping[str, str | Model],
+        dataset: str | Dataset,
+        split: str = "test",
+        date: str | None = None,
+        notes: str | None = None,
+    ) -> list[Record]:
+        """Records of the systems by every metric that was compared, each over all of its own rows, as `Scores.record`.
+
+        Args:
+            file: results.jsonl, to which they are added; None to return them alone.
+            models: By name of the system its id on the Hub, or all that is known of it. Others are not recorded.
+            dataset: Id on the Hub of the data set, or all that is known of it.
+            split: Its split, next to an id.
+            date: When, by ISO 8601; None for today.
+            notes: Anything else.
+
+        Returns:
+            The records; next to a file those that were added.
+
+        Raises:
+            ValueError: If a system is unknown, has no score in any row, or something is nothing that a record can hold.
+            TypeError: If ``models`` is no dictionary.
+        """
+        if not isinstance(models, Mapping):
+            raise TypeError(f"`models` must be a dictionary, got {shown(models)}; {OF_SEVERAL['models']}")
+        if strange := [name for name in models if name not in self._runs]:
+            hint = nearest(str(strange[0]), self._runs)
+            raise ValueError(f"`models` must be of systems that were compared, got {strange[0]!r}; {hint}")
+        names = [compared.metric for compared in self.statistics.metrics]
+        how: dict[str, Any] = {"split": split, "date": date, "notes": notes}
+        every = (records_of(self._runs[name], names, one, dataset, **how) for name, one in models.items())
+        found = list(chain.from_iterable(every))
+        return found if file is None else append_records(fspath(file), found)
+
+    # -- pages -------------------------------------------------------------------------------------------------------
     def report(self, path: str | PathLike[str], *, n: int = 10) -> None:
         """Write a page with both tables, and the rows that differ most explained side by side (extra `explain`).
 
@@ -175,6 +220,16 @@ class Comparison:
         whole_number("n", n, 1)
         pages = import_module("vlgauge.scoring.pages")
         write(path, pages.differences_page(self.statistics, self._explained(), n))
+
+
+def _numbers(digits: int, scale: float, intervals: bool) -> Numbers:
+    """How numbers are written.
+
+    Raises:
+        ValueError: If one of the three is none.
+    """
+    factor = finite_number("scale", scale, "the number by which every value is multiplied, such as 100")
+    return Numbers(whole_number("digits", digits, 0), factor, true_or_false("intervals", intervals))
 
 
 def _sides(pair: statistics.Pair) -> tuple[tuple[str, str], tuple[str, str]]:

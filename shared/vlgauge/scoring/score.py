@@ -16,13 +16,20 @@ from vlgauge.scoring.columns import COLUMNS, read_columns, row_ids
 from vlgauge.scoring.computing import load_metrics
 from vlgauge.scoring.scored import score_columns
 from vlgauge.scoring.scores import Scores
-from vlgauge.scoring.tables import Given, given_rows, refuse_taken
+from vlgauge.scoring.tables import TABLES, Given, given_rows, refuse_no_file, refuse_taken
 from vlgauge.scoring.wording import words_of_python
-from vlgauge.settings import shown, whole_number
+from vlgauge.settings import shown, told_of_arguments, whole_number
 
 Titles = str | Sequence[str] | None
 
 
+ROWS = f"`rows` is {TABLES}"
+METRICS = '`metrics` are names such as "cider,rouge_l", `vlgauge list` has all'
+_SYSTEMS = ("system", "groups", "baseline", "family", "level", "resamples")
+_OF_SYSTEMS = "systems are compared by vlgauge.compare, which has it"
+
+
+@told_of_arguments("vlgauge.score", {"rows": ROWS, "metrics": METRICS} | dict.fromkeys(_SYSTEMS, _OF_SYSTEMS))
 def score(
     rows: Any,
     metrics: str | Metric | Sequence[str | Metric],
@@ -94,6 +101,7 @@ def score(
             for name, value in {"split": split, "revision": revision}.items():
                 if value is not None:
                     raise ValueError(f"`{name}` must come with a data set of the Hub, `rows` is none")
+            refuse_no_file(rows)
             wanted = [*(titles[name] or name for name in COLUMNS), id or "id"]
             given = given_rows(rows, wanted, skip=skip, limit=limit)
             ids, columns, told = *read_given(given, loaded, titles, id), {}
@@ -166,7 +174,8 @@ def loaded_metrics(
 
 
 def _is_source(file: str) -> bool:
-    return file.startswith("hub:") or file.lower().endswith(".tar") or Path(file).is_dir()
+    is_tar = file.lower().endswith(".tar") and Path(file).exists()
+    return file.startswith("hub:") or is_tar or Path(file).is_dir()
 
 
 def _of_source(

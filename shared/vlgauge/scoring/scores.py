@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from importlib import import_module
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.base import Metric
 from vlgauge.leaderboard.record import Dataset, Model, Record
-from vlgauge.leaderboard.records import append_records, record_of
+from vlgauge.leaderboard.records import append_records
 from vlgauge.leaderboard.run_files import run_files
 from vlgauge.results import printable
 from vlgauge.scoring.notebook import framed, notebook_table
 from vlgauge.scoring.numbers import CONFIDENCE, notes_of, numbers_of, numbers_table, summary
+from vlgauge.scoring.recording import OF_ONE, records_of
 from vlgauge.scoring.scored import Scored, score_columns
 from vlgauge.scoring.wording import words_of_python
-from vlgauge.settings import nearest, whole_number
+from vlgauge.settings import nearest, told_of_arguments, whole_number
 from vlgauge.writing import write
 
 if TYPE_CHECKING:
@@ -201,6 +201,7 @@ class Scores:
             write(f"{fspath(path)}{added}", content)
         return None
 
+    @told_of_arguments("Scores.record", OF_ONE)
     def record(
         self,
         file: str | PathLike[str] | None = None,
@@ -229,15 +230,12 @@ class Scores:
         Raises:
             ValueError: If a score is unknown, no row has one, or something is nothing that a record can hold.
         """
-        whose = model if isinstance(model, Model) else Model(model, model.rpartition("/")[2])
-        of = dataset if isinstance(dataset, Dataset) else Dataset(dataset, dataset.rpartition("/")[2], "default", split)
-        when = date or f"{datetime.now(UTC):%Y-%m-%d}"
         run, known = self.run(), self.scores()
         names = list(self.results) if scores is None else list(scores)
         for name in names:
             if name not in known or f"{name}_signature" not in run:
                 raise ValueError(f"`scores` must be of the result, got {name!r}; {nearest(name, known)}")
-        found = [record_of(run, name, whose, of, date=when, notes=notes) for name in names]
+        found = records_of(run, names, model, dataset, split=split, date=date, notes=notes)
         return found if file is None else append_records(fspath(file), found)
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from vlgauge.files import first_repeated
 from vlgauge.leaderboard.runs import Run, row_keys, set_sizes
-from vlgauge.media.tables import Rows, is_missing, located, name_of_rows, take_column
-from vlgauge.scoring.columns import Titles, read_columns
+from vlgauge.media.tables import Rows, is_missing, located, name_of_rows
+from vlgauge.scoring.columns import Titles, named_column, read_columns
 from vlgauge.scoring.computing import compute_all
 from vlgauge.scoring.scored import Scored
 from vlgauge.scoring.wording import option
@@ -108,7 +108,7 @@ def long_systems(rows: Rows, ids: Sequence[Any], column: str, file: str | None =
         ValueError: If a row names no system, or all name one.
     """
     own: dict[str, tuple[Rows, list[Any]]] = {}
-    for number, (name, row, one) in enumerate(zip(take_column(rows, column), rows, ids, strict=True)):
+    for number, (name, row, one) in enumerate(zip(named_column(rows, column, "system"), rows, ids, strict=True)):
         if is_missing(name) or isinstance(name, (list, dict)):
             raise ValueError(
                 f"{option('system')} must be a column that names a system in every row, got {shown(name)} in row "

@@ -6,13 +6,14 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
-from vlgauge.files import first_repeated
+from vlgauge.files import STDIN, first_repeated
 from vlgauge.media.tables import Rows, read_rows, split_titles
-from vlgauge.settings import shown
+from vlgauge.settings import meant, shown
 
-_TAKEN = "a DataFrame, an Arrow table, a datasets.Dataset, a list of dicts or the path of a file"
+TABLES = "a DataFrame, an Arrow table, a datasets.Dataset, a list of dicts or the path of a file"
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,27 @@ def _given(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
     if isinstance(rows, (list, tuple)) and all(isinstance(row, Mapping) for row in rows):
         return _of_dicts([dict(row) for row in rows[chosen]])
     if isinstance(rows, Mapping):
-        raise TypeError(f"`rows` must be {_TAKEN}, got a dict; make a frame of columns: pandas.DataFrame(rows)")
-    raise TypeError(f"`rows` must be {_TAKEN}, got {type(rows).__name__}")
+        raise TypeError(f"`rows` must be {TABLES}, got a dict; make a frame of columns: pandas.DataFrame(rows)")
+    if isinstance(rows, (list, tuple)):
+        of = next(type(row).__name__ for row in rows if not isinstance(row, Mapping))
+        texts = "give them a title: [{'predictions': text} for text in texts]"
+        hint = texts if of == "str" else "make a dict of each row"
+        raise TypeError(f"`rows` must be {TABLES}, got a {type(rows).__name__} with a {of}; {hint}")
+    raise TypeError(f"`rows` must be {TABLES}, got {type(rows).__name__}; make a list of dicts of it")
+
+
+def refuse_no_file(rows: Any) -> None:
+    """Refuse the path of a file that is not there.
+
+    Raises:
+        FileNotFoundError: With the names of files beside it that are near.
+    """
+    if not isinstance(rows, (str, PathLike)) or fspath(rows) == STDIN or Path(rows).exists():
+        return
+    path = Path(rows)
+    beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+    hint = meant(path.name, beside) or f"give its path from {Path.cwd()}, or a whole one"
+    raise FileNotFoundError(f"`rows` must be the path of a file that is there, got {shown(fspath(rows))}; {hint}")
 
 
 def _of_dicts(rows: Rows, file: str | None = None) -> Given:
@@ -134,7 +154,7 @@ def _of_arrow(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
         table = pa.table(rows)
     except (pa.ArrowInvalid, TypeError):
         raise TypeError(
-            f"`rows` must be {_TAKEN}, got a {type(rows).__name__} of one column; make a frame of it"
+            f"`rows` must be {TABLES}, got a {type(rows).__name__} of one column; make a frame of it"
         ) from None
     start, stop, _ = chosen.indices(table.num_rows)
     table = table.slice(start, max(0, stop - start))

@@ -1,0 +1,46 @@
+"""Records of what was scored or compared in Python: who wrote the texts, on which data set, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from vlgauge.leaderboard.record import Dataset, Model, Record
+from vlgauge.leaderboard.records import record_of
+from vlgauge.leaderboard.runs import Run
+
+_DATASET = {"dataset": '`dataset` is the id of the data set, such as dataset="owner/pictures"'}
+_MODELS = '`models` has ids by system, such as models={"ours": "owner/captioner"}'
+# What to give where it was not.
+OF_ONE = {"model": '`model` is the id of what wrote the texts, such as model="owner/captioner"', **_DATASET}
+OF_SEVERAL = {"models": _MODELS, "model": _MODELS, **_DATASET}
+
+
+def records_of(
+    run: Run,
+    names: Sequence[str],
+    model: str | Model,
+    dataset: str | Dataset,
+    *,
+    split: str,
+    date: str | None,
+    notes: str | None,
+) -> list[Record]:
+    """The records of some scores of one system.
+
+    Args:
+        run: All that is known of its scores.
+        names: Of the scores.
+        model: Id of what wrote the texts, or all that is known of it.
+        dataset: Id of the data set, or all that is known of it.
+        split: Its split, next to an id.
+        date: When, by ISO 8601; None for today.
+        notes: Anything else.
+
+    Raises:
+        ValueError: If no row has a score, or something is nothing that a record can hold.
+    """
+    whose = model if isinstance(model, Model) else Model(model, model.rpartition("/")[2])
+    of = dataset if isinstance(dataset, Dataset) else Dataset(dataset, dataset.rpartition("/")[2], "default", split)
+    when = date or f"{datetime.now(UTC):%Y-%m-%d}"
+    return [record_of(run, name, whose, of, date=when, notes=notes) for name in names]
