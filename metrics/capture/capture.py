@@ -103,6 +103,11 @@ class Capture(scene_graphs.PhraseGraphMetric):
         named = {} if self.no_objects is None else {"no_objects": local_name(hashlib.sha256(unwanted).hexdigest())}
         return fields | named
 
+    @property
+    def reads_vectors(self) -> bool:
+        """Whether phrases that are no synonyms are compared, too."""
+        return self.soft
+
     def _compute(
         self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False
     ) -> dict[str, Any]:

@@ -151,13 +151,13 @@ class Rovist(base.StoryImageMetric):
         for part in self.parts.values():
             part.take_rows_alone()
 
-    def _look_for_sources(self, images: Any, nouns: Any, regions: Any, features: Any) -> None:
-        """Tell what the parts lack before one of them begins."""
+    def look_for_sources(self, images: Any, nouns: Any, regions: Any, features: Any) -> preflight.Preflight:
+        """What the parts need that is not given with a call; nothing is parsed, loaded or fetched."""
         found = preflight.Preflight(self.name, "rovist")
         found.join(self.parts["vg"].look_for_sources(images, nouns, regions, features), where_to_set("vg"))
         for name in ("c", "nr"):
             found.join(self.parts[name].look_for_sources(), where_to_set(name))
-        found.end()
+        return found
 
     def _compute(
         self,
@@ -171,7 +171,7 @@ class Rovist(base.StoryImageMetric):
         """Score the stories by each part, on the rows that were read once."""
         data = {"regions": regions, "nouns": nouns, "features": features}
         given = {name: value for name, value in data.items() if value is not None}
-        self._look_for_sources(images, nouns, regions, features)
+        self.look_for_sources(images, nouns, regions, features).end()
         extra: dict[str, Any] = {}
         for name, part in self.parts.items():
             # Not `compute`, which would store the rows again.

@@ -6,9 +6,10 @@ from typing import Any
 
 from vlgauge.base.metric import Metric
 from vlgauge.encoders import TextEncoder
-from vlgauge.encoders.sentences.given import checked_encoder, pools, text_encoder
+from vlgauge.encoders.sentences.given import checked_encoder, look_for_text_encoder, pools, text_encoder
 from vlgauge.encoders.sentences.model import MINILM, POOLINGS, SENTENCE_EXTRA
 from vlgauge.settings import one_of
+from vlgauge.weights.preflight import Preflight
 
 
 class EncodingMetric(Metric):
@@ -29,8 +30,16 @@ class EncodingMetric(Metric):
         dtype = {"dtype": "float32"} if isinstance(self.encoder, str) else {}
         return dtype | {name: value for name, value in fields.items() if name not in dropped}
 
+    @property
+    def _extra(self) -> str:
+        # trm needs no extra but where it reads vectors.
+        return self.needs[0] if self.needs else SENTENCE_EXTRA
+
+    def look_for_encoder(self, preflight: Preflight) -> None:
+        """Have a preflight look for what `text_encoder` needs."""
+        look_for_text_encoder(preflight, self.encoder, profile=self.profile)
+
     def text_encoder(self) -> TextEncoder:
         """The encoder of the settings; one by name comes from the pool."""
-        # trm needs no extra but where it reads vectors.
-        extra = self.needs[0] if self.needs else SENTENCE_EXTRA
-        return text_encoder(self.encoder, profile=self.profile, pooling=self.pooling, device=self.device, extra=extra)
+        how: dict[str, Any] = {"profile": self.profile, "pooling": self.pooling, "device": self.device}
+        return text_encoder(self.encoder, extra=self._extra, **how)

@@ -35,6 +35,7 @@ from vlgauge.caption_sets.vectors import (
 )
 from vlgauge.results import result_record
 from vlgauge.settings import one_of, warn, whole_number
+from vlgauge.weights.preflight import Preflight
 
 # Sizes of sets that a warning names; a ragged corpus has dozens.
 _SIZES_NAMED = 4
@@ -374,6 +375,17 @@ class CaptionVectorMetric(EncodingMetric, CaptionSetMetric):
                 f"`{self.name}` is that of equal captions; choose an encoder that sees their words"
             )
         return unseen
+
+    def look_for_sources(self, embeddings: Any = None) -> Preflight:
+        """What a call needs that is not given with it; nothing is loaded or fetched.
+
+        Args:
+            embeddings: Vectors of the call; None where captions are encoded.
+        """
+        found = Preflight(self.name, self._extra)
+        if embeddings is None and self.reads_vectors:
+            self.look_for_encoder(found)
+        return found
 
     def caption_vectors(
         self, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], embeddings: Any = None

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from vlgauge.base.encoding import EncodingMetric
 from vlgauge.scene_graphs.graph import Graph, Tuple
 from vlgauge.scene_graphs.metric import SceneGraphMetric
+from vlgauge.weights.preflight import Preflight
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,6 +48,18 @@ class PhraseVectors:
 
 class PhraseGraphMetric(EncodingMetric, SceneGraphMetric):
     """Base of the metrics over scene graphs that ask an encoder how alike two phrases are."""
+
+    @property
+    def reads_vectors(self) -> bool:
+        """Whether the settings ask for vectors of phrases."""
+        return True
+
+    def look_for_sources(self, given: Any = None) -> Preflight:
+        """As the base has it, and the encoder of the phrases."""
+        found = super().look_for_sources(given)
+        if self.reads_vectors:
+            self.look_for_encoder(found)
+        return found
 
     def encoded_phrases(self, phrases: Iterable[str]) -> tuple[PhraseVectors, str]:
         """Vectors of all phrases of a call, and what made them."""

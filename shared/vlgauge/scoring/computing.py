@@ -79,7 +79,7 @@ def compute_all(
         ValueError: If a metric refuses a row or has no details; with several, the message names it.
     """
     if len(metrics) > 1:  # a single one looks itself before it scores
-        look_for_all(metrics)
+        look_for_all(metrics, columns)
     results = {}
     for metric in metrics:
         own = {column.name: columns[column.name] for column in metric.columns}

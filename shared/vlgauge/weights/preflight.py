@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,24 +68,34 @@ class Preflight:
             raise SourcesMissing(f"{self._metric} lacks {len(self.sources)} of its sources:\n{listed}")
 
 
-def look_for_all(metrics: Sequence[Any]) -> None:
-    """Ask the metrics that can be asked without rows; those that need rows tell when they score.
+def look_for_all(metrics: Sequence[Any], columns: Mapping[str, Any] | None = None) -> None:
+    """Ask the metrics what they lack, before one of them scores.
+
+    Args:
+        metrics: Loaded metrics.
+        columns: What is scored, by name of the column; without it those that need to know tell when they score.
 
     Raises:
         ImportError: If packages are not installed; says so of all metrics.
         SourcesMissing: If weights are not there; says so of all metrics, and of which.
+        ValueError: If a metric lacks a column.
     """
     packages: list[str] = []
     sources: dict[str, list[str]] = {}
     for metric in metrics:
         look = getattr(metric, "look_for_sources", None)
-        if look is not None and not inspect.signature(look).parameters:
+        if look is None:
+            continue
+        wanted = [one.name for one in inspect.signature(look).parameters.values() if one.default is one.empty]
+        if columns is not None or not wanted:
             try:
-                look().end()
+                look(**{name: (columns or {}).get(name) for name in wanted}).end()
             except ImportError as error:
                 packages.append(str(error))
             except SourcesMissing as error:
                 sources.setdefault(str(error), []).append(metric.name)
+            except ValueError as error:
+                raise ValueError(f"{metric.name}: {error}") from error
     if packages:
         raise ImportError("; ".join(dict.fromkeys(packages)))
     if sources:

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from vlgauge.encoders import TextEncoder
-from vlgauge.encoders.clip.loading import clip_encoder, weights_name
+from vlgauge.encoders.clip.loading import clip_encoder, look_for_clip, weights_name
 from vlgauge.encoders.clip.tokens import SPELLED, spells_special
-from vlgauge.encoders.sentences.model import SENTENCE_EXTRA, sentence_encoder
-from vlgauge.encoders.sentences.words import BagOfWords, WordVectors
+from vlgauge.encoders.sentences.model import SENTENCE_EXTRA, look_for_sentence_model, sentence_encoder
+from vlgauge.encoders.sentences.words import BagOfWords, WordVectors, existing_file
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import warn
 from vlgauge.signatures import named
+from vlgauge.torch_use import SENTENCE_PACKAGES
+from vlgauge.weights.preflight import Preflight
 
 
 class GivenEncoder:
@@ -98,6 +100,20 @@ def checked_encoder(encoder: Any) -> Any:
 def pools(encoder: Any) -> bool:
     """Whether a setting `encoder` stands for a sentence encoder, which alone reads the setting `pooling`."""
     return isinstance(encoder, str) and not encoder.startswith(("bow:", "vectors:", "clip:"))
+
+
+def look_for_text_encoder(preflight: Preflight, encoder: Any, *, profile: str) -> None:
+    """Have a preflight look for what `text_encoder` needs; nothing is fetched or read."""
+    if not isinstance(encoder, str):
+        return
+    kind, colon, rest = encoder.partition(":")
+    if colon and kind in ("bow", "vectors"):
+        preflight.look(lambda: existing_file(rest, f"{kind}:"))
+    elif colon and kind == "clip":
+        look_for_clip(preflight, rest, weights=None, profile=profile)
+    else:
+        preflight.need(SENTENCE_PACKAGES)
+        preflight.look(lambda: look_for_sentence_model(encoder, profile))
 
 
 def text_encoder(encoder: Any, *, profile: str, pooling: str, device: str, extra: str = SENTENCE_EXTRA) -> TextEncoder:

