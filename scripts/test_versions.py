@@ -14,12 +14,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from configparser import ConfigParser
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "versions"
-TOOLS = ("hypothesis", "psutil", "pytest>=9", "pytest-random-order", "pytest-xdist")
 RESOLUTIONS = {"lowest": "lowest-direct", "newest": "highest"}
 SHOWN = (
     *("datasets", "evaluate", "filelock", "huggingface-hub", "numpy", "pandas", "pillow", "pyarrow", "scipy"),
@@ -45,6 +45,15 @@ class Group:
     left_out: tuple[str, ...] = ()
 
 
+def needed_by_the_tests() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The extras that all tests want, and their tools: nobody has vlgauge beside the lowest pytest that there was."""
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg", "utf-8")
+    extras, *tools = config["options.extras_require"]["test"].strip().splitlines()
+    return tuple(extras.removeprefix("vlgauge[").removesuffix("]").split(", ")), tuple(tools)
+
+
+ALL, TOOLS = needed_by_the_tests()
 _METRICS = ("bleu", "cider", "d_hm", "meteor", "onlystyle", "rouge_l", "rovist_nr", "stylecider")
 _ROOMS = ("base", "distances", "leaderboard", "media", "network", "row_sources", "style")
 _ROOMS_WITH_MODELS = ("caption_sets", "clip_score", "encoders", "grounding")
@@ -66,7 +75,7 @@ GROUPS: Mapping[str, Group] = {
         tuple(f"tests/{name}" for name in (*_ROOMS_WITH_MODELS, "base", "metrics", "weights")),
     ),
     # All that there is, with the tools around the metrics.
-    "all": Group(("test",), ("tests",)),
+    "all": Group(ALL, ("tests",)),
 }
 
 

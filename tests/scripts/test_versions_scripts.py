@@ -34,6 +34,12 @@ def test_groups_have_extras_and_tests_that_are_there(versions):
         assert all((ROOT / path).exists() for path in (*group.tests, *group.ignored))
 
 
+def test_tools_of_the_tests_are_no_extras_and_have_no_lowest_version(versions):
+    assert "trl" in versions.GROUPS["all"].extras
+    assert "hypothesis" in versions.TOOLS
+    assert not [tool for tool in versions.TOOLS if "vlgauge" in tool]
+
+
 @pytest.mark.parametrize("code", [0, 1])
 def test_the_table_says_what_was_installed_and_how_the_tests_ended(versions, monkeypatch, tmp_path, capsys, code):
     ran = []
