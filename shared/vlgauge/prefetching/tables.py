@@ -14,7 +14,7 @@ _HEAD = "| file | from | size | licence | known by | who brings it |\n|---|---|-
 _SECTION = re.compile(rf"^{HEADING}\n.*?(?=^#)", re.MULTILINE | re.DOTALL)
 # The section stands before that of the inputs, or where it stands.
 _NEXT = "### Inputs\n"
-_NOTHING = "None: no model, and nothing is fetched or brought by hand.\n"
+_NOTHING = "None: the metric needs no model.\n"
 
 
 def section(name: str) -> str:
@@ -23,8 +23,8 @@ def section(name: str) -> str:
     if not assets:
         return f"{HEADING}\n\n{_NOTHING}\n"
     said = (
-        'With the default settings and the profile `"paper"`; other settings may need others, and the profile\n'
-        f'`"embedded"` none. `vlgauge prefetch {name}` fetches what can be fetched.\n'
+        'With the default settings and the profile `"paper"`; the profile `"embedded"` needs none.\n'
+        f"`vlgauge prefetch {name}` fetches what a program may fetch.\n"
     )
     return f"{HEADING}\n\n{said}\n{_HEAD}{''.join(map(_row, assets))}\n"
 
