@@ -36,6 +36,12 @@ BEFORE = {
 }
 # Whether the number of a corpus is a mean goes with the counts that are laid beside the script.
 FACTS = {*MetricFacts.__dataclass_fields__, "unsigned", "requires"} - {"is_mean"}
+# What a section of a card must have in it, by its heading; "TODO" stands in the others.
+SECTIONS = {
+    "Output Values": "TODO * `{name}`: its range, and whether higher is better or lower is better.\n"
+    "* `{name}_scores`: one per row; NaN where TODO.",
+    "Citation": "```bibtex\nTODO as in the script\n```",
+}
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -79,7 +85,7 @@ def skeleton(name: str, like: str, root: Path) -> dict[str, str]:
         f"{folder}/examples.jsonl": _examples(source / "examples.jsonl"),
         f"{folder}/README.md": _card(source / "README.md", words),
         f"tests/metrics/{name}/test_{name}.py": _filled("tests", words),
-        "setup.cfg": _with_extra((root / "setup.cfg").read_text("utf-8"), name),
+        "setup.cfg": _with_extra((root / "setup.cfg").read_text("utf-8"), name, like),
     }
     if (source / "corpus_counts.py").is_file():
         files[f"{folder}/corpus_counts.py"] = _filled("corpus_counts", words)
@@ -126,6 +132,8 @@ def _of_script(path: Path, name: str) -> dict[str, str]:
     own = sorted(f"{line}{hint}" for line in imports if line.startswith("from vlgauge"))
     others = sorted({*(line for line in imports if not line.startswith("from vlgauge")), "from typing import Any"})
     constants = "".join(f"    {line}  # TODO\n" for line in wanted) + BEFORE.get(base, "")
+    if any(ast.unparse(node).startswith("needs = ") for node in cls.body):
+        constants = f'    needs = ("{extra}",)\n{constants}'
     words = {"base": base, "constants": constants, "library": "\n".join(others), "imports": "\n".join(own)}
     return words | {"compute": "\n".join(lines)}
 
@@ -176,17 +184,20 @@ def _card(path: Path, words: dict[str, str]) -> str:
         line for line in re.sub(r"^```.*?^```$", "", body, flags=re.M | re.S).splitlines() if line.startswith("#")
     ]
     headings[0] = f"# Metric Card for {words['title']}"
-    sections = [headings[0], *(f"{heading}\n\nTODO" for heading in headings[1:])]
+    todos = [SECTIONS.get(heading.strip("# "), "TODO").format(**words) for heading in headings[1:]]
+    sections = [headings[0], *(f"{heading}\n\n{todo}" for heading, todo in zip(headings[1:], todos, strict=True))]
     return f"---\n{front}---\n\n" + "\n\n".join(sections) + "\n"
 
 
-def _with_extra(text: str, name: str) -> str:
-    """setup.cfg with an empty extra for a metric, which is in `all` too."""
+def _with_extra(text: str, name: str, like: str) -> str:
+    """setup.cfg with an extra for a metric, which has what that of another one has and is in `all` too."""
     lines = text.splitlines(keepends=True)
     title = lines.index("[options.extras_require]\n")
     first = next(number for number, line in enumerate(lines) if number > title and not line.startswith("#"))
-    lines.insert(first, f"{name} =\n")
-    every = next(number for number, line in enumerate(lines) if line == "all =\n") + 1
+    theirs = re.search(rf"^{like} =\n((?: +\S.*\n)*)", text, re.MULTILINE)
+    lines.insert(first, f"{name} =\n{theirs[1] if theirs else ''}")
+    lines = "".join(lines).splitlines(keepends=True)
+    every = lines.index("all =\n") + 1
     extras = sorted({*re.findall(r"[\w-]+", lines[every].partition("[")[2]), name.replace("_", "-")})
     lines[every] = f"    vlgauge[{', '.join(extras)}]\n"
     return "".join(lines)

@@ -312,8 +312,9 @@ def check_card(folder):
     assert sections[1].startswith("Metric Card for ")
     assert tuple(heading for heading in sections[3::2] if heading in HEADINGS) == HEADINGS
     values = sections[sections.index("Output Values") + 1]
-    assert f"{'higher' if class_of(folder).higher_is_better else 'lower'} is better" in values.lower()
-    assert "NaN" in values
+    direction = "higher" if class_of(folder).higher_is_better else "lower"
+    assert f"{direction} is better" in values.lower(), f"'Output Values' must say that {direction} is better"
+    assert "NaN" in values, "'Output Values' must say when a score is NaN"
 
 
 LOAD_AFRESH = """

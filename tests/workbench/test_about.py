@@ -80,7 +80,7 @@ def test_address_is_that_of_the_proxy():
 def test_every_metric_has_a_citation_and_says_what_its_profiles_need(name):
     notes, python, shell, dataset, paper = told(name, "", asked("http://127.0.0.1:7860"))
     assert ("/score_dataset" in dataset) == ("# Clips" not in dataset)
-    assert paper.startswith("@")
+    assert paper.startswith("@"), "'Citation' of the card must be a block of bibtex"
     assert f"'{name}'" in python
     assert "needs no model" in notes or f"vlgauge prefetch {name}" in notes
     # Names of files and columns are the reader's own.
