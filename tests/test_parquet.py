@@ -118,3 +118,16 @@ def test_a_column_that_stands_twice():
         ValueError, match="FILE must be a Parquet file, got 'x', which fails with: the column 'a' twice"
     ):
         parquet.parquet_rows(written(twice), "FILE", "x")
+
+
+def test_rows_of_a_stream_of_arrow():
+    table, file = pa.Table.from_pylist(ROWS), io.BytesIO()
+    with pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table, max_chunksize=5000)
+    data = file.getvalue()
+    assert parquet.parquet_rows(data, "FILE", "x", form="Arrow") == ROWS
+    altered = bytearray(data)
+    altered[len(data) // 2 :: 7] = b"\xff" * len(altered[len(data) // 2 :: 7])
+    for bad in (b"", data[:-3000], bytes(altered), written(table)):
+        with pytest.raises(ValueError, match=r"FILE must be an Arrow file, got 'x', which fails with: ."):
+            parquet.parquet_rows(bad, "FILE", "x", form="Arrow")

@@ -1,4 +1,4 @@
-"""Parquet files that others made: unpacked in a box, and counted here before they become objects of Python."""
+"""Parquet and Arrow files that others made: unpacked in a box, and counted before they become objects of Python."""
 
 from __future__ import annotations
 
@@ -26,14 +26,21 @@ BOX = Box({"batches": "vlgauge.parquet:unpacked"})
 
 
 # -- Here -------------------------------------------------------------------------------------------------------------
-def parquet_rows(data: bytes, name: str, shown: object) -> list[dict[str, Any]]:
-    """The rows of a Parquet file.
+def parquet_rows(data: bytes, name: str, shown: object, *, form: str = "Parquet") -> list[dict[str, Any]]:
+    """The rows of a Parquet file, or of a stream of Arrow as `datasets` saves it.
+
+    Args:
+        data: The file.
+        name: How messages call it.
+        shown: Its path, for messages.
+        form: ``"Parquet"`` or ``"Arrow"``.
 
     Raises:
         ValueError: If it is none, is damaged, or has too many rows, values or bytes when it is unpacked.
     """
     known, limit = current_limits(), unpacked_limit(len(data))
-    settings = {"name": name, "shown": str(shown), "limit": limit, "max_rows": known.max_rows, "max_row": known.max_row}
+    most = {"limit": limit, "max_rows": known.max_rows, "max_row": known.max_row}
+    settings = {"name": name, "shown": str(shown), "form": form, **most}
     # Objects are made when the child has said that all of the file is within the limit.
     batches = _read(data, settings, limit)
     _check_left(limit - sum(_bytes_in_python(one) for batch in batches for one in batch.columns), limit, name, shown)
@@ -57,7 +64,7 @@ def parquet_table(data: bytes, name: str, shown: str, limit: int) -> pa.Table:
     """
     import pyarrow as pa
 
-    settings = {"name": name, "shown": shown, "limit": limit, "whole": True}
+    settings = {"name": name, "shown": shown, "form": "Parquet", "limit": limit, "whole": True}
     return pa.Table.from_batches(_read(data, settings, limit))
 
 
@@ -133,10 +140,16 @@ def unpacked(settings: dict[str, Any], data: bytes | bytearray, ask: Ask) -> Ite
     except Exception as error:
         # The reader trusts the inside of the file: a damaged one raises nearly anything.
         why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise ValueError(f"{name} must be a Parquet file, got {shown!r}, which fails with: {why}") from None
+        article = "an" if settings["form"] == "Arrow" else "a"
+        raise ValueError(
+            f"{name} must be {article} {settings['form']} file, got {shown!r}, which fails with: {why}"
+        ) from None
 
 
 def _batches(data: bytes | bytearray, settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+    if settings["form"] == "Arrow":
+        yield from _within(_of_stream(data), settings)
+        return
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -157,24 +170,43 @@ def _batches(data: bytes | bytearray, settings: dict[str, Any]) -> Iterator[pa.R
         refuse(name, settings["max_rows"], "rows", "max_rows", shown)
     # Texts that are stored once and used often are read as such, where the library can.
     once = pq.ParquetFile(pa.BufferReader(data), read_dictionary=_texts(metadata), arrow_extensions_enabled=False)
+    groups = range(metadata.num_row_groups)
+    yield from _within((batch for group in groups for batch in _of_group(once, plain, group)), settings)
+
+
+def _within(batches: Iterable[pa.RecordBatch], settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+    """Batches, as long as all of them are within the limits."""
+    name, shown, limit = settings["name"], settings["shown"], settings["limit"]
     left, n_rows = limit, 0
-    for group in range(metadata.num_row_groups):
-        size, rows = metadata.row_group(group).total_byte_size, metadata.row_group(group).num_rows
-        at_a_time = max(1, min(_BATCH_ROWS, rows * _BATCH_BYTES // max(1, size)))
-        for batch in _of_group(once, plain, group, at_a_time):
-            sizes = list(map(_bytes_in_python, batch.columns))
-            left -= sum(sizes)
-            _check_left(left, limit, name, shown)
-            _check_rows(batch, sizes, n_rows, settings)
-            n_rows += len(batch)
-            if n_rows > settings["max_rows"]:
-                refuse(name, settings["max_rows"], "rows", "max_rows", shown)
-            yield batch
+    for batch in batches:
+        sizes = list(map(_bytes_in_python, batch.columns))
+        left -= sum(sizes)
+        _check_left(left, limit, name, shown)
+        _check_rows(batch, sizes, n_rows, settings)
+        n_rows += len(batch)
+        if n_rows > settings["max_rows"]:
+            refuse(name, settings["max_rows"], "rows", "max_rows", shown)
+        yield batch
 
 
-def _of_group(once: Any, plain: Any, group: int, at_a_time: int) -> Iterable[pa.RecordBatch]:
+def _of_stream(data: bytes | bytearray) -> Iterator[pa.RecordBatch]:
+    """Batches of a stream of Arrow, some rows at a time."""
     import pyarrow as pa
 
+    with pa.ipc.open_stream(pa.py_buffer(data)) as stream:
+        if (repeated := first_repeated(stream.schema.names)) is not None:
+            raise ValueError(f"the column {repeated!r} twice")
+        for batch in stream:
+            batch.validate(full=True)
+            at_a_time = max(1, min(_BATCH_ROWS, len(batch) * _BATCH_BYTES // max(1, batch.nbytes)))
+            yield from (batch.slice(start, at_a_time) for start in range(0, len(batch), at_a_time))
+
+
+def _of_group(once: Any, plain: Any, group: int) -> Iterable[pa.RecordBatch]:
+    import pyarrow as pa
+
+    known = plain.metadata.row_group(group)
+    at_a_time = max(1, min(_BATCH_ROWS, known.num_rows * _BATCH_BYTES // max(1, known.total_byte_size)))
     try:
         # To a list, as a reader that cannot says so late.
         return list(once.iter_batches(at_a_time, row_groups=[group], use_threads=False))

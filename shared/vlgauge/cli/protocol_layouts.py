@@ -34,8 +34,9 @@ LAYOUTS = {
         "anet_entities_test_2.json: {id: {timestamps: [[start, end]], sentences: [texts]}}",
     ),
     "sdci": (
-        "a table (JSONL, Parquet, ...; in a folder test.parquet) with image, captions",
-        "(texts that grow), neg_captions (as many, each with a wrong detail)",
+        "a table (JSONL, Parquet, ...; in a folder test.parquet, or the Arrow files that",
+        "datasets saves) with image, captions (texts that grow), neg_captions (as many,",
+        "each with a wrong detail)",
     ),
     "hat": (
         "hat-trainval.json: [{caption, references, image_path,",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from vlgauge.cli import main
+from vlgauge.files import limits
 from vlgauge.studies.protocols import read_sdci
 from vlgauge.studies.protocols.sdci import authors_rates, growth_rates
 
@@ -98,3 +99,44 @@ def test_refusals(table, tmp_path):
     (tmp_path / "bad.jsonl").write_text(json.dumps(rows[0]), "utf-8")
     with pytest.raises(ValueError, match=r"row 0 of .* must have as many `neg_captions` as `captions`, got 2 and 3"):
         read_sdci([tmp_path / "bad.jsonl"])
+
+
+def saved(table, folder, **options):
+    """The rows with their pictures inside, in the Arrow files of the host library."""
+    from datasets import Dataset, Features, Image, List, Value
+
+    rows = [json.loads(line) for line in table.read_text("utf-8").splitlines()]
+    for row in rows:
+        row["image"] = {"bytes": (table.parent / row["image"]).read_bytes(), "path": row["image"]}
+    kinds = Features({"image": Image(), "captions": List(Value("string")), "neg_captions": List(Value("string"))})
+    Dataset.from_list(rows, kinds).save_to_disk(folder, **options)
+    return rows
+
+
+@pytest.mark.parametrize("below", ["", "test"])
+def test_a_folder_that_datasets_saved(table, tmp_path, below):
+    rows = saved(table, tmp_path / "saved" / below, num_shards=2)
+    task = read_sdci([tmp_path / "saved"], zero=0.0)
+    assert len(list((tmp_path / "saved").rglob("*.arrow"))) == 2
+    assert task.columns["predictions"] == read_sdci([table], zero=0.0).columns["predictions"]
+    assert task.columns["images"] == [rows[0]["image"]["bytes"]] * 6 + [rows[1]["image"]["bytes"]] * 8
+
+
+def test_what_a_saved_folder_must_not_be(table, tmp_path):
+    saved(table, tmp_path / "saved")
+    state, (file,) = tmp_path / "saved" / "state.json", (tmp_path / "saved").glob("*.arrow")
+    with limits(max_rows=2), pytest.raises(ValueError, match="at most 2 rows"):
+        read_sdci([tmp_path / "saved"])
+    with limits(max_row=9), pytest.raises(ValueError, match="bytes in a row"):
+        read_sdci([tmp_path / "saved"])
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"DATA must be an Arrow file, got '.*', which fails with: "):
+        read_sdci([tmp_path / "saved"])
+    for name in ("../rows.jsonl", "/etc/passwd.arrow", "rows.jsonl"):
+        state.write_text(json.dumps({"_data_files": [{"filename": name}]}), "utf-8")
+        with pytest.raises(ValueError, match=r"must name .arrow files beside it, got '"):
+            read_sdci([tmp_path / "saved"])
+    state.write_text("{}", "utf-8")
+    with pytest.raises(ValueError, match=r"state.json` must have '_data_files'"):
+        read_sdci([tmp_path / "saved"])

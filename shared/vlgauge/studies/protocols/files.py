@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vlgauge import files
 from vlgauge.files import FilePath
+from vlgauge.parquet import parquet_rows
 
 _KINDS = {str: "a text", list: "a list", dict: "an object", bool: "true or false", int: "a number", float: "a number"}
 
@@ -55,6 +57,27 @@ def named_files(files: Sequence[FilePath], names: Sequence[str], optional: Seque
         given = ", ".join(map(str, files)) or "nothing"
         raise ValueError(f"DATA must have {', '.join(names)}, got {given} without {', '.join(missing)}")
     return found
+
+
+def saved_rows(folder: Path) -> list[dict[str, Any]]:
+    """The rows of a data set in the Arrow files that `save_to_disk` of `datasets` writes.
+
+    Args:
+        folder: The folder with its ``state.json``.
+
+    Raises:
+        ValueError: If ``state.json`` names no files of that folder, or a file is damaged or beyond the limits.
+        OSError: If a file cannot be read.
+    """
+    state = folder / "state.json"
+    told = entry(read_json(state), "_data_files", list, f"`{state}`")
+    names = [entry(one, "filename", str, f"file {number} of `{state}`") for number, one in enumerate(told)]
+    if wrong := [name for name in names if PurePosixPath(name).name != name or not name.endswith(".arrow")]:
+        raise ValueError(f"`{state}` must name .arrow files beside it, got {wrong[0]!r}")
+    parts = (
+        parquet_rows(files.read_bytes(folder / name, "DATA"), "DATA", folder / name, form="Arrow") for name in names
+    )
+    return list(files.limited(chain.from_iterable(parts), "DATA", folder))
 
 
 def read_json(path: Path) -> dict[str, Any]:

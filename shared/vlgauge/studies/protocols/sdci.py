@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from vlgauge.media.tables import read_rows
 from vlgauge.settings import finite_number
 from vlgauge.studies.protocols.evaluation import Floats, Ints, Sampled, Task, checked_scores
-from vlgauge.studies.protocols.files import FilePath, Folder, entry, one_file, texts
+from vlgauge.studies.protocols.files import FilePath, Folder, entry, one_file, saved_rows, texts
 
 ENDINGS = ("", ".jpg", ".png")
 # Positive: the next caption is the better one. Negative: the caption is better than that with a wrong detail.
@@ -128,7 +129,7 @@ def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero
 
     Args:
         files: A JSONL, JSON or Parquet file with the columns ``image`` (a name, or ``bytes`` as in the Hub's files),
-            ``captions`` and ``neg_captions``.
+            ``captions`` and ``neg_captions``; or a folder that `save_to_disk` of `datasets` wrote, or has as ``test``.
         images: Folder of the images.
         zero: The score of a cosine of 0, for the authors' rule: 0.5 for specs, 0 for cosines and CLIP-S.
 
@@ -137,13 +138,13 @@ def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero
         OSError: If the file cannot be read.
     """
     finite_number("zero", zero, "a finite number", -math.inf)
-    path = one_file(files, "test.parquet")
+    path, rows = _table(files)
     folder = Folder(images, path)
     predictions: list[str] = []
     seen: list[Any] = []
     counts: list[int] = []
     left_out = 0
-    for i, row in enumerate(read_rows(str(path))):
+    for i, row in enumerate(rows):
         place = f"row {i} of `{path}`"
         right = texts(entry(row, "captions", list, place), place)
         wrong = texts(entry(row, "neg_captions", list, place), place)
@@ -155,7 +156,7 @@ def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero
             left_out += 1
             continue
         image = entry(row, "image", (str, Mapping), place)
-        picture = folder.image(image, ENDINGS) if isinstance(image, str) else image["bytes"]
+        picture = folder.image(image, ENDINGS) if isinstance(image, str) else entry(image, "bytes", bytes, place)
         predictions += [*right, *wrong]
         seen += [picture] * (2 * len(right))
         counts.append(len(right))
@@ -163,3 +164,12 @@ def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero
     columns = {"predictions": predictions, "images": seen}
     rules = {"zero": float(zero)}
     return GrowingCaptions("sdci", columns, counts, groups, rules, {"pictures with fewer than two captions": left_out})
+
+
+def _table(files: Sequence[FilePath]) -> tuple[Path, list[dict[str, Any]]]:
+    """Where the table of sDCI is, and its rows."""
+    for saved in (Path(files[0]), Path(files[0], "test")) if len(files) == 1 else ():
+        if (saved / "state.json").is_file():
+            return saved / "state.json", saved_rows(saved)
+    path = one_file(files, "test.parquet")
+    return path, read_rows(str(path))
