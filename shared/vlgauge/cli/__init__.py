@@ -34,23 +34,23 @@ USER_ERRORS = (
 # Name of a command -> its module, with the function where that is not `add_options`, and its purpose.
 COMMANDS = {
     "list": ("listing", "list the metrics"),
-    "backbones": ("backbones", "list the encoders of pictures and texts that metrics can look through"),
-    "calibrate": ("calibrate", "fit a scale of its own to the cosines of a backbone, for clip_s"),
+    "backbones": ("backbones", "list the encoders of pictures and texts that metrics can use"),
+    "calibrate": ("calibrate", "fit a scale to the cosines of a backbone, for clip_s"),
     "score": ("score", "score a file of rows"),
     "compare": ("compare", "compare systems on the same rows"),
     "record": ("record", "check a file of records that `score --record` wrote"),
     "export": ("export", "export records for cards and leaderboards of the Hub"),
     "sensitivity": ("sensitivity", "p-values over numbers of candidates"),
-    "study": ("study", "studies of caption sets: temperatures, repeated and wrong captions, people's splits"),
+    "study": ("study", "studies of caption sets: temperature, repeated and wrong captions, people's splits"),
     "style-fit": ("style:add_fit_options", "fit a style table for onlystyle and stylecider"),
     "style-report": (
         "style:add_report_options",
-        "tell how often the style metrics recognize the style of a corpus",
+        "test how often the style metrics recognize the style of a caption",
     ),
     "grounding": ("grounding", "experiments of GROOViST on stories with images"),
     "agreement": ("agreement", "agreement of scores with ratings or rankings by people"),
     "d-hm": ("distance", "distance of a model's stories from human ones"),
-    "protocol": ("protocol", "judge a metric on a published data set"),
+    "protocol": ("protocol", "evaluate metrics on a published data set"),
     "verify": ("verify", "recompute published numbers, and list every table and figure"),
     "prefetch": ("prefetch", "fetch the weights that metrics and encoders need, and check them"),
     "convert": (
@@ -101,7 +101,7 @@ class FirstScreen(OneLineParser):
             for name in names:
                 indent = f"    {name:<13} "
                 lines += textwrap.wrap(COMMANDS[name][1], width, initial_indent=indent, subsequent_indent=" " * 18)
-        lines += ["", "vlgauge COMMAND --help tells the options of a command; vlgauge --version the version."]
+        lines += ["", "vlgauge COMMAND --help lists the options of a command, vlgauge --version the version."]
         return "\n".join(lines) + "\n"
 
 
@@ -126,7 +126,7 @@ class CommandParser(OneLineParser):
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all subcommands; imports none of them."""
-    parser = FirstScreen(prog="vlgauge", description="Metrics for generated captions and visual stories.")
+    parser = FirstScreen(prog="vlgauge", description="Metrics for image captions and visual stories.")
     parser.add_argument("--version", action="version", version=f"vlgauge {vlgauge.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
     for name, (source, purpose) in COMMANDS.items():

@@ -1,4 +1,4 @@
-"""`vlgauge agreement FILE`: how well scores of metrics agree with ratings or rankings by people."""
+"""`vlgauge agreement FILE`: how well metrics agree with ratings or rankings by people."""
 
 from __future__ import annotations
 
@@ -37,19 +37,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file with the ratings")
     rated = parser.add_mutually_exclusive_group(required=True)
-    rated.add_argument("--ratings", metavar="COLUMN", help="ratings, higher for better; of a list the mean is taken")
-    rated.add_argument("--rankings", metavar="COLUMN", help="ranks, 1 for the best; of a list the mean is taken")
+    rated.add_argument("--ratings", metavar="COLUMN", help="ratings, higher is better; a list counts as its mean")
+    rated.add_argument("--rankings", metavar="COLUMN", help="ranks, 1 is best; a list counts as its mean")
     scored = parser.add_mutually_exclusive_group(required=True)
     scored.add_argument("--metrics", metavar="METRIC,...", help="score FILE with these metrics")
     scored.add_argument("--scores", metavar="COLUMN,...", help="columns of FILE that hold scores")
     scored.add_argument("--run", metavar="SCORES", dest="scores_file", help="file of scores, joined by id")
     add_scoring(parser)
-    parser.add_argument("--groups", metavar="COLUMN", help="draw rows whole that are equal in this column")
-    parser.add_argument("--confidence", type=level, default=0.95, metavar="LEVEL", help="of intervals (default: 0.95)")
+    parser.add_argument("--groups", metavar="COLUMN", help="resample rows with equal values in this column together")
+    parser.add_argument(
+        "--confidence", type=level, default=0.95, metavar="LEVEL", help="level of the intervals (default: 0.95)"
+    )
     words = f"samples of the intervals; 0 for none (default: {RESAMPLES})"
     parser.add_argument("--resamples", type=partial(at_least, 0), default=RESAMPLES, metavar="N", help=words)
-    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="of the intervals (default: 0)")
-    parser.add_argument("--format", choices=("json", *FORMS), default="text", help="of what is printed (default: text)")
+    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of the intervals (default: 0)")
+    parser.add_argument("--format", choices=("json", *FORMS), default="text", help="output format (default: text)")
     parser.add_argument("--output", metavar="FILE", help="write all numbers as JSON to this file")
     parser.set_defaults(run=run)
 

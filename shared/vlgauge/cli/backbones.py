@@ -1,4 +1,4 @@
-"""`vlgauge backbones`: the encoders of pictures and texts that metrics can look through, and whether they are here."""
+"""`vlgauge backbones`: the encoders of pictures and texts that metrics can use, and which are on this machine."""
 
 from __future__ import annotations
 

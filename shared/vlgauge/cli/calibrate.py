@@ -29,9 +29,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--weights", metavar="FILE", help="weights of the backbone (default: those of the Hub)")
     parser.add_argument("--profile", choices=PROFILES, help="embedded: the toy, with BACKBONE vlgauge-toy-clip")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda (default: auto)")
-    parser.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
-    parser.add_argument("--resamples", type=int, default=1000, metavar="N", help="of the intervals (default: 1000)")
-    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="of the samples (default: 0)")
+    parser.add_argument("--level", type=float, default=0.95, help="level of the intervals (default: 0.95)")
+    parser.add_argument(
+        "--resamples", type=int, default=1000, metavar="N", help="samples of the intervals (default: 1000)"
+    )
+    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of the samples (default: 0)")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
     add_limits(parser)
     parser.set_defaults(run=run)

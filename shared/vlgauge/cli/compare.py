@@ -1,4 +1,4 @@
-"""`vlgauge compare METRIC A B`: which of several systems is better, from their predictions or from their scores."""
+"""`vlgauge compare METRIC A B`: compare systems by their predictions or scores."""
 
 from __future__ import annotations
 
@@ -42,25 +42,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         f"{__doc__} A, B, ... are files of predictions with a column of ids, scored here, or files that "
         "`vlgauge score ... --output` wrote; their rows are joined by id. Differences have paired bootstrap intervals "
-        "and sign-flip tests with Holm's correction; systems in one rank group are not told apart."
+        "and sign-flip tests with Holm's correction; systems in one rank group cannot be told apart."
     )
     parser.add_argument("metric", metavar="METRIC", help="name of a metric, or several with commas; see `vlgauge list`")
-    words = "predictions or scores, one file per system; or one of all systems, see --predictions and --system"
+    words = "predictions or scores: one file per system, or one file with all (see --predictions, --system)"
     parser.add_argument("files", nargs="+", metavar="FILE", help=words)
-    parser.add_argument("--names", metavar="NAME,...", help="of the systems (default: names of the files)")
-    words = "column of a single FILE that names the system of each row, of which --id names the rows"
+    parser.add_argument("--names", metavar="NAME,...", help="names of the systems (default: names of the files)")
+    words = "column of a single FILE that names the system of each row; --id names its rows"
     parser.add_argument("--system", metavar="COLUMN", help=words)
-    parser.add_argument("--baseline", metavar="NAME", help="compare each other system with this one, not all pairs")
+    parser.add_argument(
+        "--baseline", metavar="NAME", help="compare the other systems with this one only, not all pairs"
+    )
     add_scoring(parser)
-    words = "draw rows whole that are equal in this column, such as the captions of one image"
+    words = "resample rows with equal values in this column together, such as the captions of one image"
     parser.add_argument("--groups", metavar="COLUMN", help=words)
     parser.add_argument("--groups-file", metavar="FILE", help="table with ids and that column (default: first FILE)")
-    parser.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
-    words = "samples of intervals and tests (default: 10000 of the intervals, and as many of the tests as pairs need)"
+    parser.add_argument("--level", type=float, default=0.95, help="level of the intervals (default: 0.95)")
+    words = "samples of intervals and tests (default: 10000 for intervals, as many as the pairs need for tests)"
     parser.add_argument("--resamples", type=int, metavar="N", help=words)
-    words = "what Holm's correction is for: the pairs of each metric (default), or those of all metrics together"
+    words = "tests that Holm's correction covers: the pairs of each metric (default), or of all metrics together"
     parser.add_argument("--family", choices=FAMILIES, default=FAMILIES[0], help=words)
-    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="of intervals and tests (default: 0)")
+    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of intervals and tests (default: 0)")
     parser.add_argument(
         "--rows-that-differ", type=int, default=0, metavar="N", help="also show the N largest differences"
     )
@@ -68,15 +70,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", metavar="FILE", help=words)
     words = "draw the differences with their intervals to this file (.png, .svg or .pdf; extra plots)"
     parser.add_argument("--plot", metavar="FILE", help=words)
-    parser.add_argument("--format", choices=("json", *FORMS), default="text", help="of what is printed (default: text)")
+    parser.add_argument("--format", choices=("json", *FORMS), default="text", help="output format (default: text)")
     parser.add_argument("--output", metavar="FILE", help="write the whole comparison as JSON to this file")
-    group = parser.add_argument_group("tables", "how their numbers are written; a paper's table with --booktabs")
-    group.add_argument("-w", "--digits", type=digits, default=DIGITS, metavar="N", help="after the point (default: 4)")
+    group = parser.add_argument_group("tables", "how to write the numbers; --booktabs makes a table for a paper")
+    group.add_argument(
+        "-w", "--digits", type=digits, default=DIGITS, metavar="N", help="digits after the point (default: 4)"
+    )
     group.add_argument("--scale", type=scale, default=1.0, metavar="X", help="multiply by X, such as 100 (default: 1)")
-    group.add_argument("--no-intervals", action="store_true", help="values without their intervals")
-    words = "with --format latex: one float with the rules of booktabs, a row per system and a column per metric"
+    group.add_argument("--no-intervals", action="store_true", help="leave out the intervals")
+    words = "with --format latex: one booktabs float with a row per system and a column per metric"
     group.add_argument("--booktabs", action="store_true", help=words)
-    group.add_argument("--caption", metavar="LATEX", help="what its caption begins with, before what the marks mean")
+    group.add_argument("--caption", metavar="LATEX", help="start of its caption, before the meaning of the marks")
     group.add_argument("--label", metavar="NAME", help="its label")
     parser.set_defaults(run=run)
 

@@ -19,10 +19,10 @@ KINDS = ("pac_s", "custom")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="the file as it was released, or a folder with it")
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="the released file, or a folder with it")
     parser.add_argument("--backbone", metavar="NAME", required=True, help="such as ViT-B/32")
     parser.add_argument("--base", metavar="FILE", help="weights of the backbone (default: those of the Hub)")
-    parser.add_argument("--kind", choices=KINDS, default="pac_s", help="what the weights are (default: pac_s)")
+    parser.add_argument("--kind", choices=KINDS, default="pac_s", help="kind of the weights (default: pac_s)")
     parser.add_argument("-o", "--output", metavar="FILE", help="safetensors to write (default: where pac_s finds it)")
     parser.set_defaults(run=run)
 

@@ -52,21 +52,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "that both sides have are compared then, as the authors do); or stories, with --score."
     )
     parser.add_argument("model", metavar="MODEL", help="scores, or stories, of the model")
-    parser.add_argument("human", metavar="HUMAN", help="those of people, matched by id")
-    parser.add_argument("--input-format", choices=list(READERS), help="where the ending of a file does not tell it")
+    parser.add_argument("human", metavar="HUMAN", help="scores, or stories, of people, matched by id")
+    parser.add_argument(
+        "--input-format", choices=list(READERS), help="format of the files, if their endings do not tell"
+    )
     add_limits(parser)
     parser.add_argument("--id", metavar="COLUMN", help="column that names the stories (default: id, if there)")
-    parser.add_argument("--common", action="store_true", help="compare the stories that both sides have")
-    parser.add_argument("--no-tanh", action="store_true", help="take groovist as it is, not its tanh")
+    parser.add_argument("--common", action="store_true", help="compare only the stories that both sides have")
+    parser.add_argument("--no-tanh", action="store_true", help="use groovist itself, not its tanh")
     parser.add_argument("--score", action="store_true", help=f"compute {', '.join(METRICS)} from the stories")
     for column in ("predictions", "images"):
         parser.add_argument(f"--{column}", metavar="COLUMN", help=f"column of the {column}, with --score")
     words = "a setting for --score, such as groovist.theta=0.6; rovist_c has context=prefix unless told otherwise"
     parser.add_argument("--set", action="append", default=[], metavar="METRIC.NAME=VALUE", help=words)
-    parser.add_argument("--profile", choices=PROFILES, help="of the metrics, with --score")
-    parser.add_argument("--resamples", type=int, default=10_000, metavar="N", help="of the interval (default: 10000)")
-    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="of the interval (default: 0)")
-    parser.add_argument("--format", choices=("table", "json"), help="of what is printed (default: table)")
+    parser.add_argument("--profile", choices=PROFILES, help="profile of the metrics, with --score")
+    parser.add_argument(
+        "--resamples", type=int, default=10_000, metavar="N", help="samples of the interval (default: 10000)"
+    )
+    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of the interval (default: 0)")
+    parser.add_argument("--format", choices=("table", "json"), help="output format (default: table)")
     parser.add_argument("--output", metavar="FILE", help="write the whole result as JSON to this file")
     parser.add_argument("--rows", type=int, default=20, metavar="N", help="rows in the table; 0 for all (default: 20)")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")

@@ -56,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             words = "give results of one metric with different signatures a column each"
             command.add_argument("--split-signatures", action="store_true", help=words)
         if form == "eval-yaml":
-            command.add_argument("--description", help="of the leaderboard")
+            command.add_argument("--description", help="description of the leaderboard")
         if form == "results-repository":
             command.add_argument("--repository", metavar="OWNER/NAME", required=True, help="id of the data set")
         if form in _WITH_TABLES:

@@ -50,12 +50,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     one.set_defaults(run=run_random_pairs)
     one = _add(experiments, "correlation", "Kendall's tau-c with ratings, over all stories and where T or P are high")
     one.add_argument("--ratings", metavar="COLUMN", required=True, help="column of the ratings")
-    one.add_argument("--resamples", type=int, default=1000, metavar="N", help="of the interval (default: 1000)")
+    one.add_argument("--resamples", type=int, default=1000, metavar="N", help="samples of the interval (default: 1000)")
     one.set_defaults(run=run_correlation)
     one = _add(experiments, "ablations", "all variants of Tables 2 and 3 of the paper, from one comparison")
     one.add_argument("--ratings", metavar="COLUMN", help="column of the ratings, for tau-c")
     one.add_argument("--idf", metavar="FILE", help="fitted idf (default: fitted on the stories of FILE)")
-    one.add_argument("--resamples", type=int, default=1000, metavar="N", help="of the interval (default: 1000)")
+    one.add_argument("--resamples", type=int, default=1000, metavar="N", help="samples of the interval (default: 1000)")
     _add_random(one)
     one.set_defaults(run=run_ablations)
     one = _add(experiments, "fit-theta", "fit theta on the stories and write it, for --set theta=THETA")
@@ -66,16 +66,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def _add(experiments: Any, name: str, words: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = experiments.add_parser(name, help=words, description=words[0].upper() + words[1:])
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON or Parquet file, one story per row")
-    parser.add_argument("--input-format", choices=list(READERS), help="where the ending of FILE does not tell it")
+    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE, if its ending does not tell")
     add_limits(parser)
     parser.add_argument("--predictions", metavar="COLUMN", default="predictions", help="column of the stories")
     parser.add_argument("--images", metavar="COLUMN", default="images", help="column of their lists of image files")
-    parser.add_argument("--regions", metavar="COLUMN", help="column of the regions of each image; else they are found")
+    parser.add_argument(
+        "--regions", metavar="COLUMN", help="column of the regions of each image (default: detect them)"
+    )
     words = "column of the phrases of each story; else they are extracted"
     parser.add_argument("--noun-phrases", metavar="COLUMN", help=words)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of groovist")
-    parser.add_argument("--profile", choices=PROFILES, help="published weights, or what is shipped")
-    parser.add_argument("--seed", type=int, default=0, help="of random choices (default: 0)")
+    parser.add_argument("--profile", choices=PROFILES, help="paper: published weights; embedded: small bundled models")
+    parser.add_argument("--seed", type=int, default=0, help="seed of random choices (default: 0)")
     parser.add_argument("--output", metavar="FILE", help="write all numbers as JSON to this file")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
     return parser

@@ -1,4 +1,4 @@
-"""`vlgauge info`: versions, devices, caches and switches, for a report of a problem."""
+"""`vlgauge info`: versions, devices, caches and switches, for bug reports."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     ):
         words = f"most {what} (default: {getattr(usual, option):,})".replace("%", "%%")
         parser.add_argument(f"--{option.replace('_', '-')}", type=int, metavar="N", help=words)
-    words = "read pictures, clips and tables of text in child processes, too, as those of strangers"
+    words = "do not trust pictures, clips and text tables: read them in child processes, too"
     parser.add_argument("--untrusted", action="store_true", help=words)
 
 
@@ -53,12 +53,12 @@ def at_least(minimum: int, text: str) -> int:
 def add_row_options(parser: argparse.ArgumentParser) -> None:
     """The options that choose rows, and say how much one of a data set, an archive or a folder may hold."""
     group = parser.add_argument_group(
-        "rows", "which are scored; those of hub:, .tar and folders that cannot be are left out and counted"
+        "rows", "rows of hub:, .tar and folders that cannot be scored are left out and counted"
     )
-    group.add_argument("--limit", type=partial(at_least, 1), metavar="N", help="score so many rows (default: all)")
-    group.add_argument("--skip", type=partial(at_least, 0), default=0, metavar="N", help="leave the first N rows out")
+    group.add_argument("--limit", type=partial(at_least, 1), metavar="N", help="score N rows (default: all)")
+    group.add_argument("--skip", type=partial(at_least, 0), default=0, metavar="N", help="skip the first N rows")
     group.add_argument(
-        "--revision", metavar="COMMIT", help="commit, branch or tag of hub: (default: the newest commit)"
+        "--revision", metavar="COMMIT", help="commit, branch or tag of a hub: data set (default: newest commit)"
     )
     for limit in fields(RowLimits):
         words = f"most {_LIMITED[limit.name]} (default: {limit.default:,})"

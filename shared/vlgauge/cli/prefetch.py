@@ -26,13 +26,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "judge:ID, factual:ID, detector:NAME)",
     )
     mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--list", action="store_true", help="tell what would be fetched, without network")
-    mode.add_argument("--check", action="store_true", help="end with code 1 if something is missing, without network")
+    mode.add_argument("--list", action="store_true", help="list what would be fetched, without network")
+    mode.add_argument("--check", action="store_true", help="exit with 1 if something is missing, without network")
     mode.add_argument(
         "--from",
         dest="folder",
         metavar="FOLDER",
-        help="tell what the files of a folder are, and the whole call that loads the metric with them; without network",
+        help="recognise the files of a folder and print the call that loads the metric with them, without network",
     )
     parser.set_defaults(run=run)
 

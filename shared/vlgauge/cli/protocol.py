@@ -1,4 +1,4 @@
-"""`vlgauge protocol NAME DATA... --metric METRIC,...`: how well metrics do on a data set that metrics are judged by."""
+"""`vlgauge protocol NAME DATA... --metric METRIC,...`: evaluate metrics on a published data set."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--images", metavar="FOLDER", help="the images (default: the folder of DATA)")
     parser.add_argument("--videos", metavar="FOLDER", help="the videos (default: the folder of DATA)")
     parser.add_argument(
-        "--missing", choices=("error", "nan"), default="error", help="rows without their file: refuse, or no score"
+        "--missing",
+        choices=("error", "nan"),
+        default="error",
+        help="rows whose file is missing: refuse them, or leave them undefined",
     )
     add_limits(parser)
     words = "metrics that score the rows, with commas; see `vlgauge list`; or length"
@@ -63,7 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--against", metavar="NAME", help=words)
     words = "a setting, of every metric that has it; METRIC.NAME=VALUE for one of several"
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=words)
-    parser.add_argument("--profile", choices=PROFILES, help="published weights, or what is shipped")
+    parser.add_argument("--profile", choices=PROFILES, help="paper: published weights; embedded: small bundled models")
     parser.add_argument("--idf", metavar="FILE", help="corpus of word weights: VATEX's or ActivityNet's train captions")
     parser.add_argument("--scores", metavar="FILE", help="scores in the order of the rows, in place of --metric")
     parser.add_argument("--write-rows", metavar="FILE", help="write the rows as JSONL, to score them elsewhere")
@@ -75,18 +78,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     words = "only captions about which the raters agree, one row each"
     parser.add_argument("--unanimous", action="store_true", default=None, help=words)
     parser.add_argument("--draws", metavar="N", type=_draws, help="random draws of references: a number, or fixed")
-    parser.add_argument("--vote-ties", choices=("half", "random"), help="what as many votes for either caption count")
+    parser.add_argument("--vote-ties", choices=("half", "random"), help="how to count equal votes for two captions")
     parser.add_argument(
-        "--score-ties", choices=("wrong", "half", "second"), help="what equal scores of two captions count"
+        "--score-ties", choices=("wrong", "half", "second"), help="how to count equal scores of two captions"
     )
-    parser.add_argument("--zero", type=float, metavar="SCORE", help="score of a cosine of 0 (default: 0.5, of specs)")
-    parser.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
+    parser.add_argument(
+        "--zero", type=float, metavar="SCORE", help="score that stands for a cosine of 0 (default: 0.5, as for specs)"
+    )
+    parser.add_argument("--level", type=float, default=0.95, help="level of the intervals (default: 0.95)")
     words = "samples of intervals and p-values; 0 for none (default: 1000, of many metrics as many as their pairs need)"
     parser.add_argument("--resamples", type=int, metavar="N", help=words)
     parser.add_argument(
-        "--seed", type=partial(at_least, 0), default=0, help="of draws, random ties and intervals (default: 0)"
+        "--seed", type=partial(at_least, 0), default=0, help="seed of draws, random ties and intervals (default: 0)"
     )
-    parser.add_argument("--format", choices=("json", *FORMS), default="text", help="of what is printed (default: text)")
+    parser.add_argument("--format", choices=("json", *FORMS), default="text", help="output format (default: text)")
     parser.add_argument("--output", metavar="FILE", help="write the whole result as JSON to this file")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
     parser.set_defaults(run=run)

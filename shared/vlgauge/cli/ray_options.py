@@ -23,16 +23,18 @@ _HERE_ONLY = {
 def add_ray_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     group = parser.add_argument_group("many processes or machines (extra ray)")
-    words = "score with Ray Data; FILE are Parquet files or text files, every row has an id, --output is a folder"
+    words = "score with Ray Data; FILE are Parquet or text files whose rows have ids, --output is a folder"
     group.add_argument("--engine", choices=("ray",), help=words)
     group.add_argument("--workers", type=int, metavar="N", help="processes that score (default: 1)")
-    words = "folder of what is scored already, kept; a run that ended goes on from there (default: within --output)"
+    words = "folder for finished parts; an interrupted run continues from it (default: within --output)"
     group.add_argument("--parts", metavar="DIR", help=words)
-    group.add_argument("--batch-rows", type=int, metavar="N", help="rows of a batch and of a file (default: 256)")
-    group.add_argument("--address", metavar="ADDRESS", help="of a cluster, such as auto (default: this machine)")
-    group.add_argument("--worker-cpus", dest="cpus", type=float, metavar="X", help="of a worker (default: 1)")
-    group.add_argument("--worker-gpus", dest="gpus", type=float, metavar="X", help="of a worker, such as 0.25")
-    words = "let a model see the rows of a batch together: faster, but the last bits depend on batches"
+    group.add_argument("--batch-rows", type=int, metavar="N", help="rows per batch and per output file (default: 256)")
+    group.add_argument(
+        "--address", metavar="ADDRESS", help="address of a cluster, such as auto (default: this machine)"
+    )
+    group.add_argument("--worker-cpus", dest="cpus", type=float, metavar="X", help="CPUs per worker (default: 1)")
+    group.add_argument("--worker-gpus", dest="gpus", type=float, metavar="X", help="GPUs per worker, such as 0.25")
+    words = "give a model all rows of a batch at once: faster, but the last bits depend on batches"
     group.add_argument("--together", action="store_true", default=None, help=words)
 
 

@@ -119,12 +119,12 @@ def given_scores(records: Sequence[Record], given: Sequence[str]) -> dict[str, l
 
 def add_record_options(parser: argparse.ArgumentParser) -> None:
     """The options by which a command records what it scored."""
-    group = parser.add_argument_group("records", "what is added to a file of results, for exports and leaderboards")
-    group.add_argument("--record", metavar="FILE", help="add a record per metric to this file, results.jsonl")
-    group.add_argument("--model", metavar="OWNER/NAME", help="whose predictions they are, on the Hub")
-    group.add_argument("--dataset", metavar="OWNER/NAME", help="data set that they are of, on the Hub")
-    group.add_argument("--split", help="its split, also that of hub:OWNER/NAME")
-    words = "which scores, such as clip_s,ref_clip_s (default: those that metrics are named after)"
+    group = parser.add_argument_group("records", "lines in a file of results, for exports and leaderboards")
+    group.add_argument("--record", metavar="FILE", help="add a record per metric to this file (results.jsonl)")
+    group.add_argument("--model", metavar="OWNER/NAME", help="id on the Hub of the model that made the predictions")
+    group.add_argument("--dataset", metavar="OWNER/NAME", help="id of the data set on the Hub")
+    group.add_argument("--split", help="split of the data set, also of hub:OWNER/NAME")
+    words = "scores to record, such as clip_s,ref_clip_s (default: the main score of each metric)"
     group.add_argument("--record-scores", metavar="SCORE,...", help=words)
     for name, words in _OTHERS.items():
         group.add_argument(f"--{name.replace('_', '-')}", metavar=name.rpartition("_")[2].upper(), help=words)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from vlgauge.base import Metric
 
 _FILE_HELP = (
-    "JSONL, JSON, CSV, TSV or Parquet file, or .txt with a prediction a line; - for standard input; hub:OWNER/NAME or "
+    "JSONL, JSON, CSV, TSV or Parquet file, .txt with one prediction per line; - for standard input; hub:OWNER/NAME or "
     "hub:OWNER/NAME:CONFIG, a data set of the Hub; a .tar of WebDataset; a folder of pictures or clips"
 )
 MOST_DIGITS = 17  # more than a number has
@@ -56,23 +56,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("metric", metavar="METRIC", help="name of a metric, or several with commas; see `vlgauge list`")
     parser.add_argument("file", metavar="FILE", nargs="+", help=f"{_FILE_HELP}; several with --engine ray")
-    parser.add_argument("--metrics", action=_InPlaceOfMetric, metavar="METRIC,...", help="the same in place of METRIC")
+    parser.add_argument("--metrics", action=_InPlaceOfMetric, metavar="METRIC,...", help="the same as METRIC")
     add_scoring(parser)
     add_row_options(parser)
-    words = "score so many captions of the system per row, drawn by --seed; those by people are all kept"
+    words = "score K captions of the system per row, drawn with --seed; keep all references"
     parser.add_argument("--captions-per-row", type=partial(at_least, 1), metavar="K", help=words)
-    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="of the captions per row (default: 0)")
-    parser.add_argument("--details", action="store_true", help="also say how each score came about (JSON)")
-    parser.add_argument("--format", choices=("table", "json"), help="of what is printed (default: table)")
+    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of --captions-per-row (default: 0)")
+    parser.add_argument("--details", action="store_true", help="add the details of each score (JSON)")
+    parser.add_argument("--format", choices=("table", "json"), help="output format (default: table)")
     words = f"write the result, as {', '.join(RESULT_ENDINGS)}; with --engine ray a folder"
     parser.add_argument("--output", metavar="FILE", help=words)
-    parser.add_argument("-q", "--quiet", action="store_true", help="print the number alone; of several, after names")
-    parser.add_argument("-w", "--digits", type=digits, default=DIGITS, metavar="N", help="after the point (default: 4)")
-    words = "of the intervals, which are of bootstrap (default: 0.95)"
-    parser.add_argument("--confidence", type=level, default=CONFIDENCE, metavar="LEVEL", help=words)
     parser.add_argument(
-        "--report", metavar="FILE", help="write a page that explains the worst and the best rows (.html)"
+        "-q", "--quiet", action="store_true", help="print only the number, for several metrics after their names"
     )
+    parser.add_argument(
+        "-w", "--digits", type=digits, default=DIGITS, metavar="N", help="digits after the point (default: 4)"
+    )
+    words = "level of the bootstrap intervals (default: 0.95)"
+    parser.add_argument("--confidence", type=level, default=CONFIDENCE, metavar="LEVEL", help=words)
+    parser.add_argument("--report", metavar="FILE", help="write a page that explains the worst and best rows (.html)")
     words = "draw the scores to this file (.png, .svg or .pdf; extra plots)"
     parser.add_argument("--plot", metavar="FILE", help=words)
     words = "what --plot draws (default: distribution)"

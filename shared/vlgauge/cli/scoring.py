@@ -27,7 +27,7 @@ _OF_PYTHON = {("distance", "precomputed"): "distances"}
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
     """The options that say where the columns of a file are, and how it is scored."""
-    parser.add_argument("--input-format", choices=list(READERS), help="where the ending of FILE does not tell it")
+    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE, if its ending does not tell")
     add_limits(parser)
     for column in COLUMNS:
         several = ", or several with commas" if column == "references" else ""
@@ -36,7 +36,7 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
     words = "a setting, of every metric that has it; METRIC.NAME=VALUE for one of several"
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=words)
     parser.add_argument("--config", metavar="NAME", help="configuration, for metrics that have several")
-    parser.add_argument("--profile", choices=PROFILES, help="published weights, or what is shipped")
+    parser.add_argument("--profile", choices=PROFILES, help="paper: published weights; embedded: small bundled models")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
 
 

@@ -1,4 +1,4 @@
-"""`vlgauge sensitivity FILE`: p-values of the metrics of caption sets over 1 to k candidates, as table and picture."""
+"""`vlgauge sensitivity FILE`: p-values of the caption-set metrics for 1 to k candidates, as table and picture."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = __doc__
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file of caption sets")
-    parser.add_argument("--input-format", choices=list(READERS), help="where the ending of FILE does not tell it")
+    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE, if its ending does not tell")
     add_limits(parser)
     parser.add_argument("--predictions", metavar="COLUMN", default="predictions", help="column of the candidates")
     parser.add_argument("--references", metavar="COLUMN", default="references", help="column of the references")
@@ -42,11 +42,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sizes", metavar="K,K,...", help="numbers of candidates (default: 1 to the largest there is)")
     parser.add_argument("--no-human", action="store_true", help="leave out people's captions against people's")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of every metric")
-    parser.add_argument("--profile", choices=PROFILES, help="published weights, or what is shipped")
+    parser.add_argument("--profile", choices=PROFILES, help="paper: published weights; embedded: small bundled models")
     parser.add_argument("--output", metavar="FILE", help="write the rows as JSON to this file")
     parser.add_argument("--plot", metavar="FILE", help=f"draw mean ln p over the candidates ({', '.join(PICTURES)})")
     parser.add_argument(
-        "--seed", type=partial(at_least, 0), default=0, help="of the split of people's captions (default: 0)"
+        "--seed", type=partial(at_least, 0), default=0, help="seed of the split of people's captions (default: 0)"
     )
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
     parser.set_defaults(run=run)

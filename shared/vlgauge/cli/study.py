@@ -1,4 +1,4 @@
-"""`vlgauge study NAME FILE`: the studies of Chan et al. on caption sets of yours, as table, JSON and picture."""
+"""`vlgauge study NAME FILE`: the studies of Chan et al. on your caption sets, as table, JSON and picture."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     one.set_defaults(run=run_unique_versus_correct)
     one = _add(studies, "splits", "people's captions against people's, at equal sizes", DEFAULT_METRICS)
-    one.add_argument("--size", type=int, metavar="N", help="captions of a group (default: halves)")
-    one.add_argument("--draws", type=int, default=1, metavar="N", help="how often they are dealt (default: 1)")
+    one.add_argument("--size", type=int, metavar="N", help="captions per group (default: halves)")
+    one.add_argument("--draws", type=int, default=1, metavar="N", help="how often to deal them (default: 1)")
     one.set_defaults(run=run_splits)
     one = _add(studies, "central", "the caption nearest to the others of its image, and how much it says", "trm")
     one.add_argument("--show", type=int, default=5, metavar="N", help="central captions to print (default: 5)")
@@ -71,7 +71,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def _add(studies: Any, name: str, words: str, metrics: str | None, seed: int = 0) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = studies.add_parser(name, help=words, description=words[0].upper() + words[1:])
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file, an image per row")
-    parser.add_argument("--input-format", choices=list(READERS), help="where the ending of FILE does not tell it")
+    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE, if its ending does not tell")
     add_limits(parser)
     parser.add_argument("--references", metavar="COLUMN", default="references", help="column of people's captions")
     if metrics:
@@ -80,8 +80,8 @@ def _add(studies: Any, name: str, words: str, metrics: str | None, seed: int = 0
         parser.add_argument(
             "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of every metric"
         )
-    parser.add_argument("--profile", choices=PROFILES, help="published weights, or what is shipped")
-    parser.add_argument("--seed", type=int, default=seed, help=f"of random choices (default: {seed})")
+    parser.add_argument("--profile", choices=PROFILES, help="paper: published weights; embedded: small bundled models")
+    parser.add_argument("--seed", type=int, default=seed, help=f"seed of random choices (default: {seed})")
     parser.add_argument("--output", metavar="FILE", help="write the rows as JSON to this file")
     parser.add_argument("--plot", metavar="FILE", help=f"draw the study ({', '.join(PICTURES)})")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")

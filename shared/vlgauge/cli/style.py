@@ -48,11 +48,15 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
     )
     _add_corpus(parser)
     parser.add_argument("--test", metavar="FILE", help="captions to hold out, in a file of the same kind")
-    parser.add_argument("--held-out", type=float, metavar="SHARE", help=f"0 for none (default: {SHARE})")
-    parser.add_argument("--group-column", metavar="COLUMN", help="of what must not be parted, such as the image")
-    parser.add_argument("--seed", type=int, default=0, help="of the choice of what is held out (default: 0)")
     parser.add_argument(
-        "--shuffle-seed", type=seed, default=0, metavar="SEED", help="of the control; none for no control"
+        "--held-out", type=float, metavar="SHARE", help=f"share to hold out; 0 for none (default: {SHARE})"
+    )
+    parser.add_argument(
+        "--group-column", metavar="COLUMN", help="column whose equal values stay together, such as the image"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the held-out share (default: 0)")
+    parser.add_argument(
+        "--shuffle-seed", type=seed, default=0, metavar="SEED", help="seed of the shuffled control; none for no control"
     )
     parser.add_argument("--variant", choices=("paper", "released"), default="paper", help="default: paper")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -61,13 +65,13 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_corpus(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("corpus", metavar="FILE", help="captions with styles; for --kind flickrstyle its folder")
-    parser.add_argument("--kind", choices=KINDS, default="table", help="of FILE (default: table)")
+    parser.add_argument("--kind", choices=KINDS, default="table", help="kind of FILE (default: table)")
     parser.add_argument(
-        "--input-format", metavar="FORMAT", help="of a table, where the ending of FILE does not tell it"
+        "--input-format", metavar="FORMAT", help="format of a table, if the ending of FILE does not tell"
     )
     add_limits(parser)
-    parser.add_argument("--caption", metavar="COLUMN", help="of a table (default: caption)")
-    parser.add_argument("--style", metavar="COLUMN", help="of a table (default: style)")
+    parser.add_argument("--caption", metavar="COLUMN", help="column of a table (default: caption)")
+    parser.add_argument("--style", metavar="COLUMN", help="column of a table (default: style)")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
 
 

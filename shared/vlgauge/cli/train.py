@@ -1,4 +1,4 @@
-"""`vlgauge train RECIPE`: weights of one's own, by the training recipes of the papers."""
+"""`vlgauge train RECIPE`: train your own weights by the recipes of the papers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`vlgauge verify [METRIC...]`: published numbers recomputed here; `--list` tells of every table and figure."""
+"""`vlgauge verify [METRIC...]`: recompute published numbers; `--list` lists every table and figure."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ SHOWN = 6
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = (
-        f"{__doc__} Ends with code 0 if every number that was asked for is met, {DIFFERS} if one is not, {LACKS} if "
-        "none differs but some could not be checked."
+        f"{__doc__} Exits with 0 if all numbers match, {DIFFERS} if one does not, and {LACKS} if none differs "
+        "but some could not be checked."
     )
-    parser.add_argument("metrics", metavar="METRIC", nargs="*", help="of these metrics (default: of all)")
+    parser.add_argument("metrics", metavar="METRIC", nargs="*", help="metrics to check (default: all)")
     words = "every table and figure: command, data, values, checked or not and why"
     parser.add_argument("--list", action="store_true", help=words)
     parser.add_argument("--data", metavar="FOLDER", nargs="+", default=[], help="published files, at any depth")
@@ -40,14 +40,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--backbone",
         choices=sorted({row.backbone for row in rows() if row.backbone}),
         default="ViT-B/32",
-        help="of clip_s and pac_s",
+        help="backbone of clip_s and pac_s",
     )
     words = "a setting, of every metric that has it; METRIC.NAME=VALUE for one of several"
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=words)
     add_limits(parser)
-    words = "of the intervals, where references are drawn (default: 1000)"
+    words = "samples of the intervals, if references are drawn (default: 1000)"
     parser.add_argument("--resamples", type=int, default=1000, metavar="N", help=words)
-    parser.add_argument("--format", choices=("json", *FORMS), default="text", help="of what is printed (default: text)")
+    parser.add_argument("--format", choices=("json", *FORMS), default="text", help="output format (default: text)")
     parser.add_argument("--output", metavar="FILE", help="write everything as JSON to this file")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
     parser.set_defaults(run=run)

@@ -15,8 +15,8 @@ MOST_PORTS = 65535
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = f"{__doc__} The page is served to this machine alone, until the command is interrupted."
-    parser.add_argument("--metric", metavar="NAME", help="the metric that is chosen first; see `vlgauge list`")
-    parser.add_argument("--port", type=int, metavar="N", help="where it is served (default: a free one from 7860 on)")
+    parser.add_argument("--metric", metavar="NAME", help="metric to show first; see `vlgauge list`")
+    parser.add_argument("--port", type=int, metavar="N", help="port (default: a free one from 7860 on)")
     words = "records that the leaderboard shows from the start; may be given again"
     parser.add_argument("--results", metavar="FILE", action="append", default=[], help=words)
     parser.set_defaults(run=run)
