@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -68,7 +69,7 @@ _SCALE = (
     "\n\n0.0: The caption does not describe the image at all.\n1.0: The caption accurately and clearly describes the "
     "image.\n\n"
 )
-_WHY = "Why? Tell me the reason."
+_WHY = judges.Question(("Why? Tell me the reason.",), ())
 _CHOOSE = "\n\nScore(Choose a rating from 0.0 to 1.0):"
 _ALONE = f"Your task is to evaluate and rate the caption{_SCALE}Caption: "
 _REFERENCED = f"Your task is to evaluate and rate the candidate caption{_SCALE}Reference Captions: "
@@ -76,6 +77,17 @@ _CANDIDATE = "\n\nCandidate Caption: "
 # https://github.com/hjkim811/EXPERT, expert.py: the same arithmetic behind another question, for a model trained on it.
 _EXPERT = "Evaluate the caption and assign a score on a scale of 0.0 to 1.0.\n\nCaption: "
 _EXPERT_END = "\n\nScore (0.0~1.0):"
+_EXPERT_WHY = (
+    "Provide a brief explanation for the score based on three criteria: Fluency, Relevance, and Descriptiveness.\n\n"
+    "Caption: "
+)
+_EXPERT_WHY_END = (
+    "\n\nEvaluation Criteria:\n- Fluency: Whether the caption is fluent, natural, and grammatically correct.\n- "
+    "Relevance: Whether the sentence correctly describes the visual content and be closely relevant to the image.\n- "
+    "Descriptiveness: Whether the sentence is a precise, informative caption that describes important details of the "
+    "image.\n\nOutput Format:\nFluency: {Provide explanation here.}\nRelevance: {Provide explanation here.}\n"
+    "Descriptiveness: {Provide explanation here.}"
+)
 
 PRESETS = ("fleur", "expert")
 LONGEST = 512  # tokens of an answer, as in the released code
@@ -110,16 +122,30 @@ class Fleur(judges.JudgeMetric):
         variant: str = "released",
         max_new_tokens: int = LONGEST,
         reasons: bool = False,
+        adapter: str | os.PathLike[str] | None = None,
         **host: Any,
     ) -> None:
         self.preset = settings.one_of("preset", preset, PRESETS)
         self.variant = settings.one_of("variant", variant, VARIANTS)
         self.max_new_tokens = settings.whole_number("max_new_tokens", max_new_tokens, 1)
         self.reasons = settings.true_or_false("reasons", reasons)
+        if not (adapter is None or isinstance(adapter, (str, os.PathLike))):
+            raise ValueError(f"`adapter` must be a folder or a Hub id with its commit, got {settings.shown(adapter)}")
+        self.adapter = adapter
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    def look_for_sources(self) -> Any:
+        """What every call needs; under the preset of EXPERT, LLaVA-1.5 needs its adapter."""
+        preflight = super().look_for_sources()
+        if self.preset == "expert" and self.chosen_model == self.paper_model and self.adapter is None:
+            preflight.sources.append(
+                f"`adapter` is missing: EXPERT is LLaVA-1.5 13B with an adapter; {judges.EXPERT_HINT}, or as `model` a "
+                "model that was trained on its question"
+            )
+        return preflight
 
     def _compute(
         self,
@@ -164,6 +190,12 @@ class Fleur(judges.JudgeMetric):
         between = ("\n",) * (len(references) - 1)
         return judges.Question((_REFERENCED, *between, _CANDIDATE, _CHOOSE), (*references, tidy), picture)
 
+    def why(self, question: judges.Question) -> judges.Question:
+        """The second question; that of EXPERT names the caption again."""
+        if self.preset == "expert":
+            return judges.Question((_EXPERT_WHY, _EXPERT_WHY_END), question.captions)
+        return _WHY
+
     def _add_reasons(
         self,
         judge: judges.Judge,
@@ -173,7 +205,10 @@ class Fleur(judges.JudgeMetric):
     ) -> None:
         """Ask the judge why, with the score in the place of what it printed, as in the authors' fleur_exp.py."""
         rows = [row for row, score in enumerate(scores) if not math.isnan(score)]
-        asked = [dataclasses.replace(questions[row], replied=str(round(scores[row], 6)), again=_WHY) for row in rows]
+        asked = [
+            dataclasses.replace(questions[row], replied=str(round(scores[row], 6)), again=self.why(questions[row]))
+            for row in rows
+        ]
         told = judge.answers(
             asked, self.opening, longest=self.max_new_tokens, batch_size=self.batch_size, progress=self.progress
         )

@@ -97,6 +97,12 @@ class Files:
             tiny_judges.llava(folder, seed=seed)
         return str(folder)
 
+    def judge_adapter(self):
+        """What is added to the tiny LLaVA."""
+        import tiny_judges
+
+        return str(tiny_judges.adapter(self.folder / "judge_adapter"))
+
     def text_judge(self, seed):
         """A tiny language model."""
         import tiny_judges

@@ -3,7 +3,6 @@
 import io
 
 import numpy as np
-import pytest
 import torch
 import transformers
 from PIL import Image
@@ -89,18 +88,8 @@ def llava(folder, *, seed=0, joined=(), answer=None, strength=20.0):
 
 
 def qwen(folder, *, seed=0, three=False):
-    if three and not hasattr(transformers, "Qwen3VLConfig"):
-        pytest.skip("Qwen3-VL is in transformers since 4.57")
     tokenizer = letters(("<unk>", "<|im_end|>", *QWEN), end="<|im_end|>")
-    named = {
-        f"{name}_token_id": tokenizer.convert_tokens_to_ids(token)
-        for name, token in {
-            "image": "<|image_pad|>",
-            "video": "<|video_pad|>",
-            "vision_start": "<|vision_start|>",
-            "vision_end": "<|vision_end|>",
-        }.items()
-    }
+    named = _qwen_ids(tokenizer)
     rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1]}
     text = {**TEXT, "vocab_size": len(tokenizer), "rope_parameters": rope, "eos_token_id": 1, "bos_token_id": None}
     if three:
@@ -119,6 +108,69 @@ def qwen(folder, *, seed=0, three=False):
     model = seeded(seed, lambda: made(config))
     sizes = {"size": {"shortest_edge": 28 * 28, "longest_edge": 28 * 28 * 8}, "patch_size": 14, "merge_size": 2}
     processor = of_all(of_pictures(**sizes), tokenizer, of_videos(**sizes), chat_template=CHAT)
+    return _saved(folder, model, processor)
+
+
+def qwen25(folder, *, seed=0):
+    """Qwen2.5-VL: as Qwen2-VL, with windows in the image tower."""
+    tokenizer = letters(("<unk>", "<|im_end|>", *QWEN), end="<|im_end|>")
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1]}
+    text = {**TEXT, "vocab_size": len(tokenizer), "rope_parameters": rope, "eos_token_id": 1, "bos_token_id": None}
+    sight = {"depth": 2, "hidden_size": 16, "num_heads": 2, "intermediate_size": 24, "out_hidden_size": 16}
+    sight |= {"patch_size": 14, "window_size": 56, "fullatt_block_indexes": [1]}
+    config = transformers.Qwen2_5_VLConfig(vision_config=sight, text_config=text, **_qwen_ids(tokenizer))
+    model = seeded(seed, lambda: transformers.Qwen2_5_VLForConditionalGeneration(config))
+    sizes = {"size": {"shortest_edge": 28 * 28, "longest_edge": 28 * 28 * 8}, "patch_size": 14, "merge_size": 2}
+    pictures, videos = transformers.Qwen2VLImageProcessor(**sizes), transformers.Qwen2VLVideoProcessor(**sizes)
+    processor = transformers.Qwen2_5_VLProcessor(pictures, tokenizer, videos, chat_template=CHAT)
+    return _saved(folder, model, processor)
+
+
+def gemma3(folder, *, seed=0):
+    special = ("<pad>", "<eos>", "<bos>", "<unk>", "<image_soft_token>", "<start_of_image>", "<end_of_image>")
+    tokenizer = letters((*special, "<start_of_turn>", "<end_of_turn>"), end="<eos>", begin="<bos>")
+    for name, token in (("image", special[4]), ("boi", special[5]), ("eoi", special[6])):
+        tokenizer.init_kwargs[f"{name}_token"] = token
+        setattr(tokenizer, f"{name}_token", token)
+        setattr(tokenizer, f"{name}_token_id", tokenizer.convert_tokens_to_ids(token))
+    text = {**TEXT, "vocab_size": len(tokenizer), "head_dim": 8, "sliding_window": 1024, "eos_token_id": 1}
+    text |= {"bos_token_id": 2, "pad_token_id": 0, "query_pre_attn_scalar": 8}
+    named = {"image_token_id": 4, "boi_token_index": 5, "eoi_token_index": 6, "mm_tokens_per_image": 4}
+    config = transformers.Gemma3Config(
+        vision_config={**VISION, "image_size": 28, "patch_size": 7}, text_config=text, **named
+    )
+    model = seeded(seed, lambda: transformers.Gemma3ForConditionalGeneration(config), 4.0)
+    # All zeros at the start of a training, so that no picture would be seen.
+    between = model.model.multi_modal_projector.mm_input_projection_weight
+    with torch.no_grad():
+        between.normal_(generator=torch.Generator().manual_seed(seed))
+    pictures = transformers.Gemma3ImageProcessor(size={"height": 28, "width": 28})
+    chat = CHAT.replace("<|im_start|>", "<start_of_turn>").replace("<|im_end|>", "<end_of_turn>")
+    chat = "{{ bos_token }}" + chat.replace("<|vision_start|><|image_pad|><|vision_end|>", "<start_of_image>")
+    processor = transformers.Gemma3Processor(pictures, tokenizer, chat_template=chat, image_seq_length=4)
+    return _saved(folder, model, processor)
+
+
+def paligemma(folder, *, seed=0):
+    tokenizer = letters(("<pad>", "<eos>", "<bos>", "<unk>", "<image>"), end="<eos>", begin="<bos>")
+    pictures = transformers.SiglipImageProcessor(size={"height": 28, "width": 28})
+    pictures.image_seq_length = 4
+    processor = transformers.PaliGemmaProcessor(pictures, tokenizer)
+    text = {
+        **TEXT,
+        "vocab_size": len(tokenizer),
+        "head_dim": 8,
+        "eos_token_id": 1,
+        "bos_token_id": 2,
+        "pad_token_id": 0,
+    }
+    config = transformers.PaliGemmaConfig(
+        vision_config={**VISION, "model_type": "siglip_vision_model", "image_size": 28, "patch_size": 14},
+        text_config={**text, "model_type": "gemma"},
+        image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
+        projection_dim=16,
+    )
+    model = seeded(seed, lambda: transformers.PaliGemmaForConditionalGeneration(config), 4.0)
     return _saved(folder, model, processor)
 
 
@@ -169,6 +221,11 @@ def clip_t5(folder, *, seed=0):
     return folder / "t5", folder / "tower", (model, tower, between, tokenizer)
 
 
+def _qwen_ids(tokenizer):
+    marks = {"image": "image_pad", "video": "video_pad", "vision_start": "vision_start", "vision_end": "vision_end"}
+    return {f"{name}_token_id": tokenizer.convert_tokens_to_ids(f"<|{mark}|>") for name, mark in marks.items()}
+
+
 def _t5(tokenizer, **more):
     shape = {"d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 2, "num_decoder_layers": 2, "num_heads": 2}
     ids = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}
@@ -185,3 +242,47 @@ def _saved(folder, model, reader):
     model.save_pretrained(folder)
     reader.save_pretrained(folder)
     return folder
+
+
+def adapter(folder, *, seed=0, rank=4, alpha=8, pickled=False, moved=True, **settings):
+    """An adapter for `llava` as LLaVA's training writes it; `moved`: with the layers between picture and text."""
+    import json
+
+    from safetensors.torch import save_file
+
+    made = torch.Generator().manual_seed(seed)
+    width, inner, prefix = TEXT["hidden_size"], TEXT["intermediate_size"], "base_model.model.model."
+    shapes = {f"self_attn.{name}_proj": (width, width) for name in "qkvo"}
+    shapes |= {"mlp.gate_proj": (inner, width), "mlp.up_proj": (inner, width), "mlp.down_proj": (width, inner)}
+    thin = {}
+    for layer in range(TEXT["num_hidden_layers"]):
+        for name, (n_out, n_in) in shapes.items():
+            start = f"{prefix}layers.{layer}.{name}.lora_"
+            thin[f"{start}A.weight"] = torch.randn(rank, n_in, generator=made)
+            thin[f"{start}B.weight"] = torch.randn(n_out, rank, generator=made)
+    sizes = {"0.weight": (width, width), "0.bias": (width,), "2.weight": (width, width), "2.bias": (width,)}
+    whole = {f"{prefix}mm_projector.{name}": torch.randn(size, generator=made) for name, size in sizes.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    if pickled:
+        torch.save(thin, folder / "adapter_model.bin")
+    else:
+        save_file(thin, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+    if moved:
+        torch.save(whole, folder / "non_lora_trainables.bin")
+    told = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": "liuhaotian/llava-v1.5-13b"}
+    told |= {"r": rank, "lora_alpha": alpha, "lora_dropout": 0.05, "bias": "none", "fan_in_fan_out": False}
+    told |= {"inference_mode": True, "modules_to_save": None, "target_modules": [name.split(".")[1] for name in shapes]}
+    (folder / "adapter_config.json").write_text(json.dumps({**told, **settings}))
+    (folder / "config.json").write_text(json.dumps({"model_type": "llava_llama", "mm_projector_type": "mlp2x_gelu"}))
+    return folder
+
+
+# Families with one folder for all their parts; CLIP-FlanT5 has two.
+SEEING = {
+    "llava": llava,
+    "qwen2": qwen,
+    "qwen2.5": qwen25,
+    "qwen3": lambda folder: qwen(folder, three=True),
+    "gemma3": gemma3,
+    "paligemma": paligemma,
+}

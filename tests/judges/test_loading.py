@@ -106,6 +106,12 @@ def test_half_precision_needs_a_gpu(model):
     assert "`dtype` must be 'float32' or 'bfloat16' on cpu, got 'float16'" in refusal(model, dtype="float16")
 
 
+def test_old_versions_are_refused(model, monkeypatch):
+    monkeypatch.setattr(loading, "LEAST", "99")
+    with pytest.raises(ImportError, match=r"a judge needs transformers 99 or newer, and .* is installed; run: pip"):
+        judge_of(model, device="cpu")
+
+
 # -- size --------------------------------------------------------------------------------------------------------------
 def test_numbers_are_counted_without_reading_them(model):
     counted = sum(value.numel() for value in load_file(model / "model.safetensors").values())

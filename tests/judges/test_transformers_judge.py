@@ -1,5 +1,7 @@
 """Judges of tiny random models: forced scoring is generation, a row is alone in its batch, captions stay captions."""
 
+import warnings
+
 import numpy as np
 import pytest
 import tiny_judges
@@ -11,8 +13,8 @@ from vlgauge.judges.transformers_judge import squared
 from vlgauge.media.pictures import ImagePicture
 
 OPENING = Opening("test", "A chat.", " ")
-KINDS = ("llava", "qwen2", "qwen3", "text", "plain", "t5", "clip_t5")
-SEEING = ("llava", "qwen2", "qwen3", "clip_t5")
+SEEING = (*tiny_judges.SEEING, "clip_t5")
+KINDS = (*SEEING, "text", "plain", "t5")
 CAPTIONS = ("a dog", "two cats under a tree, and a very long bench", "a red plane", "x")
 SHAPES = ((40, 28), (28, 90), (56, 56))
 
@@ -26,9 +28,7 @@ def judges(tmp_path_factory):
         if kind not in made:
             folder = tmp_path_factory.mktemp(kind)
             make = {
-                "llava": tiny_judges.llava,
-                "qwen2": tiny_judges.qwen,
-                "qwen3": lambda path: tiny_judges.qwen(path, three=True),
+                **tiny_judges.SEEING,
                 "text": tiny_judges.text_model,
                 "plain": lambda path: tiny_judges.text_model(path, chat=False),
                 "t5": tiny_judges.t5,
@@ -104,12 +104,11 @@ def test_models_that_give_all_logits_give_the_same(judges, kind, monkeypatch):
     assert np.concatenate(every) == pytest.approx(np.concatenate(few), abs=1e-5)
 
 
-def test_pictures_play_a_part(judges):
-    for kind in SEEING:
-        judge = judges(kind)
-        same = [Question(("Grade ", ":"), ("a dog",), picture(i)) for i in range(2)]
-        one, other = judge.chances(same, ["Yes"] * 2, OPENING)
-        assert np.abs(one - other).max() > 1e-4, kind
+@pytest.mark.parametrize("kind", SEEING)
+def test_pictures_play_a_part(judges, kind):
+    same = [Question(("Grade ", ":"), ("a dog",), picture(i)) for i in range(2)]
+    one, other = judges(kind).chances(same, ["Yes"] * 2, OPENING)
+    assert np.abs(one - other).max() > 1e-4
 
 
 def test_the_opening_of_the_method_is_read_by_llava_alone(judges):
@@ -132,13 +131,13 @@ def test_llava_is_asked_in_two_halves(judges):
 
 
 def test_a_second_question_stands_behind_the_first_answer(judges):
-    """In LLaVA's words behind an end token, elsewhere as turns of the template."""
-    asked = Question(("Grade ", ":"), ("a dog",), picture(0), replied="0.5", again="Why?")
+    """In LLaVA's words behind two end tokens, as in the released code; elsewhere as turns of the template."""
+    asked = Question(("Grade ", ":"), ("a dog",), picture(0), replied="0.5", again=Question(("Why?",), ()))
     llava = judges("llava")
     ids = llava._prepared(asked, OPENING).inputs["input_ids"][0].tolist()
-    behind = ids_of(llava, "\nGrade a dog: ASSISTANT: 0.5</s>USER: Why? ASSISTANT:")
+    behind = ids_of(llava, "\nGrade a dog: ASSISTANT: 0.5</s></s>USER: Why? ASSISTANT:")
     assert ids[-len(behind) :] == behind
-    assert behind.count(llava._tokenizer.eos_token_id) == 1
+    assert behind.count(llava._tokenizer.eos_token_id) == 2
     qwen = judges("qwen2")
     text = qwen._tokenizer.decode(qwen._prepared(asked, OPENING).inputs["input_ids"][0]).replace(" ", "")
     turns = ("<|im_start|>assistant", "0.5<|im_end|>", "<|im_start|>user", "Why?<|im_end|>", "<|im_start|>assistant")
@@ -179,7 +178,27 @@ def test_gradients_come_through(judges):
 
 
 # -- what captions may not do ------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("kind", ["llava", "qwen2", "text", "t5"])
+def test_paligemma_reads_the_bare_question_behind_the_picture(judges):
+    """As its processor lays it out, which knows no template, and as VQAScore's code of 2026 asks it."""
+    judge = judges("paligemma")
+    prepared = judge._prepared(questions("paligemma")[0], OPENING, "Yes")
+    image, begin = judge._model.config.image_token_id, judge._tokenizer.bos_token_id
+    assert prepared.inputs["input_ids"][0].tolist() == [*[image] * 4, begin, *ids_of(judge, "Grade a dog:\n")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of numpy, about the processor's labels
+        theirs = judge._parts.processor(text=["<image>Grade a dog:"], images=[questions("paligemma")[0].picture.open()])
+    assert prepared.inputs["input_ids"][0].tolist() == list(theirs["input_ids"][0])
+    assert prepared.inputs["token_type_ids"][0].tolist() == list(theirs["token_type_ids"][0])
+    assert prepared.answer == ids_of(judge, "Yes")
+    assert judge.opening(OPENING) == "none"
+    twice = Question(("Grade ", ":"), ("a dog",), picture(0), replied="0.5", again=Question(("Why?",), ()))
+    with pytest.raises(
+        ValueError, match=r"`model` must have a chat template to be asked twice, got .*; leave `reasons`"
+    ):
+        judge.answers([twice], OPENING, longest=1)
+
+
+@pytest.mark.parametrize("kind", [*tiny_judges.SEEING, "text", "t5"])
 def test_special_tokens_in_captions_are_text(judges, kind):
     judge = judges(kind)
     special = {judge._tokenizer.convert_tokens_to_ids(token) for token in judge._tokenizer.all_special_tokens}

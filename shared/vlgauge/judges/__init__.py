@@ -2,8 +2,10 @@
 
 from vlgauge.judges.metric import JudgeMetric, PictureJudgeMetric, TextJudgeMetric, pictures_of
 from vlgauge.judges.questions import Answer, Judge, Opening, Question
+from vlgauge.judges.sources import EXPERT_HINT
 
 __all__ = [
+    "EXPERT_HINT",
     "Answer",
     "Judge",
     "JudgeMetric",

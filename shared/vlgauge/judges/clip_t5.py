@@ -78,8 +78,7 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
             halves.insert(1, between(seen[:, 1:]))  # without the token of the whole picture
         return torch.cat(halves, dim=1)
 
-    pillow = {"backend": "pil"} if int(transformers.__version__.partition(".")[0]) > 4 else {"use_fast": False}
-    pictures = transformers.AutoImageProcessor.from_pretrained(str(tower.folder), **pillow, **common)
+    pictures = transformers.AutoImageProcessor.from_pretrained(str(tower.folder), backend="pil", **common)
     tokenizer = transformers.AutoTokenizer.from_pretrained(str(files.folder), trust_remote_code=False, **common)
     return Parts("clip_t5", model, tokenizer, SimpleNamespace(image_processor=pictures), embedded)
 

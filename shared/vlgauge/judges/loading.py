@@ -8,21 +8,32 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vlgauge.installed import not_importable
+from vlgauge.installed import check_version, not_importable
+from vlgauge.judges.adapters import add_adapter
 from vlgauge.judges.clip_t5 import is_clip_t5, load_clip_t5
 from vlgauge.judges.questions import Judge
-from vlgauge.judges.sources import JudgeFiles, find_judge, look_for_judge, stored_numbers
+from vlgauge.judges.sources import (
+    ADAPTER_FILES,
+    EXPERT_HINT,
+    JudgeFiles,
+    find_adapter,
+    find_judge,
+    look_for_judge,
+    stored_numbers,
+)
 from vlgauge.judges.toy import toy_judge
 from vlgauge.judges.transformers_judge import LoadedJudge, Parts
 from vlgauge.pool import pool
 from vlgauge.progress import announce, quiet_transformers
-from vlgauge.settings import one_of
+from vlgauge.settings import one_of, shown
 from vlgauge.torch_use import check_torch, resolved_device
 from vlgauge.weights import known_tensors
 from vlgauge.weights.files import SourcesMissing
 from vlgauge.weights.preflight import Preflight
 
 PACKAGES = ("torch", "torchvision", "transformers", "safetensors")
+# Before, the greedy answer of a Qwen-VL depended on the rows beside it, and PaliGemma's question saw its answer.
+LEAST = "5.0"
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 DTYPES = tuple(BYTES)
 
@@ -39,6 +50,7 @@ def judge_of(
     dtype: str = "float32",
     device_map: str | Mapping[str, Any] | None = None,
     tower: str | None = None,
+    adapter: str | None = None,
 ) -> Judge:
     """The judge of a setting.
 
@@ -49,6 +61,7 @@ def judge_of(
         dtype: One of `DTYPES`.
         device_map: As of transformers, for a model that is larger than one device; then `device` plays no part.
         tower: Folder or pinned id of the image tower, for CLIP-FlanT5 alone.
+        adapter: Folder or pinned id of what is added to a LLaVA, as LLaVA's training writes it.
 
     Raises:
         ValueError: If a setting is none of these, the model is not one that can be asked, or it does not fit.
@@ -56,13 +69,16 @@ def judge_of(
         ImportError: If a package is missing.
     """
     if isinstance(model, Judge):
+        refuse_parts(tower, adapter, "a judge of your own")
         return model
     one_of("dtype", dtype, DTYPES)
     check_torch("a judge", PACKAGES, "fleur")
+    check_version("transformers", LEAST, "a judge")
     device = resolved_device(device)
     if dtype == "float16" and not device.startswith("cuda"):
         raise ValueError(f"`dtype` must be 'float32' or 'bfloat16' on {device}, got 'float16'")
     if profile == "embedded" and model is None:
+        refuse_parts(tower, adapter, "the toy")
         return toy_judge(device)
     files = find_judge(os.fspath(model))
     seeing = None
@@ -75,18 +91,26 @@ def judge_of(
         seeing = find_judge(os.fspath(tower), "tower")
     elif tower is not None:
         raise ValueError(f"`tower` must be left out for a model with an image tower of its own, got {tower!r}")
-    key = ("judge", files.identity, seeing and seeing.identity, device, dtype, repr(device_map))
-    found: Judge = pool.get(key, lambda: _loaded(files, seeing, device, dtype, device_map), f"{files.name} in {dtype}")
+    more = None if adapter is None else find_adapter(os.fspath(adapter))
+    if more is not None and files.config.get("model_type") != "llava":
+        raise ValueError(f"`adapter` must be left out for a model that is no LLaVA, got {adapter!r}")
+    key = ("judge", files.identity, *(one and one.identity for one in (seeing, more)), device, dtype, repr(device_map))
+    found: Judge = pool.get(
+        key, lambda: _loaded(files, seeing, more, device, dtype, device_map), f"{files.name} in {dtype}"
+    )
     return found
 
 
-def look_for_model(preflight: Preflight, model: Any, tower: Any, *, profile: str, lacking: str) -> None:
+def look_for_model(
+    preflight: Preflight, model: Any, tower: Any, adapter: Any = None, *, profile: str, lacking: str
+) -> None:
     """Have a preflight look for what `judge_of` needs; nothing is loaded or fetched.
 
     Args:
         preflight: Of the metric.
         model: The setting.
         tower: The setting.
+        adapter: The setting.
         profile: "paper" or "embedded".
         lacking: What to say of a metric without a model of its own.
     """
@@ -100,10 +124,17 @@ def look_for_model(preflight: Preflight, model: Any, tower: Any, *, profile: str
             preflight.look(partial(look_for_judge, os.fspath(value), setting))
         elif setting == "model":
             preflight.sources.append(lacking)
+    if adapter is not None:
+        preflight.look(partial(look_for_judge, os.fspath(adapter), "adapter", patterns=ADAPTER_FILES, hint=EXPERT_HINT))
 
 
 def _loaded(
-    files: JudgeFiles, tower: JudgeFiles | None, device: str, dtype: str, device_map: str | Mapping[str, Any] | None
+    files: JudgeFiles,
+    tower: JudgeFiles | None,
+    adapter: JudgeFiles | None,
+    device: str,
+    dtype: str,
+    device_map: str | Mapping[str, Any] | None,
 ) -> LoadedJudge:
     """A judge whose every tensor is from the files.
 
@@ -129,9 +160,18 @@ def _loaded(
         except Exception as error:
             # A file that is cut short, of another shape, or missing: the library raises nearly anything.
             raise _refused(files, " ".join(str(error).split())[:200]) from error
+    if adapter is not None:
+        add_adapter(parts.model, adapter)
     known_tensors.refuse_not_finite(parts.model.state_dict(), files.name, "model")
-    identity = files.identity if tower is None else f"{files.identity}+{tower.identity}"
+    identity = "+".join(one.identity for one in (files, tower, adapter) if one is not None)
     return LoadedJudge(identity, parts, dtype)
+
+
+def refuse_parts(tower: Any, adapter: Any, of: str) -> None:
+    """Check that nothing is given that this kind of judge has no use for; ValueError."""
+    for name, value in (("tower", tower), ("adapter", adapter)):
+        if value is not None:
+            raise ValueError(f"`{name}` must be left out for {of}, got {shown(value)}")
 
 
 def _parts(files: JudgeFiles, dtype: Any, device: str, device_map: str | Mapping[str, Any] | None) -> Parts:
@@ -146,7 +186,7 @@ def _parts(files: JudgeFiles, dtype: Any, device: str, device_map: str | Mapping
     kind = "text"
     auto: Any = transformers.AutoModelForCausalLM
     if config.model_type in seeing and not _reads_text_alone(files.config):
-        kind = "llava" if config.model_type == "llava" else "chat"
+        kind = config.model_type if config.model_type in ("llava", "paligemma") else "chat"
         auto = transformers.AutoModelForImageTextToText
     elif getattr(config, "is_encoder_decoder", False):
         auto = transformers.AutoModelForSeq2SeqLM
@@ -170,9 +210,8 @@ def _parts(files: JudgeFiles, dtype: Any, device: str, device_map: str | Mapping
     processor = transformers.AutoProcessor.from_pretrained(folder, **common)
     if not hasattr(processor, "image_processor"):
         raise _refused(files, "its files name no processor of pictures")
-    # Pillow resizes here as everywhere; the version before 5 has another word for it.
-    pillow = {"backend": "pil"} if int(transformers.__version__.partition(".")[0]) > 4 else {"use_fast": False}
-    processor.image_processor = transformers.AutoImageProcessor.from_pretrained(folder, **pillow, **common)
+    # Pillow resizes here as everywhere.
+    processor.image_processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **common)
     return Parts(kind, model, processor.tokenizer, processor)
 
 

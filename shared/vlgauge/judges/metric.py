@@ -35,6 +35,8 @@ class JudgeMetric(Metric):
     opening: ClassVar[Opening]
     # The image tower of a model that has none of its own; only vqascore asks such models.
     tower: Any = None
+    # What is added to a LLaVA; only fleur does.
+    adapter: Any = None
 
     def __init__(
         self,
@@ -65,7 +67,7 @@ class JudgeMetric(Metric):
         """What every call needs; nothing is loaded or fetched."""
         preflight = Preflight(self.name, self.needs[0])
         lacking = f"`model` is missing: {self.name} asks any language model; pass a folder or a Hub id, {HINT}"
-        look_for_model(preflight, self.chosen_model, self.tower, profile=self.profile, lacking=lacking)
+        look_for_model(preflight, self.chosen_model, self.tower, self.adapter, profile=self.profile, lacking=lacking)
         return preflight
 
     def judge(self) -> Judge:
@@ -78,12 +80,13 @@ class JudgeMetric(Metric):
             dtype=self.dtype,
             device_map=self.device_map,
             tower=self.tower,
+            adapter=self.adapter,
         )
 
     def signature_fields(self) -> dict[str, Any]:
         """The settings that a number depends on; the model is named by what was loaded."""
         fields = super().signature_fields()
-        return {name: value for name, value in fields.items() if name not in ("model", "dtype", "tower")}
+        return {name: value for name, value in fields.items() if name not in ("model", "dtype", "tower", "adapter")}
 
     def made_with(self, judge: Judge) -> dict[str, Any]:
         """What names the judge in the signature, and how it sees pictures and reads questions."""

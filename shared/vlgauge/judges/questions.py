@@ -42,14 +42,14 @@ class Question:
         captions: What others wrote; it is never read as part of a template.
         picture: What is looked at; None where the method reads text alone.
         replied: What the judge is taken to have answered, before it is asked again; "" for nothing.
-        again: The second question, in the method's own words.
+        again: The second question, about the same picture; None for none.
     """
 
     words: tuple[str, ...]
     captions: tuple[str, ...]
     picture: Picture | None = None
     replied: str = ""
-    again: str = ""
+    again: Question | None = None
 
     def text(self, captions: Sequence[str] | None = None) -> str:
         """The whole question, with these captions in the place of its own if they are given."""
@@ -59,7 +59,8 @@ class Question:
     @property
     def key(self) -> tuple[str, bytes, str, str]:
         """What tells questions apart: equal ones are asked once."""
-        return self.text(), b"" if self.picture is None else self.picture.key, self.replied, self.again
+        seen = b"" if self.picture is None else self.picture.key
+        return self.text(), seen, self.replied, "" if self.again is None else self.again.text()
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,11 @@ HINT = (
     f'or model="{SMALL}@COMMIT", a small one under Apache-2.0 (COMMIT by `{WHERE_COMMIT}`), or profile="embedded" for '
     "a toy that knows drawn scenes only"
 )
+# An adapter as LLaVA's training writes it; its pickles are read without running anything.
+ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin", "non_lora_trainables.bin")
+# The adapter of EXPERT (Kim et al., 2025), whose commit is not known here.
+EXPERT = "hjkim811/EXPERT-llava-13b-lora"
+EXPERT_HINT = f'pass "{EXPERT}@COMMIT" (COMMIT by `git ls-remote https://huggingface.co/{EXPERT} HEAD`) or its folder'
 # Licences that bind who uses a model, and gigabytes of its files, by the beginning of its repository.
 BINDING = {
     "llava-hf/llava-1.5-13b": ("the Llama 2 Community License", 26.7),
@@ -80,8 +85,8 @@ def find_judge(model: str, setting: str = "model", patterns: Sequence[str] = FIL
         )
     if (folder / "adapter_config.json").is_file():
         raise ValueError(
-            f"`{setting}` must be a whole model, got one with an adapter: {model!r}; merge the two, such as by "
-            "`merge_and_unload` of peft, and pass the folder of what it saves"
+            f"`{setting}` must be a whole model, got one with an adapter: {model!r}; pass that of a LLaVA to fleur as "
+            "`adapter`, or merge the two, such as by `merge_and_unload` of peft, and pass the folder of what it saves"
         )
     if Path(model).is_dir():
         files = sorted(path for pattern in (*patterns, PICKLED) for path in folder.glob(pattern))
@@ -93,11 +98,36 @@ def find_judge(model: str, setting: str = "model", patterns: Sequence[str] = FIL
     return JudgeFiles(repository, f"{repository}@{revision[:8]}", folder, config)
 
 
+def find_adapter(adapter: str) -> JudgeFiles:
+    """Files of an adapter of LLaVA: a folder, or a pinned Hub id, which is fetched; ``config`` is that of the adapter.
+
+    Raises:
+        WeightsNotFound: If they are not on this machine and cannot be fetched.
+        ValueError: If they are no such adapter.
+    """
+    folder = look_for_judge(adapter, "adapter", hub_folder, ADAPTER_FILES, EXPERT_HINT)
+    assert folder is not None  # the Hub's folder is fetched
+    here = [name for name in ADAPTER_FILES if (folder / name).is_file()]
+    if ADAPTER_FILES[0] not in here or not any(name.startswith("adapter_model") for name in here):
+        raise ValueError(
+            f"`adapter` must be a folder with adapter_config.json and adapter_model.safetensors or .bin, got "
+            f"{str(folder)!r}"
+        )
+    config = read_json(folder / ADAPTER_FILES[0], "`adapter`")
+    if not isinstance(config, dict):
+        raise ValueError(f"`adapter` must have settings in adapter_config.json, got no object in {str(folder)!r}")
+    if Path(adapter).is_dir():
+        return JudgeFiles(folder.name, local_name(joint_digest([folder / name for name in here])), folder, config)
+    repository, _, revision = adapter.partition("@")
+    return JudgeFiles(repository, f"{repository}@{revision[:8]}", folder, config)
+
+
 def look_for_judge(
     model: str,
     setting: str = "model",
     on_hub: Callable[..., Path | None] = hub_folder_here,
     patterns: Sequence[str] = FILES,
+    hint: str = HINT,
 ) -> Path | None:
     """The folder of a model; None where it is yet to be fetched from the Hub.
 
@@ -113,7 +143,7 @@ def look_for_judge(
             f"`{setting}` must be a folder, or a Hub id with its commit (owner/name@<40 hexadecimal digits>), "
             f"got {model!r}"
         )
-    return on_hub(pinned["repository"], pinned["revision"], patterns, HINT)
+    return on_hub(pinned["repository"], pinned["revision"], patterns, hint)
 
 
 def tell_licence(model: str, setting: str = "model", patterns: Sequence[str] = FILES) -> None:

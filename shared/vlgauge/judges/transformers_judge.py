@@ -33,7 +33,8 @@ class Parts:
     """What a judge is made of.
 
     Attributes:
-        kind: "llava" and "clip_t5" read what a method wrote around a question; "chat" and "text" their own templates.
+        kind: "llava" and "clip_t5" read what a method wrote around a question, "chat" and "text" their own templates,
+            and "paligemma", which has none, the question alone.
         model: In evaluation mode, on its device.
         tokenizer: Of the text.
         processor: Of text and pictures; None for a model of text alone.
@@ -252,7 +253,7 @@ class LoadedJudge:
         import torch
 
         if self._is_decoder:
-            inputs = self._collated([_with_answer(one) for one in batch], left=False)
+            inputs = self._collated([_with_answer(one, self._parts.kind) for one in batch], left=False)
             ends = [one.length for one in batch]
         else:
             inputs = self._collated(batch, left=False)
@@ -297,7 +298,8 @@ class LoadedJudge:
     ) -> _Prepared:
         with self._lock:
             answer = None if answer is None else self._special.taken_apart(answer)
-            text = question.text([self._special.taken_apart(caption) for caption in question.captions])
+            text = self._read(question)
+            again = "" if question.again is None else self._read(question.again)
             picture = None if question.picture is None else self._picture(question)
             if self._parts.kind in ("llava", "clip_t5"):
                 seen = {} if picture is None else self._pixels(picture)
@@ -305,10 +307,15 @@ class LoadedJudge:
                     # A grey picture of that size has as many tokens.
                     grey = Image.new("RGB", (pixels.shape[-1], pixels.shape[-2]), (128, 128, 128))
                     seen = {**self._pixels(grey), "pixel_values": pixels}
-                if question.again:  # as LLaVA's code joins turns
-                    text = f"{text} ASSISTANT: {question.replied}{self._tokenizer.eos_token}USER: {question.again}"
+                if again:
+                    # Fleur's and Expert's code give the grade with an end token, and LLaVA's adds another one.
+                    ends = 2 * str(self._tokenizer.eos_token)
+                    text = f"{text} ASSISTANT: {question.replied}{ends}USER: {again}"
                 return self._halves(text, seen, opening, answer)
-            found = _Prepared(self._templated(text, picture, question))
+            if self._parts.kind == "paligemma" and picture is not None and not again:
+                found = _Prepared(self._behind_picture(text, picture))
+            else:
+                found = _Prepared(self._templated(text, picture, question.replied, again))
             if answer is not None:
                 found.answer = list(self._special.plain_ids(answer))
             return found
@@ -380,17 +387,36 @@ class LoadedJudge:
         template: str | None = getattr(source, "chat_template", None) or self._tokenizer.chat_template
         return template
 
-    def _templated(self, text: str, picture: Image.Image | None, question: Question) -> dict[str, torch.Tensor]:
+    def _behind_picture(self, text: str, picture: Image.Image) -> dict[str, torch.Tensor]:
+        """A question as PaliGemma was trained on: behind the picture, the token of the beginning, and one line."""
+        import torch
+
+        processor, tokenizer = self._parts.processor, self._tokenizer
+        marks = [self._model.config.image_token_id] * processor.image_seq_length
+        ids = torch.tensor([[*marks, tokenizer.bos_token_id, *self._special.plain_ids(f"{text}\n")]])
+        # 0: every token of the question sees all others.
+        by_token = {"attention_mask": torch.ones_like(ids), "token_type_ids": torch.zeros_like(ids)}
+        return {"input_ids": ids, **by_token, **processor.image_processor(picture, return_tensors="pt")}
+
+    def _read(self, question: Question) -> str:
+        """A question whose captions spell no special token."""
+        return question.text([self._special.taken_apart(caption) for caption in question.captions])
+
+    def _templated(self, text: str, picture: Image.Image | None, replied: str, again: str) -> dict[str, torch.Tensor]:
         """A question in the chat template of the model's files, or as it is where there is none."""
         source = self._tokenizer if self._parts.processor is None else self._parts.processor
         prompt, special = text, True
+        if again and self._template is None:
+            raise ValueError(
+                f"`model` must have a chat template to be asked twice, got {self.identity!r}; leave `reasons` out"
+            )
         if self._template is not None:
             content: Any = text
             if self._parts.processor is not None:
                 content = [{"type": "image"}] * (picture is not None) + [{"type": "text", "text": text}]
             turns = [{"role": "user", "content": content}]
-            if question.again:
-                for role, words in (("assistant", question.replied), ("user", question.again)):
+            if again:
+                for role, words in (("assistant", replied), ("user", again)):
                     said: Any = words if self._parts.processor is None else [{"type": "text", "text": words}]
                     turns.append({"role": role, "content": said})
             prompt = source.apply_chat_template(
@@ -428,12 +454,14 @@ def squared(image: Image.Image, mean: Sequence[float]) -> Image.Image:
     return found
 
 
-def _with_answer(one: _Prepared) -> _Prepared:
+def _with_answer(one: _Prepared, kind: str) -> _Prepared:
     """A question with its answer behind it."""
     import torch
 
     more = torch.tensor([one.answer], dtype=torch.long).reshape(1, -1)
     tails = {"input_ids": more, "attention_mask": torch.ones_like(more)}
+    if kind == "paligemma":  # whose question sees all of itself; 1 is what stands behind it, and is not seen
+        tails["token_type_ids"] = torch.ones_like(more)
     inputs = {
         name: torch.cat([value, tails.get(name, torch.zeros_like(more)).to(value.dtype)], dim=1)
         if name in _BY_TOKEN

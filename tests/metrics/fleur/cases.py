@@ -12,7 +12,7 @@ def changes(files):
     return {
         **each_of({}, model=(one, two)),
         **each_of(toy, preset=(None, "expert"), variant=(None, "renormalised"), max_new_tokens=(None, 8)),
-        **each_of({"model": one}, dtype=(None, "bfloat16")),
+        **each_of({"model": one}, dtype=(None, "bfloat16"), adapter=(None, files.judge_adapter())),
     }
 
 

@@ -216,6 +216,24 @@ def test_the_question_of_expert():
     assert "|preset:expert|" in result["fleur_signature"]
 
 
+def test_expert_is_asked_why_in_its_own_words():
+    judge = Scripted("0.5")
+    metric = vlgauge.load("fleur", model=judge, preset="expert", reasons=True)
+    metric.compute(predictions=["a  dog"], images=[GREY], return_details=True)
+    (asked,) = judge.seconds
+    assert asked.again.captions == ("a dog",)
+    told = asked.again.text()
+    assert told.startswith("Provide a brief explanation for the score based on three criteria: Fluency, Relevance, and")
+    assert "Descriptiveness.\n\nCaption: a dog\n\nEvaluation Criteria:\n- Fluency: Whether" in told
+    assert told.endswith("Descriptiveness: {Provide explanation here.}")
+
+
+def test_expert_needs_its_adapter():
+    told = r"`adapter` is missing: EXPERT is LLaVA-1\.5 13B with an adapter; pass \"hjkim811/EXPERT-llava-13b-lora@"
+    with pytest.raises(ValueError, match=told):
+        vlgauge.load("fleur", preset="expert").look_for_sources().end()
+
+
 def test_rows_without_references_have_no_score_with_them():
     result = vlgauge.load("fleur", model=Scripted("0.5")).compute(
         predictions=["a", "b"], images=[GREY] * 2, references=[["c"], []], return_details=True
@@ -232,7 +250,7 @@ def test_the_judge_is_asked_why():
     assert result["fleur_details"][0]["reason"] == "0.5"
     assert "reason" not in result["fleur_details"][1]  # there is no grade to explain
     (asked,) = judge.seconds
-    assert (asked.again, asked.replied) == ("Why? Tell me the reason.", str(round(result["fleur_scores"][0], 6)))
+    assert (asked.again.text(), asked.replied) == ("Why? Tell me the reason.", str(round(result["fleur_scores"][0], 6)))
     metric.compute(predictions=["a"], images=[GREY])
     assert len(judge.seconds) == 1
 
@@ -258,6 +276,7 @@ def test_joined_digits_are_refused():
         ({"max_new_tokens": 0}, "`max_new_tokens` must be"),
         ({"model": 3}, "`model` must be a folder, a Hub id with its commit, or a judge of your own, got 3"),
         ({"dtype": "int8"}, "`dtype` must be one of"),
+        ({"adapter": 3}, "`adapter` must be a folder or a Hub id with its commit, got 3"),
     ],
 )
 def test_wrong_settings(settings, told):
@@ -283,15 +302,19 @@ def released_score(judge, metric, caption, picture):
     return text, definition(text, [order.index(i) for i in ids.tolist()], scores)
 
 
+@pytest.mark.parametrize("preset", ["fleur", "expert"])
 @pytest.mark.parametrize("printed", ["0.85", "1", "0.6", "0.95"])
-def test_scores_of_a_tiny_llava_are_those_of_the_released_loop(tmp_path, printed):
+def test_scores_of_a_tiny_llava_are_those_of_the_released_loop(tmp_path, printed, preset):
     from vlgauge.judges.loading import judge_of
 
-    folder = tiny_judges.llava(tmp_path, seed=3, answer=printed, strength=6.0)
+    folder = tiny_judges.llava(tmp_path / "model", seed=3, answer=printed, strength=6.0)
+    # Small beside the rest, so that the answer stays.
+    more = tiny_judges.adapter(tmp_path / "adapter", alpha=0.01, moved=False) if preset == "expert" else None
     captions, pictures = ["a dog", "two cats on a bench"], [tiny_judges.png(40, 28, 1), tiny_judges.png(30, 50, 2)]
-    metric = vlgauge.load("fleur", model=str(folder), device="cpu", batch_size=2, max_new_tokens=16)
+    chosen = {"model": str(folder), "adapter": more, "preset": preset}
+    metric = vlgauge.load("fleur", **chosen, device="cpu", batch_size=2, max_new_tokens=16)
     result = metric.compute(predictions=captions, images=pictures, return_details=True)
-    judge = judge_of(folder, device="cpu")
+    judge = judge_of(folder, adapter=more, device="cpu")
     for row in range(2):
         text, expected = released_score(judge, metric, captions[row], pictures[row])
         assert result["fleur_details"][row]["answer"] == text == printed

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from functools import cache
 
 import numpy as np
 import pytest
@@ -102,18 +103,21 @@ def test_wrong_settings(settings, told):
 
 # -- through models ----------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory):
+def chosen(tmp_path_factory):
+    """Settings that choose a tiny model of a family, each written at its first use."""
     folder = tmp_path_factory.mktemp("judges")
-    t5, tower, _ = tiny_judges.clip_t5(folder / "clip_t5")
-    return {
-        "llava": {"model": str(tiny_judges.llava(folder / "llava"))},
-        "qwen2": {"model": str(tiny_judges.qwen(folder / "qwen2"))},
-        "qwen3": {"model": str(tiny_judges.qwen(folder / "qwen3", three=True))},
-        "clip_t5": {"model": str(t5), "tower": str(tower)},
-    }
+
+    @cache
+    def settings(kind):
+        if kind == "clip_t5":
+            t5, tower, _ = tiny_judges.clip_t5(folder / kind)
+            return {"model": str(t5), "tower": str(tower)}
+        return {"model": str(tiny_judges.SEEING[kind](folder / kind))}
+
+    return settings
 
 
-def released(judge, metric, caption, picture, definition):
+def released(kind, judge, metric, caption, picture, definition):
     """The score from the logits of one plain forward pass over question and answer, by softmax and product."""
     from vlgauge import judges
 
@@ -127,11 +131,11 @@ def released(judge, metric, caption, picture, definition):
             inputs = {name: value for name, value in prepared.inputs.items()}
             logits = judge.model(**inputs, labels=labels).logits[0]
         else:
+            # PaliGemma's question must not see what stands behind it.
+            ones = ("attention_mask", "token_type_ids") if kind == "paligemma" else ("attention_mask",)
             whole = {
-                name: torch.cat(
-                    [value, ids if name == "input_ids" else torch.full_like(ids, name == "attention_mask")], 1
-                )
-                if name in ("input_ids", "attention_mask", "mm_token_type_ids")
+                name: torch.cat([value, ids if name == "input_ids" else torch.full_like(ids, name in ones)], 1)
+                if name in ("input_ids", "attention_mask", "mm_token_type_ids", "token_type_ids")
                 else value
                 for name, value in prepared.inputs.items()
             }
@@ -143,22 +147,23 @@ def released(judge, metric, caption, picture, definition):
 
 
 @pytest.mark.parametrize("definition", ["v3.0", "v3.1"])
-@pytest.mark.parametrize("kind", ["llava", "qwen2", "qwen3", "clip_t5"])
-def test_scores_of_tiny_models_are_products_of_softmaxes(folders, kind, definition):
-    settings = {**folders[kind], "device": "cpu", "definition": definition}
+@pytest.mark.parametrize("kind", [*tiny_judges.SEEING, "clip_t5"])
+def test_scores_of_tiny_models_are_products_of_softmaxes(chosen, kind, definition):
+    settings = {**chosen(kind), "device": "cpu", "definition": definition}
     metric = vlgauge.load("vqascore", batch_size=3, **settings)
     result = metric.compute(predictions=CAPTIONS, images=PICTURES)
     judge = judge_of(metric.model, tower=metric.tower, device="cpu")
     expected = [
-        released(judge, metric, text, picture, definition) for text, picture in zip(CAPTIONS, PICTURES, strict=True)
+        released(kind, judge, metric, text, picture, definition)
+        for text, picture in zip(CAPTIONS, PICTURES, strict=True)
     ]
     assert result["vqascore_scores"] == pytest.approx(expected, rel=1e-5)
     assert f"|definition:{definition}|" in result["vqascore_signature"]
 
 
 @pytest.mark.parametrize("kind", ["llava", "clip_t5"])
-def test_the_module_gives_the_scores_and_gradients(folders, kind):
-    settings = {**folders[kind], "device": "cpu"}
+def test_the_module_gives_the_scores_and_gradients(chosen, kind):
+    settings = {**chosen(kind), "device": "cpu"}
     module = VqaScore(**settings)
     metric = vlgauge.load("vqascore", **settings)
     expected = metric.compute(predictions=CAPTIONS, images=PICTURES)["vqascore_scores"]
@@ -174,8 +179,8 @@ def test_the_module_gives_the_scores_and_gradients(folders, kind):
     module.requires_grad_(True)
 
 
-def test_what_the_module_refuses(folders):
-    module = VqaScore(**folders["qwen2"], device="cpu")
+def test_what_the_module_refuses(chosen):
+    module = VqaScore(**chosen("qwen2"), device="cpu")
     with pytest.raises(ValueError, match="`images` must be given, or `pixels` in their place"):
         module(CAPTIONS)
     with pytest.raises(ValueError, match="`captions` must be one per picture, got 3 and 1"):

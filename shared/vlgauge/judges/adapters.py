@@ -1,0 +1,131 @@
+"""Adapters in the layout that LLaVA's training writes, added to the LLaVA of transformers (Hu et al., 2022: LoRA).
+
+A folder has ``adapter_config.json``, two thin matrices for each matrix of the language model in
+``adapter_model.safetensors`` or ``adapter_model.bin``, and the layers between picture and text, which were trained
+whole, in ``non_lora_trainables.bin``. Tensors are read, and nothing else: neither peft nor LLaVA's code is needed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from vlgauge.judges.sources import JudgeFiles
+from vlgauge.settings import shown
+from vlgauge.weights.reading import given_as, read_tensors
+
+if TYPE_CHECKING:
+    import torch
+
+MATRICES = ("adapter_model.safetensors", "adapter_model.bin")
+WHOLE = "non_lora_trainables.bin"
+
+# What LLaVA calls a layer, and what transformers calls it.
+_LAYERS = (
+    (re.compile(r"model\.(?=layers\.)"), "model.language_model."),
+    (re.compile(r"model\.mm_projector\.0\."), "model.multi_modal_projector.linear_1."),
+    (re.compile(r"model\.mm_projector\.2\."), "model.multi_modal_projector.linear_2."),
+)
+# Both are around a name, whatever the class of the model that was trained.
+_WRAPPED = re.compile(r"(base_model\.)?(model\.(?=model\.))?")
+_THIN = re.compile(r"(?P<layer>.+)\.lora_(?P<side>[AB])(\.default)?\.weight")
+# Fields of adapter_config.json that would change the arithmetic, and what each must be.
+_PLAIN: dict[str, tuple[Any, ...]] = {
+    "peft_type": ("LORA",),
+    "bias": (None, "none"),
+    "fan_in_fan_out": (None, False),
+    "use_dora": (None, False),
+    "modules_to_save": (None, []),
+    "rank_pattern": (None, {}),
+    "alpha_pattern": (None, {}),
+    "trainable_token_indices": (None, {}, []),
+    "target_parameters": (None, []),
+}
+
+
+def add_adapter(model: torch.nn.Module, files: JudgeFiles) -> None:
+    """Add an adapter to a LLaVA for good: ``W + s B A`` for each matrix, with ``s`` of its configuration.
+
+    Every tensor of the adapter goes into the model, each once.
+
+    Args:
+        model: Of transformers.
+        files: Of the adapter.
+
+    Raises:
+        ValueError: If the adapter is not one of such a model; nothing is guessed.
+    """
+    import torch
+
+    scale = scale_of(files.config)
+    own = dict(model.named_parameters())
+    with given_as("adapter"):
+        thin = read_tensors(next(files.folder / name for name in MATRICES if (files.folder / name).is_file()))
+        file = files.folder / WHOLE
+        whole = read_tensors(file) if file.is_file() else {}
+    sides: dict[str, dict[str, torch.Tensor]] = {}
+    for name, value in thin.items():
+        found = _THIN.fullmatch(name)
+        sides.setdefault(own_name(found["layer"] if found else name), {})[found["side"] if found else ""] = value
+    rank = files.config["r"]
+    added = {f"{layer}.weight": _product(layer, pair, rank, files.name) for layer, pair in sides.items()}
+    changed = {own_name(name): value for name, value in whole.items()}
+    if len(changed) < len(whole) or changed.keys() & added.keys():
+        raise ValueError(f"`adapter` must have each layer once, got one twice in {files.name!r}")
+    for name, value in {**added, **changed}.items():
+        if name not in own or own[name].shape != value.shape:
+            of = "no such layer" if name not in own else f"{tuple(own[name].shape)}"
+            raise ValueError(
+                f"`adapter` must be one of this model, got {name} of shape {tuple(value.shape)} in {files.name!r}, "
+                f"where the model has {of}"
+            )
+        if own[name].is_meta:
+            raise ValueError(
+                "`device_map` must keep a model with an `adapter` in memory, got one that leaves parts of it on the "
+                "disk or moves them between devices; choose another one or a smaller `dtype`"
+            )
+    with torch.no_grad():
+        for name, value in added.items():
+            weight = own[name]
+            weight.add_((scale * value).to(weight.device, weight.dtype))
+        for name, value in changed.items():
+            own[name].copy_(value)
+
+
+def scale_of(config: Mapping[str, Any]) -> float:
+    """What the product of the thin matrices is multiplied by: alpha / r, or alpha / sqrt(r) of "rslora".
+
+    Raises:
+        ValueError: If the configuration asks for an arithmetic that is not here.
+    """
+    for field, plain in _PLAIN.items():
+        if config.get(field) not in plain:
+            raise ValueError(f"`adapter` must be a plain LoRA, got {field}: {shown(config.get(field))} in its settings")
+    alpha, rank = config.get("lora_alpha"), config.get("r")
+    if not all(isinstance(one, (int, float)) and not isinstance(one, bool) and one > 0 for one in (alpha, rank)):
+        raise ValueError(f"`adapter` must tell lora_alpha and r, two numbers above 0, got {alpha!r} and {rank!r}")
+    assert alpha is not None  # looked at above
+    assert rank is not None
+    return float(alpha) / (math.sqrt(rank) if config.get("use_rslora") else rank)
+
+
+def own_name(name: str) -> str:
+    """The name that a tensor or layer of LLaVA has in transformers; itself where it has none."""
+    bare = _WRAPPED.sub("", name, count=1)
+    for pattern, here in _LAYERS:
+        if pattern.match(bare):
+            return pattern.sub(here, bare, count=1)
+    return bare
+
+
+def _product(layer: str, pair: Mapping[str, torch.Tensor], rank: int, name: str) -> torch.Tensor:
+    """``B A`` in float32, of shape ``(n_out, n_in)``."""
+    fits = pair.keys() == {"A", "B"} and all(value.dim() == 2 for value in pair.values())
+    if not fits or {pair["B"].shape[1], len(pair["A"])} != {rank}:
+        raise ValueError(
+            f"`adapter` must have for each layer the matrices lora_A and lora_B of rank {rank}, got others for {layer} "
+            f"in {name!r}"
+        )
+    return pair["B"].float() @ pair["A"].float()
