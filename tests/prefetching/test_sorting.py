@@ -14,6 +14,7 @@ from tiny_rovist_c import CHECKPOINT, TINY
 import vlgauge
 from vlgauge.cli import main
 from vlgauge.encoders.clip.architectures import TABLE
+from vlgauge.encoders.pairs.models import PINNED_BASE
 from vlgauge.files import DATA
 from vlgauge.prefetching.sorting import sorted_files
 
@@ -126,17 +127,17 @@ def test_what_is_missing_is_told(capsys, tmp_path, monkeypatch):
     shutil.copy(CHECKPOINT, tmp_path / "x")
     code, printed = run(capsys, "rovist_c", "--from", tmp_path)
     assert code == 1
-    assert "missing: configuration and tokenizer of albert/albert-large-v1: COMMIT is told by" in printed.out
+    assert "missing: configuration and tokenizer of albert/albert-large-v1: vlgauge prefetch rovist_c" in printed.out
 
 
-def test_the_commit_of_albert_is_that_of_the_cache(capsys, tmp_path, monkeypatch):
+def test_albert_is_pinned_in_the_call(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "huggingface_hub.try_to_load_from_cache", lambda repository, name: f"/hub/{repository}/{'d' * 40}/{name}"
+        "huggingface_hub.try_to_load_from_cache", lambda repository, name, revision: f"/hub/{revision}/{name}"
     )
     shutil.copy(CHECKPOINT, tmp_path / "x")
     code, printed = run(capsys, "rovist_c", "--from", tmp_path)
     assert code == 0
-    assert f'base="albert/albert-large-v1@{"d" * 40}"' in printed.out
+    assert f'base="{PINNED_BASE}"' in printed.out
 
 
 def test_nothing_in_a_file_is_executed(tmp_path, capsys):

@@ -12,7 +12,7 @@ from vlgauge.encoders.clip.backbones import architecture_of
 from vlgauge.encoders.clip.files import RELEASES, TITLES, manual_step, paper_adapter_path
 from vlgauge.encoders.grounding.model import AUTHORS_FILE as GROUNDING_FILE
 from vlgauge.encoders.grounding.model import AUTHORS_IDF as GROUNDING_IDF
-from vlgauge.encoders.pairs.models import AUTHORS_FILE, BASE, SETTINGS_FILES, WHERE_COMMIT
+from vlgauge.encoders.pairs.models import AUTHORS_FILE, BASE, BASE_REVISION, PINNED_BASE, SETTINGS_FILES
 from vlgauge.encoders.sentences.model import FILES, MINILM, MINILM_REVISION, MINILM_SHA256
 from vlgauge.encoders.seq2seq import FILES as SEQ2SEQ_FILES
 from vlgauge.judges.sources import FILES as JUDGE_FILES
@@ -125,11 +125,11 @@ _CONCRETENESS = ByHand(
     ),
 )
 # The authors' checkpoint has the weights; this is what surrounds them.
-_ALBERT = HubFiles(BASE, None, SETTINGS_FILES, ("config.json", "spiece.model"))
+_ALBERT = HubFiles(BASE, BASE_REVISION, SETTINGS_FILES, ("config.json", "spiece.model"))
 _ROVIST_C = ByHand(
     "checkpoint of RoViST-C",
     f"fetch sop_model_epoch4.pth.tar yourself from the link that its authors give, {AUTHORS_FILE}, and pass its path "
-    f'as `model`, with base="{BASE}@COMMIT"; {WHERE_COMMIT}',
+    f'as `model`, with base="{PINNED_BASE}"',
     about=About(
         _ROVIST_PAGE,
         "about 71 MB, by its tensors",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vlgauge.encoders.pairs.models import BASE, WHERE_COMMIT
+from vlgauge.encoders.pairs.models import BASE, BASE_REVISION, PINNED_BASE
 from vlgauge.prefetching.sorting import Sorted
 from vlgauge.text.noun_phrases import paper_pipeline_is_here
 
@@ -99,9 +99,9 @@ def load_call(metric: str, found: Sequence[Sorted]) -> LoadCall:
     elif "idf" in taken:
         settings["idf"] = str(taken["idf"])
     if "order" in taken and "base" not in taken:
-        settings["base"] = _base_here() or f"{BASE}@COMMIT"
-        if "COMMIT" in settings["base"]:
-            missing.append(f"configuration and tokenizer of {BASE}: {WHERE_COMMIT}")
+        settings["base"] = PINNED_BASE
+        if not _base_is_here():
+            missing.append(f"configuration and tokenizer of {BASE}: vlgauge prefetch rovist_c")
     pipeline = SETTINGS[metric].get("pipeline")
     if pipeline and "pipeline" not in taken and not paper_pipeline_is_here():
         settings[pipeline] = "embedded"
@@ -117,9 +117,8 @@ _WHAT = {
 }
 
 
-def _base_here() -> str | None:
-    """The id of ALBERT with the commit that was fetched; None if it was not."""
+def _base_is_here() -> bool:
+    """Whether the configuration of ALBERT was fetched, by its commit."""
     from huggingface_hub import try_to_load_from_cache
 
-    config = try_to_load_from_cache(BASE, "config.json")
-    return f"{BASE}@{Path(config).parent.name}" if isinstance(config, str) else None
+    return isinstance(try_to_load_from_cache(BASE, "config.json", revision=BASE_REVISION), str)

@@ -33,10 +33,9 @@ _PINNED = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40}
 _RENAMED = {"albert_model.": "albert.", "linear.": "classifier."}
 # Configuration and tokenizer of the authors' checkpoint.
 BASE = "albert/albert-large-v1"
-WHERE_COMMIT = (
-    "COMMIT is told by the last line of `vlgauge prefetch rovist_c`, after the download, or by `git ls-remote "
-    f"https://huggingface.co/{BASE} HEAD`"
-)
+# The last one that the public history of the repository names; both files are older.
+BASE_REVISION = "e00395aacfbe564dea329c3d1f1babc0bbf54809"
+PINNED_BASE = f"{BASE}@{BASE_REVISION}"
 _HINT = "or profile='embedded' for the small model that comes along, which knows drawn scenes only"
 
 
@@ -122,15 +121,14 @@ def look_for_base(model: str | None, base: str | None, profile: str) -> None:
 def _no_model() -> str:
     return (
         f"`model` is missing: the authors' checkpoint sop_model_epoch4.pth.tar is at {AUTHORS_FILE}; pass its "
-        f"path together with `base`, configuration and tokenizer of {BASE}, or the folder of any classifier of "
-        f"sentence pairs, {_HINT}"
+        f'path together with base="{PINNED_BASE}", or the folder of any classifier of sentence pairs, {_HINT}'
     )
 
 
 def _no_base() -> str:
     return (
         "`base` is missing: a checkpoint file needs the folder or pinned id of its ALBERT configuration and "
-        f'tokenizer (for the authors\' checkpoint base="{BASE}@COMMIT"; {WHERE_COMMIT})'
+        f'tokenizer (for the authors\' checkpoint base="{PINNED_BASE}")'
     )
 
 
