@@ -35,15 +35,15 @@ not those of a list. Higher is better; a caption that names nothing invents noth
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per example.
-    references: list of references, a string or a list of strings per example.
-    objects: objects in place of a parser: {"predictions": a list of objects per example, "references": a list per
-        example}; an object is a string, or a list of alternatives: ["dog", "cat"] for "a dog or a cat".
-    return_details: whether to add the matched pairs of each example.
+    predictions: list of captions, one string per row.
+    references: list of references, a string or a list of strings per row.
+    objects: objects in place of a parser: {"predictions": a list of objects per row, "references": a list per
+        row}; an object is a string, or a list of alternatives: ["dog", "cat"] for "a dog or a cat".
+    return_details: whether to add the matched pairs of each row.
 
 Returns:
     aloha: mean of the scores, in [-1, 1], higher is better.
-    aloha_scores: one score per example; 1 for a caption without an object, NaN with `variant="released"`; NaN without
+    aloha_scores: one score per row; 1 for a caption without an object, NaN with `variant="released"`; NaN without
         references or objects of them.
     aloha_undefined: number of those.
     aloha_n_empty: number of captions without an object.
@@ -121,7 +121,7 @@ def _of_the_scene(groups: Sequence[Sequence[str]]) -> list[list[str]]:
     return [group for group in kept if group]
 
 
-def _given(objects: Any, n_examples: int) -> tuple[list[list[list[str]]], list[list[list[str]]]]:
+def _given(objects: Any, n_rows: int) -> tuple[list[list[list[str]]], list[list[list[str]]]]:
     """Groups of alternatives of captions and references that a call has."""
     if not isinstance(objects, Mapping) or set(objects) != {"predictions", "references"}:
         got = ", ".join(map(repr, objects)) if isinstance(objects, Mapping) else type(objects).__name__
@@ -129,17 +129,17 @@ def _given(objects: Any, n_examples: int) -> tuple[list[list[list[str]]], list[l
     found = []
     for name in ("predictions", "references"):
         lists = objects[name]
-        if isinstance(lists, str) or not isinstance(lists, Sequence) or len(lists) != n_examples:
+        if isinstance(lists, str) or not isinstance(lists, Sequence) or len(lists) != n_rows:
             n_lists: Any = (
                 len(lists) if isinstance(lists, Sequence) and not isinstance(lists, str) else type(lists).__name__
             )
-            raise ValueError(f"`objects[{name!r}]` must have one list per example, {n_examples} in all, got {n_lists}")
+            raise ValueError(f"`objects[{name!r}]` must have one list per row, {n_rows} in all, got {n_lists}")
         found.append([_groups(row, f"objects[{name!r}][{index}]") for index, row in enumerate(lists)])
     return found[0], found[1]
 
 
 def _groups(row: Any, name: str) -> list[list[str]]:
-    """Objects of one example, each as a list of alternatives, in lower case."""
+    """Objects of one row, each as a list of alternatives, in lower case."""
     if isinstance(row, str) or not isinstance(row, Sequence):
         raise TypeError(f"`{name}` must be a list of objects, got {type(row).__name__}")
     groups = []

@@ -35,16 +35,16 @@ those of each reference, equal ones first, then synonyms, and what is left by se
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string of any number of sentences per example.
-    references: list of references, a string or a list of strings per example.
-    graphs: graphs in place of a parser: {"predictions": one per example, "references": a list per example, one for
+    predictions: list of captions, one string of any number of sentences per row.
+    references: list of references, a string or a list of strings per row.
+    graphs: graphs in place of a parser: {"predictions": one per row, "references": a list per row, one for
         each reference}; each a dictionary with "objects", "attributes" and "relations", a list of lists of one to
         three words, or text such as "( dog , is , brown ) , ( dog , chase , cat )".
     return_details: whether to add what was matched with what, for each reference.
 
 Returns:
     capture: mean of the scores, 0 to about 1, higher is better.
-    capture_scores: one score per example, the mean over its references; NaN without references.
+    capture_scores: one score per row, the mean over its references; NaN without references.
     capture_undefined: number of those.
     capture_objects, capture_attributes, capture_relations: means of the F-measures, each with its own _scores,
         _undefined and _signature.

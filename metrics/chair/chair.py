@@ -56,8 +56,8 @@ recall.
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per example.
-    references: list of references, a string or a list of strings per example, whose objects the picture has; may be
+    predictions: list of captions, one string per row.
+    references: list of references, a string or a list of strings per row, whose objects the picture has; may be
         left out where `objects` are given.
     objects: list of objects of each picture, such as its instances, beside those of its references.
     return_details: whether to add the words of each caption and the objects in them.
@@ -209,13 +209,13 @@ def _checked_table(table: Any) -> tuple[tuple[str, ...], ...]:
     return tuple(rows)
 
 
-def _checked_objects(objects: Any, n_examples: int) -> list[list[str]]:
+def _checked_objects(objects: Any, n_rows: int) -> list[list[str]]:
     """Objects of each picture in lower case."""
     if objects is None:
-        return [[] for _ in range(n_examples)]
-    if isinstance(objects, str) or not isinstance(objects, Sequence) or len(objects) != n_examples:
+        return [[] for _ in range(n_rows)]
+    if isinstance(objects, str) or not isinstance(objects, Sequence) or len(objects) != n_rows:
         got = len(objects) if isinstance(objects, Sequence) and not isinstance(objects, str) else type(objects).__name__
-        raise ValueError(f"`objects` must have one list of names per example, {n_examples} in all, got {got}")
+        raise ValueError(f"`objects` must have one list of names per row, {n_rows} in all, got {got}")
     for index, names in enumerate(objects):
         if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(one, str) for one in names):
             raise TypeError(f"`objects[{index}]` must be a list of names, got {names!r:.60}")

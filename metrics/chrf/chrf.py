@@ -39,9 +39,9 @@ divided. Higher is better; it needs references and no model.
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per example.
-    references: list of references, a string or a list of strings per example.
-    return_details: whether to add words, the score with each reference, and n-grams of each example.
+    predictions: list of captions, one string per row.
+    references: list of references, a string or a list of strings per row.
+    return_details: whether to add words, the score with each reference, and n-grams of each row.
 
 Returns:
     chrf: chrF of the corpus, in [0, 1], higher is better; not the mean of the scores.

@@ -117,7 +117,7 @@ def best_references(predictions: Sequence[str], references: Sequence[Sequence[st
     """Each caption beside its references, with the counts of the best.
 
     Args:
-        predictions: one caption per example.
+        predictions: one caption per row.
         references: at least one per caption.
         word_order: 0, or 2 to count words too.
     """
@@ -155,7 +155,7 @@ def _pair_columns(predictions: Sequence[str], references: Sequence[Sequence[str]
 def _shared(texts: Sequence[Tokens], example: Ints, candidate: Ints, max_order: int) -> Iterator[Ints]:
     """Of each order, how many n-grams a text shares with the caption of its example, shape ``(n_texts,)``."""
     for grams in ngram_sets(token_ids(texts), max_order=max_order):
-        # Within the entries of one n-gram those of an example stand together, its caption before its references.
+        # Within the entries of one n-gram those of a row stand together, its caption before its references.
         runs = np.flatnonzero(first_of_run(grams.ngrams) | first_of_run(example[grams.captions]))
         first = np.repeat(runs, np.diff(runs, append=len(grams.ngrams)))
         has = grams.captions[first] == candidate[grams.captions]

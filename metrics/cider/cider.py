@@ -57,7 +57,7 @@ _WARNED = -1  # no sum of digests
 
 
 def sum_of_digests(references: Sequence[Sequence[str]]) -> int:
-    """Sum of the SHA-256 of the references of each example, which has no order, modulo 2^256."""
+    """Sum of the SHA-256 of the references of each row, which has no order, modulo 2^256."""
     # UTF-8 has no byte 255: it parts the references, whatever they hold.
     digests = (hashlib.sha256(b"\xff".join(map(str.encode, own))).digest() for own in references if own)
     return sum(map(int.from_bytes, digests)) % _DIGESTS

@@ -30,16 +30,16 @@ lowers it, what it leaves out does not. Higher is better; it needs references.
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per example.
-    references: list of references, a string or a list of strings per example.
-    graphs: graphs in place of a parser: {"predictions": one per example, "references": a list per example, one for
+    predictions: list of captions, one string per row.
+    references: list of references, a string or a list of strings per row.
+    graphs: graphs in place of a parser: {"predictions": one per row, "references": a list per row, one for
         each reference}; each a dictionary with "objects", "attributes" and "relations", a list of lists of one to
         three words, or text such as "( dog , is , brown ) , ( dog , chase , cat )".
-    return_details: whether to add the phrases of each example and the nearest one of its references.
+    return_details: whether to add the phrases of each row and the nearest one of its references.
 
 Returns:
     soft_spice: mean of the scores, in [-1, 1], higher is better.
-    soft_spice_scores: one score per example; 0 for a caption that says nothing of a scene, NaN where its references do
+    soft_spice_scores: one score per row; 0 for a caption that says nothing of a scene, NaN where its references do
         not.
     soft_spice_undefined: number of the latter.
     soft_spice_n_empty: number of the former.
@@ -127,7 +127,7 @@ class SoftSpice(scene_graphs.PhraseGraphMetric):
 
 
 def _detail(phrases: dict[str, tuple[str, ...]], others: Iterable[str], cosines: Floats) -> dict[str, Any]:
-    """The phrases of an example, each with the nearest one of its references."""
+    """The phrases of a row, each with the nearest one of its references."""
     theirs = list(others)
     nearest = [
         {"phrase": phrase, "parts": list(parts), "nearest": theirs[int(row.argmax())], "cosine": float(row.max())}

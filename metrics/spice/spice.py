@@ -32,17 +32,17 @@ parser, so that scores of single captions differ from those of the Java program.
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per example.
-    references: list of references, a string or a list of strings per example.
-    graphs: graphs in place of a parser: {"predictions": one per example, "references": a list per example, one for
+    predictions: list of captions, one string per row.
+    references: list of references, a string or a list of strings per row.
+    graphs: graphs in place of a parser: {"predictions": one per row, "references": a list per row, one for
         each reference}; each a dictionary with "objects", "attributes" and "relations", a list of lists of one to
         three words, or text such as "( dog , is , brown ) , ( dog , chase , cat )".
-    return_details: whether to add the tuples of each example and which of them are matched.
+    return_details: whether to add the tuples of each row and which of them are matched.
 
 Returns:
     spice: mean of the scores, 0 or more, higher is better; above 1 only where several tuples of a caption match one of
         the references.
-    spice_scores: one score per example, NaN where the references say nothing of a scene.
+    spice_scores: one score per row, NaN where the references say nothing of a scene.
     spice_undefined: number of those.
     spice_objects, spice_attributes, spice_relations, spice_colours, spice_numbers, spice_sizes: means of the same over
         the tuples of one kind, each with its own _scores, NaN where the references have none, _undefined and
@@ -113,7 +113,7 @@ class Spice(scene_graphs.SceneGraphMetric):
 
 
 def _detail(candidate: Any, hits: list[bool], said: Any) -> dict[str, Any]:
-    """The tuples of an example, each part by its words, parted by "/" where several were merged."""
+    """The tuples of a row, each part by its words, parted by "/" where several were merged."""
     back = matched(said, candidate)
     return {
         "tuples": [{"parts": _words(one), "matched": hit} for one, hit in zip(candidate, hits, strict=True)],

@@ -41,8 +41,8 @@ class MetricFacts:
         bounds: What no score is below or above, whatever the settings; None where there is no such number.
         higher_is_better: Direction.
         needs: Extras without which it cannot score.
-        is_mean: Whether its number is the mean of the scores of the examples.
-        compares_sets: Whether a score depends on how many captions an example has.
+        is_mean: Whether its number is the mean of the scores of the rows.
+        compares_sets: Whether a score depends on how many captions a row has.
         bounds_with: Narrower ends with some settings: ``("estimator:biased", 0.0, 2.0)`` holds where the signature has
             each of the fields that the text names. An end may be a formula of a field: "1-1/styles".
         signed: Fields of a signature after its version, parted by blanks; those that it need not have with a "?", and

@@ -25,10 +25,10 @@ _TOLERANCE = 1e-6  # relative, between a score and what its counts give
 
 @dataclass(frozen=True)
 class Counted:
-    """A metric whose number adds the counts of all examples before it divides.
+    """A metric whose number adds the counts of all rows before it divides.
 
     Attributes:
-        columns: Keys of a result that hold the counts of each example, without the name of the metric; NaN with its
+        columns: Keys of a result that hold the counts of each row, without the name of the metric; NaN with its
             score.
         counts: From these columns, shape ``(n, n_columns)``, to what is added, shape ``(n, n_counts)``.
         value: From counts or sums of them to a score or the number of the corpus.
@@ -74,7 +74,7 @@ COUNTED: Mapping[str, Counted] = _InFolders()
 
 
 def corpus_counts(name: str, result: Mapping[str, Any], what: str = "result") -> Floats:
-    """The counts of each example, shape ``(n_examples, n_counts)``, NaN where an example has no score.
+    """The counts of each row, shape ``(n_rows, n_counts)``, NaN where a row has no score.
 
     Args:
         name: Name of a metric of `COUNTED`.
@@ -117,7 +117,7 @@ def _column(what: str, key: str, cells: Any) -> Floats:
 
 
 def corpus_value(name: str, result: Mapping[str, Any]) -> float:
-    """The number of a call; NaN where no example is defined.
+    """The number of a call; NaN where no row is defined.
 
     Raises:
         ValueError: If scores or counts are missing or wrong.
@@ -130,7 +130,7 @@ def corpus_value(name: str, result: Mapping[str, Any]) -> float:
 def corpus_interval(
     name: str, result: Mapping[str, Any], *, level: float = 0.95, resamples: int = 10_000, seed: int = 0
 ) -> Interval | None:
-    """Interval of the number of a call, over its examples, within the range of the metric.
+    """Interval of the number of a call, over its rows, within the range of the metric.
 
     See `vlgauge.statistics.bootstrap_interval` for how it is made and how often it covers the true number.
 
@@ -142,7 +142,7 @@ def corpus_interval(
         seed: Their seed.
 
     Returns:
-        The interval; None with fewer than two examples that are defined.
+        The interval; None with fewer than two rows that are defined.
 
     Raises:
         ValueError: If scores or counts are missing or wrong, or ``level`` or ``resamples`` is out of range.

@@ -66,7 +66,7 @@ def result_record(name: str, scores: Sequence[float], signature: str, extra: Map
 
     Args:
         name: Name of the metric, prefix of every key.
-        scores: One score per example, NaN where it is undefined.
+        scores: One score per row, NaN where it is undefined.
         signature: How the numbers were made.
         extra: Further values; their keys get the prefix.
 

@@ -133,7 +133,7 @@ def test_other_settings_that_are_none(name, settings, message):
     ("objects", "message"),
     [
         (["dog"], r'`objects` must be a dictionary with "predictions" and "references", got list'),
-        ({"predictions": [], "references": [["dog"]]}, "must have one list per example, 1 in all, got 0"),
+        ({"predictions": [], "references": [["dog"]]}, "must have one list per row, 1 in all, got 0"),
         (
             {"predictions": ["dog"], "references": [["dog"]]},
             r"`objects\['predictions'\]\[0\]` must be a list of objects",
@@ -152,8 +152,8 @@ def test_objects_of_aloha_that_are_none(objects, message):
     ("columns", "message"),
     [
         ({}, "`references` or `objects` must say what the pictures show, got neither"),
-        ({"objects": "dog"}, "`objects` must have one list of names per example, 1 in all, got str"),
-        ({"objects": [["dog"], ["cat"]]}, "`objects` must have one list of names per example, 1 in all, got 2"),
+        ({"objects": "dog"}, "`objects` must have one list of names per row, 1 in all, got str"),
+        ({"objects": [["dog"], ["cat"]]}, "`objects` must have one list of names per row, 1 in all, got 2"),
         ({"objects": ["dog"]}, r"`objects\[0\]` must be a list of names, got 'dog'"),
     ],
 )

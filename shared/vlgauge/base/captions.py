@@ -36,7 +36,7 @@ class CaptionMetric(Metric):
 
     def scored(
         self,
-        n_examples: int,
+        n_rows: int,
         rows: Sequence[int],
         scores: Iterable[float],
         details: Iterable[Mapping[str, Any]] | None,
@@ -45,10 +45,10 @@ class CaptionMetric(Metric):
         made_with: Mapping[str, Any] | None = None,
         **extra: Any,
     ) -> dict[str, Any]:
-        """The result, in which the examples without references are undefined.
+        """The result, in which the rows without references are undefined.
 
         Args:
-            n_examples: Number of examples.
+            n_rows: Number of rows.
             rows: The rows that have references.
             scores: One per such row.
             details: What explains each of these scores; None if nobody asked.
@@ -56,15 +56,15 @@ class CaptionMetric(Metric):
             made_with: As for `result`.
             **extra: As for `result`.
         """
-        every = np.full(n_examples, np.nan)
+        every = np.full(n_rows, np.nan)
         every[list(rows)] = list(scores)
         for name, own in (counts or {}).items():
-            column: list[float] = [math.nan] * n_examples
+            column: list[float] = [math.nan] * n_rows
             for row, number in zip(rows, own, strict=True):
                 column[row] = number
             extra[name] = column
         if details is not None:
-            explained: list[Mapping[str, Any]] = [{} for _ in range(n_examples)]
+            explained: list[Mapping[str, Any]] = [{} for _ in range(n_rows)]
             for row, detail in zip(rows, details, strict=True):
                 explained[row] = detail
             extra["details"] = explained
@@ -86,14 +86,14 @@ class TokenMetric(CaptionMetric):
     def tokenized(
         self, predictions: Sequence[str], references: Sequence[Sequence[str]]
     ) -> tuple[list[Tokens], list[list[Tokens]], list[int]]:
-        """Tokens of the examples that have references; each distinct caption is split once.
+        """Tokens of the rows that have references; each distinct caption is split once.
 
         Args:
-            predictions: one caption per example.
+            predictions: one caption per row.
             references: its references.
 
         Returns:
-            Tokens of the candidates, tokens of their references, and the rows of these examples. The others have no
+            Tokens of the candidates, tokens of their references, and the numbers of these rows. The others have no
             score.
         """
         rows = [row for row, captions in enumerate(references) if captions]
@@ -113,18 +113,18 @@ class TokenMetric(CaptionMetric):
         """Tokens as `tokenized` finds them, as integers.
 
         Args:
-            predictions: one caption per example.
+            predictions: one caption per row.
             references: its references.
 
         Returns:
-            Tokens of the candidate of an example, of its references, of the next candidate; the example of each of
-            these texts, ascending; and the rows of these examples.
+            Tokens of the candidate of a row, of its references, of the next candidate; the row of each of
+            these texts, ascending; and the numbers of these rows.
         """
         rows = [row for row, captions in enumerate(references) if captions]
         captions, which = numbered(caption for row in rows for caption in (predictions[row], *references[row]))
         sizes = np.fromiter((1 + len(references[row]) for row in rows), np.int64, len(rows))
-        example = np.repeat(np.arange(len(rows)), sizes)
-        return self._numbered(captions).chosen(which), example, rows
+        row_of_text = np.repeat(np.arange(len(rows)), sizes)
+        return self._numbered(captions).chosen(which), row_of_text, rows
 
     def _numbered(self, captions: Sequence[str]) -> TokenIds:
         if self.tokenizer is None:

@@ -76,8 +76,8 @@ class Metric(HostedMetric, ABC):
         requires: Oldest version of this package that the script works with.
         columns: Input columns; an instance may set its own before the base is initialized.
         configs: Known values of ``config_name``.
-        is_mean: Whether the number of a call is the mean of the scores of its examples.
-        compares_sets: Whether a score depends on how many captions an example has.
+        is_mean: Whether the number of a call is the mean of the scores of its rows.
+        compares_sets: Whether a score depends on how many captions a row has.
         unsigned: Settings of its own that change no number, see `NOT_IN_SIGNATURE`.
         has_reference_scores: Whether it has a second score, ``ref_NAME``, where there are references.
         rewards_silence: Whether a caption that says less cannot score worse, since only what is said is looked at: no
@@ -150,7 +150,7 @@ class Metric(HostedMetric, ABC):
         """Score the given rows together with those added before.
 
         Args:
-            predictions: Rows of this column, one per example.
+            predictions: Rows of this column, one per row.
             references: Rows of this column, where the metric has it.
             **kwargs: Other columns, per-call data and ``return_details``.
 
@@ -180,7 +180,7 @@ class Metric(HostedMetric, ABC):
         """Add rows to those that the next `compute` scores.
 
         Args:
-            predictions: Rows of this column, one per example.
+            predictions: Rows of this column, one per row.
             references: Rows of this column, where the metric has it.
             **kwargs: Other columns.
 
@@ -225,7 +225,7 @@ class Metric(HostedMetric, ABC):
         """The dictionary that every metric returns; see `vlgauge.results.result_record`.
 
         Args:
-            scores: One score per example, NaN where it is undefined.
+            scores: One score per row, NaN where it is undefined.
             made_with: Fields of the signature that only this call knows, see `signature`.
             **extra: Further values; their keys get the metric's name as prefix.
         """

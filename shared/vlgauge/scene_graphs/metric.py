@@ -84,7 +84,7 @@ class SceneGraphMetric(Metric):
         Args:
             record: The result of the whole.
             name: Of the part, behind that of the metric.
-            scores: One per example.
+            scores: One per row.
         """
         key = f"{self.name}_{name}"
         return result_record(key, scores, record[f"{self.name}_signature"].replace(self.name, key, 1), {})
@@ -127,7 +127,7 @@ class SceneGraphMetric(Metric):
         """Graphs of the captions, of their references, and what made them.
 
         Args:
-            predictions: One caption per example.
+            predictions: One caption per row.
             references: Its references.
             graphs: What `compute` takes; None to parse, each distinct caption once.
 
@@ -152,11 +152,11 @@ class SceneGraphMetric(Metric):
         """Objects of the captions, of all references of each, and what found them.
 
         Args:
-            predictions: One caption per example.
+            predictions: One caption per row.
             references: Its references.
 
         Returns:
-            Per example its objects, each a list of alternatives; see `RuleParser.object_groups`.
+            Per row its objects, each a list of alternatives; see `RuleParser.object_groups`.
 
         Raises:
             ValueError: If a caption is too long, or the parser finds no alternatives.
@@ -217,7 +217,7 @@ def _given(graphs: Any, references: Sequence[Sequence[str]]) -> tuple[list[Graph
         raise ValueError(f'`graphs` must be a dictionary with "predictions" and "references", got {got}')
     own, theirs = graphs["predictions"], graphs["references"]
     for name, lists in (("predictions", own), ("references", theirs)):
-        _check_length(lists, len(references), f"graphs[{name!r}]", "example")
+        _check_length(lists, len(references), f"graphs[{name!r}]", "row")
     for index, (captions, lists) in enumerate(zip(references, theirs, strict=True)):
         _check_length(lists, len(captions), f"graphs['references'][{index}]", "reference")
     return (

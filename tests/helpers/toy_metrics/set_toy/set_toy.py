@@ -11,8 +11,8 @@ _DESCRIPTION = "Jaccard similarity (or overlap) of two sets of captions; two emp
 
 _INPUTS = """
 Args:
-    predictions: candidates of each example.
-    references: references of each example.
+    predictions: candidates of each row.
+    references: references of each row.
     return_details: adds the captions in common.
 """
 

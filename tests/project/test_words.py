@@ -1,0 +1,70 @@
+"""One word for each thing: what the table of words in CONTRIBUTING rules out, where users read it."""
+
+import ast
+import inspect
+import re
+
+import pytest
+from folders import METRICS, ROOT
+
+import vlgauge
+from vlgauge.catalog import metric_names
+from vlgauge.settings import setting_names
+
+CODE = sorted([*(ROOT / "shared" / "vlgauge").rglob("*.py"), *METRICS.glob("*/*.py")])
+PAGES = sorted([*METRICS.glob("*/README.md"), ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+# A row is no example, item, sample or data point; "of an example" is one of ours.
+ROW = re.compile(
+    r"\b(?:(?:per|each|every)\s+(?:example|sample|item)|(?:of|for)\s+an?\s+(?:sample|item)|data ?points?)\b",
+    re.IGNORECASE,
+)
+# Settings that the table names otherwise.
+SETTINGS = {"mode", "authors", "reference", "samples", "examples", "n_examples", "items", "model_path", "ckpt"}
+KEYS = re.compile(r"_per_(?:item|example|sample)|_(?:items|examples|samples)$")
+TOLD = {"warn", "refuse", "one_of", "add_argument"}
+
+
+def told(path):
+    """The texts that code tells people: messages, help, and what a metric takes and returns."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        roots = []
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            roots = [node.exc]
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in TOLD:
+            roots = [node]
+        elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in ("_INPUTS", "_DESCRIPTION"):
+            roots = [node.value]
+        for part in (part for root in roots for part in ast.walk(root)):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield part.lineno, part.value
+
+
+def test_messages_and_help_call_a_row_a_row():
+    found = [f"{path.name}:{line}: {text[:80]!r}" for path in CODE for line, text in told(path) if ROW.search(text)]
+    assert found == []
+
+
+def test_pages_call_a_row_a_row():
+    found = []
+    for path in PAGES:
+        text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", path.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+        found += [f"{path.name}: {' '.join(match[0].split())}" for match in ROW.finditer(text)]
+    assert found == []
+
+
+@pytest.mark.parametrize("name", metric_names())
+def test_settings_and_keys_have_the_words_of_the_table(name):
+    metric = vlgauge.load(name, profile="embedded", keep_in_memory=True)
+    assert SETTINGS.isdisjoint(setting_names(type(metric)))
+    assert SETTINGS.isdisjoint(inspect.signature(metric._compute).parameters)
+    keys = re.findall(rf"\b{name}\w*", metric.inputs_description.partition("\nReturns:\n")[2])
+    assert keys
+    assert [key for key in keys if KEYS.search(key)] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["one score per example", "of each sample", "the words of an item", "2 data points", "datapoint"]
+)
+def test_what_is_looked_for(text):
+    assert ROW.search(text)
+    assert not ROW.search("for example, that of an example of clip_s; the samples of a bootstrap; items are drawn")
