@@ -64,8 +64,8 @@ def compare(
             `vlgauge.score` returned, or the path of a file of scores. Or one table for all: wide, with a column of
             predictions for each system (``predictions=["ours", "base"]``), or long, with a row for each system and
             each of its rows (``system="model"``).
-        metrics: As for `vlgauge.score`; a name may be that of another score, such as "ref_clip_s" or "chair_s".
-        predictions: Title of the column that the metrics read as ``predictions``; of a wide table one per system.
+        metrics: As for `vlgauge.score`, or other scores by name, such as "ref_clip_s" or "chair_s".
+        predictions: Title of the column with the predictions; for a wide table one per system.
         references: Title of the column, as for `vlgauge.score`.
         images: Likewise.
         videos: Likewise.
@@ -75,14 +75,14 @@ def compare(
         system: Title of the column of a long table that names the system.
         groups: Title of a column, or a label by id: rows of one label, such as the captions of one image, are drawn
             together.
-        baseline: Name of the system that all others are compared with; None for all pairs.
-        family: What Holm's correction is for: "metric", the pairs of each metric by itself, or "all".
-        level: Of the intervals; tests are significant at one minus it.
-        resamples: Number of samples of intervals and tests; None for as many as they need.
-        seed: Of both, and of captions that are drawn where sets are of unequal sizes.
+        baseline: Name of the system to compare all others with; None for all pairs.
+        family: Tests that Holm's correction covers: "metric", the pairs of each metric, or "all".
+        level: Level of the intervals; tests use one minus it.
+        resamples: Samples of intervals and tests; None for as many as they need.
+        seed: Seed of both, and of the draw of captions if sets have unequal sizes.
         config: Configuration, for metrics that have several.
         profile: Profile of the metrics that are given by name.
-        progress: Whether bars are shown.
+        progress: Whether to show bars.
 
     Returns:
         The comparison.
@@ -90,7 +90,7 @@ def compare(
     Raises:
         ValueError: If there are fewer than two systems, one is there twice, their rows or references differ, a column
             is missing, or a score is unknown.
-        TypeError: If rows are no table.
+        TypeError: If rows are not a table.
     """
     with words_of_python():
         names, loaded_of = _named(metrics)

@@ -43,7 +43,7 @@ class Comparison:
     # -- tables ------------------------------------------------------------------------------------------------------
     @property
     def systems(self) -> Any:
-        """A pandas frame, a line per metric and system: value, interval, counts, rank groups, signature."""
+        """A pandas frame with a line per metric and system: value, interval, counts, rank groups, signature."""
         import pandas as pd
 
         lines = [
@@ -67,7 +67,7 @@ class Comparison:
 
     @property
     def pairs(self) -> Any:
-        """A pandas frame, a line per metric and pair: difference, interval, p, wins, and which is better, if any."""
+        """A pandas frame with a line per metric and pair: difference, interval, p, wins, the better system if any."""
         import pandas as pd
 
         names = ("first", "second", "difference", "low", "high", "pvalue", "adjusted_pvalue", "wins", "losses", "ties")
@@ -91,12 +91,12 @@ class Comparison:
         return notebook_tables([systems_table(self.statistics), pairs_table(self.statistics)])
 
     def to_markdown(self, *, digits: int = 4, scale: float = 1.0, intervals: bool = True) -> str:
-        """A row per system and a column per metric as Markdown; below it what the marks mean, and the signatures.
+        """A Markdown table with a row per system and a column per metric, then its marks and the signatures.
 
         Args:
-            digits: After the point.
-            scale: What every number is multiplied by, such as 100.
-            intervals: Whether intervals stand beside the values.
+            digits: Digits after the point.
+            scale: Factor for every number, such as 100.
+            intervals: Whether to show intervals beside the values.
         """
         return render(paper_table(self.statistics, _numbers(digits, scale, intervals)), "markdown")
 
@@ -110,30 +110,30 @@ class Comparison:
         label: str = "",
         intervals: bool = True,
     ) -> str:
-        """The same as a float of LaTeX; what the marks mean is in its caption, the signatures are comments below.
+        """The same as a LaTeX float: the caption explains the marks, and comments below hold the signatures.
 
         Args:
-            digits: After the point.
-            scale: What every number is multiplied by.
-            booktabs: Whether its rules are those of the package booktabs.
-            caption: LaTeX that the caption begins with.
-            label: Of the float.
-            intervals: Whether intervals stand beside the values.
+            digits: Digits after the point.
+            scale: Factor for every number.
+            booktabs: Whether to use the rules of the package booktabs.
+            caption: LaTeX for the start of the caption.
+            label: Label of the float.
+            intervals: Whether to show intervals beside the values.
         """
         numbers = _numbers(digits, scale, intervals)
         return paper_latex(self.statistics, numbers, booktabs=booktabs, caption=caption, label=label)
 
     def plot(self) -> Any:
-        """Paired differences with their intervals, metric by metric: a figure of matplotlib (extra `plots`)."""
+        """A matplotlib figure of paired differences with their intervals, metric by metric (extra `plots`)."""
         return import_module("vlgauge.scoring.figures").comparison_figure(self.statistics)
 
     # -- rows --------------------------------------------------------------------------------------------------------
     def rows_that_differ(self, n: int = 10, *, metric: str | None = None) -> Any:
-        """A pandas frame with the rows in which the systems of each pair differ most, and what they said.
+        """A pandas frame with the rows in which the systems of each pair differ most, and their texts.
 
         Args:
             n: Most rows of each pair and metric.
-            metric: Only those by this one.
+            metric: Only rows by this metric.
 
         Raises:
             ValueError: If nothing was compared by the metric.
@@ -178,21 +178,21 @@ class Comparison:
         date: str | None = None,
         notes: str | None = None,
     ) -> list[Record]:
-        """Records of the systems by every metric that was compared, each over all of its own rows, as `Scores.record`.
+        """Record every compared system and metric, each over all of its own rows, as `Scores.record` does.
 
         Args:
-            file: results.jsonl, to which they are added; None to return them alone.
-            models: By name of the system its id on the Hub, or all that is known of it. Others are not recorded.
+            file: results.jsonl, to which to add them; None to only return them.
+            models: Id on the Hub, or all that is known, of each system by name. Others are not recorded.
             dataset: Id on the Hub of the data set, or all that is known of it.
-            split: Its split, next to an id.
-            date: When, by ISO 8601; None for today.
+            split: Split of the data set, if that is given by its id.
+            date: Date by ISO 8601; None for today.
             notes: Anything else.
 
         Returns:
-            The records; next to a file those that were added.
+            The records; with a file only those that were added.
 
         Raises:
-            ValueError: If a system is unknown, has no score in any row, or something is nothing that a record can hold.
+            ValueError: If a system is unknown, has no score in any row, or a record cannot hold a value.
             TypeError: If ``models`` is no dictionary.
         """
         if not isinstance(models, Mapping):

@@ -53,15 +53,15 @@ def score(
 ) -> Scores:
     """Score the rows of a table with one metric or several.
 
-    The numbers are those of `Metric.compute` and of `vlgauge score`, bit by bit: all three are one code.
+    `Metric.compute` and `vlgauge score` give the same numbers, bit by bit.
 
     Args:
         rows: A pandas frame; a polars frame, an Arrow table or anything else with the Arrow C interface; a
             `datasets.Dataset`; a list of dicts; or what `vlgauge score` takes as FILE: the path of a table, a folder,
             ``"hub:OWNER/NAME"``.
         metrics: Names with commas, such as ``"cider,clip_s"``, loaded metrics with their settings, or a list of both.
-        predictions: Title of the column that the metrics read as ``predictions``; None for one of that name.
-        references: Likewise; several titles, in a list or with commas, stand side by side.
+        predictions: Title of the column with the predictions; None for "predictions".
+        references: Likewise; several titles, in a list or with commas, are joined row by row.
         images: Likewise.
         videos: Likewise.
         styles: Likewise.
@@ -69,23 +69,23 @@ def score(
             pandas frame, or the numbers of the rows.
         config: Configuration, for metrics that have several.
         profile: Profile of the metrics that are given by name.
-        skip: How many rows are left out first.
+        skip: Number of rows to leave out first.
         limit: Most rows; None for all.
-        split: Of a data set of the Hub.
-        revision: Commit, branch or tag of one.
-        captions_per_row: How many captions of each row are scored, for metrics of sets of captions; None for all.
-        seed: Of these.
+        split: Split of a Hub data set.
+        revision: Commit, branch or tag of a Hub data set.
+        captions_per_row: Number of captions to score per row, for metrics of caption sets; None for all.
+        seed: Seed of the draw of these captions.
         details: Whether to say at once how each score came about; `Scores.explain` and `Scores.report` otherwise score
             once more when they are called.
-        progress: Whether bars are shown; None for long work in a terminal or a notebook.
+        progress: Whether to show bars; None for long work in a terminal or a notebook.
 
     Returns:
         The scores.
 
     Raises:
-        ValueError: If a column is missing or there twice, a row is nothing that a metric reads, a metric is unknown or
+        ValueError: If a column is missing or there twice, a metric cannot read a row, a metric is unknown or
             comes twice.
-        TypeError: If `rows` is no table.
+        TypeError: If `rows` is not a table.
     """
     titles = named_titles(predictions, references, images, videos, styles)
     whole_number("skip", skip, 0)

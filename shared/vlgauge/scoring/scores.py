@@ -28,11 +28,11 @@ _SHOWN = 5  # rows in the text of a result
 
 
 class Scores:
-    """Scores of rows by one metric or several, with what made them.
+    """Scores of rows by one metric or several, with the scored columns.
 
     Attributes:
-        ids: What the rows are called.
-        results: What each metric returned, by its name.
+        ids: Ids of the rows.
+        results: Results of the metrics, by name.
     """
 
     def __init__(self, scored: Scored, metrics: Sequence[Metric], frame: Callable[[], Any]) -> None:
@@ -82,7 +82,7 @@ class Scores:
         """The numbers of all rows as a pandas frame: value, interval, n, undefined, direction, range, signature.
 
         Args:
-            confidence: Level of the intervals, which are of bootstrap.
+            confidence: Level of the bootstrap intervals.
         """
         import pandas as pd
 
@@ -118,24 +118,24 @@ class Scores:
         return notebook_table(numbers_table(self.results), notes_of(self.results))
 
     def plot(self, kind: str = "distribution", *, scores: Sequence[str] | None = None) -> Any:
-        """A picture of the scores, a figure of matplotlib (extra `plots`).
+        """A matplotlib figure of the scores (extra `plots`).
 
         Args:
             kind: "distribution" of each score with its value and interval, "correlation" of each two over the rows, or
                 "length", each against the number of words.
-            scores: Names of the scores, such as "ref_clip_s"; None for those that metrics are named after.
+            scores: Names of the scores, such as "ref_clip_s"; None for the main score of each metric.
         """
         return import_module("vlgauge.scoring.figures").scores_figure(self._scored, kind, scores)
 
     # -- reasons -----------------------------------------------------------------------------------------------------
     def explain(self, row: int | str) -> RowReasons:
-        """Why a row has its scores; needs the extra `explain`.
+        """Why a row has its scores (extra `explain`).
 
         Args:
-            row: Its number from 0, or what it is called, where that is a text.
+            row: Number from 0, or its id, if that is a text.
 
         Raises:
-            ValueError: If no row is called so, or several are.
+            ValueError: If no row has this id, or several have.
             IndexError: If there is no such row.
         """
         number = self._number_of(row)
@@ -143,13 +143,13 @@ class Scores:
         return RowReasons(explained, number)
 
     def report(self, path: str | PathLike[str], *, worst: int = 10, best: int = 5, title: str = "") -> None:
-        """Write a page that explains the rows with the worst and the best scores; needs the extra `explain`.
+        """Write a page that explains the rows with the worst and best scores (extra `explain`).
 
         Args:
             path: The file, .html.
             worst: How many rows with the worst scores of each metric.
             best: How many of the others with the best scores.
-            title: Headline; the number of rows and the metrics otherwise.
+            title: Headline; by default the number of rows and the metrics.
         """
         pages = import_module("vlgauge.scoring.pages")
         write(path, pages.report(self._explained(), worst=worst, best=best, title=title))
@@ -216,19 +216,19 @@ class Scores:
         """Records of the numbers, for exports and leaderboards.
 
         Args:
-            file: results.jsonl, to which they are added; None to return them alone.
-            model: Id on the Hub of what wrote the predictions, or all that is known of it.
+            file: results.jsonl, to which to add them; None to only return them.
+            model: Id on the Hub of the model that wrote the predictions, or all that is known of it.
             dataset: Id on the Hub of the data set, or all that is known of it.
-            split: Its split, next to an id.
-            date: When, by ISO 8601; None for today.
+            split: Split of the data set, if that is given by its id.
+            date: Date by ISO 8601; None for today.
             notes: Anything else.
-            scores: Names of the scores, such as "ref_clip_s"; None for those that metrics are named after.
+            scores: Names of the scores, such as "ref_clip_s"; None for the main score of each metric.
 
         Returns:
-            The records; next to a file those that were added.
+            The records; with a file only those that were added.
 
         Raises:
-            ValueError: If a score is unknown, no row has one, or something is nothing that a record can hold.
+            ValueError: If a score is unknown, no row has one, or a record cannot hold a value.
         """
         run, known = self.run(), self.scores()
         names = list(self.results) if scores is None else list(scores)
