@@ -7,7 +7,7 @@ import pytest
 import tiny_judges
 import torch
 
-from vlgauge.judges import Opening, Question
+from vlgauge.judges import Opening, Question, picture_features
 from vlgauge.judges.loading import judge_of
 from vlgauge.judges.transformers_judge import squared
 from vlgauge.media.pictures import ImagePicture
@@ -247,6 +247,63 @@ def test_equal_questions_are_asked_once(judges):
     before = judge.forwards
     judge.chances([*questions("llava"), *questions("llava")], ["Yes"] * 8, OPENING, batch_size=2)
     assert judge.forwards - before == 4
+
+
+# -- one pass of the image tower per picture ---------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", SEEING)
+def test_each_picture_is_seen_once(judges, kind):
+    """Several captions of a picture, both kinds of questions: by what the tower itself was given."""
+    judge = judges(kind)
+    module = next(m for n, m in judge.model.named_modules() if n.endswith(("vision_tower", "visual")))
+    given = []
+
+    def count(_, args, named, __):
+        """Rows of pixels; of Qwen's patches, a grid for each picture."""
+        grid = next((value for name, value in named.items() if "grid" in name), None)
+        given.append(len([*args, *named.values()][0] if grid is None else grid))
+
+    hook = module.register_forward_hook(count, with_kwargs=True)
+    shown = [picture(i) for i in (7, 8)]
+    asked = [Question(("Rate ", "!"), (caption,), one) for caption in CAPTIONS for one in shown]
+    before = judge.picture_passes
+    found = judge.chances(asked, ["Yes"] * 8, OPENING, batch_size=3)
+    answers = judge.answers(asked, OPENING, longest=2, batch_size=2)
+    hook.remove()
+    assert (sum(given), judge.picture_passes - before) == (2, 2)
+    # The same numbers as with nothing kept.
+    for i in (0, 5):
+        judge._features.forget()
+        assert judge.chances(asked[i : i + 1], ["Yes"], OPENING)[0] == pytest.approx(found[i], abs=1e-5)
+        judge._features.forget()
+        assert judge.answers(asked[i : i + 1], OPENING, longest=2)[0].digits == pytest.approx(
+            answers[i].digits, abs=1e-5
+        )
+
+
+def test_what_is_kept_is_bounded(judges, monkeypatch):
+    judge = judges("llava")
+    shown = [Question(("Rate ", "!"), ("a dog",), picture(i)) for i in range(20, 24)]
+    judge.chances(shown[:1], ["Yes"], OPENING)
+    each = next(reversed(judge._features._kept.values())).n_bytes
+    monkeypatch.setattr(picture_features, "MOST_BYTES", 2 * each)
+    judge.chances(shown, ["Yes"] * 4, OPENING, batch_size=4)
+    assert len(judge._features._kept) == 2
+    before = judge.picture_passes
+    judge.chances(shown, ["Yes"] * 4, OPENING, batch_size=4)
+    assert judge.picture_passes - before >= 2
+
+
+def test_other_weights_see_anew(judges):
+    judge = judges("llava")
+    asked = questions("llava")[:1]
+    one = judge.chances(asked, ["Yes"], OPENING)[0]
+    weight = judge.model.model.multi_modal_projector.linear_1.weight
+    with torch.no_grad():
+        weight.mul_(2)
+        other = judge.chances(asked, ["Yes"], OPENING)[0]
+        weight.div_(2)
+    assert np.abs(one - other).max() > 1e-4
+    assert judge.chances(asked, ["Yes"], OPENING)[0] == pytest.approx(one, abs=1e-6)
 
 
 def test_a_model_of_text_alone_sees_no_picture(judges):

@@ -70,17 +70,21 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
     model.add_module("mm_projector", between)
     layer = int(files.config.get("mm_vision_select_layer", _LAYER))
 
-    def embedded(before: Sequence[int], pixels: torch.Tensor | None, after: Sequence[int]) -> torch.Tensor:
+    def sight(pixels: torch.Tensor) -> torch.Tensor:
+        seen = seeing(pixels.to(between[0].weight.device, dtype), output_hidden_states=True).hidden_states[layer]
+        found: torch.Tensor = between(seen[:, 1:])  # without the token of the whole picture
+        return found
+
+    def embedded(before: Sequence[int], seen: torch.Tensor | None, after: Sequence[int]) -> torch.Tensor:
         words = model.get_input_embeddings()
         halves = [words(torch.tensor([list(ids)], device=words.weight.device)) for ids in (before, after)]
-        if pixels is not None:
-            seen = seeing(pixels.to(words.weight.device, dtype), output_hidden_states=True).hidden_states[layer]
-            halves.insert(1, between(seen[:, 1:]))  # without the token of the whole picture
+        if seen is not None:
+            halves.insert(1, seen.to(words.weight.device))
         return torch.cat(halves, dim=1)
 
     pictures = transformers.AutoImageProcessor.from_pretrained(str(tower.folder), backend="pil", **common)
     tokenizer = transformers.AutoTokenizer.from_pretrained(str(files.folder), trust_remote_code=False, **common)
-    return Parts("clip_t5", model, tokenizer, SimpleNamespace(image_processor=pictures), embedded)
+    return Parts("clip_t5", model, tokenizer, SimpleNamespace(image_processor=pictures), sight, embedded)
 
 
 def _state(files: JudgeFiles) -> dict[str, torch.Tensor]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from PIL import Image
 
+from vlgauge.judges.picture_features import PictureFeatures
 from vlgauge.judges.questions import Answer, Floats, Opening, Question
 from vlgauge.judges.special import SpecialTokens
 from vlgauge.progress import Progress, progress_bar
@@ -38,13 +41,15 @@ class Parts:
         model: In evaluation mode, on its device.
         tokenizer: Of the text.
         processor: Of text and pictures; None for a model of text alone.
-        embedded: Of CLIP-FlanT5: gives the encoder's inputs of the halves of a prompt and of a picture.
+        sight: Of CLIP-FlanT5: gives the vectors of a picture's pixels.
+        embedded: Of CLIP-FlanT5: gives the encoder's inputs of the halves of a prompt and of those vectors.
     """
 
     kind: str
     model: Any
     tokenizer: Any
     processor: Any = None
+    sight: Callable[[torch.Tensor], torch.Tensor] | None = None
     embedded: Callable[[Sequence[int], torch.Tensor | None, Sequence[int]], torch.Tensor] | None = None
 
 
@@ -54,6 +59,7 @@ class _Prepared:
 
     inputs: dict[str, torch.Tensor]
     answer: list[int] = field(default_factory=list)
+    picture: bytes = b""  # its key; empty for none, or where gradients are taken
 
     @property
     def length(self) -> int:
@@ -80,6 +86,7 @@ class LoadedJudge:
         self.forwards = 0
         self._parts, self._model, self._tokenizer = parts, parts.model, parts.tokenizer
         self._special = SpecialTokens(self._tokenizer)
+        self._features = PictureFeatures(self._model)
         self._is_decoder = not getattr(self._model.config, "is_encoder_decoder", False)
         old = self._model.generation_config
         stops = old.eos_token_id if isinstance(old.eos_token_id, list) else [old.eos_token_id]
@@ -99,6 +106,11 @@ class LoadedJudge:
         self._digits = [self._special.plain_ids(str(digit))[-1] for digit in range(10)]
         # Tokenizers change their own state while they work ("Already borrowed").
         self._lock = threading.Lock()
+
+    @property
+    def picture_passes(self) -> int:
+        """Number of pictures that went through the image tower so far, but for those of gradients."""
+        return self._features.passes
 
     @property
     def n_bytes(self) -> int:
@@ -149,7 +161,9 @@ class LoadedJudge:
             return self._written(batch, longest)
 
         keys = [question.key for question in questions]
-        return self._asked(keys, lambda i: self._prepared(questions[i], opening), answered, batch_size, progress)
+        return self._asked(
+            questions, keys, lambda i: self._prepared(questions[i], opening), answered, batch_size, progress
+        )
 
     def chances(
         self,
@@ -169,7 +183,7 @@ class LoadedJudge:
 
         keys = [(question.key, answer) for question, answer in zip(questions, answers, strict=True)]
         return self._asked(
-            keys, lambda i: self._prepared(questions[i], opening, answers[i]), scored, batch_size, progress
+            questions, keys, lambda i: self._prepared(questions[i], opening, answers[i]), scored, batch_size, progress
         )
 
     def differentiable_chances(
@@ -196,6 +210,7 @@ class LoadedJudge:
     # -- in batches --------------------------------------------------------------------------------------------------
     def _asked(
         self,
+        questions: Sequence[Question],
         keys: Sequence[Any],
         prepare: Callable[[int], _Prepared],
         work: Callable[[Sequence[_Prepared]], list[Result]],
@@ -203,16 +218,26 @@ class LoadedJudge:
         progress: Progress,
     ) -> list[Result]:
         """What comes of each question; of equal ones the same, and in batches that do not depend on their order."""
+        import torch
+
         check_fork()
         first: dict[Any, int] = {}
         for i, key in enumerate(keys):
             first.setdefault(key, i)
-        order = sorted(first, key=lambda key: (len(str(key)), repr(key)))
+        # All questions about a picture one after the other, so that what was seen in it is at hand.
+        seen = {key: _picture_key(questions[i]) for key, i in first.items()}
+        shortest: dict[bytes, int] = {}
+        for key in first:
+            shortest[seen[key]] = min(len(str(key)), shortest.get(seen[key], sys.maxsize))
+        order = sorted(first, key=lambda key: (shortest[seen[key]], seen[key], len(str(key)), repr(key)))
         found: dict[Any, Result] = {}
         with progress_bar(len(order), "Asking the judge", progress) as advance:
             for start in range(0, len(order), batch_size):
                 batch = order[start : start + batch_size]
-                prepared = [self._checked(prepare(first[key])) for key in batch]
+                with torch.no_grad():
+                    prepared = [self._checked(prepare(first[key])) for key in batch]
+                for one, key in zip(prepared, batch, strict=True):
+                    one.picture = seen[key]
                 for rows in _alike(prepared):
                     for row, result in zip(rows, work([prepared[row] for row in rows]), strict=True):
                         found[batch[row]] = result
@@ -232,7 +257,7 @@ class LoadedJudge:
             seen.append(torch.softmax(logits.float(), dim=-1)[:, self._digits].cpu())
             return logits
 
-        with torch.no_grad():
+        with torch.no_grad(), self._features.of([one.picture for one in batch]):
             written = self._model.generate(
                 **inputs, max_new_tokens=longest, logits_processor=LogitsProcessorList([remember])
             )
@@ -266,7 +291,8 @@ class LoadedJudge:
         kept = sorted({place for own in places for place in own})
         # Of the other places no logits are made, where the model can do so; an index on the CPU serves any device.
         less = {"logits_to_keep": torch.tensor(kept)} if self._is_decoder and self._takes("logits_to_keep") else {}
-        logits = self._model(**inputs, **less).logits
+        with self._features.of([one.picture for one in batch]):
+            logits = self._model(**inputs, **less).logits
         logits = logits if less else logits[:, kept]
         found = []
         for row, (own, one) in enumerate(zip(places, batch, strict=True)):
@@ -311,7 +337,7 @@ class LoadedJudge:
                     # Fleur's and Expert's code give the grade with an end token, and LLaVA's adds another one.
                     ends = 2 * str(self._tokenizer.eos_token)
                     text = f"{text} ASSISTANT: {question.replied}{ends}USER: {again}"
-                return self._halves(text, seen, opening, answer)
+                return self._halves(text, seen, opening, answer, b"" if pixels is not None else _picture_key(question))
             if self._parts.kind == "paligemma" and picture is not None and not again:
                 found = _Prepared(self._behind_picture(text, picture))
             else:
@@ -343,16 +369,19 @@ class LoadedJudge:
         mean = getattr(self._parts.processor.image_processor, "image_mean", None) or _CLIP_MEAN
         return squared(image, mean)
 
-    def _halves(self, text: str, inputs: dict[str, torch.Tensor], opening: Opening, answer: str | None) -> _Prepared:
+    def _halves(
+        self, text: str, inputs: dict[str, torch.Tensor], opening: Opening, answer: str | None, key: bytes
+    ) -> _Prepared:
         """A question behind the method's own opening, in two halves around the picture, as LLaVA's code splits it."""
         import torch
 
         before = f"{opening.system} USER: "
         after = f"\n{text} ASSISTANT:" if inputs else f"{text} ASSISTANT:"
-        if self._parts.embedded is not None:
+        if self._parts.embedded is not None and self._parts.sight is not None:
             # Each half of T5's has an end token of its own, also that before the picture.
             tokens = [self._tokenizer(half)["input_ids"] for half in (before, after + opening.end)]
-            embeds = self._parts.embedded(tokens[0], inputs.get("pixel_values"), tokens[1])
+            seen = self._features.tokens(key, partial(self._parts.sight, inputs["pixel_values"])) if inputs else None
+            embeds = self._parts.embedded(tokens[0], seen, tokens[1])
             mask = torch.ones(embeds.shape[:2], dtype=torch.long)
             found = _Prepared({"inputs_embeds": embeds, "attention_mask": mask})
             found.answer = [] if answer is None else list(self._special.plain_ids(answer))
@@ -440,6 +469,10 @@ class LoadedJudge:
 
     def _digit(self, token: int) -> list[int]:
         return [self._digits.index(token)] if token in self._digits else []
+
+
+def _picture_key(question: Question) -> bytes:
+    return b"" if question.picture is None else question.picture.key
 
 
 def squared(image: Image.Image, mean: Sequence[float]) -> Image.Image:

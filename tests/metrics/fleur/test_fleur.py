@@ -324,6 +324,21 @@ def test_scores_of_a_tiny_llava_are_those_of_the_released_loop(tmp_path, printed
     assert result["fleur_signature"].endswith("|turn:llava_v1")
 
 
+def test_captions_references_and_reasons_see_a_picture_once(tmp_path):
+    """Also vqascore, which shares the model."""
+    folder = str(tiny_judges.llava(tmp_path, seed=11, answer="0.85", strength=6.0))
+    rows = {"predictions": ["a dog", "two cats", "x"], "images": [tiny_judges.png(40, 28, i) for i in (31, 32, 31)]}
+    chosen = {"model": folder, "device": "cpu"}
+    metric = vlgauge.load("fleur", **chosen, reasons=True, max_new_tokens=8)
+    result = metric.compute(**rows, references=[["a cat"]] * 3, return_details=True)
+    assert all(detail["reason"] is not None for detail in result["fleur_details"])
+    vqascore = vlgauge.load("vqascore", **chosen)
+    vqascore.compute(**rows)
+    assert vqascore.judge() is metric.judge()
+    assert metric.judge().picture_passes == 2
+    assert metric.judge().forwards == 3 + 3 + 3 + 3
+
+
 def test_metrics_with_one_model_load_it_once(tmp_path):
     folder = str(tiny_judges.llava(tmp_path, seed=4))
     first, second = (vlgauge.load("fleur", model=folder, device="cpu", variant=v) for v in ("released", "renormalised"))

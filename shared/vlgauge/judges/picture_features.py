@@ -1,0 +1,160 @@
+"""What an image tower made of pictures, kept so that each picture goes through it once, however much is asked of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+# Of the CPU. LLaVA-1.5 13B makes 11.8 MB of a picture in float32, so that the latest 180 stay.
+MOST_BYTES = 2**31
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """One picture: its tokens, shape ``(n_tokens, width)``, and those for deeper layers of the text model."""
+
+    tokens: torch.Tensor
+    deeper: tuple[torch.Tensor, ...] = ()
+
+    @property
+    def n_bytes(self) -> int:
+        return sum(one.numel() * one.element_size() for one in (self.tokens, *self.deeper))
+
+
+class PictureFeatures:
+    """Stands in the place of a model's `get_image_features`, where it has one; else nothing is kept.
+
+    While gradients are taken every picture goes through the tower.
+
+    Args:
+        model: Of the transformers library.
+
+    Attributes:
+        passes: Pictures that went through the tower so far, but for those of gradients.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.passes = 0
+        self._kept: OrderedDict[bytes, _Seen] = OrderedDict()
+        self._n_bytes, self._version = 0, 0
+        self._parameters = list(model.parameters())
+        self._is_known = True
+        self._like: Callable[[Sequence[_Seen], Any], Any]
+        self._keys: ContextVar[Sequence[bytes] | None] = ContextVar("pictures", default=None)
+        inner = getattr(model, "model", model)
+        self._make: Callable[..., Any] | None = getattr(inner, "get_image_features", None)
+        if self._make is not None:
+            self._arguments = inspect.signature(self._make)
+            stand_in: Any = partial(self._features)
+            stand_in.__signature__ = self._arguments  # by which generation knows what to give
+            inner.get_image_features = stand_in
+
+    @contextmanager
+    def of(self, pictures: Sequence[bytes]) -> Iterator[None]:
+        """Within it, the rows that the model gets are of these pictures, in this order; each known by its key."""
+        self._forget_older()
+        token = self._keys.set(pictures if all(pictures) else None)
+        try:
+            yield
+        finally:
+            self._keys.reset(token)
+
+    def tokens(self, key: bytes, make: Callable[[], torch.Tensor]) -> torch.Tensor:
+        """The tokens of one picture, shape ``(1, n_tokens, width)``, made unless they are kept."""
+        import torch
+
+        if not key or torch.is_grad_enabled():
+            return make()
+        self._forget_older()
+        if key not in self._kept:
+            self.passes += 1
+            made = make()
+            self._keep(key, _Seen(made[0].cpu()))
+            self._bound()
+            return made
+        self._kept.move_to_end(key)
+        return self._kept[key].tokens[None]
+
+    def _features(self, *args: Any, **named: Any) -> Any:
+        """As the model's own, of the pictures that are not kept; the others are put between."""
+        import torch
+
+        assert self._make is not None  # else the model has another
+        keys = self._keys.get()
+        given = self._arguments.bind(*args, **named).arguments
+        grid = given.get("image_grid_thw")
+        rows = given["pixel_values"]
+        n = len(rows) if grid is None else len(grid)
+        if keys is None or n != len(keys) or torch.is_grad_enabled() or not self._is_known:
+            return self._make(*args, **named)
+        new = [row for row, key in enumerate(keys) if key not in self._kept and key not in keys[:row]]
+        if new:
+            sizes = [1] * n if grid is None else grid.prod(-1).tolist()
+            part = {**given, "pixel_values": torch.cat([rows.split(sizes)[row] for row in new])}
+            if grid is not None:
+                part["image_grid_thw"] = grid[new]
+            more = part.pop("kwargs", {})
+            self.passes += len(new)
+            self._is_known = self._learn([keys[row] for row in new], self._make(**part, **more))
+            if not self._is_known:
+                return self._make(*args, **named)
+        for key in keys:
+            self._kept.move_to_end(key)
+        found = self._like([self._kept[key] for key in keys], rows.device)
+        self._bound()
+        return found
+
+    def _learn(self, keys: Sequence[bytes], made: Any) -> bool:
+        """Keep what the model made of pictures, and how it gives them; False for a form that is not known."""
+        import torch
+
+        tokens, deeper = getattr(made, "pooler_output", None), getattr(made, "deepstack_features", None)
+        if tokens is None or len(tokens) != len(keys):
+            return False
+        stacked = isinstance(tokens, torch.Tensor)
+        sizes = [len(one) for one in tokens]
+        whole = deeper is not None and isinstance(deeper[0], torch.Tensor)
+        layers = [layer.split(sizes) if whole else layer for layer in deeper or ()]
+        kind = type(made)
+
+        def like(seen: Sequence[_Seen], device: Any) -> Any:
+            own = [one.tokens.to(device) for one in seen]
+            fields: dict[str, Any] = {"pooler_output": torch.stack(own) if stacked else tuple(own)}
+            if layers:
+                parts = [tuple(one.deeper[i].to(device) for one in seen) for i in range(len(layers))]
+                fields["deepstack_features"] = [torch.cat(part) for part in parts] if whole else parts
+            return kind(**fields)
+
+        self._like = like
+        for i, key in enumerate(keys):
+            self._keep(key, _Seen(tokens[i].cpu(), tuple(layer[i].cpu() for layer in layers)))
+        return True
+
+    def _keep(self, key: bytes, seen: _Seen) -> None:
+        self._kept[key] = seen
+        self._n_bytes += seen.n_bytes
+
+    def _forget_older(self) -> None:
+        """Drop what was made with other weights, which whoever trains the model has changed in their place."""
+        version = sum(one._version for one in self._parameters)
+        if version != self._version:
+            self.forget()
+            self._version = version
+
+    def forget(self) -> None:
+        """Drop all that is kept."""
+        self._kept.clear()
+        self._n_bytes = 0
+
+    def _bound(self) -> None:
+        while self._n_bytes > MOST_BYTES:
+            self._n_bytes -= self._kept.popitem(last=False)[1].n_bytes
