@@ -156,3 +156,14 @@ def test_missing_metric_folders_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(catalog, "_HERE", tmp_path / "a" / "b")
     with pytest.raises(FileNotFoundError, match=r"the metric folders are missing beside .*; install vlgauge again"):
         catalog.metrics_root()
+
+
+def test_other_scores_have_the_title_and_range_that_their_metric_names():
+    titles = {name: catalog.score_title(name) for name in ("chair", "chair_s", "ref_clip_s")}
+    assert titles == {"chair": "CHAIR", "chair_s": "CHAIRs", "ref_clip_s": "RefCLIP-S"}
+    assert catalog.score_facts("chair_s").score_range == "[0, 1]"
+    # Not that of clip_s, which ends elsewhere.
+    assert catalog.score_facts("ref_clip_s").score_range == ""
+    known = {name: catalog.metric_facts(name).other_scores for name in catalog.metric_names()}
+    for name, scores in known.items():
+        assert all(own != name and catalog.metric_of_score(own) == name for own, _, _ in scores)

@@ -91,6 +91,7 @@ class Chair(scene_graphs.ObjectMetric):
     measures = "Which of the objects that a caption names are not in its picture?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
+    other_scores = (("chair_s", "CHAIRs", "[0, 1]"),)
     higher_is_better = False
     rewards_silence = True
     is_mean = False

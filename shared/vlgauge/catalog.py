@@ -45,6 +45,7 @@ class MetricFacts:
         compares_sets: Whether a score depends on how many captions a row has.
         bounds_with: Narrower ends with some settings: ``("estimator:biased", 0.0, 2.0)`` holds where the signature has
             each of the fields that the text names. An end may be a formula of a field: "1-1/styles".
+        other_scores: Other scores with a title of their own: name, title, range as `score_range`.
         signed: Fields of a signature after its version, parted by blanks; those that it need not have with a "?", and
             after a colon the only values, "True/False", or "number".
     """
@@ -58,6 +59,7 @@ class MetricFacts:
     compares_sets: bool = False
     bounds: tuple[float | None, float | None] = (None, None)
     bounds_with: tuple[tuple[str, float | str | None, float | str | None], ...] = ()
+    other_scores: tuple[tuple[str, str, str], ...] = ()
     signed: str = ""
 
     @property
@@ -177,16 +179,21 @@ def is_score(name: str) -> bool:
 def score_facts(name: str) -> MetricFacts:
     """Facts of a score: those of its metric, whose direction and bounds hold for its other scores, too, all means.
 
+    The range of another score is empty where the metric does not name it.
+
     Raises:
         ValueError: If no metric can have it.
     """
     owner = metric_of_score(name)
     facts = metric_facts(owner)
-    return facts if owner == name else replace(facts, name=name, is_mean=True)
+    if owner == name:
+        return facts
+    known = {own: score_range for own, _, score_range in facts.other_scores}
+    return replace(facts, name=name, is_mean=True, score_range=known.get(name, ""))
 
 
 def score_title(name: str) -> str:
-    """Name of a score for people: "CLIP-S", "RefCLIP-S", "SPICE objects".
+    """Name of a score for people: "CLIP-S", "RefCLIP-S", "CHAIRs", "SPICE objects".
 
     Raises:
         ValueError: If no metric can have it.
@@ -196,6 +203,8 @@ def score_title(name: str) -> str:
         return metric_title(name)
     if name == WITH_REFERENCES + owner:
         return f"Ref{metric_title(owner)}"
+    if known := [title for own, title, _ in metric_facts(owner).other_scores if own == name]:
+        return known[0]
     return f"{metric_title(owner)} {name.removeprefix(owner).strip('_').replace('_', ' ')}"
 
 

@@ -72,7 +72,7 @@ def test_other_scores_are_recorded_by_their_names(stories, capsys):
     words = ["score", "chair", "rows.jsonl", *WORDS]
     assert main([*words, "--record-scores", "chair_s, chair"]) == 0
     told = [(record.metric, record.title, record.higher_is_better) for record in read_records("results.jsonl")]
-    assert told == [("chair_s", "CHAIR s", False), ("chair", "CHAIR", False)]
+    assert told == [("chair_s", "CHAIRs", False), ("chair", "CHAIR", False)]
     assert main(["record", "check", "results.jsonl"]) == 0
     line = (stories / "results.jsonl").read_text("utf-8").splitlines()[0]
     (stories / "wrong.jsonl").write_text(line.replace('"higher_is_better": false', '"higher_is_better": true') + "\n")

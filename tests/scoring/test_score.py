@@ -237,6 +237,12 @@ def test_the_summary_has_value_interval_direction_and_signature():
     assert line["low"] < narrower["low"]
 
 
+def test_the_summary_has_the_range_of_another_score_where_it_is_known():
+    frame = pd.DataFrame({"caption": ["a dog on a bench", "a cat"], "refs": [["a dog"], ["a cat"]]})
+    summary = vlgauge.score(frame, "chair", **columned()).summary()
+    assert summary.loc[["chair", "chair_s"], "range"].tolist() == ["[0, 1]", "[0, 1]"]
+
+
 def test_scores_are_written_as_the_command_writes_them(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     texts().to_json("rows.jsonl", orient="records", lines=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vlgauge.catalog import metric_names, score_facts
+from vlgauge.catalog import score_facts
 from vlgauge.corpus_values import COUNTED, corpus_interval
 from vlgauge.leaderboard.table import ARROWS, Cell, Table, mean_text
 from vlgauge.results import DIGITS, INTERVAL, to_cell, to_table
@@ -82,11 +82,11 @@ def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float) -> 
 
 
 def _reading(key: str, result: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """Direction and range of a metric, direction alone of another score that it signs; else nothing."""
+    """Direction and range of a score that is signed, range where it is known; else nothing."""
     if f"{key}_signature" not in result:
         return None, None
     facts = score_facts(key)
-    return facts.better, facts.score_range if key in metric_names() else None
+    return facts.better, facts.score_range or None
 
 
 def summary(
