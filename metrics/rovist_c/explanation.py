@@ -28,7 +28,7 @@ class RovistC(Explanation):
         values = [(value, index) for index, value in enumerate(detail["probabilities"], 2)]
         lowest, index = min(values)
         if lowest >= DOUBTED:
-            return f"every sentence follows, with {number(lowest)} or more"
+            return f"every sentence follows; lowest: {number(lowest)}"
         n = sum(value < DOUBTED for value, _ in values)
         return f"{n} of {len(values)} do not follow; lowest: sentence {index}, {number(lowest)}"
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from vlgauge.explain.plots import Axis, dots, histogram
+from vlgauge.explain.plots import Axis, dots, histogram, sparkline
 
 
 def test_an_axis_has_round_ends_that_hold_every_value():
@@ -60,6 +60,19 @@ def test_a_histogram_counts_every_score_once_and_marks_the_mean():
 def test_a_histogram_says_where_a_column_holds_what_is_beyond_the_axis(score, higher, ends):
     drawn = histogram([score], Axis(0, 1, higher), math.nan, "x")
     assert tuple(re.findall(r'y="128"[^>]*>([^<]+)<', drawn)) == ends
+
+
+def test_of_many_columns_the_tallest_alone_carries_its_number():
+    drawn = histogram([0.02, 0.12, 0.22, 0.32, 0.42, 0.52, 0.52, 0.52], Axis(0, 1, True), 0.4, "x")
+    assert re.findall(r'text-anchor="middle">(\d+)<', drawn) == ["3"]
+    assert drawn.count('class="bar"') == 6
+
+
+def test_a_line_of_a_table_has_a_column_for_each_that_a_histogram_has():
+    drawn = sparkline([0.01, 0.02, 0.5, math.nan], Axis(0, 1, False), "x<")
+    assert re.findall(r'class="bar" x="([\d.]+)%"', drawn) == ["50", "95"]
+    assert "<text" not in drawn
+    assert 'aria-label="x&lt;"' in drawn
 
 
 def test_the_name_of_the_mean_stands_above_every_count():

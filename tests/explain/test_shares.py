@@ -51,5 +51,5 @@ def test_shares_of_a_story_add_up_to_what_it_lost_or_won():
     said = explained_examples("rovist_nr")
     assert "come again and again" in said.headline(2)
     assert sum(one.amount for one in said.contributions(2)) >= said.scores[2] - 1
-    assert "“the huge green square”" in story.headline(1)
+    assert "“a large red triangle”" in story.headline(1)
     assert "<em>" in story.headline(1)

@@ -146,10 +146,10 @@ def watched(chromium, address, width, scheme="light"):
 
 
 def check_layout(page, asked, path, width):
-    """No sideways scroll, nothing asked for, no text under 11 px; with all that unfolds closed, then open."""
+    """No sideways scroll, nothing asked for, no text under 12 px; with all that unfolds closed, then open."""
     for _ in range(2):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        small = [one for one in page.evaluate(SIZES) if one[0] < 11]
+        small = [one for one in page.evaluate(SIZES) if one[0] < 12]
         assert not small, small[:5]
         page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
     assert [address for address in asked if not address.startswith("data:")] == [path.as_uri()]

@@ -136,7 +136,7 @@ def test_the_sentences_on_caption_sets_hold(sections):
 def test_the_invented_object_is_what_counts_against_the_story(sections):
     section = sections[demo_page.HERO]
     assert section.shown("right") > section.shown("subtle")
-    assert "green square”" in section.explained.reason(section.row("subtle"))
+    assert "a large red triangle”" in section.explained.reason(section.row("subtle"))
 
 
 def test_toys_are_named_in_table_and_section(page, sections):

@@ -4,11 +4,14 @@ import base64
 import html
 
 import gradio as gr
+import numpy as np
 import pytest
 from folders import EXAMPLES
 from gradio_client.exceptions import AppError
+from PIL import Image
 
 import vlgauge
+from vlgauge import scenes
 from vlgauge.catalog import metric_names
 from vlgauge.explain import explanation_of
 from vlgauge.explain.examples import PICTURES
@@ -47,9 +50,13 @@ def test_number_of_the_form_is_that_of_compute():
     assert found.result == expected
 
 
-def test_bundled_pictures_are_those_of_the_examples_folder():
+def test_bundled_pictures_are_those_of_the_examples_folder_and_of_one_story():
     files = {path.read_bytes() for path in EXAMPLES.rglob("*") if path.suffix in (".png", ".mp4")}
-    assert {path.read_bytes() for path in PICTURES.iterdir()} <= files
+    assert {path.read_bytes() for path in PICTURES.iterdir() if not path.stem.startswith("story-")} <= files
+    story = scenes.stories(40, 1234, "test")[-1]
+    for number, drawn in enumerate(story.images(), 1):
+        apart = np.abs(np.asarray(drawn, float) - np.asarray(Image.open(PICTURES / f"story-{number}.png"), float))
+        assert apart.mean() < 0.5
 
 
 @pytest.mark.parametrize(

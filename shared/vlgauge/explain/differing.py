@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from .explanation import Explanation
-from .pages import fragment, whole_page
+from .pages import beside_notices, fragment, whole_page
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,16 @@ def differences(
         tables: Their HTML, in which every text is escaped.
         pairs: What is explained.
         told: Warnings of the run that scored, which stand on top.
-        charts: What stands above the tables, which are folded then.
+        charts: What stands in place of the tables, which are folded then and come last.
     """
-    table = Markup("").join(Markup('<div class="scroll plain">{}</div>').format(Markup(one)) for one in tables)
+    table = Markup("").join(
+        Markup('<div class="scroll plain" tabindex="0">{}</div>').format(Markup(one)) for one in tables
+    )
+    end = Markup()
     if charts:
-        folded = Markup('<details class="fold"><summary>All numbers, and how they were tested</summary>{}</details>')
-        table = Markup("").join([*charts, folded.format(table)])
+        heading = "All numbers, how they were tested, and how they were made"
+        folded = '<details class="fold numbers"><summary>{}</summary>{}</details>'
+        table, end = Markup("").join(charts), Markup(folded).format(heading, table)
     names = list(dict.fromkeys(pair.explanations[0].name for pair in pairs))
     for name in names:
         systems = dict.fromkeys(one for pair in pairs for one in pair.explanations if one.name == name)
@@ -85,4 +89,5 @@ def differences(
         for one in systems:
             one.beside = values
     sections = [pair.section() for pair in pairs]
-    return whole_page(sections, names=names, title=title, table=table, told=told)
+    is_toy = any(pair.explanations[0].is_toy for pair in pairs)
+    return whole_page(sections, names=names, title=title, table=table, told=beside_notices(told, is_toy), end=end)

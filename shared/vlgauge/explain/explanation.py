@@ -19,8 +19,9 @@ from vlgauge.settings import whole_number
 from vlgauge.signatures import made_by_toy, parse_signature
 from vlgauge.statistics import FEW, Interval
 
-from .pages import fragment, number, safe, whole_page
-from .plots import Axis, dots, histogram, percent
+from .findings import finding_of_metrics, finding_of_rows, reason_of_the_worst
+from .pages import beside_notices, fragment, number, safe, whole_page
+from .plots import Axis, dots, histogram, percent, sparkline
 from .shares import Share, share_bars
 
 Columns = Mapping[str, Sequence[Any] | None]
@@ -289,7 +290,7 @@ class Explanation(ABC):
         Args:
             worst: How many rows with the worst scores.
             best: How many of the others with the best scores.
-            title: Headline; the number of examples and the metric otherwise.
+            title: Headline; what was found otherwise.
 
         Raises:
             ValueError: If a number is no whole number of at least 0.
@@ -313,6 +314,8 @@ class Explanation(ABC):
             metric=self,
             title=title,
             tag=tag,
+            found=finding_of_rows(self) if tag != "h1" else "",
+            why=reason_of_the_worst(self),
             worst=lowest,
             best=others[::-1][:best],
             undefined=undefined[:N_UNDEFINED],
@@ -341,7 +344,7 @@ def report(
         explanations: Of the same rows, one per metric.
         worst: How many rows with the worst scores of each.
         best: How many of the others with the best scores.
-        title: Headline; the number of examples and the metrics otherwise.
+        title: Headline; what was found otherwise.
         told: Warnings of the run that scored, which stand on top.
 
     Raises:
@@ -351,13 +354,14 @@ def report(
         raise ValueError("`explanations` must have at least one metric, got none")
     worst, best = whole_number("worst", worst, 0), whole_number("best", best, 0)
     names = [one.name for one in explanations]
-    n, several = len(explanations[0].scores), len(explanations) > 1
-    title = title or f"{n} example{'' if n == 1 else 's'}, scored by {', '.join(names)}"
+    several = len(explanations) > 1
+    title = title or (finding_of_metrics(explanations) if several else finding_of_rows(explanations[0]))
     sections = [
         one.section(worst=worst, best=best, title=one.name if several else title, tag="h2" if several else "h1")
         for one in explanations
     ]
     table = fragment("overview", rows=[_overview(one) for one in explanations]) if several else ""
+    told = beside_notices(told, any(one.is_toy for one in explanations))
     return whole_page(sections, names=names, title=title, table=table, told=told)
 
 
@@ -373,6 +377,7 @@ def _overview(one: Explanation) -> dict[str, Any]:
         "interval": " to ".join(number(end, one.digits) for end in ends) + few,
         "higher": one.facts.higher_is_better,
         "is_toy": one.is_toy,
+        "spark": sparkline(one.scores, one.axis, f"{len(one.worst_first)} scores of {one.name}; right is better"),
         "score_range": one.score_range,
         "n": len(one.scores),
         "n_undefined": sum(map(math.isnan, one.scores)),

@@ -94,8 +94,19 @@ def fragment(template: str, /, *, folder: Path = TEMPLATES, **values: Any) -> Ma
     return Markup(environment(folder).get_template(f"{template}.html.jinja").render(values).strip())
 
 
+def beside_notices(told: Sequence[str], is_toy: bool) -> list[str]:
+    """Warnings of a run without those of toys, where a page has notices of them."""
+    return [text for text in told if not (is_toy and TOY_NUMBERS in text)]
+
+
 def whole_page(
-    sections: Sequence[Markup], *, names: Sequence[str], title: str, table: str, told: Sequence[str] = ()
+    sections: Sequence[Markup],
+    *,
+    names: Sequence[str],
+    title: str,
+    table: str,
+    told: Sequence[str] = (),
+    end: str = "",
 ) -> str:
     """A page of its own.
 
@@ -105,6 +116,7 @@ def whole_page(
         title: Headline.
         table: What stands above the parts; nothing for none.
         told: Warnings of the run that scored; the first of them stand on top.
+        end: What stands below the parts.
     """
     page = fragment(
         "page",
@@ -114,6 +126,7 @@ def whole_page(
         table=table,
         told=told[:_MOST_TOLD],
         n_more=max(0, len(told) - _MOST_TOLD),
+        end=end,
         version=vlgauge.__version__,
     )
     return f"{page}\n"

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from .pages import MINUS, number, safe
 
 N_BINS = 20
+MOST_NUMBERS = 5  # columns of a histogram that all carry theirs
 # Of a bar of one digit: its width with the gap, and its greatest height; and the height of the digits below.
 _DIGIT, _TALL, _FOOT = 22.0, 56.0, 16.0
 
@@ -126,20 +127,46 @@ def _ends_with_what_is_beyond(scores: Sequence[float], axis: Axis) -> tuple[str,
     return worse, better
 
 
-def histogram(scores: Sequence[float], axis: Axis, mean: float, label: str) -> Markup:
-    """How many scores lie where, with a line at their mean; what is beyond the axis stands in its last column."""
+def _counts(scores: Sequence[float], axis: Axis) -> list[int]:
+    """How many scores lie in each column of an axis; those beyond it count in its last ones."""
     counts = [0] * N_BINS
     for score in scores:
         if not math.isnan(score):
             counts[min(N_BINS - 1, max(0, int(axis.at(score) * N_BINS)))] += 1
+    return counts
+
+
+def sparkline(scores: Sequence[float], axis: Axis, label: str) -> Markup:
+    """How many scores lie where, in one line of a table."""
+    counts = _counts(scores, axis)
     tallest = max(counts) or 1
+    bars = []
+    for column, count in enumerate(counts):
+        if count:
+            height = max(2.0, 24 * count / tallest)
+            place = f'x="{100 * column / N_BINS:g}%" y="{26 - height:.1f}" width="4.2%" height="{height:.1f}"'
+            bars.append(f'<rect class="bar" {place}/>')
+    line = '<line class="ax" x1="0" x2="100%" y1="26.5" y2="26.5"/>'
+    return Markup(f'<svg class="plot spark" role="img" aria-label="{safe(label)}">{"".join(bars)}{line}</svg>')
+
+
+def histogram(scores: Sequence[float], axis: Axis, mean: float, label: str) -> Markup:
+    """How many scores lie where, with a line at their mean; what is beyond the axis stands in its last column.
+
+    The tallest column carries its number; where there are few columns, each does.
+    """
+    counts = _counts(scores, axis)
+    tallest = max(counts) or 1
+    numbered = [count for count in counts if count]
+    numbered = numbered if len(numbered) <= MOST_NUMBERS else [tallest]
     bars, parts, mark = [], [], []
     for column, count in enumerate(counts):
         if count:
             height = max(1.5, 78 * count / tallest)
             x, top = 100 * column / N_BINS, 112 - height
             bars.append(f'<rect class="bar" x="{x:g}%" y="{top:.1f}" width="4.7%" height="{height:.1f}"/>')
-            parts.append(f'<text class="k" x="{x + 2.35:g}%" y="{top - 5:.1f}" text-anchor="middle">{count}</text>')
+            if count in numbered:
+                parts.append(f'<text class="k" x="{x + 2.35:g}%" y="{top - 5:.1f}" text-anchor="middle">{count}</text>')
     worse, better = _ends_with_what_is_beyond(scores, axis)
     parts.append('<line class="ax" x1="0" x2="100%" y1="112" y2="112"/>')
     parts.append(f'<text x="0" y="128">{worse}</text><text x="100%" y="128" text-anchor="end">{better}</text>')

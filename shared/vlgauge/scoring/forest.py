@@ -7,12 +7,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from vlgauge.explain.findings import in_letters
 from vlgauge.explain.pages import fragment
 from vlgauge.leaderboard import Comparison, MetricComparison, Pair
 from vlgauge.leaderboard.table import TOO_FEW, least_pvalue, pvalue_text, row_title
 
 _HALF = 48.0  # percent of the width on either side of nought
-_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
 def forest(comparison: Comparison, first: str, second: str, letters: tuple[str, str] = ("", "")) -> Markup:
@@ -48,15 +48,13 @@ def finding_of_two(comparison: Comparison, first: str, second: str) -> str:
         return f"Neither is better: {first} and {second} have {TOO_FEW}."
     if not better[lead]:
         return f"Neither is better: no metric tells {first} and {second} apart."
-    told = f"{lead} is better by {_number(better[lead])} of {_number(n)} metrics" if n > 1 else f"{lead} is better"
-    told += f", {other} by {_number(better[other])}" if better[other] else ""
+    told = (
+        f"{lead} is better by {in_letters(better[lead])} of {in_letters(n)} metrics" if n > 1 else f"{lead} is better"
+    )
+    told += f", {other} by {in_letters(better[other])}" if better[other] else ""
     if rest:
-        told += f"; {_number(rest)} {'does' if rest == 1 else 'do'} not tell them apart"
+        told += f"; {in_letters(rest)} {'does' if rest == 1 else 'do'} not tell them apart"
     return f"{told}."
-
-
-def _number(n: int) -> str:
-    return _NUMBERS[n] if n < len(_NUMBERS) else f"{n:,}"
 
 
 def _pairs_of(comparison: Comparison, first: str, second: str) -> list[tuple[MetricComparison, Pair]]:

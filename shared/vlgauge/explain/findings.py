@@ -1,0 +1,83 @@
+"""What a report finds, as sentences: how all rows score, which is the worst, and why in the words of its metric."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from vlgauge.catalog import metric_title
+
+from .pages import number, quoted, safe
+
+if TYPE_CHECKING:
+    from .explanation import Explanation
+
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def in_letters(n: int) -> str:
+    """A number as a word, a large one in digits."""
+    return NUMBERS[n] if n < len(NUMBERS) else f"{n:,}"
+
+
+def finding_of_rows(metric: Explanation) -> str:
+    """The number of the whole, of how many rows, and the row with the worst score."""
+    name, n, scored = metric_title(metric.name), len(metric.scores), metric.worst_first
+    if not scored:
+        return f"{name} has no score for {'the row' if n == 1 else f'any of {n:,} rows'}."
+    whole = metric.result.get(metric.name)
+    if n == 1 or whole is None or (isinstance(whole, float) and math.isnan(whole)):
+        whole = metric.scores[scored[0]] if n == 1 else None
+    over = f"{len(scored):,} of {n:,} rows" if len(scored) < n else f"{n:,} row{'' if n == 1 else 's'}"
+    mean = "" if whole is None else f" is {number(whole, metric.digits)}"
+    told = f"{name}{mean}{' on average' if metric.facts.is_mean and n > 1 else ''} over {over}"
+    if len(scored) == 1:
+        return f"{told}."
+    worst = _with_the_worst_score(metric)
+    score = number(metric.scores[worst[0]], metric.digits)
+    if len(worst) == len(scored):
+        return f"{told}; all score the same."
+    if len(worst) > 1:
+        return f"{told}; {len(worst):,} share the worst score, {score}."
+    return f"{told}; {quoted(metric.title(worst[0]))} is the worst, with {score}."
+
+
+def reason_of_the_worst(metric: Explanation) -> Markup:
+    """Why the worst row has its score, in the words of its metric; or why no row has one."""
+    if not metric.worst_first:
+        return metric.headline(0) if metric.scores else Markup("")
+    worst = metric.worst_first[0]
+    if len(metric.scores) == 1:
+        return metric.headline(worst)
+    return Markup("<b>{}</b>: {}").format(safe(quoted(metric.title(worst))), metric.headline(worst))
+
+
+def finding_of_metrics(explained: Sequence[Explanation]) -> str:
+    """Which rows have the worst score by most of several metrics."""
+    n, m = len(explained[0].scores), in_letters(len(explained))
+    told = f"{n:,} row{'' if n == 1 else 's'} by {m} metrics"
+    of_each = [_with_the_worst_score(one) for one in explained]
+    # Where all rows tie, none is worse than others.
+    of_each = [rows for one, rows in zip(explained, of_each, strict=True) if len(rows) < len(one.worst_first)]
+    by_row = Counter(row for rows in of_each for row in rows)
+    most = max(by_row.values(), default=0)
+    if most < 2:
+        return f"{told}: no row is the worst by two of them." if of_each and n > 1 else f"{told}."
+    rows = sorted(row for row, count in by_row.items() if count == most)
+    by = "all" if most == len(explained) else f"{in_letters(most)} of them"
+    first, others = quoted(explained[0].title(rows[0])), len(rows) - 1
+    if others:
+        return (
+            f"{told}: {first} and {in_letters(others)} other{'s' if others > 1 else ''} have the worst score by {by}."
+        )
+    return f"{told}: {first} has the worst score by {by}."
+
+
+def _with_the_worst_score(metric: Explanation) -> list[int]:
+    """Rows whose score reads as the worst one does: what no reader can tell apart is not told apart."""
+    shown = {row: number(metric.scores[row], metric.digits) for row in metric.worst_first}
+    return [row for row in shown if shown[row] == shown[metric.worst_first[0]]]
