@@ -11,7 +11,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from space import calls, card
+from space import calls, card, thumbnail
 
 import vlgauge
 from vlgauge.base.metric import REPOSITORY
@@ -105,6 +105,7 @@ def assembled(
     source = root / ("spaces" if name == WORKBENCH else "metrics") / name / "README.md"
     own = card_of(source, name, kind, ref, org, root)
     files["README.md"] = card.text_of(own).encode("utf-8")
+    files[thumbnail.FILE] = thumbnail.thumbnail(own.facts["title"], own.facts["short_description"])
     if kind == "gradio":
         files["app.py"] = app_of(name).encode("utf-8")
         files["requirements.txt"] = f"{requirement(name, ref, root)}\n".encode()
@@ -166,7 +167,10 @@ def card_of(source: Path, name: str, kind: str, ref: str, org: str, root: Path) 
     gradio = card.gradio_version(root / "constraints.txt") if kind == "gradio" else None
     files = [] if name == WORKBENCH else hub_files_of(name)
     body = card.on_the_hub(body, metrics_of(root), org)
-    return card.Card(card.stamped(facts, files, gradio), card.with_section(body, calls.section(name, kind, org, ref)))
+    picture = thumbnail.address(name, org)
+    return card.Card(
+        card.stamped(facts, files, gradio, picture), card.with_section(body, calls.section(name, kind, org, ref))
+    )
 
 
 def requirement(name: str, ref: str, root: Path) -> str:
@@ -207,7 +211,7 @@ def write_folder(files: Mapping[str, bytes], out: Path) -> None:
     there = [
         path.relative_to(out).as_posix() for path in sorted(out.rglob("*")) if path.is_symlink() or not path.is_dir()
     ]
-    made = {"README.md", "app.py", "requirements.txt", "index.html", *files}
+    made = {"README.md", thumbnail.FILE, "app.py", "requirements.txt", "index.html", *files}
     others = [path for path in there if (out / path).is_symlink() or (path not in made and not _is_example(path))]
     if (out.exists() and not out.is_dir()) or others or (there and "README.md" not in there):
         what = "a file" if out.is_file() else ", ".join(others[:5] or there[:5])

@@ -15,6 +15,7 @@ from vlgauge.explain.plots import chart
 from vlgauge.explain.plots import rectangle
 
 RANKS = ("shortest", "middle", "longest")
+_BELOW = ("short", "middle", "long")  # a column: the whole words would touch
 # Key of the details, whose two captions the side joins.
 SIDES = (("counts_lone_reference", "the model"), ("counts_lone_candidate", "people"))
 
@@ -94,7 +95,7 @@ def rank_columns(groups: Sequence[tuple[Sequence[float], str]], expected: Sequen
             parts.append(_column(x, share, chance, told))
             parts.append(_triangle(rank, x + 20, _GROUND + 27, by_model=group == 0))
             at = f'x="{x + 20}" y="{_GROUND + 62:g}"'
-            parts.append(f'<text {at} text-anchor="middle" style="font-size:11.5px">{RANKS[rank]}</text>')
+            parts.append(f'<text {at} text-anchor="middle">{_BELOW[rank]}</text>')
             y = _GROUND - chance * _TALLEST
             parts.append(f'<line class="third" x1="{x - 3}" x2="{x + 43}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<line class="ax" x1="{x0}" x2="{x0 + 144}" y1="{_GROUND:g}" y2="{_GROUND:g}"/>')

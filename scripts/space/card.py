@@ -17,7 +17,16 @@ COLOURS = ("red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray")
 # In the order of a card.
 KEYS = (
     *("title", "emoji", "colorFrom", "colorTo", "sdk", "sdk_version", "python_version", "app_file", "pinned"),
-    *("short_description", "suggested_hardware", "tags", "models", "preload_from_hub", "datasets", "license"),
+    *(
+        "short_description",
+        "thumbnail",
+        "suggested_hardware",
+        "tags",
+        "models",
+        "preload_from_hub",
+        "datasets",
+        "license",
+    ),
     *("hf_oauth", "hf_oauth_scopes"),
 )
 # For the table of README, which the Hub has no use for.
@@ -93,16 +102,17 @@ def gradio_version(constraints: Path) -> str:
     return found[1]
 
 
-def stamped(facts: Mapping[str, Any], files: Sequence[HubFiles], gradio: str | None) -> dict[str, Any]:
+def stamped(facts: Mapping[str, Any], files: Sequence[HubFiles], gradio: str | None, thumbnail: str) -> dict[str, Any]:
     """The front matter of a Space.
 
     Args:
         facts: That of the card.
         files: What the metric takes from the Hub.
         gradio: Version of Gradio; None for a static Space, which runs nothing.
+        thumbnail: Address of its picture.
     """
     models = list(dict.fromkeys([*(one.repository for one in files), *facts["models"]]))
-    own = {**facts, "models": models, "pinned": False}
+    own = {**facts, "models": models, "pinned": False, "thumbnail": thumbnail}
     for name in ("sdk_version", "python_version", *OF_THE_TABLE):
         own.pop(name, None)
     if gradio is None:

@@ -1,4 +1,4 @@
-"""The page of a static Space: the card, and four examples that were explained beforehand. It asks for nothing."""
+"""The page of a static Space: the first screen of the workbench without a server, and the card. It asks for nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 import vlgauge
+from vlgauge.explain.pages import TEMPLATES as EXPLAINED
 from vlgauge.explain.pages import fragment
+from vlgauge.explain.scale import NAMES, scale, show_among
 from vlgauge.media.images import image_cell, open_image
 from vlgauge.results import without_nan
 
@@ -31,12 +33,23 @@ def page(section: Section, title: str, body: str, org: str) -> str:
         body: The card without its front matter.
         org: Whose Spaces they are.
     """
+    metric = section.explained
+    metric.is_large = True
+    show_among(metric, metric.scores)
+    examples = [(one.shows, score) for one, score in zip(section.examples, metric.scores, strict=True)]
+    style = (EXPLAINED / "style.css").read_text("utf-8")
     found = fragment(
         "index",
         folder=TEMPLATES,
         section=section,
         title=title,
-        name=section.name,
+        names=NAMES,
+        digits=min(metric.digits, 2),
+        scales=[scale(metric, row, examples, row) for row in range(len(examples))],
+        tokens=Markup(style[: style.index("/* 2 ")]),
+        style=Markup(style),
+        hero=Markup((EXPLAINED / "hero.css").read_text("utf-8")),
+        own=Markup((TEMPLATES / "space.css").read_text("utf-8")),
         card=as_html(body),
         org=org,
         version=vlgauge.__version__,

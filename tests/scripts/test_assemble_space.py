@@ -1,22 +1,26 @@
 """What a Space holds: every metric in both kinds, the same bytes each time, and nothing that is not there."""
 
 import hashlib
+import io
 import json
 import re
 import shutil
 
 import pytest
 import yaml
-from browser import check_layout, opened
+from axe import violations
+from browser import FAINT, NAMELESS, check_layout, opened
 from demo_page import Elements
 from folders import ROOT, SCRIPTS
 from metric_checks import EXTRAS
 from packaging.requirements import Requirement
+from PIL import Image
 from script_modules import script_module
 
 import vlgauge
 from vlgauge.base.metric import REPOSITORY
 from vlgauge.catalog import metric_folder, metric_names
+from vlgauge.explain.examples import ROLES
 from vlgauge.media.tables import read_rows
 from vlgauge.prefetching.assets import HubFiles, hub_files_of
 
@@ -24,7 +28,10 @@ assemble = script_module("assemble_space.py")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 # The others need models, and minutes in all.
 CHEAP = ("rovist_nr", "trm", "clip_s")
-KINDS = {"gradio": {"README.md", "app.py", "requirements.txt"}, "static": {"README.md", "index.html"}}
+KINDS = {
+    "gradio": {"README.md", "app.py", "requirements.txt", "thumbnail.png"},
+    "static": {"README.md", "index.html", "thumbnail.png"},
+}
 
 DIGESTS = """
 import hashlib, runpy
@@ -135,7 +142,7 @@ def test_the_requirement_is_one_line_whose_extras_exist(spaces, name):
 
 def test_another_ref_and_another_organisation_are_everywhere(spaces):
     files = assemble.assembled("rovist_nr", ref=COMMIT, org="my-people")
-    text = b"".join(files.values()).decode()
+    text = b"".join(content for path, content in files.items() if path != "thumbnail.png").decode()
     assert f"@{COMMIT}" in files["rovist_nr.py"].decode()
     assert f"git+{REPOSITORY}@v" not in text
     assert 'evaluate.load("my-people/rovist_nr"' in text
@@ -255,7 +262,9 @@ def test_a_static_space_has_a_page_that_asks_for_nothing(static, name):
 @pytest.mark.parametrize("name", STATIC)
 def test_the_page_has_four_examples_the_card_and_the_ways_on(static, name):
     page = static(name)["index.html"].decode("utf-8")
-    assert page.count('<article class="card') == 4
+    shown = re.findall(r'<article class="res (\w+)"', page)
+    assert shown == re.findall(r'name="example" value="(\w+)"', page) == list(ROLES)
+    assert page.count('<h2 class="finding">') == page.count('<figure class="scale">') == 4
     assert f'evaluate.load("vlgauge/{name}")' in page
     assert f'href="https://huggingface.co/spaces/vlgauge/workbench?metric={name}"' in page
     assert page.count("<h1>") == 1
@@ -291,7 +300,7 @@ def test_rows_without_pictures_score_again_as_they_did(static):
 
 
 def test_a_toy_is_named_beside_its_numbers(static):
-    assert "A small model trained on drawn scenes made these numbers" in static("clip_s")["index.html"].decode("utf-8")
+    assert "A small stand-in for the published model" in static("clip_s")["index.html"].decode("utf-8")
     assert 'class="toy"' not in static("rovist_nr")["index.html"].decode("utf-8")
 
 
@@ -307,12 +316,54 @@ def test_markup_in_a_card_is_shown_and_not_obeyed():
     assert '<div class="scroll" tabindex="0"><table>' in found
 
 
+@pytest.mark.parametrize("name", [*metric_names(), "workbench"])
+def test_the_thumbnail_is_where_the_front_matter_says(spaces, name):
+    facts, _ = front(spaces[name])
+    assert facts["thumbnail"] == f"https://huggingface.co/spaces/vlgauge/{name}/resolve/main/thumbnail.png"
+    with Image.open(io.BytesIO(spaces[name]["thumbnail.png"])) as picture:
+        assert picture.size == (1200, 630)
+    assert len(spaces[name]["thumbnail.png"]) < 50_000
+
+
+def test_long_titles_and_questions_stay_on_the_thumbnail():
+    with Image.open(io.BytesIO(assemble.thumbnail.thumbnail("Very long title " * 6, "word " * 30))) as picture:
+        grey = picture.convert("L")
+    # Ink beside the margins there is none.
+    assert grey.crop((1130, 0, 1200, 630)).getextrema()[0] > 250
+    assert grey.crop((0, 0, 80, 630)).getextrema()[0] > 250
+    assert grey.crop((90, 200, 1100, 400)).getextrema()[0] < 100
+
+
+@pytest.mark.browser
+def test_examples_are_chosen_from_the_keyboard(static, chromium, tmp_path):
+    path = tmp_path / "trm.html"
+    path.write_bytes(static("trm")["index.html"])
+    with opened(chromium, path, 1280) as (page, _):
+        for _ in range(10):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.type") == "radio":
+                break
+        outline = "getComputedStyle(document.activeElement.closest('.card')).outlineStyle"
+        assert page.evaluate(outline) == "solid"
+        for key, shows in (("ArrowRight", "wrong"), ("ArrowRight", "missed"), ("ArrowLeft", "wrong")):
+            page.keyboard.press(key)
+            assert page.evaluate(
+                "[...document.querySelectorAll('.res')].filter(one => one.offsetHeight).map(one => one.classList[1])"
+            ) == [shows]
+        # On paper all four stand below each other.
+        page.emulate_media(media="print")
+        assert page.evaluate("[...document.querySelectorAll('.res')].filter(one => one.offsetHeight).length") == 4
+
+
 @pytest.mark.browser
 def test_the_page_fits_wide_and_narrow(static, chromium, tmp_path):
     for name, width, scheme in (("clip_s", 390, "dark"), ("trm", 390, "light"), ("rovist_nr", 1280, "dark")):
         path = tmp_path / f"{name}.html"
         path.write_bytes(static(name)["index.html"])
         with opened(chromium, path, width, scheme) as (page, asked):
+            assert page.evaluate(FAINT) == []
+            assert page.evaluate(NAMELESS) == []
+            assert violations(page) == []
             check_layout(page, asked, path, width)
 
 
@@ -331,7 +382,7 @@ def test_a_folder_is_filled_and_filled_again_by_the_other_kind(static, tmp_path,
     assemble.write_folder(static("clip_s"), out)
     assert assemble.main(["clip_s", "--out", str(out)]) == 0
     assert {path.name for path in out.iterdir()} == KINDS["gradio"] | {"clip_s.py"}
-    assert capsys.readouterr().out.startswith(f"{out}: 4 files, ")
+    assert capsys.readouterr().out.startswith(f"{out}: 5 files, ")
 
 
 def test_a_folder_with_other_files_stays_as_it_is(tmp_path, capsys):

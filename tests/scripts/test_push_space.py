@@ -113,7 +113,7 @@ def test_one_commit_replaces_all_and_is_tagged(ready, capsys):
     assert push.main(["rovist_nr", "--org", "people", "--push"]) == 0
     out, err = capsys.readouterr()
     assert set(ready.spaces["people/rovist_nr"]) == {
-        *(".gitattributes", "README.md", "app.py", "requirements.txt", "rovist_nr.py"),
+        *(".gitattributes", "README.md", "app.py", "requirements.txt", "thumbnail.png", "rovist_nr.py"),
     }
     assert commits(ready) == ["/api/spaces/people/rovist_nr/commit/main"]
     assert ready.told["/api/spaces/people/rovist_nr/commit/main"]["summary"] == f"Release {VERSION}"

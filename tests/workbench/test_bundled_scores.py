@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from vlgauge.catalog import metric_facts, metric_names
+from vlgauge.explain.scale import show_among
 from vlgauge.workbench import one, scoring
-from vlgauge.workbench.bundled_scores import bundled, bundled_scores, place_of, show_among
+from vlgauge.workbench.bundled_scores import bundled, bundled_scores, place_of
 
 HIGHER = (("a", 3.0), ("b", 2.0), ("c", 1.0))
 LOWER = HIGHER[::-1]
@@ -69,7 +70,7 @@ def test_the_page_says_it():
 def test_the_axis_is_the_range_and_goes_on_where_that_has_no_end(score, ends, higher, axis):
     facts = SimpleNamespace(higher_is_better=higher, ends_of=lambda kind: ends)
     one = SimpleNamespace(scores=[score], on_axis=(0.0,), facts=facts, kind="", reference_value=lambda row: math.nan)
-    show_among(one, (("a", 1.0), ("b", 0.5)))
+    show_among(one, (1.0, 0.5))
     assert (one.axis.low, one.axis.high) == pytest.approx(axis)
     assert one.axis.higher_is_better == higher
     assert one.others == [1.0, 0.5]

@@ -202,9 +202,10 @@ def _theme() -> Any:
 
 def _head() -> str:
     """Style and script; the style of explanations, nested, holds in what explains alone."""
-    explained = (EXPLAINED / "style.css").read_text("utf-8")
+    explained, hero = ((EXPLAINED / name).read_text("utf-8") for name in ("style.css", "hero.css"))
     own = [(_TEMPLATES / name).read_text("utf-8") for name in ("page.css", "workbench.css")]
     nested = f".gradio-container.gradio-container .evidence {{ {explained} }}"
+    own.append(f".gradio-container.gradio-container {{ {hero} }}")
     script = (_TEMPLATES / "page.js").read_text("utf-8")
     return f"<style>{nested} {' '.join(own)}</style><script>{script}</script>"
 

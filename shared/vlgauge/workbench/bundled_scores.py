@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from threading import RLock
 
@@ -12,7 +11,6 @@ from vlgauge.catalog import metric_facts
 from vlgauge.explain import Explanation
 from vlgauge.explain.examples import Example
 from vlgauge.explain.pages import number
-from vlgauge.explain.plots import Axis
 from vlgauge.workbench.inputs import examples_for
 from vlgauge.workbench.profiles import needs_no_model
 from vlgauge.workbench.scoring import Scored, metric_of, score_example
@@ -80,24 +78,6 @@ def bundled_scores(name: str, profile: str, config: str) -> tuple[tuple[str, flo
     """
     found = [(one.example.title, one.score) for one in bundled(name, profile, config) if not math.isnan(one.score)]
     return tuple(sorted(found, key=lambda one: one[1], reverse=metric_facts(name).higher_is_better))
-
-
-def show_among(explained: Explanation, examples: Sequence[tuple[str, float]]) -> None:
-    """Let the axis of one score be the range of the metric, with marks for some examples.
-
-    Where the range has no end, the axis goes on behind what lies on it: alone, each score would be the best or the
-    worst there is.
-    """
-    explained.others = [value for _, value in examples]
-    values = [*explained.scores, *explained.others, *explained.on_axis, explained.reference_value(0)]
-    values = [value for value in values if math.isfinite(value)] or [0.0]
-    spare = (max(values) - min(values)) / 4 or 0.5
-    low, high = explained.facts.ends_of(explained.kind)
-    behind = [min(values) - spare if low is None else low, max(values) + spare if high is None else high]
-    axis = Axis.holding([*values, *behind], explained.facts.higher_is_better)
-    # An end that is known is not rounded.
-    axis = replace(axis, low=low if low == min(*values, *behind) else axis.low)
-    explained.axis = replace(axis, high=high if high == max(*values, *behind) else axis.high)
 
 
 def place_of(explained: Explanation, examples: tuple[tuple[str, float], ...]) -> str:

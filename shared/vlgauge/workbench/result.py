@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from markupsafe import Markup
-
 from vlgauge.catalog import metric_title
-from vlgauge.explain import Explanation
 from vlgauge.explain.examples import Example
 from vlgauge.explain.pages import fragment, number
-from vlgauge.explain.plots import percent
+from vlgauge.explain.scale import NAMES, scale, show_among
 from vlgauge.signatures import TOY_NUMBERS
-from vlgauge.workbench.bundled_scores import Bundled, bundled, bundled_scores, place_of, show_among
+from vlgauge.workbench.bundled_scores import bundled, bundled_scores, place_of
 from vlgauge.workbench.picker import ICONS, TEMPLATES
 from vlgauge.workbench.scoring import Scored
 from vlgauge.workbench.snippets import link, snippets
 
-NAMES = {"right": "Right", "subtle": "Subtle", "wrong": "Wrong", "missed": "Missed"}
 _OWN = "Your own example"
 _NO_LINK = "A link has no place for pictures of yours, nor for so much text"
 
@@ -65,7 +61,7 @@ def page_of_one(
     metric = scored.explanation
     every = bundled(metric.name, profile, config)
     metric.is_large = True
-    show_among(metric, bundled_scores(metric.name, profile, config))
+    show_among(metric, [score for _, score in bundled_scores(metric.name, profile, config)])
     example = every[chosen if chosen is not None else base].example
     query = link(metric.name, profile, config, cells, example)
     return str(
@@ -77,7 +73,7 @@ def page_of_one(
             row=0,
             title=metric_title(metric.name),
             told=_OWN if chosen is None else _told(example),
-            scale=scale(metric, every, chosen),
+            scale=scale(metric, 0, [(one.example.shows, one.score) for one in every], chosen),
             notes=[note for note in scored.notes if not (metric.is_toy and TOY_NUMBERS in note)],
             place=place_of(metric, bundled_scores(metric.name, profile, config)),
             snippets=snippets(metric.name, profile, config, cells),
@@ -95,24 +91,3 @@ def page_without_score(example: Example) -> str:
 def _told(example: Example) -> str:
     kind = "What it misses" if example.shows == "missed" else f"{NAMES[example.shows]} example"
     return f"{kind}: {example.title}"
-
-
-def scale(metric: Explanation, examples: Sequence[Bundled], chosen: int | None) -> Markup:
-    """Where a score lies among those of bundled examples; right is better, and shapes tell them apart."""
-    marks = [
-        {
-            "shows": one.example.shows,
-            "name": NAMES[one.example.shows].lower(),
-            "at": percent(metric.axis.at(one.score)),
-            "value": number(one.score, metric.digits),
-            "on": place == chosen,
-        }
-        for place, one in enumerate(examples)
-        if not math.isnan(one.score)
-    ]
-    told = ", ".join(f"{mark['name']} {mark['value']}" for mark in marks)
-    label = (
-        f"{number(metric.scores[0], metric.digits)} on a scale whose right end is better; examples: {told or 'none'}"
-    )
-    own = "" if metric.is_undefined(0) else percent(metric.axis.at(metric.scores[0]))
-    return fragment("scale", folder=TEMPLATES, label=label, marks=marks, own=own, ends=metric.axis.ends)

@@ -1,0 +1,62 @@
+"""Where one score lies among those of examples: a scale whose right end is better, shapes tell the examples apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from markupsafe import Markup
+
+from .explanation import Explanation
+from .pages import fragment, number
+from .plots import Axis, percent
+
+NAMES = {"right": "Right", "subtle": "Subtle", "wrong": "Wrong", "missed": "Missed"}
+"""What the roles of examples are called."""
+
+
+def show_among(explained: Explanation, others: Sequence[float]) -> None:
+    """Let the axis of one score be the range of the metric, with marks for the scores of examples.
+
+    Where the range has no end, the axis goes on behind what lies on it: alone, each score would be the best or the
+    worst there is.
+    """
+    explained.others = others
+    values = [*explained.scores, *explained.others, *explained.on_axis, explained.reference_value(0)]
+    values = [value for value in values if math.isfinite(value)] or [0.0]
+    spare = (max(values) - min(values)) / 4 or 0.5
+    low, high = explained.facts.ends_of(explained.kind)
+    behind = [min(values) - spare if low is None else low, max(values) + spare if high is None else high]
+    axis = Axis.holding([*values, *behind], explained.facts.higher_is_better)
+    # An end that is known is not rounded.
+    axis = replace(axis, low=low if low == min(*values, *behind) else axis.low)
+    explained.axis = replace(axis, high=high if high == max(*values, *behind) else axis.high)
+
+
+def scale(metric: Explanation, row: int, examples: Sequence[tuple[str, float]], chosen: int | None) -> Markup:
+    """The scale of a score.
+
+    Args:
+        metric: What explains it; its axis is drawn.
+        row: Of the score.
+        examples: Role and score of each example; those without a score are left out.
+        chosen: Which of them the score is; None for none.
+    """
+    marks = [
+        {
+            "shows": shows,
+            "name": NAMES[shows].lower(),
+            "at": percent(metric.axis.at(score)),
+            "value": number(score, metric.digits),
+            "on": place == chosen,
+        }
+        for place, (shows, score) in enumerate(examples)
+        if not math.isnan(score)
+    ]
+    told = ", ".join(f"{mark['name']} {mark['value']}" for mark in marks)
+    label = (
+        f"{number(metric.scores[row], metric.digits)} on a scale whose right end is better; examples: {told or 'none'}"
+    )
+    own = "" if metric.is_undefined(row) else percent(metric.axis.at(metric.scores[row]))
+    return fragment("scale", label=label, marks=marks, own=own, ends=metric.axis.ends)
