@@ -24,12 +24,12 @@ class Known(NamedTuple):
 
 ANY, CLIP, DETECTOR, JUDGE, PAIR, SEQ2SEQ = "any", "clip", "detector", "judge", "pair", "seq2seq"
 CLIP_T5 = "clip and t5"
-SENTENCE, SENTENCE_OF_TOKENS = "sentence", "sentence of tokens"
+SENTENCE, SENTENCE_OF_TOKENS, LAYERS = "sentence", "sentence of tokens", "layers"
 
 SURPLUS = (
     Known((ANY, CLIP), r"(.*\.)?(input_resolution|context_length|vocab_size)", "numbers in OpenAI's archives"),
     Known(
-        (CLIP, JUDGE, PAIR, SENTENCE, SENTENCE_OF_TOKENS),
+        (CLIP, JUDGE, PAIR, SENTENCE, SENTENCE_OF_TOKENS, LAYERS),
         r"(.*\.)?embeddings\.position_ids",
         "the numbers 0, 1, 2, ..., which earlier versions of transformers saved",
     ),
@@ -41,7 +41,7 @@ SURPLUS = (
     Known((JUDGE,), r"(.*\.)?rotary_emb\.inv_freq", "made of the configuration, which earlier versions saved"),
     Known((CLIP_T5,), r"vision_tower\..*", "the image tower, which was not trained and has files of its own"),
     Known((SENTENCE, SENTENCE_OF_TOKENS), r"decoder\..*", "of T5, a sentence encoder is the first half"),
-    Known((SENTENCE_OF_TOKENS,), r"(.*\.)?pooler\..*", "vectors of tokens are taken before the pooling layer"),
+    Known((SENTENCE_OF_TOKENS, LAYERS), r"(.*\.)?pooler\..*", "vectors of tokens are taken before the pooling layer"),
 )
 MISSING = (
     Known((SENTENCE_OF_TOKENS,), r"(.*\.)?pooler\..*", "vectors of tokens are taken before the pooling layer"),

@@ -217,7 +217,7 @@ def test_convolutions_keep_their_precision_while_any_thread_is_inside(monkeypatc
     flags = torch.backends.cudnn
     before = (flags.enabled, flags.allow_tf32)
     device = torch.device("cuda")
-    first, second = towers._exact(device), towers._exact(device)
+    first, second = towers.exact(device), towers.exact(device)
     first.__enter__()
     second.__enter__()
     assert (flags.enabled, flags.allow_tf32) == (before[0], False)

@@ -25,7 +25,7 @@ from vlgauge.encoders.clip.files import (
 from vlgauge.encoders.clip.heads import FORMAT, FULL_FORMAT, Adapter, safetensors_metadata
 from vlgauge.encoders.clip.model import build_model, tokens_of
 from vlgauge.encoders.clip.tokens import Tokens
-from vlgauge.encoders.clip.towers import DTYPES, ClipTowers
+from vlgauge.encoders.clip.towers import DTYPES, RELEASED_HALF, ClipTowers
 from vlgauge.pool import pool
 from vlgauge.progress import with_size
 from vlgauge.settings import PROFILES, one_of
@@ -74,7 +74,7 @@ def clip_encoder(
         profile: ``"paper"``, or ``"embedded"`` for the toy CLIP, which needs no download.
         device: ``"auto"``: the first of cuda, mps, cpu that is there; or a device of torch.
         dtype: ``"float32"``; ``"bfloat16"`` is faster on some devices and moves scores by up to 3e-3; ``"float16"``
-            only on CUDA.
+            only on CUDA; `vlgauge.encoders.clip.towers.RELEASED_HALF` to imitate OpenAI's code there.
         feature_cache: Folder in which vectors are kept between processes; None for the one that the environment
             variable ``VLGAUGE_FEATURES`` names, if it does.
 
@@ -84,7 +84,7 @@ def clip_encoder(
         ImportError: If a package is missing.
         RuntimeError: If this process was forked after torch had run; see `vlgauge.torch_use`.
     """
-    one_of("dtype", dtype, DTYPES)
+    one_of("dtype", dtype, (*DTYPES, RELEASED_HALF))
     check_torch("CLIP", CLIP_PACKAGES, "clip")
     return _pooled(_resolved(backbone, weights, profile), device, dtype, feature_cache)
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import torch
 
 DTYPES = ("float32", "bfloat16", "float16")
+RELEASED_HALF = "released_half"
+"""As OpenAI's loader leaves CLIP on CUDA: everything in float16 but for embeddings and LayerNorm; on any device."""
 
 
 class ClipTowers:
@@ -26,7 +28,7 @@ class ClipTowers:
         row: Its architecture.
         device: A device of torch.
         dtype: ``"float32"``; otherwise the blocks of the transformers compute in that precision, while embeddings,
-            LayerNorm, readout and projections stay in float32.
+            LayerNorm, readout and projections stay in float32. `RELEASED_HALF` is for a CLIP without a ResNet.
     """
 
     def __init__(self, model: torch.nn.Module, row: ClipArchitecture, device: str, dtype: str) -> None:
@@ -43,6 +45,10 @@ class ClipTowers:
             and isinstance(self.model.text_projection, torch.nn.Parameter)
         )
         self.own_image = hasattr(self.model.visual, "_embeds")
+        self.stream = torch.float32
+        if dtype == RELEASED_HALF:
+            self.stream = torch.float16
+            _halve(self.model)
 
     @property
     def n_bytes(self) -> int:
@@ -56,7 +62,7 @@ class ClipTowers:
             squares: Pictures of shape ``(size, size, 3)``, uint8.
             head: For a ResNet, tensors ``visual.attnpool.*`` that take the place of its own.
         """
-        with _exact(self.device):
+        with exact(self.device):
             hidden = self._image(self._pixels(np.stack(squares)), head)
             return np.asarray(hidden.float().cpu().numpy())
 
@@ -71,7 +77,7 @@ class ClipTowers:
         """
         import torch
 
-        with _exact(self.device):
+        with exact(self.device):
             numbers = torch.from_numpy(ids).to(self.device)
             if not self.own_text:
                 with self._reduced():
@@ -89,7 +95,7 @@ class ClipTowers:
     def _image(self, pixels: torch.Tensor, head: Any) -> torch.Tensor:
         tower = self.model.visual
         if self.own_image:
-            embedded = tower._embeds(pixels)
+            embedded = tower._embeds(pixels.to(self.stream))
             with self._reduced():
                 seen = tower.transformer(embedded)
             pooled: torch.Tensor = tower._pool(seen.float())[0]
@@ -105,9 +111,9 @@ class ClipTowers:
     def _text(self, ids: torch.Tensor) -> torch.Tensor:
         """Every token of texts that may be shorter than the context: what stands behind the end cannot matter."""
         model, length = self.model, ids.shape[1]
-        embedded = model.token_embedding(ids) + model.positional_embedding[:length]
+        embedded = model.token_embedding(ids).to(self.stream) + model.positional_embedding[:length].to(self.stream)
         with self._reduced():
-            read = model.transformer(embedded, attn_mask=model.attn_mask[:length, :length])
+            read = model.transformer(embedded, attn_mask=model.attn_mask[:length, :length].to(self.stream))
         final: torch.Tensor = model.ln_final(read.float())
         return final
 
@@ -126,9 +132,21 @@ class ClipTowers:
     def _reduced(self) -> AbstractContextManager[Any]:
         import torch
 
-        if self.dtype == "float32":
+        if self.dtype in ("float32", RELEASED_HALF):
             return nullcontext()
         return torch.autocast(self.device.type, dtype=getattr(torch, self.dtype))
+
+
+def _halve(model: torch.nn.Module) -> None:
+    """Turn matrices to float16, and let a LayerNorm compute in float32 what it gets and gives in float16."""
+    import torch
+    from open_clip.model import convert_weights_to_fp16
+    from open_clip.transformer import LayerNormFp32
+
+    convert_weights_to_fp16(model)
+    for module in model.modules():
+        if isinstance(module, torch.nn.LayerNorm):
+            module.__class__ = LayerNormFp32
 
 
 def _pooled(pool: Any, seen: torch.Tensor, head: Any) -> torch.Tensor:
@@ -150,7 +168,7 @@ _exact_flags: AbstractContextManager[Any] | None = None
 
 
 @contextmanager
-def _exact(device: torch.device) -> Iterator[None]:
+def exact(device: torch.device) -> Iterator[None]:
     """Without gradients, and on CUDA without TensorFloat-32 in convolutions, which torch allows by default.
 
     The flag belongs to the process: the first thread in turns it off, the last one out restores it.

