@@ -12,6 +12,8 @@ LAYOUTS = {
         "a table (JSONL, CSV, Parquet, ...; in a folder test.parquet) with mt (the",
         "caption), refs (a list of texts), score, imgid (name of the image)",
     ),
+    "polaris": ("the same (in a folder polaris_test.csv), ratings from 0 to 1",),
+    "nebula": ("the same (in a folder nebula_test.csv), ratings from 0 to 1",),
     "pascal50s": (
         "pair_pascal.mat (new_input, category) and consensus_pascal.mat (triplets);",
         "or pascal_50s.json: {kind: [{image, captions, label, references}]}",

@@ -27,6 +27,8 @@ PAPERS = {
     "factual": "Li et al., 2023",
     "pac_s_plus": "Sarto et al., 2025",
     "specs": "Chen et al., 2025",
+    "polos": "Wada et al., 2024",
+    "deneb": "Matsuda et al., 2024",
 }
 # Families whose scores do not depend on how many references a row has.
 REFERENCE_FREE = ("clip_s", "pac_s", "length", "groovist", "rovist_vg", "rovist_c")

@@ -15,7 +15,9 @@ from vlgauge.studies.protocols import (
     read_flickr8k_cf,
     read_flickr8k_expert,
     read_foil,
+    read_nebula,
     read_pascal50s,
+    read_polaris,
     read_vatex_eval,
 )
 
@@ -95,6 +97,33 @@ def test_composite_with_its_images_in_parquet(folder):
     pq.write_table(pa.Table.from_pylist(rows), folder / "test.parquet")
     task = read_composite([folder])
     assert task.columns["images"] == [{"bytes": b"picture", "path": None}]
+
+
+# -- Polaris, Nebula --------------------------------------------------------------------------------------------------
+POLARIS = [
+    {"mt": "A dog.", "refs": ["A dog.", "Dog runs."], "score": 0.75, "imgid": "2.jpg"},
+    {"mt": "A cat.", "refs": "['A dog.', \"It's\"]", "score": "0.0", "imgid": "2.jpg"},
+]
+
+
+@pytest.mark.parametrize(("read", "name"), [(read_polaris, "polaris"), (read_nebula, "nebula")])
+def test_polaris_and_nebula_keep_their_references(folder, pictures, read, name):
+    lines = ["mt,refs,score,imgid"]
+    for row in POLARIS:
+        cells = [str(row[column]).replace('"', '""') for column in ("mt", "refs", "score", "imgid")]
+        lines.append(",".join(f'"{cell}"' for cell in cells))
+    (folder / f"{name}_test.csv").write_text("\n".join(lines), "utf-8")
+    task = read([folder], images=pictures)
+    assert task.columns["references"] == [["A dog.", "Dog runs."], ["A dog.", "It's"]]
+    assert task.columns["images"] == [str(pictures / "2.jpg")] * 2
+    assert task.ratings.ravel().tolist() == [0.75, 0.0]
+    assert task.name == name
+
+
+def test_polaris_with_ratings_of_another_scale(folder):
+    path = made.write(folder / "p.json", [POLARIS[0], POLARIS[1] | {"score": 4}])
+    with pytest.raises(ValueError, match="must have ratings from 0 to 1 as 'score', got 4"):
+        read_polaris([path])
 
 
 # -- Pascal-50S, Abstract-50S -----------------------------------------------------------------------------------------
@@ -230,6 +259,8 @@ WRITERS = {
     "flickr8k_expert": made.write_flickr,
     "flickr8k_cf": made.write_crowd,
     "composite": lambda folder: made.write(folder / "c.json", COMPOSITE[:2]),
+    "polaris": lambda folder: made.write(folder / "p.json", POLARIS),
+    "nebula": lambda folder: made.write(folder / "n.json", POLARIS),
     "pascal50s": made.write_pascal,
     "abstract50s": made.write_abstract,
     "foil": made.write_foil,

@@ -19,6 +19,7 @@ from vlgauge.studies.protocols.foil import read_foil
 from vlgauge.studies.protocols.hallucination import average_precision, read_hat, read_nocaps_foil
 from vlgauge.studies.protocols.pairs import CaptionPairs
 from vlgauge.studies.protocols.pascal50s import read_pascal50s
+from vlgauge.studies.protocols.polaris import read_nebula, read_polaris
 from vlgauge.studies.protocols.ratings import RatedCaptions, kendall, spearman
 from vlgauge.studies.protocols.scoring import (
     BASELINES,
@@ -36,6 +37,8 @@ PROTOCOLS: dict[str, Callable[..., Task]] = {
     "flickr8k_expert": read_flickr8k_expert,
     "flickr8k_cf": read_flickr8k_cf,
     "composite": read_composite,
+    "polaris": read_polaris,
+    "nebula": read_nebula,
     "pascal50s": read_pascal50s,
     "abstract50s": read_abstract50s,
     "foil": read_foil,
@@ -78,8 +81,10 @@ __all__ = [
     "read_flickr8k_expert",
     "read_foil",
     "read_hat",
+    "read_nebula",
     "read_nocaps_foil",
     "read_pascal50s",
+    "read_polaris",
     "read_scores",
     "read_sdci",
     "read_vatex_eval",

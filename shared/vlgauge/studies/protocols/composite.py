@@ -9,6 +9,7 @@ import ast
 import json
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,7 @@ def read_composite(
     """Composite: one row per rating, references that equal the caption removed.
 
     Args:
-        files: A JSONL, JSON, CSV, TSV or Parquet file with the columns ``mt`` (caption), ``refs`` (a list of texts, or
-            a text that writes one as Python or JSON does), ``score`` and ``imgid`` (name of the image, with or without
-            ".jpg"); a column ``img`` with ``bytes``, as the Hub's Parquet files have, takes the place of the folder.
+        files: See `rated_table`.
         images: Folder of the images.
         references: Number of references per row, the first ones; None for all, 0 for none.
 
@@ -36,7 +35,23 @@ def read_composite(
         ValueError: If a column is missing, or a cell is of another kind.
         OSError: If the file cannot be read.
     """
-    path = one_file(files, "test.parquet")
+    return rated_table("composite", one_file(files, "test.parquet"), images, references, own_removed=True)
+
+
+def rated_table(
+    name: str, path: Path, images: FilePath | None, references: int | None, *, own_removed: bool
+) -> RatedCaptions:
+    """A table with one row per rating.
+
+    Args:
+        name: Of the data set.
+        path: A JSONL, JSON, CSV, TSV or Parquet file with the columns ``mt`` (caption), ``refs`` (a list of texts, or
+            a text that writes one as Python or JSON does), ``score`` and ``imgid`` (name of the image, with or without
+            ".jpg"); a column ``img`` with ``bytes``, as the Hub's Parquet files have, takes the place of the folder.
+        images: Folder of the images.
+        references: Number of references per row, the first ones; None for all, 0 for none.
+        own_removed: Whether references that equal the caption are removed.
+    """
     folder = Folder(images, path)
     rows = read_rows(str(path))
     ratings = [_rating(row, f"row {i} of `{path}`") for i, row in enumerate(rows)]
@@ -45,16 +60,16 @@ def read_composite(
     for i in rated:
         place = f"row {i} of `{path}`"
         caption = tidy(entry(rows[i], "mt", str, place))
-        name = str(entry(rows[i], "imgid", (str, int), place))
+        image = str(entry(rows[i], "imgid", (str, int), place))
         predictions.append(caption)
-        known.append([text for text in _references(rows[i], place) if text != caption])
-        seen.append(_embedded(rows[i]) or folder.image(name, ENDINGS))
-        groups.append(name)
+        known.append([text for text in _references(rows[i], place) if not own_removed or text != caption])
+        seen.append(_embedded(rows[i]) or folder.image(image, ENDINGS))
+        groups.append(image)
     columns = columns_of(predictions, known, references, images=seen)
     rules = {"references": "all" if references is None else references, "ratings": "rows"}
     left_out = {"ratings that are NaN": len(rows) - len(rated)}
     found = np.array([ratings[i] for i in rated], dtype=np.float64).reshape(-1, 1)
-    return RatedCaptions("composite", columns, found, groups, rules, left_out=left_out)
+    return RatedCaptions(name, columns, found, groups, rules, left_out=left_out)
 
 
 def _rating(row: Mapping[str, Any], place: str) -> float:

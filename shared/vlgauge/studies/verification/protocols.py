@@ -34,6 +34,8 @@ FILES = {
     "flickr8k_expert": ["flickr8k.json"],
     "flickr8k_cf": ["crowdflower_flickr8k.json"],
     "composite": ["test.parquet"],
+    "polaris": ["polaris_test.csv"],
+    "nebula": ["nebula_test.csv"],
     "pascal50s": ["pair_pascal.mat", "consensus_pascal.mat"],
     "abstract50s": ["consensus_abstract.mat", "abstract50S.mat"],
     "foil": ["foilv1.0_test_2017.json", "captions_val2014.json"],
@@ -48,6 +50,8 @@ SOURCES = {
     "flickr8k_expert": "it is in the repository Yebin46/FLEUR, and in the download of jmhessel/clipscore",
     "flickr8k_cf": "it is in the repository Yebin46/FLEUR, and in the download of jmhessel/clipscore",
     "composite": "it is the data set yuwd/Composite of the Hub",
+    "polaris": "it is in polaris.zip of keio-smilab24/Polos, and in the data set yuwd/Polaris of the Hub",
+    "nebula": "it is in the data set Ka2ukiMatsuda/Nebula of the Hub",
     "pascal50s": "they are on the site of CIDEr",
     "abstract50s": "they are on the site of CIDEr",
     "foil": "FOIL's site and COCO's have them",
@@ -59,7 +63,7 @@ NEED_REGIONS = ("groovist", "rovist_vg")
 
 
 def check_protocols(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
-    """Every published row of the eight protocols."""
+    """Every published row of the protocols."""
     for name in PROTOCOLS:
         wanted = tools.wanted(name)
         regions = [row for row in wanted if row.metric in NEED_REGIONS]
@@ -88,6 +92,8 @@ def _by_metric(found: Sequence[Row]) -> dict[tuple[str, tuple[tuple[str, str], .
 
 
 def _how(metric: str, settings: Mapping[str, str], name: str) -> str:
+    if "variant" in settings:
+        return f"vlgauge prefetch {metric}; --images FOLDER"
     if "version" in settings:
         return f"vlgauge prefetch {metric}{settings['version']}; --images FOLDER"
     if settings:  # of the parser, a model that its own name fetches
