@@ -14,7 +14,12 @@ from vlgauge.run_locks import only_run
 
 DATA = ROOT / "shared" / "vlgauge" / "data"
 WRITTEN = [DATA / "SOURCES.md", DATA / "toy_clip" / "toy_pac_s.md", METRICS / "pac_s" / "README.md"]
-SHORTEST = {"pac_s": ["--out", "x.safetensors", "--scenes", "9"], "rovist_c": ["out"], "rovist_vg": ["out"]}
+SHORTEST = {
+    "pac_s": ["--out", "x.safetensors", "--scenes", "9"],
+    "polos": ["out", "--scenes", "9"],
+    "rovist_c": ["out"],
+    "rovist_vg": ["out"],
+}
 
 
 def test_help_lists_the_recipes_and_imports_nothing_heavy(run_python, tmp_path):

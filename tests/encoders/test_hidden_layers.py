@@ -94,7 +94,7 @@ def test_the_pool_holds_it_once(folder):
 
 # -- refused ----------------------------------------------------------------------------------------------------------
 def refusal(folder):
-    with pytest.raises(ValueError, match="`text_encoder`|`checkpoint`") as caught:
+    with pytest.raises(ValueError, match=r"`(text_encoder|checkpoint)`") as caught:
         loaded(folder)
     assert "\n" not in str(caught.value)
     return str(caught.value)

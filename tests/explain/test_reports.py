@@ -100,7 +100,19 @@ def test_a_result_that_was_written_as_json_is_explained_alike(name):
 
 @pytest.mark.parametrize("name", metric_names())
 def test_a_toy_is_named_where_it_made_the_number(name):
-    toys = {"rovist_c", "groovist", "rovist_vg", "rovist", "clip_s", "pac_s", "specs", "fleur", "vqascore", "clair"}
+    toys = {
+        "rovist_c",
+        "groovist",
+        "rovist_vg",
+        "rovist",
+        "clip_s",
+        "pac_s",
+        "polos",
+        "specs",
+        "fleur",
+        "vqascore",
+        "clair",
+    }
     found = explanation(name)
     assert found.is_toy == (name in toys)
     assert ('class="toy"' in found.html()) == (name in toys)

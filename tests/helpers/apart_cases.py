@@ -77,6 +77,11 @@ def drawn(n=6):
     }
 
 
+def referenced_scenes():
+    rows = drawn()
+    return rows | {"references": [row or [] for row in rows["references"]]}
+
+
 def without(rows, name):
     return {key: cells for key, cells in rows.items() if key != name}
 
@@ -106,6 +111,7 @@ ROWS_OF_FAMILY = {
     "CaptionSetMetric": sets,
     "StyleMetric": styled,
     "BackboneMetric": drawn,
+    "ReferencedBackboneMetric": referenced_scenes,
     "ClipScoreMetric": drawn,
     "JudgeMetric": drawn,
     "PictureJudgeMetric": drawn,

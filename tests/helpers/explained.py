@@ -108,6 +108,7 @@ ROWS_OF_FAMILY = {
     "CaptionSetMetric": sets,
     "StyleMetric": styled,
     "BackboneMetric": lambda: bundled("captioned_scenes"),
+    "ReferencedBackboneMetric": lambda: bundled("captioned_scenes"),
     "ClipScoreMetric": lambda: bundled("captioned_scenes"),
     "JudgeMetric": lambda: bundled("captioned_scenes"),
     "PictureJudgeMetric": lambda: bundled("captioned_scenes"),

@@ -56,6 +56,11 @@ ROWS = {
         "references": [parts(0.5, 0.7, 0.9), parts(1.0, 1.0, 1.0), parts(1.0, 1.0, 1.0)],
     },
     "BackboneMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
+    "ReferencedBackboneMetric": {
+        "predictions": ["a dog runs", "a small red circle", "two cats"],
+        "references": [["a dog"], ["a red circle", "a disc"], []],
+        "images": PICTURES,
+    },
     "ClipScoreMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
     "JudgeMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
     "PictureJudgeMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
@@ -91,6 +96,7 @@ EMBEDDED = {"profile": "embedded", "device": "cpu"}
 SETTINGS = {
     "StyleMetric": {"config_name": "demo"},
     "BackboneMetric": EMBEDDED,
+    "ReferencedBackboneMetric": EMBEDDED,
     "ClipScoreMetric": EMBEDDED,
     "JudgeMetric": EMBEDDED,
     "PictureJudgeMetric": EMBEDDED,

@@ -57,6 +57,7 @@ ROWS_OF_FAMILY = {
     "CaptionSetMetric": FEW,
     "StyleMetric": STYLED,
     "BackboneMetric": CAPTIONS,
+    "ReferencedBackboneMetric": CAPTIONS | {"references": [["a cat", "two dogs"]]},
     "ClipScoreMetric": CAPTIONS,
     "JudgeMetric": CAPTIONS,
     "PictureJudgeMetric": CAPTIONS,

@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("torch")
 
 import tiny_judges
+import tiny_polos
 import torch
 from local_hub import FolderHub, be_online, serve
 from micro_clip import MICRO, MICRO_CONFIG, untrained
@@ -26,6 +27,7 @@ from vlgauge.catalog import metric_names
 from vlgauge.cli import main
 from vlgauge.encoders.clip.architectures import HUB_FILE, TABLE
 from vlgauge.encoders.pairs.models import BASE, PINNED_BASE
+from vlgauge.encoders.rated.models import TEXT_ENCODER
 from vlgauge.encoders.sentences.model import MINILM
 from vlgauge.judges.sources import LLAVA
 from vlgauge.pool import pool
@@ -53,6 +55,7 @@ CASES = {
     "groovist": (PICTURED, {**SMALL, "theta": 0.5}),
     "mmd_bert": (SETS, {}),
     "pac_s": (SEEN, {}),
+    "polos": (SEEN | {"references": [["a cat"]]}, {}),
     "rovist": (PICTURED, {}),
     "rovist_c": (STORIES, {}),
     "rovist_vg": (PICTURED, {"regions": "grid"}),
@@ -82,6 +85,7 @@ def repositories(tmp_path_factory):
     return {
         TABLE["ViT-B/32"].repository: folder / "clip",
         "Xiaohud/SPECS": folder / "specs",
+        TEXT_ENCODER: tiny_polos.text_encoder(folder / "simcse"),
         BASE: albert,
         **minilm,
         **judge,
@@ -139,6 +143,13 @@ def downloads(tmp_path, repositories):
     clip = load_file(repositories[TABLE["ViT-B/32"].repository] / HUB_FILE)
     clip |= {name: clip[name] + 0.05 for name in ("visual.proj", "text_projection")}
     torch.save({"state_dict": clip}, folder / "clip_ViT-B-32.pth")
+    head = tiny_polos.tensors(4 * tiny_polos.WIDTH + 6 * MICRO.embed_width)
+    state = {name: torch.from_numpy(array) for name, array in head.items()}
+    public = load_file(repositories[TABLE["ViT-B/32"].repository] / HUB_FILE)
+    texts = load_file(repositories[TEXT_ENCODER] / "model.safetensors")
+    state |= {f"clip.{name}": tensor.half() for name, tensor in public.items()}
+    state |= {f"encoder.model.{name}": tensor for name, tensor in texts.items()}
+    torch.save({"state_dict": state, "hyper_parameters": {"final_activation": False}}, folder / "reprod.ckpt")
     return folder
 
 
@@ -150,6 +161,8 @@ def converted(name, downloads):
     """The commands that the documentation names between fetching and scoring."""
     if name == "pac_s":
         assert main(["convert", str(downloads / "clip_ViT-B-32.pth"), "--backbone", "ViT-B/32"]) == 0
+    if name == "polos":
+        assert main(["convert", str(downloads / "reprod.ckpt"), "--kind", "polos"]) == 0
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,41 +1,57 @@
-"""`vlgauge convert`: a released CLIP checkpoint, such as that of PAC-S, to a small adapter."""
+"""`vlgauge convert`: a released CLIP checkpoint, such as that of PAC-S, to a small adapter; that of Polos to a head."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.encoders.clip.backbones import architecture_of
 from vlgauge.encoders.clip.checkpoints import read_state
 from vlgauge.encoders.clip.conversion import Conversion, convert
 from vlgauge.encoders.clip.files import find_weights, given_file, paper_adapter_path
+from vlgauge.encoders.clip.loading import DEFAULT
+from vlgauge.encoders.rated.conversion import convert_polos
+from vlgauge.encoders.rated.files import write_head
+from vlgauge.encoders.rated.models import head_place, text_encoder_of
 from vlgauge.results import to_table
 from vlgauge.weights.files import WeightsNotFound, sha256_of
 from vlgauge.writing import checked_target
 
-KINDS = ("pac_s", "custom")
+if TYPE_CHECKING:
+    import torch
+
+KINDS = ("pac_s", "polos", "custom")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="the released file, or a folder with it")
-    parser.add_argument("--backbone", metavar="NAME", required=True, help="such as ViT-B/32")
+    parser.add_argument("--backbone", metavar="NAME", help="such as ViT-B/32, which is that of polos")
     parser.add_argument("--base", metavar="FILE", help="weights of the backbone (default: those of the Hub)")
     parser.add_argument("--kind", choices=KINDS, default="pac_s", help="kind of the weights (default: pac_s)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="safetensors to write (default: where pac_s finds it)")
+    parser.add_argument("--text-encoder", metavar="NAME", help="of polos: folder or Hub id (default: SimCSE's)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="safetensors to write (default: where metrics look)")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Compare, write, and tell what differs."""
-    row = architecture_of(options.backbone)
-    if options.output is None and options.kind != "pac_s":
-        raise ValueError("--output is needed for --kind custom: only the weights of PAC-S have a place of their own")
+    if options.backbone is None and options.kind != "polos":
+        raise ValueError("--backbone is missing: name the CLIP that the checkpoint was made of, such as ViT-B/32")
+    row = architecture_of(options.backbone or DEFAULT)
+    if options.output is None and options.kind == "custom":
+        raise ValueError(
+            "--output is needed for --kind custom: the weights of PAC-S and Polos alone have a place of their own"
+        )
     target = checked_target(options.output, "--output", [options.checkpoint], "CHECKPOINT") if options.output else None
     base = _base(row, options.base)
     base_state = read_state(base, row, setting="--base")
     checkpoint = Path(options.checkpoint)
+    if options.kind == "polos":
+        return _polos(checkpoint, row, base_state, options.text_encoder, target or head_place())
     if checkpoint.is_dir():
         checkpoint = given_file(checkpoint, "CHECKPOINT")
     found = convert(checkpoint, row, base_state, base_sha256=sha256_of(base), kind=options.kind)
@@ -43,6 +59,24 @@ def run(options: argparse.Namespace) -> int:
         target = paper_place(row, found)
     found.write(target)
     print(report(found, row, target))
+    return 0
+
+
+def _polos(
+    checkpoint: Path,
+    row: ClipArchitecture,
+    base_state: Mapping[str, torch.Tensor],
+    text_encoder: str | None,
+    target: Path,
+) -> int:
+    text = text_encoder_of(text_encoder, profile="paper", device="cpu")
+    head = convert_polos(checkpoint, row, base_state, text)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_head(target, head)
+    print(
+        f"its encoders equal {row.name} and {text.identity}\n"
+        f"wrote {target} ({target.stat().st_size / 1e6:.1f} MB): head {head.digest[:8]}"
+    )
     return 0
 
 

@@ -7,10 +7,11 @@ import os
 import sys
 
 from vlgauge.training.pac_s import command as pac_s
+from vlgauge.training.polos import command as polos
 from vlgauge.training.rovist_c import command as rovist_c
 from vlgauge.training.rovist_vg import command as rovist_vg
 
-RECIPES = {"pac_s": pac_s, "rovist_c": rovist_c, "rovist_vg": rovist_vg}
+RECIPES = {"pac_s": pac_s, "polos": polos, "rovist_c": rovist_c, "rovist_vg": rovist_vg}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,8 +1,8 @@
 """The arithmetic of CLIP-S and PAC-S: scores of images and of videos, word weights, long captions."""
 
-from vlgauge.clip_score.backbone_metric import BackboneMetric
+from vlgauge.clip_score.backbone_metric import BackboneMetric, ReferencedBackboneMetric
 from vlgauge.clip_score.calibration import read_calibration
 from vlgauge.clip_score.inputs import inputs_of
 from vlgauge.clip_score.metric import ClipScoreMetric
 
-__all__ = ["BackboneMetric", "ClipScoreMetric", "inputs_of", "read_calibration"]
+__all__ = ["BackboneMetric", "ClipScoreMetric", "ReferencedBackboneMetric", "inputs_of", "read_calibration"]

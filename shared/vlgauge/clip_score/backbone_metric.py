@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from vlgauge.base.columns import Column, Text
+from vlgauge.base.columns import Column, References, Text
 from vlgauge.base.metric import Metric
 from vlgauge.base.video_columns import OneImage
 from vlgauge.clip_score.formula import Floats, Positions, Vectors, group_means, pair_cosines
@@ -239,3 +239,9 @@ class BackboneMetric(Metric):
         for text, count in troubles.items():
             if count:
                 warn(f"{count} {text}")
+
+
+class ReferencedBackboneMetric(BackboneMetric):
+    """Base of those that compare a caption with its picture and with references, without which it has no score."""
+
+    columns: tuple[Column, ...] = (*BackboneMetric.columns, References("references"))

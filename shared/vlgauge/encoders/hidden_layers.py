@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -250,9 +250,8 @@ class LayeredEncoder:
         note = f"Encoding texts ({len(known)} of {len(set(keys))} known)"
         with progress_bar(len(new), note, progress) as advance:
             for batch in buckets(new, batch_size, _TOKENS_PER_TEXT):
-                read = dict(
-                    zip((hashlib.sha256(row.tobytes()).digest() for row in batch), self._read(batch), strict=True)
-                )
+                own = [hashlib.sha256(row.tobytes()).digest() for row in batch]
+                read: dict[Hashable, np.ndarray] = dict(zip(own, self._read(batch), strict=True))
                 known |= read
                 self.store.put(read)
                 advance(len(batch))
@@ -280,10 +279,10 @@ class LayeredEncoder:
         for line, mask, row in zip(ids, there, batch, strict=True):
             line[: len(row)] = row
             mask[: len(row)] = True
-        mask = torch.from_numpy(there).to(self._device)
+        seen = torch.from_numpy(there).to(self._device)
         with torch.no_grad():
-            found = self.model(torch.from_numpy(ids).to(self._device), attention_mask=mask, output_hidden_states=True)
-        return torch.stack(found.hidden_states), mask
+            found = self.model(torch.from_numpy(ids).to(self._device), attention_mask=seen, output_hidden_states=True)
+        return torch.stack(found.hidden_states), seen
 
     def _read(self, batch: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
         """The record of each text of a batch."""

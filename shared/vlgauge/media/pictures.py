@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from vlgauge.media.images import open_image
+from vlgauge.media.images import image_head, open_image
 from vlgauge.media.limits import MAX_PIXELS
 from vlgauge.weights.files import sha256_of
 
@@ -91,7 +91,7 @@ class ImagePicture:
         max_pixels: int = MAX_PIXELS,
     ) -> None:
         self.place = place
-        self.convert = convert
+        self.convert: Literal["early", "late"] = convert
         self._cell = cell
         self._max_pixels = max_pixels
         self._key: bytes | None = None
@@ -102,6 +102,13 @@ class ImagePicture:
         if self._key is None:
             self._key = content_digest(self._cell, self.place)
         return self._key
+
+    def stored_mode(self) -> str | None:
+        """Mode of its pixels, such as "RGB", from its header; None of a file that cannot be read."""
+        try:
+            return image_head(self._cell, self.place)[1]
+        except ValueError:
+            return None
 
     def open(self) -> Image.Image:
         """The decoded image, upright; see `vlgauge.media.images.open_image` for the errors."""
@@ -122,6 +129,23 @@ def distinct_images(images: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[list
         picture_of[row] = known.setdefault(cell["bytes"] or cell["path"], len(known))
         if len(known) > len(pictures):
             pictures.append(ImagePicture(cell, f"images[{row}]"))
+    return pictures, picture_of
+
+
+def distinct_in_rgb(
+    images: Sequence[Sequence[Mapping[str, Any]]],
+) -> tuple[list[ImagePicture], npt.NDArray[np.intp]]:
+    """As `distinct_images`, but what has a palette, an alpha channel or CMYK turns to RGB before it is resized.
+
+    Of colours and greys the order changes no pixel, so that these are the pictures that other metrics look at.
+
+    Args:
+        images: See there.
+    """
+    pictures, picture_of = distinct_images(images)
+    for picture in pictures:
+        if picture.stored_mode() not in ("RGB", "L", None):
+            picture.convert = "early"
     return pictures, picture_of
 
 

@@ -12,7 +12,12 @@ from vlgauge.encoders.clip.backbones import architecture_of
 from vlgauge.encoders.clip.files import RELEASES, TITLES, manual_step, paper_adapter_path
 from vlgauge.encoders.grounding.model import AUTHORS_FILE as GROUNDING_FILE
 from vlgauge.encoders.grounding.model import AUTHORS_IDF as GROUNDING_IDF
+from vlgauge.encoders.hidden_layers import FILES as LAYERED_FILES
 from vlgauge.encoders.pairs.models import AUTHORS_FILE, BASE, BASE_REVISION, PINNED_BASE, SETTINGS_FILES
+from vlgauge.encoders.rated.models import RELEASED as POLOS_FILE
+from vlgauge.encoders.rated.models import TEXT_ENCODER as POLOS_TEXTS
+from vlgauge.encoders.rated.models import head_place
+from vlgauge.encoders.rated.models import manual_step as polos_step
 from vlgauge.encoders.sentences.model import FILES, MINILM, MINILM_REVISION, MINILM_SHA256
 from vlgauge.encoders.seq2seq import FILES as SEQ2SEQ_FILES
 from vlgauge.judges.sources import FILES as JUDGE_FILES
@@ -109,6 +114,7 @@ _ON_HUB = {
     MINILM: ("91.6 MB", "Apache-2.0"),
     BASE: ("about 2 MB", "Apache-2.0"),
     "Xiaohud/SPECS": ("about 606 MB", "Apache-2.0"),
+    POLOS_TEXTS: ("about 500 MB", "none stated on its page; MIT of the code that made it"),
 }
 _CONCRETENESS = ByHand(
     "ratings of concreteness",
@@ -277,6 +283,25 @@ def detector_files(name: str) -> HubFiles | Download:
     return Download(f"detector {name} of torchvision", steps, is_there, lambda: fetch_published(name), told)
 
 
+def layered_files(name: str) -> HubFiles:
+    """Configuration, tokenizer and weights of a text encoder of whose layers all count."""
+    repository, _, revision = name.partition("@")
+    return HubFiles(repository, revision or None, LAYERED_FILES, ("config.json",))
+
+
+_POLOS = ByHand(
+    "head of Polos",
+    polos_step(),
+    lambda: head_place().is_file(),
+    about=About(
+        POLOS_FILE,
+        "about 1 GB packed; the head 67 MB",
+        "BSD-3-Clause-Clear of the repository; nothing separate is said of the weights",
+        "`vlgauge convert`, which compares its encoders with the public ones; no digest was published",
+    ),
+)
+
+
 def judge_files(name: str) -> HubFiles:
     """The files of a model that judges."""
     repository, _, revision = name.partition("@")
@@ -313,6 +338,7 @@ _FAMILIES: dict[str, Callable[[str], Asset]] = {
     "pair": pair_files,
     "vision": vision_files,
     "judge": judge_files,
+    "layers": layered_files,
 }
 _CLIP = "clip:ViT-B/32"
 _DETECTOR = "detector:fasterrcnn_resnet50_fpn_v2"
@@ -323,6 +349,7 @@ _METRICS: dict[str, tuple[str | Asset, ...]] = {
     "clip_s": (_CLIP,),
     "fleur": (_JUDGE,),
     "specs": ("clip:specs",),
+    "polos": (_CLIP, f"layers:{POLOS_TEXTS}", _POLOS),
     "vqascore": (_JUDGE,),
     "clair": (_ANY_JUDGE,),
     "groovist": (_CLIP, _pipeline("noun_phrases"), _DETECTOR, _CONCRETENESS),
@@ -343,9 +370,9 @@ def assets_of(name: str) -> list[Asset]:
 
     Args:
         name: A metric, ``pac_s:BACKBONE``, ``pac_s++:BACKBONE``, "concreteness", "factual", or an encoder:
-            ``clip:ViT-B/32``, ``sentence:ID``, ``pair:ID``, ``vision:ID``, ``judge:ID``, ``factual:ID``, an id with
-            ``@commit`` at its end where it is to be pinned, or a detector: ``detector:NAME`` of torchvision,
-            ``detector:owner/name/FILE@commit`` of the Hub.
+            ``clip:ViT-B/32``, ``sentence:ID``, ``pair:ID``, ``vision:ID``, ``judge:ID``, ``factual:ID``,
+            ``layers:ID``, an id with ``@commit`` at its end where it is to be pinned, or a detector:
+            ``detector:NAME`` of torchvision, ``detector:owner/name/FILE@commit`` of the Hub.
 
     Raises:
         ValueError: If there is no such metric or encoder; lists what there is.

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from vlgauge.files import is_address
-from vlgauge.media.images import image_cell
-from vlgauge.media.pictures import ImagePicture, Picture
+from vlgauge.media.pictures import Picture
 from vlgauge.training.pac_s.options import Columns
+from vlgauge.training.row_files import picture_field, records, text_field
 
 
 @dataclass(frozen=True)
@@ -67,14 +62,14 @@ def read_rows(path: Path, columns: Columns, folder: Path | None = None) -> list[
     """
     folder = folder or path.parent
     rows = []
-    for place, fields in _records(path):
-        image = _picture(fields, columns.image, folder, place)
-        caption = _text(fields, columns.caption, place)
+    for place, fields in records(path):
+        image = picture_field(fields, columns.image, folder, place)
+        caption = text_field(fields, columns.caption, place)
         if image is None or caption is None:
             missing = columns.image if image is None else columns.caption
             raise ValueError(f"`{place}` must have the column {missing!r}, got the columns {sorted(fields)}")
-        generated = _picture(fields, columns.generated_image, folder, place)
-        said, group = (_text(fields, name, place) for name in (columns.generated_caption, columns.group))
+        generated = picture_field(fields, columns.generated_image, folder, place)
+        said, group = (text_field(fields, name, place) for name in (columns.generated_caption, columns.group))
         rows.append(Row(image, caption, generated, said, group))
     if len({row.image.key for row in rows}) < 2:
         raise ValueError(f"`{path}` must have rows of at least 2 images, got {len(rows)} rows")
@@ -93,9 +88,9 @@ def read_foils(path: Path, columns: Columns, folder: Path | None = None) -> list
         ValueError: If a row lacks one of the three; names file and line.
     """
     foils = []
-    for place, fields in _records(path):
-        image = _picture(fields, columns.image, folder or path.parent, place)
-        right, wrong = _text(fields, columns.caption, place), _text(fields, columns.foil, place)
+    for place, fields in records(path):
+        image = picture_field(fields, columns.image, folder or path.parent, place)
+        right, wrong = text_field(fields, columns.caption, place), text_field(fields, columns.foil, place)
         if image is None or right is None or wrong is None:
             wanted = f"{columns.image}, {columns.caption} and {columns.foil}"
             raise ValueError(f"`{place}` must have the columns {wanted}, got the columns {sorted(fields)}")
@@ -103,62 +98,3 @@ def read_foils(path: Path, columns: Columns, folder: Path | None = None) -> list
     if not foils:
         raise ValueError(f"`{path}` must have at least one row, got none")
     return foils
-
-
-def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Place and fields of each row; empty lines are passed over, empty fields are left out."""
-    try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"`{path}` must be a readable file of UTF-8 text, got an error: {error}") from error
-    records = _csv_records(text, path) if path.suffix.lower() == ".csv" else _json_records(text, path)
-    for line, fields in records:
-        yield f"{path.name}:{line}", {name: value for name, value in fields.items() if value not in (None, "")}
-
-
-def _json_records(text: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, content in enumerate(text.split("\n"), 1):
-        if not content.strip():
-            continue
-        try:
-            fields = json.loads(content)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"`{path.name}:{line}` must be a JSON object, got {content[:60]!r} ({error})") from error
-        if not isinstance(fields, dict):
-            raise ValueError(f"`{path.name}:{line}` must be a JSON object, got {content[:60]!r}")
-        yield line, fields
-
-
-def _csv_records(text: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    reader = csv.DictReader(text.splitlines(keepends=True), strict=True)
-    while True:
-        try:
-            fields = next(reader, None)
-        except csv.Error as error:
-            raise ValueError(f"`{path.name}:{reader.line_num}` must be a row of CSV, got an error: {error}") from error
-        if fields is None:
-            return
-        if None in fields or None in fields.values():
-            raise ValueError(
-                f"`{path.name}:{reader.line_num}` must have as many fields as the header, got another number"
-            )
-        yield reader.line_num, fields
-
-
-def _text(fields: Mapping[str, Any], column: str, place: str) -> str | None:
-    value = fields.get(column)
-    if value is None:
-        return None
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"`{place}` must have text in the column {column!r}, got {value!r}")
-    return value
-
-
-def _picture(fields: Mapping[str, Any], column: str, folder: Path, place: str) -> Picture | None:
-    value = _text(fields, column, place)
-    if value is None:
-        return None
-    name = f"{place} {column}"
-    # An address must reach the check of the cell as it is.
-    path = value if is_address(value) else str(folder / value)
-    return ImagePicture(image_cell(path, name), name)

@@ -1,0 +1,58 @@
+"""Polos: captions with the value beside each reference, and the others of their picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vlgauge.explain.captioned import CaptionedPicture
+from vlgauge.explain.pages import number
+
+
+class Polos(CaptionedPicture):
+    """Captions with what the head says beside each of their references, and the others of their picture."""
+
+    name = "polos"
+    first_config = ""
+    on_axis = (0.0, 1.0)
+    reading = (
+        "The score is what people would rate the caption, as a network guesses that was fitted to ratings: from 0 to "
+        "1, the best over the references.",
+        "It is no share of what is right: compare captions of one picture, with the same references.",
+        "A caption that copies a reference scores well whatever the picture shows.",
+    )
+
+    @property
+    def template(self) -> str:
+        """Its own, with the references below the captions."""
+        return "polos/explanation"
+
+    @property
+    def key(self) -> str:
+        """That of all captioned pictures."""
+        return "captioned_key"
+
+    def _parts(self, row: int) -> str:
+        detail = self.details[row]
+        best = detail["best_reference"]
+        if best is None:
+            return "no reference"
+        values = detail["values"]
+        if len(values) == 1:
+            return f"{number(values[0])} beside its one reference"
+        return f"best beside reference {best + 1} of {len(values)}, worst {number(min(values))}"
+
+    def undefined(self, row: int) -> str:
+        """Nothing to compare with, or nothing to look at."""
+        return "the picture could not be read" if self.details[row]["values"] else "there is no reference"
+
+    def values(self, row: int) -> dict[str, Any]:
+        """The captions of the picture, and the value beside each reference, best first."""
+        detail = self.details[row]
+        cell = (self.columns["references"] or ())[row]
+        references = [cell] if isinstance(cell, str) else list(cell or ())
+        told = sorted(zip(detail["values"], references, strict=False), key=lambda pair: -pair[0])
+        return {
+            **super().values(row),
+            "reference": None,
+            "references": [{"value": value, "text": text} for value, text in told],
+        }

@@ -1,0 +1,193 @@
+"""Polos: what would people rate a caption beside its picture and its references, by a head fitted to ratings?"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import evaluate
+import numpy as np
+
+from vlgauge import clip_score  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import settings  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.encoders.clip import loading  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.encoders.clip import towers  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.encoders.rated import models  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.media import pictures  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+from .scoring import score
+
+_PAPERS = ("https://arxiv.org/abs/2402.18091",)
+
+_CITATION = """\
+@inproceedings{wada2024polos,
+  title = {Polos: Multimodal Metric Learning from Human Feedback for Image Captioning},
+  author = {Wada, Yuiga and Kaneda, Kanta and Saito, Daichi and Sugiura, Komei},
+  booktitle = {Proceedings of the IEEE/CVF Conference on Computer Vision and Pattern Recognition},
+  year = {2024}
+}
+"""
+
+_DESCRIPTION = """\
+Polos predicts the rating that people give a caption. A small network that was fitted to 131,020 ratings compares the
+caption with its picture (by CLIP) and with each of its references (by CLIP and by a RoBERTa of sentences); the best
+reference counts. Higher is better.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of captions.
+    references: list of lists of captions by people.
+    images: list of images (path, bytes, PIL image or uint8 array), one per caption.
+    return_details: whether to add the value with each reference, the best one, and what was cut.
+
+Returns:
+    polos: mean of the scores, 0 to 1, higher is better.
+    polos_scores: one score per caption, NaN where there is no reference or the image could not be read.
+    polos_undefined: number of those.
+    polos_signature: how the numbers were made.
+
+Examples:
+    >>> import evaluate
+    >>> import numpy as np
+    >>> polos = evaluate.load("vlgauge/polos", profile="embedded")
+    >>> grey = np.full((64, 64, 3), 128, dtype=np.uint8)
+    >>> result = polos.compute(predictions=["a small red circle"], images=[grey], references=[["a red circle"]])
+    >>> print(sorted(result))
+    ['polos', 'polos_scores', 'polos_signature', 'polos_undefined']
+    >>> print(0.0 <= result["polos"] <= 1.0)
+    True
+"""
+
+
+VARIANTS = ("itemwise", "released")
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class Polos(clip_score.ReferencedBackboneMetric):
+    """The largest value of a head over the references (Wada et al., 2024); see `vlgauge.encoders.rated.head`."""
+
+    measures = "What would people rate the caption, beside its picture and its references?"
+    score_range = "[0, 1]"
+    bounds = (0.0, 1.0)
+    signed = (
+        "enc dtype:float32/bfloat16/float16/released_half prep text head arch prompt variant:itemwise/released "
+        "released_batch?:number long:truncate/error on_error:raise/nan"
+    )
+    higher_is_better = True
+    needs = ("polos",)
+
+    def __init__(
+        self,
+        *args: Any,
+        variant: str = "itemwise",
+        released_batch_size: int = 32,
+        text_encoder: str | Path | None = None,
+        long_text: str = "truncate",
+        dtype: str = "float32",
+        **host: Any,
+    ) -> None:
+        self.variant = settings.one_of("variant", variant, VARIANTS)
+        self.released_batch_size = settings.whole_number("released_batch_size", released_batch_size, 1)
+        self.text_encoder = None if text_encoder is None else str(text_encoder)
+        settings.one_of("long_text", long_text, ("truncate", "error"))
+        settings.one_of("dtype", dtype, (*towers.DTYPES, towers.RELEASED_HALF))
+        super().__init__(
+            *args, long_text=long_text, dtype="float32" if dtype == towers.RELEASED_HALF else dtype, **host
+        )
+        self.dtype = dtype
+
+    def _info(self) -> evaluate.MetricInfo:
+        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+
+    @property
+    def prompt(self) -> str:
+        """What CLIP reads captions and references behind."""
+        return models.PROMPT
+
+    def look_for_sources(self) -> Any:
+        """What every call needs; nothing is loaded or fetched."""
+        return models.look_for(self.name, **self._sources())
+
+    def not_apart(self) -> str | None:
+        """The authors' code scores a row by those beside it."""
+        return "variant='released' scores a row by those beside it" if self.variant == "released" else None
+
+    def encoded(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """None: formula and encoders take turns."""
+
+    def _compute(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        images: Sequence[Any],
+        return_details: bool = False,
+    ) -> dict[str, Any]:
+        """Score the captions; the card describes the keys."""
+        self.look_for_sources().end()
+        loaded = models.polos_models(
+            device=self.device, dtype=self.dtype, feature_cache=self.feature_cache, **self._sources()
+        )
+        rows = self._text_rows(predictions, references)
+        released = self.released_batch_size if self.variant == "released" else None
+        if released is not None and not rows.referenced.all():
+            raise ValueError(
+                f"`references[{int(np.argmin(rows.referenced))}]` must have at least one reference with "
+                "variant='released', which takes as many of each row as the row of its batch with the fewest has, got "
+                "none; leave the row out, or choose variant='itemwise'"
+            )
+        seen, picture_of = pictures.distinct_in_rgb(images)
+        scored = score(
+            loaded,
+            rows,
+            seen,
+            picture_of,
+            released=released,
+            half=self.dtype == towers.RELEASED_HALF,
+            on_error=self.on_error,
+            batch_size=self.batch_size,
+            progress=self.progress,
+        )
+        self._warn_of_texts(rows)
+        self._warn_of_images(int(np.count_nonzero(scored.unreadable)), rows.n_rows)
+        names = {
+            "enc": loading.weights_name(loaded.clip, given=self.weights is not None),
+            "text": loaded.text.identity,
+            "head": loaded.head.digest[:8],
+            "arch": loaded.clip.architecture,
+        }
+        extra = {}
+        if return_details or self.details:
+            extra["details"] = [
+                {"values": values, "best_reference": best_of(values), "truncated": cut, "special": special}
+                for values, cut, special in zip(scored.values, rows.truncated, rows.special, strict=True)
+            ]
+        return self.result(scored.scores.tolist(), made_with=self._made_with(names), **extra)
+
+    def _sources(self) -> dict[str, Any]:
+        """The settings that name models."""
+        return {
+            "backbone": self.chosen_backbone,
+            "weights": self.weights,
+            "text_encoder": self.text_encoder,
+            "checkpoint": self.checkpoint,
+            "profile": self.profile,
+        }
+
+    def _made_with(self, names: Mapping[str, str]) -> dict[str, Any]:
+        """What numbers depend on, in the order of the signature."""
+        fields = self._fields({**names, "proj": "own"})
+        batch = {"released_batch": self.released_batch_size} if self.variant == "released" else {}
+        made = {name: fields[name] for name in ("enc", "dtype", "prep")} | {
+            "text": names["text"],
+            "head": names["head"],
+            "arch": names["arch"],
+            "prompt": fields["prompt"],
+            "variant": self.variant,
+        }
+        return made | batch | {"long": self.long_text, "on_error": self.on_error}
+
+
+def best_of(values: Sequence[float]) -> int | None:
+    """Position of the largest value, the first of equals; None without values."""
+    return None if not values or np.isnan(values).any() else int(np.argmax(values))

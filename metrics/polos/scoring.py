@@ -1,0 +1,126 @@
+"""Rows of captions, references and pictures -> values of the head, each text and picture encoded once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.clip_score import formula
+from vlgauge.clip_score import rows
+from vlgauge.encoders.rated.head import PolosRows
+from vlgauge.encoders.rated.head import pair_values
+from vlgauge.encoders.rated.models import PolosModels
+from vlgauge.encoders.rated.models import clip_texts
+
+_TEXTS = 4096  # whose layers are held at once: 160 MB of RoBERTa
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What became of n rows.
+
+    Attributes:
+        scores: shape ``(n,)``; NaN without a reference or a picture.
+        values: The value with each reference that was looked at, by row.
+        unreadable: Rows whose picture could not be read, shape ``(n,)``.
+    """
+
+    scores: npt.NDArray[np.float64]
+    values: list[list[float]]
+    unreadable: npt.NDArray[np.bool_]
+
+
+def score(
+    models: PolosModels,
+    read: rows.TextRows,
+    pictures: Sequence[Any],
+    picture_of: npt.NDArray[np.intp],
+    *,
+    released: int | None,
+    half: bool,
+    on_error: Any,
+    batch_size: int,
+    progress: Any,
+) -> Scored:
+    """Score rows.
+
+    Args:
+        models: Encoders and head.
+        read: Candidates and references.
+        pictures: Each once.
+        picture_of: Position of the picture of each row, shape ``(n,)``.
+        released: Rows of a batch of the authors' code; None for statistics over one text.
+        half: See `vlgauge.encoders.rated.head.pair_values`.
+        on_error: ``"nan"`` leaves the rows undefined of pictures that cannot be read.
+        batch_size: Items of a forward pass.
+        progress: See `vlgauge.progress`.
+    """
+    how = {"batch_size": batch_size, "progress": progress}
+    texts, n = read.pieces.texts, read.n_rows
+    seen = models.clip.project(models.clip.image_hidden(pictures, on_error=on_error, **how), "image")
+    broken = np.isnan(seen).any(axis=1)
+    # Their rows are undefined in the end, whatever stands here.
+    v, c = np.where(broken[:, None], 0, seen), clip_texts(models.clip, texts, **how)
+    row, text_of, number = read.pairs[0], read.pairs[1], read.pair_references
+    own, every = read.units, np.arange(n)
+    if released is None:
+        t = r = _mixed_texts(models, texts, how)
+        t_of, r_of = own, text_of
+    else:
+        kept = number < _shortest(read, released)[row]
+        row, text_of, number = row[kept], text_of[kept], number[kept]
+        t, r = _mixed_batches(models, texts, own, (row, text_of, number), released, how)
+        t_of, r_of = every, np.arange(len(row))
+    given = PolosRows(t, r, v, c, (t_of, picture_of, own), (row, r_of, text_of))
+    values = pair_values(models.head, given, half=half)
+    unreadable = broken[picture_of]
+    values[unreadable[row]] = np.nan
+    scores, _ = formula.group_maxima(values, row, n)
+    cuts = np.searchsorted(row, every[1:])
+    return Scored(scores, [part.tolist() for part in np.split(values, cuts)], unreadable)
+
+
+def _shortest(read: rows.TextRows, size: int) -> npt.NDArray[np.intp]:
+    """References of the row that has the fewest in the batch of each row, shape ``(n,)``."""
+    counts = np.bincount(read.pairs[0], minlength=read.n_rows)
+    fewest = np.minimum.reduceat(counts, np.arange(0, read.n_rows, size))
+    return np.repeat(fewest, size)[: read.n_rows]
+
+
+def _mixed_texts(models: PolosModels, texts: Sequence[str], how: dict[str, Any]) -> npt.NDArray[Any]:
+    """Mixed vectors of texts, each normalised over itself, in an order of their own, so that no row changes a bit."""
+    order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), texts[i]))
+    found = np.empty((len(texts), models.text.width), np.float32)
+    for start in range(0, len(order), _TEXTS):
+        part = order[start : start + _TEXTS]
+        found[part] = models.head.texts(models.text.layers([texts[i] for i in part], **how))
+    return found
+
+
+def _mixed_batches(
+    models: PolosModels,
+    texts: Sequence[str],
+    own: npt.NDArray[np.intp],
+    pairs: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.intp]],
+    size: int,
+    how: dict[str, Any],
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Mixed vectors of the candidates of rows, and of the references of pairs, normalised over those of their batch.
+
+    The candidates of a batch are normalised together, then its first references, then its second ones.
+    """
+    row, text_of, number = pairs
+    t, r = (np.empty((n, models.text.width), np.float32) for n in (len(own), len(row)))
+    step = max(1, _TEXTS // (4 * size)) * size
+    for start in range(0, len(own), step):
+        rows_here = slice(start, min(start + step, len(own)))
+        first, last = np.searchsorted(row, [rows_here.start, rows_here.stop])
+        wanted, places = np.unique(np.concatenate([own[rows_here], text_of[first:last]]), return_inverse=True)
+        layers = models.text.layers([texts[i] for i in wanted], **how)
+        cut = rows_here.stop - rows_here.start
+        t[rows_here] = models.head.texts(layers[places[:cut]], np.arange(cut) // size)
+        batch = (row[first:last] - start) // size * (int(number.max()) + 1 if len(number) else 1) + number[first:last]
+        r[first:last] = models.head.texts(layers[places[cut:]], np.unique(batch, return_inverse=True)[1])
+    return t, r

@@ -1,0 +1,133 @@
+"""From the checkpoint of Polos' authors to a head, with a comparison of the encoders in it with the public ones.
+
+The checkpoint was written by pytorch-lightning, whose classes it names as keys of a dictionary: names stand for them,
+and nothing in it is executed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.encoders.clip.checkpoints import clip_state
+from vlgauge.encoders.clip.heads import heads_digest
+from vlgauge.encoders.hidden_layers import LayeredEncoder
+from vlgauge.encoders.rated.files import head_of, is_head
+from vlgauge.encoders.rated.head import Head
+from vlgauge.weights import known_tensors
+from vlgauge.weights.files import sha256_of
+from vlgauge.weights.reading import read_torch_object, state_dict_in
+
+if TYPE_CHECKING:
+    import torch
+
+# What the trainer wrote beside the tensors, by module and name.
+_CALLBACKS = {"EarlyStopping": "early_stopping", "ModelCheckpoint": "model_checkpoint"}
+# Settings of a training whose head has the formula of `vlgauge.encoders.rated.head`.
+_SETTINGS = {"layer": "mix", "pool": "cls", "activations": "Tanh", "final_activation": False}
+_TEXT, _CLIP = "encoder.model.", "clip."
+_IGNORED = "logit_scale"
+
+
+def convert_polos(
+    path: str | PathLike[str], row: ClipArchitecture, base_state: Mapping[str, torch.Tensor], text: LayeredEncoder
+) -> Head:
+    """The head in the authors' checkpoint, if its encoders are the public ones.
+
+    Args:
+        path: ``reprod.ckpt``, as pytorch-lightning wrote it.
+        row: The architecture of CLIP.
+        base_state: `vlgauge.encoders.clip.checkpoints.clip_state` of the public CLIP.
+        text: The public text encoder.
+
+    Raises:
+        ValueError: If the file is no such checkpoint, was trained for another formula, holds code, or has other
+            encoders.
+        FileNotFoundError: If there is no such file.
+    """
+    source = os.fspath(path)
+    stand_ins = [
+        type(name, (), {"__module__": f"pytorch_lightning.callbacks.{module}"}) for name, module in _CALLBACKS.items()
+    ]
+    content = read_torch_object(path, allowed=stand_ins)
+    state = state_dict_in(content, Path(path))
+    head = {name: tensor for name, tensor in state.items() if is_head(name)}
+    parts = {prefix: _part(state, prefix) for prefix in (_TEXT, _CLIP)}
+    if not head or not all(parts.values()):
+        raise ValueError(
+            "`checkpoint` must be the authors' of Polos, with the tensors ff.*, scalar_mix.*, encoder.model.* and "
+            f"clip.*, got {', '.join(sorted(state)[:3]) or 'none'} and so on in {source!r}"
+        )
+    _check_settings(content, source)
+    _compare_texts(parts[_TEXT], text, source)
+    _compare_clip(parts[_CLIP], row, base_state, source)
+    found = head_of(head, _about(row, base_state, text, Path(path)), repr(source))
+    found.check(layers=text.n_layers, text_width=text.width, embed_width=row.embed_width)
+    return found
+
+
+def _part(state: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}
+
+
+def _about(
+    row: ClipArchitecture, base_state: Mapping[str, torch.Tensor], text: LayeredEncoder, path: Path
+) -> dict[str, str]:
+    return {
+        "text_encoder": text.identity,
+        "text_encoder_sha256": text.last_layer,
+        "clip_sha256": heads_digest(base_state),
+        "architecture": row.architecture,
+        "source_sha256": sha256_of(path),
+    }
+
+
+def _check_settings(content: Any, source: str) -> None:
+    """Refuse a head of another formula; settings that the file lacks are those of the code then."""
+    told = content.get("hyper_parameters") if isinstance(content, Mapping) else None
+    told = told if isinstance(told, Mapping) else {}
+    for name, wanted in _SETTINGS.items():
+        # The class of the authors' code has another default for the last one.
+        found = told.get(name, "Sigmoid" if name == "final_activation" else wanted)
+        if found != wanted and str(found) != str(wanted):
+            raise ValueError(
+                f"`checkpoint` must be trained with {name}: {wanted}, as the published one was, got {found!r} in "
+                f"{source!r}"
+            )
+
+
+def _compare_texts(part: Mapping[str, torch.Tensor], text: LayeredEncoder, source: str) -> None:
+    public = text.tensors()
+    own = {name: part[name] for name in known_tensors.surplus(part, known_tensors.LAYERS)}
+    known_tensors.refuse_other_tensors(
+        own, {name: tensor.shape for name, tensor in public.items()}, text.identity, source
+    )
+    _refuse_differing(
+        [name for name, tensor in own.items() if not tensor.float().equal(public[name].cpu())], text, source
+    )
+
+
+def _compare_clip(
+    part: Mapping[str, torch.Tensor], row: ClipArchitecture, base: Mapping[str, torch.Tensor], source: str
+) -> None:
+    """The authors' CLIP was loaded on CUDA, which leaves its matrices in float16."""
+    own = clip_state(part, row, source=source)
+    differing = [
+        name
+        for name, tensor in own.items()
+        if name != _IGNORED and not tensor.equal(base[name]) and not tensor.equal(base[name].half().float())
+    ]
+    _refuse_differing(differing, row, source)
+
+
+def _refuse_differing(names: list[str], encoder: LayeredEncoder | ClipArchitecture, source: str) -> None:
+    if names:
+        what = encoder.name if isinstance(encoder, ClipArchitecture) else encoder.identity
+        raise ValueError(
+            f"`checkpoint` must have the tensors of the public {what}, which its head is kept for, got "
+            f"{len(names)} others in {source!r}: {', '.join(sorted(names)[:3])}"
+        )

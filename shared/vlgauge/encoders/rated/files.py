@@ -1,0 +1,134 @@
+"""Files with the head of a Polos: safetensors whose tensors have the names of the authors' checkpoint."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vlgauge.encoders.clip.heads import safetensors_metadata
+from vlgauge.encoders.rated.head import Head
+from vlgauge.weights.reading import read_tensors
+from vlgauge.writing import replacing
+
+FORMAT = "vlgauge-polos-1"
+REQUIRED = ("text_encoder_sha256", "clip_sha256", "architecture")
+# Leftovers of the last step of a training.
+_IGNORED = ("scalar_mix.dropout_mask", "scalar_mix.dropout_fill")
+_LINEAR = re.compile(r"ff\.0\.ff\.linear_(\d+)\.(weight|bias)")
+_SCALAR = re.compile(r"scalar_mix\.scalar_parameters\.(\d+)")
+GAMMA = "scalar_mix.gamma"
+
+
+def is_head(name: str) -> bool:
+    """Whether a tensor of the authors' checkpoint was trained."""
+    return name.startswith(("ff.", "scalar_mix."))
+
+
+def head_of(tensors: Mapping[str, Any], metadata: Mapping[str, str], source: str) -> Head:
+    """The head in tensors of numpy or torch by the names of the authors' checkpoint.
+
+    Args:
+        tensors: By their names; dropout leftovers are passed over.
+        metadata: What the file says of them.
+        source: File, for messages.
+
+    Raises:
+        ValueError: If tensors are missing, unknown, of sizes that do not fit together, or not finite.
+    """
+    arrays = {
+        name: np.ascontiguousarray(tensor.detach().float().cpu() if hasattr(tensor, "detach") else tensor, np.float32)
+        for name, tensor in tensors.items()
+        if name not in _IGNORED
+    }
+    layers = sorted({int(found[1]) for name in arrays if (found := _LINEAR.fullmatch(name))})
+    scalars = sorted(int(found[1]) for name in arrays if (found := _SCALAR.fullmatch(name)))
+    names = [f"ff.0.ff.linear_{number}.{kind}" for number in (1, 2, 3) for kind in ("weight", "bias")]
+    names += [f"scalar_mix.scalar_parameters.{number}" for number in range(max(len(scalars), 1))] + [GAMMA]
+    if set(arrays) != set(names):
+        lacking, more = sorted(set(names) - set(arrays)), sorted(set(arrays) - set(names))
+        told = [f"{', '.join(some[:3])} {what}" for some, what in ((lacking, "missing"), (more, "too much")) if some]
+        raise ValueError(
+            f"`checkpoint` must have three linear layers and a share per layer, got {'; '.join(told)} in {source}"
+        )
+    matrices = tuple(arrays[f"ff.0.ff.linear_{number}.weight"] for number in layers)
+    biases = tuple(arrays[f"ff.0.ff.linear_{number}.bias"] for number in layers)
+    sizes = [matrix.shape for matrix in matrices]
+    fits = all(
+        matrix.ndim == 2 and bias.shape == matrix.shape[:1] for matrix, bias in zip(matrices, biases, strict=True)
+    )
+    chain = fits and all(one.shape[0] == next_one.shape[1] for one, next_one in pairwise(matrices))
+    single = [arrays[name].shape for name in names if name.startswith("scalar_mix.")]
+    if not chain or matrices[-1].shape[0] != 1 or any(shape != (1,) for shape in single):
+        raise ValueError(
+            f"`checkpoint` must have layers that fit together, down to one number, got {sizes} in {source}"
+        )
+    if any(not np.isfinite(array).all() for array in arrays.values()):
+        raise ValueError(f"`checkpoint` must be finite, got NaN or infinity in {source}")
+    return Head(
+        np.concatenate([arrays[f"scalar_mix.scalar_parameters.{number}"] for number in scalars]),
+        float(arrays[GAMMA][0]),
+        matrices,
+        biases,
+        _digest(arrays),
+        dict(metadata),
+    )
+
+
+def tensors_of(head: Head) -> dict[str, np.ndarray]:
+    """The tensors of a head by the names of the authors' checkpoint, float32."""
+    linear = {
+        f"ff.0.ff.linear_{number}.{kind}": array
+        for number, pair in enumerate(zip(head.matrices, head.biases, strict=True), 1)
+        for kind, array in zip(("weight", "bias"), pair, strict=True)
+    }
+    scalars = {f"scalar_mix.scalar_parameters.{number}": value for number, value in enumerate(head.scalars[:, None])}
+    return {**linear, **scalars, GAMMA: np.array([head.gamma], dtype=np.float32)}
+
+
+def read_head(path: str | PathLike[str]) -> Head:
+    """Read a head that `write_head` wrote.
+
+    Raises:
+        ValueError: If the file is no head of this format, or its tensors do not fit together.
+        FileNotFoundError: If there is no such file.
+    """
+    metadata = safetensors_metadata(path)
+    if metadata.get("format") != FORMAT or any(not metadata.get(name) for name in REQUIRED):
+        raise ValueError(
+            f"`checkpoint` must be safetensors whose metadata say format={FORMAT} and {', '.join(REQUIRED)}, got "
+            f"{metadata.get('format')!r} in {str(path)!r}; of the authors' reprod.ckpt make one with: vlgauge convert "
+            "reprod.ckpt --kind polos"
+        )
+    return head_of(read_tensors(path), metadata, repr(str(path)))
+
+
+def write_head(path: str | PathLike[str], head: Head, *, half: bool = False) -> None:
+    """Write a head as safetensors; the file appears, or is replaced, when it is complete.
+
+    Args:
+        path: File.
+        head: The head.
+        half: Whether its numbers are stored in float16.
+    """
+    from safetensors.numpy import save_file
+
+    kind = np.float16 if half else np.float32
+    tensors = {name: np.ascontiguousarray(array, kind) for name, array in tensors_of(head).items()}
+    with replacing(Path(path), in_folder=True) as part:
+        save_file(tensors, part, metadata={**head.metadata, "format": FORMAT})
+
+
+def _digest(arrays: Mapping[str, np.ndarray]) -> str:
+    """SHA-256 over names, shapes and values, so that the same head has the same digest in every file."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.shape}\n".encode())
+        digest.update(array.astype("<f4").tobytes())
+    return digest.hexdigest()

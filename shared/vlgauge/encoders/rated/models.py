@@ -1,0 +1,160 @@
+"""The three models of a Polos from the pool: a CLIP, a text encoder of whose layers all count, and a head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vlgauge.encoders.clip.heads import heads_digest
+from vlgauge.encoders.clip.loading import ClipEncoder, clip_encoder, look_for_clip
+from vlgauge.encoders.hidden_layers import MINILM, LayeredEncoder, layered_encoder, look_for_layered
+from vlgauge.encoders.rated.files import read_head
+from vlgauge.encoders.rated.head import Head
+from vlgauge.files import DATA
+from vlgauge.pool import pool
+from vlgauge.torch_use import PAIR_PACKAGES
+from vlgauge.weights.files import WeightsNotFound, cache_folder, sha256_of
+from vlgauge.weights.preflight import Preflight
+
+PROMPT = "A photo depicts "
+TEXT_ENCODER = "princeton-nlp/sup-simcse-roberta-base"
+EXTRA = "polos"
+RELEASED = "https://polos-polaris.s3.ap-northeast-1.amazonaws.com/reprod.zip"
+TOY_HEAD = DATA / "polos" / "toy_polos.safetensors"
+_HINT = "or pass the folder of one as `text_encoder`, or profile='embedded'"
+
+
+@dataclass(frozen=True)
+class PolosModels:
+    """Encoders, and a head that was fitted to what they make of rows.
+
+    Attributes:
+        clip: Of pictures and texts.
+        text: Of texts.
+        head: The head.
+    """
+
+    clip: ClipEncoder
+    text: LayeredEncoder
+    head: Head
+
+
+def head_place() -> Path:
+    """Where `vlgauge convert --kind polos` puts the authors' head, whether or not it is there."""
+    return cache_folder() / "adapters" / "polos.safetensors"
+
+
+def manual_step() -> str:
+    """What a user does once to get the authors' head."""
+    return (
+        f"fetch {RELEASED} (about 1 GB), unpack it, and run on a machine with the two public encoders: "
+        "vlgauge convert reprod/reprod.ckpt --kind polos"
+    )
+
+
+def find_head(checkpoint: str | Path | None, profile: str) -> Path:
+    """File with the head: the given one, the converted one, or the toy's under the embedded profile.
+
+    Raises:
+        WeightsNotFound: If there is none; says how to get it.
+    """
+    if checkpoint is not None:
+        path = Path(checkpoint).expanduser()
+        if not path.is_file():
+            raise WeightsNotFound(f"`checkpoint` must be an existing file with the head of a Polos, got {str(path)!r}")
+        return path
+    path = TOY_HEAD if profile == "embedded" else head_place()
+    if not path.is_file():
+        raise WeightsNotFound(
+            f"the head of Polos is not in {str(path)!r}: {manual_step()}; or pass `checkpoint`, or profile='embedded'"
+        )
+    return path
+
+
+def text_encoder_name(text_encoder: str | None, profile: str) -> str:
+    """The text encoder of the settings, or the profile's own."""
+    return text_encoder or (MINILM if profile == "embedded" else TEXT_ENCODER)
+
+
+def text_encoder_of(text_encoder: str | None, *, profile: str, device: str, extra: str = EXTRA) -> LayeredEncoder:
+    """The text encoder of the settings, from the pool; see `vlgauge.encoders.hidden_layers.layered_encoder`."""
+    name = text_encoder_name(text_encoder, profile)
+    return layered_encoder(name, profile=profile, device=device, setting="text_encoder", hint=_HINT, extra=extra)
+
+
+def look_for(
+    metric: str,
+    *,
+    backbone: Any,
+    weights: str | Path | None,
+    text_encoder: str | None,
+    checkpoint: str | Path | None,
+    profile: str,
+) -> Preflight:
+    """What is missing of the three, looked for at once; nothing is loaded or fetched."""
+    preflight = Preflight(metric, EXTRA)
+    look_for_clip(preflight, backbone, weights=weights, profile=profile)
+    preflight.need(PAIR_PACKAGES)
+    name = text_encoder_name(text_encoder, profile)
+    preflight.look(lambda: look_for_layered(name, profile=profile, setting="text_encoder", hint=_HINT))
+    preflight.look(lambda: find_head(checkpoint, profile))
+    return preflight
+
+
+def polos_models(
+    *,
+    backbone: Any,
+    weights: str | Path | None,
+    text_encoder: str | None,
+    checkpoint: str | Path | None,
+    profile: str,
+    device: str,
+    dtype: str,
+    feature_cache: str | Path | None,
+) -> PolosModels:
+    """The three models of the settings, each loaded once per process.
+
+    Raises:
+        ValueError: If the head was fitted to other encoders.
+        WeightsNotFound: If one is not on this machine and cannot be fetched.
+    """
+    path = find_head(checkpoint, profile)
+    head: Head = pool.get(("polos", sha256_of(path)), lambda: read_head(path), "the head of Polos")
+    clip = clip_encoder(
+        backbone, weights=weights, profile=profile, device=device, dtype=dtype, feature_cache=feature_cache
+    )
+    text = text_encoder_of(text_encoder, profile=profile, device=device)
+    models = PolosModels(clip, text, head)
+    pool.get(("polos-fits", head.digest, clip.digest, text.digest), lambda: _check(models))
+    return models
+
+
+def _check(models: PolosModels) -> bool:
+    clip, text, head = models.clip, models.text, models.head
+    head.check(layers=text.n_layers, text_width=text.width, embed_width=clip.row.embed_width)
+    found = {"text_encoder_sha256": text.last_layer, "clip_sha256": heads_digest(clip.model.state_dict())}
+    names = {"text_encoder_sha256": f"text encoder {text.identity}", "clip_sha256": f"CLIP {clip.row.name}"}
+    for key, digest in found.items():
+        if head.metadata[key] != digest:
+            raise ValueError(
+                f"`checkpoint` must be a head for the {names[key]} ({digest[:8]}), got one for another "
+                f"({head.metadata[key][:8]})"
+            )
+    return True
+
+
+def metadata_of(clip: ClipEncoder, text: LayeredEncoder) -> dict[str, str]:
+    """What a head says of its encoders."""
+    return {
+        "text_encoder": text.identity,
+        "text_encoder_sha256": text.last_layer,
+        "clip_sha256": heads_digest(clip.model.state_dict()),
+        "architecture": clip.architecture,
+    }
+
+
+def clip_texts(clip: ClipEncoder, texts: Sequence[str], **how: Any) -> Any:
+    """Vectors of texts behind the prompt by CLIP, shape ``(n, embed)``, not normalised."""
+    return clip.project(clip.text_hidden(texts, prompt=PROMPT, **how).end, "text")

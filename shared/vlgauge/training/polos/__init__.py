@@ -1,0 +1,1 @@
+"""Heads of Polos, fitted to ratings of captions."""

@@ -1,0 +1,318 @@
+"""Fit a head of Polos to ratings of captions (Wada et al., CVPR 2024).
+
+    vlgauge train polos OUT --rows ratings.jsonl --scale 1 5
+    vlgauge train polos OUT --scenes 4000 --profile embedded --hidden 128 64 --learning-rate 1e-3
+
+Each row has an image, a caption, its references and a rating. The encoders stay as they are: by default they see every
+text and picture once. `--variant released` does as the authors' code: layers are normalised over a batch, the text
+encoder's dropout is on, and a row of a batch keeps as many references as the one with the fewest. OUT gets the head
+(safetensors), training.json, training.svg and a card. An interrupted run goes on when it is called again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.encoders.clip.loading import ClipEncoder, clip_encoder
+from vlgauge.encoders.hidden_layers import LayeredEncoder
+from vlgauge.encoders.rated.files import head_of, read_head, write_head
+from vlgauge.encoders.rated.head import Head
+from vlgauge.encoders.rated.models import metadata_of, text_encoder_of
+from vlgauge.run_locks import only_run
+from vlgauge.settings import PROFILES
+from vlgauge.torch_use import CLIP_PACKAGES, PAIR_PACKAGES, resolved_device
+from vlgauge.training.loop import INTERRUPTED, STATE, Figures, Recipe, train_epochs
+from vlgauge.training.options import add_run_options, check_packages, keep_finished, recipe_of
+from vlgauge.training.polos.material import Material, material_of
+from vlgauge.training.polos.network import RandomKeeps, new_network, squared_error, tensors_of
+from vlgauge.training.polos.ratings import Rated, drawn_rows, read_rows
+from vlgauge.training.polos.report import HEAD, MAIN_FILES, write_card
+from vlgauge.training.report import draw, write_record
+
+Floats = npt.NDArray[np.float64]
+
+PURPOSE = "a head for polos, fitted to ratings"
+PACKAGES = tuple(dict.fromkeys((*CLIP_PACKAGES, *PAIR_PACKAGES)))
+# Those of the authors' configuration; how many epochs it took is not told.
+DEFAULTS = Recipe(learning_rate=3e-5, decay=1.0, weight_decay=0.0, batch_size=64, epochs=30, patience=5)
+HIDDEN = (2304, 1152)
+VARIANTS = ("itemwise", "released")
+N_TEST_SCENES = 300
+# Seeds of drawn rows; those of validation and test are of other splits anyway.
+SCENES_SEED, VALIDATION_SEED, TEST_SEED = 1, 2, 3
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the recipe."""
+    parser.add_argument("output", metavar="OUT", type=Path, help="folder for the head")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "--rows", type=Path, metavar="FILE", help="image, caption, references, rating: JSON lines, or CSV (.csv)"
+    )
+    source.add_argument("--scenes", type=int, metavar="N", help="draw N scenes, with simulated ratings")
+    parser.add_argument("--validation", type=Path, metavar="FILE", help="default: a tenth of the images of --rows")
+    parser.add_argument("--test", type=Path, metavar="FILE", help="held-out rows; drawn ones with --scenes")
+    parser.add_argument("--image-folder", type=Path, metavar="DIR", help="of relative paths (that of the file)")
+    parser.add_argument(
+        "--scale", type=float, nargs=2, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="of the ratings (0 1)"
+    )
+    parser.add_argument("--backbone", help="a CLIP such as ViT-B/32 (default)")
+    parser.add_argument("--weights", type=Path, metavar="FILE", help="weights of the backbone (default: from the Hub)")
+    parser.add_argument("--text-encoder", metavar="NAME", help="folder or Hub id (default: the metric's)")
+    parser.add_argument("--profile", choices=PROFILES, default="paper", help="embedded: the toy CLIP and MiniLM")
+    parser.add_argument("--feature-cache", type=Path, metavar="DIR", help="keep the features of CLIP")
+    parser.add_argument("--variant", choices=VARIANTS, default="itemwise")
+    parser.add_argument("--hidden", type=int, nargs=2, default=HIDDEN, metavar="N", help="units (2304 1152)")
+    parser.add_argument("--dropout", type=float, default=0.1, metavar="P", help="of the head's units (0.1)")
+    parser.add_argument("--layer-dropout", type=float, default=0.1, metavar="P", help="of whole layers (0.1)")
+    parser.add_argument("--accumulate", type=int, default=4, metavar="N", help="batches per step of Adam (4)")
+    parser.add_argument("--clip-norm", type=float, default=1.0, metavar="X", help="of the gradient (1.0)")
+    add_run_options(parser, DEFAULTS)
+
+
+def advice(options: argparse.Namespace) -> str:
+    """How to go on after an interruption."""
+    return "repeat the command to go on"
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """Refuse options that cannot work, before anything is read.
+
+    Raises:
+        ValueError: Says which option and why.
+    """
+    low, high = options.scale
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise ValueError(f"`--scale` must be two numbers, the lower first, got {low:g} and {high:g}")
+    for name in ("batch_size", "epochs", "patience", "accumulate", "scenes"):
+        value = getattr(options, name)
+        if value is not None and value < (4 if name == "scenes" else 1):
+            least = 4 if name == "scenes" else 1
+            raise ValueError(f"`--{name.replace('_', '-')}` must be at least {least}, got {value}")
+    if min(options.hidden) < 1:
+        raise ValueError(f"`--hidden` must be two numbers from 1 up, got {min(options.hidden)}")
+    for name in ("dropout", "layer_dropout"):
+        if not 0 <= getattr(options, name) < 1:
+            raise ValueError(f"`--{name.replace('_', '-')}` must be from 0 to below 1, got {getattr(options, name)}")
+    if not options.clip_norm > 0:
+        raise ValueError(f"`--clip-norm` must be above 0, got {options.clip_norm:g}")
+    for name in ("validation", "test", "image_folder"):
+        if options.scenes is not None and getattr(options, name) is not None:
+            raise ValueError(f"`--{name.replace('_', '-')}` must be left out with --scenes, which draws its own")
+
+
+def rows_of(options: argparse.Namespace) -> tuple[list[Rated], list[Rated], list[Rated]]:
+    """Rows to train on, to choose the epoch by, and to measure with, which may be none.
+
+    Raises:
+        ValueError: If a row is not what it should be, or all rows are of one image.
+    """
+    if options.scenes is not None:
+        few = max(options.scenes // 10, 2)
+        return (
+            drawn_rows(options.scenes, SCENES_SEED, "train"),
+            drawn_rows(few, VALIDATION_SEED, "validation"),
+            drawn_rows(min(N_TEST_SCENES, options.scenes), TEST_SEED, "test"),
+        )
+    read = [
+        read_rows(path, options.scale, options.image_folder) if path is not None else []
+        for path in (options.rows, options.validation, options.test)
+    ]
+    if options.validation is None:
+        read[0], read[1] = _split(read[0], options.seed)
+    return read[0], read[1], read[2]
+
+
+def _split(rows: Sequence[Rated], seed: int) -> tuple[list[Rated], list[Rated]]:
+    """Nine tenths of the images, and the others."""
+    groups = list(dict.fromkeys(row.group for row in rows))
+    if len(groups) < 2:
+        raise ValueError("`--rows` must have rows of at least 2 images, got one; or pass --validation")
+    order = np.random.default_rng(seed).permutation(len(groups))
+    held_out = {groups[number] for number in order[: max(1, len(groups) // 10)]}
+    return [row for row in rows if row.group not in held_out], [row for row in rows if row.group in held_out]
+
+
+def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
+    """Read, encode, train, measure, write."""
+    check_options(options)
+    check_packages("polos", PACKAGES, plot=options.plot)
+    with only_run(options.output, "OUT", beside=[options.output / INTERRUPTED / STATE]):
+        _run(options, say)
+
+
+def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
+    interrupted = options.output / INTERRUPTED
+    if not interrupted.exists():
+        keep_finished("OUT", (options.output / name for name in MAIN_FILES), overwrite=options.overwrite)
+    sides = rows_of(options)
+    device = resolved_device(options.device)
+    clip = clip_encoder(
+        options.backbone,
+        weights=options.weights,
+        profile=options.profile,
+        device=device,
+        feature_cache=options.feature_cache,
+    )
+    text = text_encoder_of(options.text_encoder, profile=options.profile, device=device, extra="train")
+    if options.restart:
+        shutil.rmtree(interrupted, ignore_errors=True)
+    counts = [len(side) for side in sides]
+    say(f"{clip.row.name} and {text.identity} on {device}: {counts[0]} rows to train on, {counts[1]} to validate with")
+    record = trained(options, sides, clip, text, device, say)
+    write_record(options.output, record)
+    write_card(options.output, record, options.about)
+    shutil.rmtree(interrupted, ignore_errors=True)
+    say(f"wrote {options.output}")
+
+
+def trained(
+    options: argparse.Namespace,
+    sides: Sequence[Sequence[Rated]],
+    clip: ClipEncoder,
+    text: LayeredEncoder,
+    device: str,
+    say: Callable[[str], object],
+) -> dict[str, Any]:
+    """Train, keep the best epoch's head, measure it on the test rows, and tell all in a record."""
+    import torch
+
+    progress = False if options.no_progress else None
+    training, validation = (
+        material_of(side, clip, text, options.variant, device=device, progress=progress) for side in sides[:2]
+    )
+    recipe = recipe_of(options)
+    torch.manual_seed(recipe.seed)
+    n_in = 4 * text.width + 6 * clip.row.embed_width
+    network: Any = new_network(text.n_layers, n_in, options.hidden)
+    about = {**metadata_of(clip, text), "variant": options.variant, "profile": options.profile}
+
+    def keep() -> None:
+        options.output.mkdir(parents=True, exist_ok=True)
+        write_head(options.output / HEAD, head_of(tensors_of(network), about, "the network"), half=options.half)
+
+    def run_epoch(optimizer: Any, epoch: int) -> Figures:
+        return one_epoch(network, training, optimizer, recipe, epoch, options)
+
+    def validated() -> Figures:
+        scores, ratings = rated(network, validation, recipe.batch_size)
+        return {"validation_loss": float(np.mean((scores - ratings) ** 2)), "validation_tau_c": tau_c(scores, ratings)}
+
+    state = train_epochs(
+        network,
+        recipe,
+        run_epoch,
+        validated,
+        options.output,
+        data=_digest(options, sides[:2], about),
+        device=device,
+        keep=keep,
+        say=say,
+    )
+    if options.plot:
+        draw(options.output, state, ("loss",))
+    counts = dict(zip(("training_rows", "validation_rows", "test_rows"), map(len, sides), strict=True))
+    head = read_head(options.output / HEAD)
+    found = {"head": head.digest, **_measured(options, sides[2], clip, text, head, device)}
+    for name, value in found.items():
+        say(f"{name.replace('_', ' ')}: {value}")
+    chosen = ("hidden", "dropout", "layer_dropout", "accumulate", "clip_norm")
+    return {
+        **about,
+        "rows": str(options.rows.name) if options.rows else f"{options.scenes} drawn scenes, simulated ratings",
+        **counts,
+        **found,
+        "minutes": sum(epoch["seconds"] for epoch in state.rounds) / 60,
+        "kept_epoch": state.best + 1,
+        "recipe": {**asdict(recipe), **{name: getattr(options, name) for name in chosen}},
+        "epochs": state.rounds,
+    }
+
+
+def one_epoch(
+    network: Any, training: Material, optimizer: Any, recipe: Recipe, epoch: int, options: argparse.Namespace
+) -> Figures:
+    """One pass over the rows in a random order; the mean squared error on the way."""
+    import torch
+
+    keeps = RandomKeeps(options.layer_dropout, options.dropout)
+    # From seed and epoch alone, so that a resumed run sees the same order.
+    order = np.random.default_rng([recipe.seed, epoch]).permutation(len(training.caption))
+    batches = [order[start : start + recipe.batch_size] for start in range(0, len(order), recipe.batch_size)]
+    total = 0.0
+    for number, batch in enumerate(batches, 1):
+        loss = squared_error(training.scores(network, batch, keeps), training.ratings[batch])
+        (loss / options.accumulate).backward()
+        total += loss.item()
+        if number % options.accumulate == 0 or number == len(batches):
+            torch.nn.utils.clip_grad_norm_(network.parameters(), options.clip_norm)
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+    return {"training_loss": total / len(order)}
+
+
+def rated(network: Any, rows: Material, batch_size: int) -> tuple[Floats, Floats]:
+    """Scores of rows without dropout, and their ratings."""
+    import torch
+
+    every = np.arange(len(rows.caption))
+    with torch.no_grad():
+        parts = [
+            rows.scores(network, every[start : start + batch_size], None).double().cpu().numpy()
+            for start in range(0, len(every), batch_size)
+        ]
+    return np.concatenate(parts), rows.ratings.double().cpu().numpy()
+
+
+def tau_c(scores: Floats, ratings: Floats) -> float:
+    """Kendall's tau-c of scores and ratings; 0 where all ratings are one."""
+    if len(set(ratings.tolist())) < 2:
+        return 0.0
+    from scipy.stats import kendalltau  # takes longer to import than a batch to train
+
+    return float(kendalltau(scores, ratings, variant="c").statistic)
+
+
+def _measured(
+    options: argparse.Namespace,
+    rows: Sequence[Rated],
+    clip: ClipEncoder,
+    text: LayeredEncoder,
+    head: Head,
+    device: str,
+) -> dict[str, float]:
+    """How well the head that was stored agrees with the ratings of rows that chose nothing."""
+    import torch
+
+    if not rows:
+        return {}
+    test = material_of(rows, clip, text, options.variant, device=device, progress=False)
+    network: Any = new_network(len(head.scalars), head.matrices[0].shape[1], options.hidden).to(device)
+    with torch.no_grad():
+        network.scalars.copy_(torch.from_numpy(head.scalars))
+        network.gamma.fill_(head.gamma)
+        for linear, matrix, bias in zip(network.linear, head.matrices, head.biases, strict=True):
+            linear.weight.copy_(torch.from_numpy(matrix))
+            linear.bias.copy_(torch.from_numpy(bias))
+    scores, ratings = rated(network, test, options.batch_size)
+    return {"test_loss": float(np.mean((scores - ratings) ** 2)), "test_tau_c": tau_c(scores, ratings)}
+
+
+def _digest(options: argparse.Namespace, sides: Sequence[Sequence[Rated]], about: dict[str, str]) -> str:
+    """Digest of rows, encoders and of the settings that are no part of `Recipe`."""
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    names = ("hidden", "dropout", "layer_dropout", "accumulate", "clip_norm", "scale")
+    digest.update(json.dumps([list(np.atleast_1d(getattr(options, name)).tolist()) for name in names]).encode())
+    for row in (row for side in sides for row in side):
+        digest.update(row.image.key + json.dumps([row.caption, row.references, row.rating]).encode())
+    return digest.hexdigest()

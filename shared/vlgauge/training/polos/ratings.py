@@ -1,0 +1,146 @@
+"""Rated captions: from JSON lines or CSV, or of drawn scenes with simulated ratings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vlgauge.media.pictures import Picture
+from vlgauge.scenes import Scene, captions, changed, scenes
+from vlgauge.training.pac_s.drawn import ScenePicture
+from vlgauge.training.row_files import picture_field, records, text_field
+
+COLUMNS = ("image", "caption", "references", "rating")
+
+# What a simulated person takes off for each fact that is wrong.
+PENALTIES = {"object": 0.6, "shape": 0.5, "colour": 0.4, "size": 0.3, "background": 0.3, "place": 0.25}
+_INCOMPLETE = 0.15  # for what is not said
+_SPREAD, _RATERS = 0.1, 3
+
+
+@dataclass(frozen=True)
+class Rated:
+    """A caption of a picture, as people rate it.
+
+    Attributes:
+        image: The picture.
+        caption: The caption.
+        references: At least one caption by people.
+        rating: In [0, 1].
+        group: Rows of one group lie on one side of a split.
+    """
+
+    image: Picture
+    caption: str
+    references: tuple[str, ...]
+    rating: float
+    group: Any
+
+
+def read_rows(path: Path, scale: Sequence[float], folder: Path | None = None) -> list[Rated]:
+    """Rated captions of a file with the columns `COLUMNS`; images are opened later.
+
+    Args:
+        path: JSON lines, or CSV with a header if its name ends in .csv; references are a list of texts, in CSV as
+            JSON.
+        scale: Lowest and highest rating.
+        folder: Where relative image paths start; None for the folder of the file.
+
+    Raises:
+        ValueError: If a row lacks a column, holds something else, names a file that is missing, or has a rating that
+            the scale does not have; names file and line.
+    """
+    found = []
+    for place, fields in records(path):
+        image = picture_field(fields, "image", folder or path.parent, place)
+        caption = text_field(fields, "caption", place)
+        if image is None or caption is None or "references" not in fields or "rating" not in fields:
+            raise ValueError(f"`{place}` must have the columns {', '.join(COLUMNS)}, got the columns {sorted(fields)}")
+        rating, references = _rating(fields, scale, place), _references(fields, place)
+        found.append(Rated(image, caption, references, rating, image.key))
+    if not found:
+        raise ValueError(f"`{path}` must have at least one row, got none")
+    return found
+
+
+def _rating(fields: Mapping[str, Any], scale: Sequence[float], place: str) -> float:
+    low, high = scale
+    try:
+        rating = float(fields["rating"])
+    except (TypeError, ValueError):
+        rating = float("nan")
+    if isinstance(fields["rating"], bool) or not low <= rating <= high:
+        raise ValueError(
+            f"`{place}` must have a rating from {low:g} to {high:g}, got {fields['rating']!r}; name another scale by "
+            "--scale LOW HIGH, or leave the row out"
+        )
+    return (rating - low) / (high - low)
+
+
+def _references(fields: Mapping[str, Any], place: str) -> tuple[str, ...]:
+    value = fields["references"]
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError:
+            value = None
+    if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
+        raise ValueError(
+            f"`{place}` must have a list of at least one text in the column 'references', got {fields['references']!r}"
+        )
+    return tuple(value)
+
+
+def drawn_rows(n: int, seed: int, split: str) -> list[Rated]:
+    """Captions of drawn scenes with ratings that simulated people give: right ones, wrong ones, and those of others.
+
+    A rating is the mean of three, each 1 less `PENALTIES` of the facts that are wrong, with noise, to the next quarter.
+
+    Args:
+        n: Number of scenes; each has six captions.
+        seed: Chooses scenes, wordings, errors and noise.
+        split: One of `vlgauge.scenes.SPLITS`.
+    """
+    every = scenes(n, seed, split)
+    found = []
+    for number, scene in enumerate(every):
+        own = 1_000_003 * seed + number
+        rng = np.random.default_rng([own, 5])
+        told = captions(scene, own + 1, n=2 + int(rng.integers(4)))
+        picture = ScenePicture(scene, own)
+        other = every[(number + 1 + int(rng.integers(max(1, n - 1)))) % n]
+        for text, quality in [*_worded(scene, own, rng), (captions(other, own)[0], _likeness(scene, other))]:
+            references = tuple(one for one in told if one != text) or (told[0],)
+            found.append(Rated(picture, text, references, _simulated(quality, rng), number))
+    return found
+
+
+def _worded(scene: Scene, seed: int, rng: np.random.Generator) -> list[tuple[str, float]]:
+    """Captions of a scene with their quality: right, incomplete, and with one, one and two facts wrong."""
+    found = [(captions(scene, seed)[0], 1.0)]
+    short = captions(scene, seed + 7, complete=False)[0]
+    found.append((short, 1.0 if len(short.split()) >= len(found[0][0].split()) else 1.0 - _INCOMPLETE))
+    for n_errors in (1, 1, 2):
+        now, quality = scene, 1.0
+        for kind in rng.permutation(list(PENALTIES))[:n_errors]:
+            turned = changed(now, str(kind), seed + int(rng.integers(1_000)))
+            if turned is not None:
+                now, quality = turned, quality - PENALTIES[str(kind)]
+        found.append((captions(now, seed)[0], max(quality, 0.0)))
+    return found
+
+
+def _likeness(scene: Scene, other: Scene) -> float:
+    """How good the caption of another scene is: a tenth for each object that both have, and for the background."""
+    shared = {thing.label for thing in scene.objects} & {thing.label for thing in other.objects}
+    return 0.1 * (len(shared) + (scene.background == other.background))
+
+
+def _simulated(quality: float, rng: np.random.Generator) -> float:
+    votes = np.clip(quality + rng.normal(scale=_SPREAD, size=_RATERS), 0, 1)
+    return float(np.mean(np.round(votes * 4) / 4))

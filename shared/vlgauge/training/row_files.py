@@ -1,0 +1,89 @@
+"""Files of training rows, line by line: JSON lines or CSV, with texts and paths of pictures in their columns."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from vlgauge.files import is_address
+from vlgauge.media.images import image_cell
+from vlgauge.media.pictures import ImagePicture
+
+
+def records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Place and fields of each row; empty lines are passed over, empty fields are left out.
+
+    Args:
+        path: JSON lines, or CSV with a header if its name ends in .csv.
+
+    Raises:
+        ValueError: If it cannot be read; names file and line.
+    """
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"`{path}` must be a readable file of UTF-8 text, got an error: {error}") from error
+    records = _csv_records(text, path) if path.suffix.lower() == ".csv" else _json_records(text, path)
+    for line, fields in records:
+        yield f"{path.name}:{line}", {name: value for name, value in fields.items() if value not in (None, "")}
+
+
+def _json_records(text: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, content in enumerate(text.split("\n"), 1):
+        if not content.strip():
+            continue
+        try:
+            fields = json.loads(content)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"`{path.name}:{line}` must be a JSON object, got {content[:60]!r} ({error})") from error
+        if not isinstance(fields, dict):
+            raise ValueError(f"`{path.name}:{line}` must be a JSON object, got {content[:60]!r}")
+        yield line, fields
+
+
+def _csv_records(text: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    reader = csv.DictReader(text.splitlines(keepends=True), strict=True)
+    while True:
+        try:
+            fields = next(reader, None)
+        except csv.Error as error:
+            raise ValueError(f"`{path.name}:{reader.line_num}` must be a row of CSV, got an error: {error}") from error
+        if fields is None:
+            return
+        if None in fields or None in fields.values():
+            raise ValueError(
+                f"`{path.name}:{reader.line_num}` must have as many fields as the header, got another number"
+            )
+        yield reader.line_num, fields
+
+
+def text_field(fields: Mapping[str, Any], column: str, place: str) -> str | None:
+    """The text of a column; None where there is none.
+
+    Raises:
+        ValueError: If it holds something else.
+    """
+    value = fields.get(column)
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"`{place}` must have text in the column {column!r}, got {value!r}")
+    return value
+
+
+def picture_field(fields: Mapping[str, Any], column: str, folder: Path, place: str) -> ImagePicture | None:
+    """The picture that a column names; None where there is none.
+
+    Raises:
+        ValueError: If there is no such file.
+    """
+    value = text_field(fields, column, place)
+    if value is None:
+        return None
+    name = f"{place} {column}"
+    # An address must reach the check of the cell as it is.
+    path = value if is_address(value) else str(folder / value)
+    return ImagePicture(image_cell(path, name), name)

@@ -1,0 +1,305 @@
+"""polos: the definition as plain loops, what a score may depend on, settings, and what is refused."""
+
+import inspect
+import json
+import math
+
+import numpy as np
+import pytest
+import tiny_polos
+from folders import METRICS
+from PIL import Image
+from tiny_clip import TINY, write_tiny
+
+import vlgauge
+from vlgauge.encoders.clip.loading import clip_encoder
+from vlgauge.encoders.rated import files as polos_head
+from vlgauge.encoders.rated import head as polos
+from vlgauge.encoders.rated import models as polos_models
+from vlgauge.pool import pool
+
+CAPTIONS = ["a dog", "two cats on grass", "a dog", "red bus", "a"]
+REFERENCES = [
+    ["a cat", "the dog runs", "dog"],
+    ["cats"],
+    ["a cat", "a dog"],
+    ["the red bus stops here", "a bus"],
+    ["b"],
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    yield tmp_path_factory.mktemp("polos")
+    pool.unload()
+
+
+@pytest.fixture(scope="module")
+def settings(folder):
+    return {**tiny_polos.settings(folder, write_tiny(folder)), "device": "cpu", "keep_in_memory": True}
+
+
+def pictures(n):
+    return [np.random.default_rng(i).integers(0, 255, (30, 40, 3)).astype(np.uint8) for i in range(n)]
+
+
+ROWS = {"predictions": CAPTIONS, "references": REFERENCES, "images": pictures(3) + pictures(2)}
+
+
+def models_of(settings):
+    names = ("backbone", "weights", "text_encoder", "checkpoint")
+    return polos_models.polos_models(
+        **{name: settings[name] for name in names}, profile="paper", device="cpu", dtype="float32", feature_cache=None
+    )
+
+
+# -- the definition, written out -------------------------------------------------------------------------------------
+def hidden(models, text):
+    """Every layer of every token of one text, shape (layers, tokens, width)."""
+    ids = models.text.token_ids([text])[0]
+    found, _ = models.text.hidden([np.array(ids[0])])
+    return found[:, 0].double().numpy()
+
+
+def mixed(models, stacks):
+    """Vectors of texts that are normalised together."""
+    head = models.head
+    shares = [math.exp(x) for x in head.scalars]
+    out = 0
+    for number, share in enumerate(shares):
+        every = np.concatenate([stack[number] for stack in stacks]).ravel()
+        mean, variance = every.mean(), every.var()
+        firsts = np.stack([stack[number][0] for stack in stacks])
+        out = out + share / sum(shares) * (firsts - mean) / math.sqrt(variance + 1e-12)
+    return head.gamma * out
+
+
+def head_value(head, x):
+    for matrix, bias in zip(head.matrices[:2], head.biases[:2], strict=True):
+        x = np.tanh(matrix.astype(float) @ x + bias)
+    return 1 / (1 + math.exp(-(head.matrices[2].astype(float) @ x + head.biases[2])[0]))
+
+
+def clip_vectors(models, rows):
+    from vlgauge.media.images import image_cell
+    from vlgauge.media.pictures import ImagePicture
+
+    seen = [ImagePicture(image_cell(image, "i"), "i") for image in rows["images"]]
+    v = models.clip.project(models.clip.image_hidden(seen), "image")
+    texts = sorted({*rows["predictions"], *(text for row in rows["references"] for text in row)})
+    return v, dict(zip(texts, polos_models.clip_texts(models.clip, texts), strict=True))
+
+
+def brute_force(models, rows, size):
+    v, c = clip_vectors(models, rows)
+    scores = []
+    for start in range(0, len(rows["predictions"]), size):
+        block = range(start, min(start + size, len(rows["predictions"])))
+        t = mixed(models, [hidden(models, rows["predictions"][i]) for i in block])
+        values = []
+        for j in range(min(len(rows["references"][i]) for i in block)):
+            r = mixed(models, [hidden(models, rows["references"][i][j]) for i in block])
+            found = []
+            for place, i in enumerate(block):
+                own, ref = c[rows["predictions"][i]], c[rows["references"][i][j]]
+                a, b = t[place], r[place]
+                parts = [b, a, abs(a - b), a * b, v[i], own, abs(v[i] - own), v[i] * own, abs(ref - own), ref * own]
+                found.append(head_value(models.head, np.concatenate(parts)))
+            values.append(found)
+        scores += np.max(values, axis=0).tolist()
+    return scores
+
+
+def test_itemwise_is_the_definition_with_batches_of_one(settings):
+    found = vlgauge.load("polos", **settings).compute(**ROWS)
+    np.testing.assert_allclose(found["polos_scores"], brute_force(models_of(settings), ROWS, 1), rtol=0, atol=2e-6)
+    assert found["polos_undefined"] == 0
+    assert "|variant:itemwise|long:truncate|" in found["polos_signature"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 64])
+def test_released_is_the_definition(settings, size):
+    metric = vlgauge.load("polos", **settings, variant="released", released_batch_size=size)
+    found = metric.compute(**ROWS)
+    np.testing.assert_allclose(found["polos_scores"], brute_force(models_of(settings), ROWS, size), rtol=0, atol=2e-6)
+    assert f"|variant:released|released_batch:{size}|" in found["polos_signature"]
+
+
+def test_the_parts_in_their_order():
+    t, r, v, c, c_r = (np.array([[float(x)]]) for x in (2, 5, 7, 11, 13))
+    assert np.concatenate(polos.features(t, r, v, c, c_r), 1).tolist() == [[5, 2, 3, 10, 7, 11, 4, 77, 2, 143]]
+
+
+def test_normalised_layers_of_batches_are_those_of_all_their_tokens(settings):
+    texts = models_of(settings).text.layers(CAPTIONS)
+    batch = np.array([0, 1, 0, 1, 1])
+    found = polos.normalised_layers(texts, batch)
+    stacks = [hidden(models_of(settings), text) for text in CAPTIONS]
+    for row, number in enumerate(batch):
+        every = [stack for stack, other in zip(stacks, batch, strict=True) if other == number]
+        for layer in range(found.shape[1]):
+            values = np.concatenate([stack[layer] for stack in every]).ravel()
+            wanted = (stacks[row][layer][0] - values.mean()) / math.sqrt(values.var() + 1e-12)
+            np.testing.assert_allclose(found[row, layer], wanted, rtol=0, atol=1e-5)
+
+
+# -- what a score may depend on --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("batch_size", [1, 2, 64])
+def test_itemwise_does_not_move_with_batch_size_and_order(settings, batch_size):
+    whole = vlgauge.load("polos", **settings).compute(**ROWS)["polos_scores"]
+    pool.unload()
+    turned = {name: rows[::-1] for name, rows in ROWS.items()}
+    found = vlgauge.load("polos", **settings, batch_size=batch_size).compute(**turned)["polos_scores"]
+    np.testing.assert_allclose(found[::-1], whole, rtol=0, atol=1e-6)
+    alone = vlgauge.load("polos", **settings).compute(**{name: rows[1:2] for name, rows in ROWS.items()})
+    assert alone["polos_scores"][0] == pytest.approx(whole[1], abs=1e-6)
+
+
+def test_released_depends_on_the_neighbours(settings):
+    metric = vlgauge.load("polos", **settings, variant="released")
+    whole = metric.compute(**ROWS)["polos_scores"]
+    alone = metric.compute(**{name: rows[:1] for name, rows in ROWS.items()})["polos_scores"]
+    assert abs(alone[0] - whole[0]) > 1e-4
+    assert "by those beside it" in metric.not_apart()
+    assert vlgauge.load("polos", **settings).not_apart() is None
+
+
+def test_details(settings):
+    found = vlgauge.load("polos", **settings).compute(**ROWS, return_details=True)
+    for note, score, references in zip(found["polos_details"], found["polos_scores"], REFERENCES, strict=True):
+        assert len(note["values"]) == len(references)
+        assert max(note["values"]) == score == note["values"][note["best_reference"]]
+    metric = vlgauge.load("polos", **settings, variant="released", details=True)
+    assert [len(note["values"]) for note in metric.compute(**ROWS)["polos_details"]] == [1] * 5
+
+
+def test_half_is_near(settings):
+    whole = vlgauge.load("polos", **settings).compute(**ROWS)["polos_scores"]
+    found = vlgauge.load("polos", **settings, dtype="released_half").compute(**ROWS)
+    np.testing.assert_allclose(found["polos_scores"], whole, rtol=0, atol=2e-2)
+    assert found["polos_scores"] != whole
+    assert "|dtype:released_half|" in found["polos_signature"]
+
+
+# -- rows that have no score -----------------------------------------------------------------------------------------
+def test_rows_without_references(settings):
+    rows = ROWS | {"references": [*REFERENCES[:4], []]}
+    found = vlgauge.load("polos", **settings).compute(**rows, return_details=True)
+    assert found["polos_undefined"] == 1
+    assert math.isnan(found["polos_scores"][4])
+    assert found["polos_details"][4]["best_reference"] is None
+    with pytest.raises(ValueError, match=r"`references\[4\]` must have at least one reference with variant='released'"):
+        vlgauge.load("polos", **settings, variant="released").compute(**rows)
+
+
+def test_pictures_that_cannot_be_read(settings, tmp_path):
+    (tmp_path / "broken.png").write_bytes(b"none")
+    rows = ROWS | {"images": [*ROWS["images"][:4], str(tmp_path / "broken.png")]}
+    with pytest.warns(UserWarning, match="1 of 5 images could not be read; their scores are undefined"):
+        found = vlgauge.load("polos", **settings, on_error="nan").compute(**rows)
+    assert [math.isnan(score) for score in found["polos_scores"]] == [False] * 4 + [True]
+    with pytest.raises(ValueError, match="must be a readable image"):
+        vlgauge.load("polos", **settings).compute(**rows)
+
+
+def test_long_texts(settings):
+    rows = {name: column[:1] for name, column in ROWS.items()} | {"predictions": ["dog " * 100]}
+    with pytest.warns(UserWarning, match="1 of 4 captions and references have more than 77 tokens and were cut"):
+        vlgauge.load("polos", **settings).compute(**rows)
+    with pytest.raises(ValueError, match=r"`predictions\[0\]` must have at most 77 tokens"):
+        vlgauge.load("polos", **settings, long_text="error").compute(**rows)
+
+
+@pytest.mark.parametrize("mode", ["P", "RGBA", "CMYK", "L", "RGB"])
+def test_pictures_turn_to_rgb_first(settings, tmp_path, mode):
+    noise = Image.fromarray(pictures(1)[0])
+    if mode == "RGBA":
+        noise.putalpha(Image.fromarray(pictures(2)[1][:, :, 0]))
+    path = tmp_path / f"picture.{'jpg' if mode == 'CMYK' else 'png'}"
+    noise.convert(mode).save(path)
+    metric = vlgauge.load("polos", **settings)
+    with Image.open(path) as opened:
+        plain = opened.convert("RGB")
+    rows = {"predictions": ["a dog"] * 2, "references": [["a cat"]] * 2, "images": [str(path), plain]}
+    first, second = metric.compute(**rows)["polos_scores"]
+    assert first == pytest.approx(second, abs=1e-7)
+
+
+# -- one pass --------------------------------------------------------------------------------------------------------
+def test_one_pass_serves_all_metrics_of_a_tower(folder, settings):
+    pool.unload()
+    encoder = clip_encoder(TINY, weights=settings["weights"], device="cpu")
+    named = {"backbone": TINY, "weights": settings["weights"], "device": "cpu", "keep_in_memory": True}
+    rows = {"predictions": CAPTIONS * 4, "images": pictures(20), "references": REFERENCES * 4}
+    vlgauge.load("clip_s", **named).compute(**rows)
+    assert encoder.forwards["image"] == 20
+    vlgauge.load("polos", **settings).compute(**rows)
+    vlgauge.load("polos", **settings, variant="released").compute(**rows)
+    assert encoder.forwards["image"] == 20
+    assert encoder.forwards["text"] == len({*CAPTIONS, *(text for row in REFERENCES for text in row)})
+
+
+# -- refused ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"variant": "paper"}, "`variant` must be one of 'itemwise', 'released'"),
+        ({"released_batch_size": 0}, "`released_batch_size` must be"),
+        ({"long_text": "split"}, "`long_text` must be one of 'truncate', 'error'"),
+        ({"dtype": "float64"}, "`dtype` must be one of"),
+    ],
+)
+def test_settings_that_are_refused(wrong, told):
+    with pytest.raises(ValueError, match=told.replace("(", r"\(")):
+        vlgauge.load("polos", **wrong)
+
+
+def test_all_that_is_missing_is_told_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"(?s)lacks 3 of its sources.*--kind polos"):
+        vlgauge.load("polos", keep_in_memory=True).compute(**ROWS)
+
+
+def test_a_head_of_other_encoders(folder, settings):
+    other = tiny_polos.text_encoder(folder / "stranger", seed=9)
+    with pytest.raises(ValueError, match=r"`checkpoint` must be a head for the text encoder .* got one for another"):
+        vlgauge.load("polos", **(settings | {"text_encoder": str(other)})).compute(**ROWS)
+    with pytest.raises(ValueError, match="`checkpoint` must be a head for the CLIP tiny"):
+        vlgauge.load("polos", **(settings | {"weights": write_tiny(folder, 5)})).compute(**ROWS)
+
+
+def test_a_head_of_another_width(folder, settings):
+    models = models_of(settings)
+    head = polos_head.head_of(tiny_polos.tensors(100), models.head.metadata, "the test")
+    path = folder / "narrow.safetensors"
+    polos_head.write_head(path, head)
+    wanted = (
+        r"must be a head for these encoders, 3 layers and 4 x 16 \+ 6 x 32 = 256 numbers, got one for 3 layers and 100"
+    )
+    with pytest.raises(ValueError, match=wanted):
+        vlgauge.load("polos", **(settings | {"checkpoint": path})).compute(**ROWS)
+
+
+def test_what_is_no_head(settings):
+    wrong = settings | {"checkpoint": settings["weights"]}
+    with pytest.raises(ValueError, match="must be safetensors whose metadata say format=vlgauge-polos-1"):
+        vlgauge.load("polos", **wrong).compute(**ROWS)
+    with pytest.raises(FileNotFoundError, match="`checkpoint` must be an existing file with the head of a Polos"):
+        vlgauge.load("polos", **(settings | {"checkpoint": "nowhere"})).compute(**ROWS)
+
+
+def test_the_formula_stands_beside_the_script():
+    module = inspect.getmodule(type(vlgauge.load("polos")))
+    assert module.best_of([0.1, 0.4, 0.4]) == 1
+    assert module.best_of([]) is None
+
+
+def test_the_toy_is_that_of_its_record():
+    record = json.loads(polos_models.TOY_HEAD.with_suffix(".json").read_text("utf-8"))
+    head = polos_head.read_head(polos_models.TOY_HEAD)
+    assert head.digest == record["head"]
+    card = (METRICS / "polos" / "README.md").read_text("utf-8")
+    assert f"ratings of {record['training_rows']:,} captions" in card
+    assert f"of {record['test_rows']:,} captions of other scenes" in card
+    assert f"tau-c of {record['test_tau_c']:.2f}, a mean squared error of {record['test_loss']:.3f}" in card
