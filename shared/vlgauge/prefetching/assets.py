@@ -114,7 +114,7 @@ _ON_HUB = {
     MINILM: ("91.6 MB", "Apache-2.0"),
     BASE: ("about 2 MB", "Apache-2.0"),
     "Xiaohud/SPECS": ("about 606 MB", "Apache-2.0"),
-    POLOS_TEXTS: ("about 500 MB", "none stated on its page; MIT of the code that made it"),
+    POLOS_TEXTS: ("about 500 MB", "not looked up for the weights; MIT of the code that made them"),
 }
 _CONCRETENESS = ByHand(
     "ratings of concreteness",
