@@ -119,14 +119,14 @@ def generated_stories(n_stories: int, seed: int = 0) -> list[str]:
 
 
 def timed(scorers: dict[str, Scorer], stories: list[str], repeats: int) -> dict[str, tuple[float, list[float]]]:
-    """Median seconds and the scores of each scorer; they take turns, so that a busy machine slows both."""
+    """Median CPU seconds and the scores of each scorer; they take turns, so that a busy machine slows both."""
     seconds: dict[str, list[float]] = {name: [] for name in scorers}
     scores: dict[str, list[float]] = {}
     for _ in range(repeats):
         for name, scorer in scorers.items():
-            start = time.perf_counter()
+            start = time.process_time()
             scores[name] = scorer(stories)
-            seconds[name].append(time.perf_counter() - start)
+            seconds[name].append(time.process_time() - start)
     return {name: (statistics.median(seconds[name]), scores[name]) for name in scorers}
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
+from itertools import count as counting
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -152,8 +153,8 @@ class DocumentFrequency:
 
     def weights(self, ngrams: Iterable[Ngram]) -> Floats:
         """Inverse document frequencies of n-grams, see `inverse_frequencies`."""
-        found = [self.counts.get(ngram, 1) for ngram in ngrams]
-        return inverse_frequencies(np.array(found, np.int64), self.n_documents)
+        found = np.fromiter(map(self.counts.get, ngrams, repeat(1)), np.int64)
+        return inverse_frequencies(found, self.n_documents)
 
     def _rows(self) -> list[list[str | int]]:
         return [[*ngram, count] for ngram, count in sorted(self.counts.items()) if count > 1]
@@ -240,7 +241,7 @@ def _counted(documents: Iterable[Sequence[str]], tokenizer: Tokenizer) -> tuple[
     split = checked_tokenizer(tokenizer)
     for captions in documents:
         own = [captions] if isinstance(captions, str) else captions
-        counts.update({ngram for caption in own for ngram in ngrams(split(caption))})
+        counts.update(set().union(*(ngrams(split(caption)) for caption in own)))
         n_documents += bool(own)
     return counts, n_documents
 
@@ -260,8 +261,7 @@ def _is_whole(number: object) -> bool:
 
 def ngrams(tokens: Sequence[str]) -> Iterator[Ngram]:
     """All n-grams of 1 to 4 tokens, with repetitions, the short ones first."""
-    for n in ORDERS:
-        yield from zip(*(tokens[start:] for start in range(n)), strict=False)
+    return chain.from_iterable(zip(*(tokens[start:] for start in range(n)), strict=False) for n in ORDERS)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -274,10 +274,9 @@ def inverse_frequencies(df: Ints, n_documents: int) -> Floats:
         df: df(g) of some n-grams, shape ``(n,)``.
         n_documents: D.
     """
-    distinct, place = np.unique(np.maximum(1, df), return_inverse=True)
-    weights = natural_log(n_documents) - np.array([natural_log(count) for count in distinct.tolist()])
-    found: Floats = weights[place]
-    return found
+    logs = np.fromiter(map(natural_log, np.maximum(1, df).tolist()), np.float64, len(df))
+    weights: Floats = natural_log(n_documents) - logs
+    return weights
 
 
 @lru_cache(2**16)
@@ -314,13 +313,13 @@ def ngram_counts(texts: Sequence[Sequence[str]]) -> NgramCounts:
     Args:
         texts: Tokens of each text.
     """
-    number: dict[Ngram, int] = {}
-    rows, columns, bounds = [], [], [0]
+    number: defaultdict[Ngram, int] = defaultdict(counting().__next__)
+    columns: list[int] = []
+    rows, bounds = [], [0]
     lengths = np.array([len(tokens) for tokens in texts])
     for n in ORDERS:
         for tokens in texts:
-            found = zip(*(tokens[start:] for start in range(n)), strict=False)
-            columns += [number.setdefault(ngram, len(number)) for ngram in found]
+            columns += map(number.__getitem__, zip(*(tokens[start:] for start in range(n)), strict=False))
         rows.append(np.repeat(np.arange(len(texts)), np.maximum(lengths - (n - 1), 0)))
         bounds.append(len(number))
     flat = np.concatenate(rows) * len(number) + np.array(columns, dtype=np.int64)

@@ -353,7 +353,7 @@ class SetTest:
             draw = np.random.default_rng([self.seed, self._keys[row]]).integers(
                 0, len(values), self.sums.size, dtype=dtype
             )
-            self.sums += values[draw]
+            self.sums += values.take(draw)
 
     def restore(self, rows: Mapping[str, npt.ArrayLike], sums: npt.ArrayLike, rounding: float) -> None:
         """Take in a whole corpus whose examples were added to other tests.
