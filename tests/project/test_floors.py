@@ -46,7 +46,11 @@ def name_of(path):
 
 @cache
 def tree_of(path):
-    return ast.parse(path.read_text("utf-8"))
+    text = path.read_text("utf-8")
+    try:
+        return ast.parse(text)
+    except SystemError:  # Python 3.11 counts the depth of what all threads parse together, and here a server may run
+        return ast.parse(text)
 
 
 def imports(tree):
