@@ -37,7 +37,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 TESTS = Path(__file__).resolve().parent
 # Of 20 seconds and more, most of which some of them wait.
-LONG = {"test_ray.py", "test_picker.py", "test_demo.py", "test_lean_imports.py", "test_browser.py", "test_hub.py"}
+LONG = {f"test_{name}.py" for name in ("ray", "picker", "demo", "lean_imports", "browser", "hub")}
+LONG |= {f"test_{name}.py" for name in ("signatures", "torch_use", "assemble_space")}
 
 # An audit hook sees every socket, also one made by code that took the class before a test began, and cannot be removed.
 REFUSE_SOCKETS = """

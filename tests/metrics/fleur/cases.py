@@ -9,10 +9,11 @@ APART = {"": ({}, drawn)}
 def changes(files):
     toy = {"profile": "embedded"}
     one, two = files.judge(0), files.judge(1)
+    brief = {"max_new_tokens": 4}  # a judge that learned nothing finds no end
     return {
-        **each_of({}, model=(one, two)),
+        **each_of(brief, model=(one, two)),
         **each_of(toy, preset=(None, "expert"), variant=(None, "renormalised"), max_new_tokens=(None, 8)),
-        **each_of({"model": one}, dtype=(None, "bfloat16"), adapter=(None, files.judge_adapter())),
+        **each_of(brief | {"model": one}, dtype=(None, "bfloat16"), adapter=(None, files.judge_adapter())),
     }
 
 

@@ -14,7 +14,7 @@ def study():
 
 @pytest.fixture(scope="module")
 def rows(study):
-    return study.rows_of(40, seed=1)
+    return study.rows_of(20, seed=1)
 
 
 def test_captions_differ_in_one_thing(rows):
