@@ -57,6 +57,9 @@ def test_the_table_says_what_was_installed_and_how_the_tests_ended(versions, mon
     assert "| numpy | 2.0.0 |\n| pyarrow | 21.0.0 |\n" in text
     installs = [words for words in ran if "--resolution" in words]
     assert len(installs) == 1
+    (tools,) = [words for words in ran if "--constraint" in words]
+    assert tools.partition("--constraint ")[2].split()[0] == str(tmp_path / "lowest-light.txt")
+    assert (tmp_path / "lowest-light.txt").read_text() == "numpy==2.0.0\npyarrow==21.0.0\n"
     assert re.search(r"--resolution lowest-direct -e.*\[explain,video\]$", installs[0])
     assert [words for words in ran if "-m pytest" in words and "--ignore=tests/base/test_images.py" in words]
     capsys.readouterr()
