@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
     if files:
         checked = _run("twine", "check", "--strict", *map(str, files))
         if checked.returncode:
-            faults.append(f"the index would not take it: {checked.stdout.strip()}")
+            faults.append(f"the index would not take it: {checked.stdout.strip() or checked.stderr.strip()}")
     for fault in faults:
         sys.stderr.write(f"check_release: {fault}\n")
     return 1 if faults else 0
