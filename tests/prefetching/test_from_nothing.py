@@ -1,10 +1,12 @@
 """From an empty machine to a number, for each metric that needs files: fetched, brought by hand, and then offline."""
 
 import dataclasses
+import json
 import math
 import pickle
 import re
 import shutil
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,6 +18,7 @@ pytest.importorskip("torch")
 import tiny_judges
 import tiny_polos
 import torch
+import torchvision
 from local_hub import FolderHub, be_online, serve
 from micro_clip import MICRO, MICRO_CONFIG, untrained
 from safetensors.torch import load_file
@@ -32,6 +35,9 @@ from vlgauge.encoders.sentences.model import MINILM
 from vlgauge.judges.sources import LLAVA
 from vlgauge.pool import pool
 from vlgauge.prefetching.tables import declared
+from vlgauge.text.english import found_folder
+from vlgauge.text.noun_phrases import PAPER_PIPELINE, PAPER_VERSION
+from vlgauge.weights.detectors import PublishedFile
 from vlgauge.weights.files import sha256_of
 
 pytestmark = pytest.mark.fetching
@@ -43,30 +49,33 @@ PICTURED = {**STORIES, "images": [[GREY, GREY.T.copy().reshape(40, 40, 3)]]}
 CAPTIONS = {"predictions": ["A black dog on green grass."], "references": [["A dog runs over the grass."]]}
 SETS = {"predictions": [["A dog.", "Two cats."]], "references": [["A dog runs.", "A puppy.", "Cats sleep."]]}
 SEEN = {"predictions": ["a dog"], "images": [GREY]}
-# What a metric is given, and what is chosen where the default is an install of half a gigabyte or a detector.
-SMALL = {"noun_phrases": "embedded", "regions": "grid"}
+# What a metric is given, and settings without a default.
 CASES = {
-    "aloha": (CAPTIONS, {"pipeline": "embedded"}),
-    "capture": (CAPTIONS, {"pipeline": "embedded"}),
+    "aloha": (CAPTIONS, {}),
+    "capture": (CAPTIONS, {}),
     "clair": (CAPTIONS, {"max_new_tokens": 8}),
     "clip_s": (SEEN, {}),
     "fleur": (SEEN, {"max_new_tokens": 8}),
     "frechet_bert": (SETS, {}),
-    "groovist": (PICTURED, {**SMALL, "theta": 0.5}),
+    "groovist": (PICTURED, {"theta": 0.5}),
     "mmd_bert": (SETS, {}),
     "pac_s": (SEEN, {}),
     "polos": (SEEN | {"references": [["a cat"]]}, {}),
     "rovist": (PICTURED, {}),
     "rovist_c": (STORIES, {}),
-    "rovist_vg": (PICTURED, {"regions": "grid"}),
-    "soft_spice": (CAPTIONS, {"pipeline": "embedded"}),
+    "rovist_vg": (PICTURED, {}),
+    "soft_spice": (CAPTIONS, {}),
     "specs": (SEEN, {}),
-    "spice": (CAPTIONS, {"pipeline": "embedded"}),
+    "spice": (CAPTIONS, {}),
     "vqascore": (SEEN, {}),
 }
 LONG_CONFIG = {**MICRO_CONFIG, "text_cfg": {**MICRO_CONFIG["text_cfg"], "context_length": 248}}
 N_VALUES = 30  # of a word vector
 BROUGHT = ("rovist", "rovist_c", "rovist_vg")
+DETECTING = ("groovist", "rovist", "rovist_vg")
+TORCHVISION = "torchvision/models"
+DETECTOR = "fasterrcnn_resnet50_fpn_v2"
+SMALL_DETECTOR = "fasterrcnn_mobilenet_v3_large_320_fpn"
 
 
 @pytest.fixture(scope="module")
@@ -92,14 +101,58 @@ def repositories(tmp_path_factory):
     }
 
 
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """What `spacy download` installs: the small pipeline, under the name and in the version of the paper's."""
+    folder = tmp_path_factory.mktemp("site")
+    package = folder / PAPER_PIPELINE
+    data = package / f"{PAPER_PIPELINE}-{PAPER_VERSION}"
+    shutil.copytree(found_folder(), data)
+    meta = json.loads((data / "meta.json").read_text()) | {"name": "core_web_trf", "version": PAPER_VERSION}
+    for place in (package, data):
+        (place / "meta.json").write_text(json.dumps(meta))
+    loader = "def load(**given):\n    return load_model_from_init_py(__file__, **given)\n"
+    (package / "__init__.py").write_text(f"from spacy.util import load_model_from_init_py\n\n\n{loader}")
+    (folder / f"{data.name}.dist-info").mkdir()
+    told = f"Metadata-Version: 2.1\nName: {PAPER_PIPELINE}\nVersion: {PAPER_VERSION}\n"
+    (folder / f"{data.name}.dist-info" / "METADATA").write_text(told)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def detector_file(tmp_path_factory):
+    """A small detector that finds something in any picture, under a name with its digest."""
+    torch.manual_seed(0)
+    model = torchvision.models.get_model(SMALL_DETECTOR, weights=None, weights_backbone=None)
+    model.roi_heads.box_predictor.cls_score.bias.data[1] = 8.0
+    file = tmp_path_factory.mktemp("torchvision") / "detector.pth"
+    torch.save(model.state_dict(), file)
+    return file.rename(file.with_name(f"{DETECTOR}_coco-{sha256_of(file)[:8]}.pth"))
+
+
 @pytest.fixture
-def machine(repositories, tmp_path, monkeypatch):
-    """A machine with empty caches, whose Hub is on loopback; `machine()` takes the Hub away."""
+def machine(repositories, site, detector_file, tmp_path, monkeypatch):
+    """A machine with empty caches, whose Hub is on loopback; `machine()` takes the Hub away.
+
+    Its pipeline and its detector are small, and have the names of the published ones.
+    """
+    repositories = {**repositories, TORCHVISION: detector_file.parent}
     handler = type("Handler", (FolderHub,), {"repositories": repositories, "asked": []})
     server, address = serve(handler)
     be_online(monkeypatch, address, tmp_path / "cache")
     monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.delitem(sys.modules, PAPER_PIPELINE, raising=False)
+    place = tmp_path / "torch" / "hub" / "checkpoints" / detector_file.name
+    url = f"{address}/{TORCHVISION}/resolve/main/{detector_file.name}"
+    for module in ("weights.detectors", "prefetching.assets"):
+        monkeypatch.setattr(
+            f"vlgauge.{module}.published_file",
+            lambda name: PublishedFile(name, url, place, detector_file.stem.rpartition("-")[2]),
+        )
+    build = torchvision.models.get_model
+    monkeypatch.setattr("torchvision.models.get_model", lambda name, **how: build(SMALL_DETECTOR, **how))
     for module in ("vlgauge.prefetching.assets", "vlgauge.encoders.sentences.model"):
         monkeypatch.setattr(f"{module}.find_spec", lambda name: None, raising=False)
     file = repositories[TABLE["ViT-B/32"].repository] / HUB_FILE
@@ -170,7 +223,6 @@ def test_a_metric_comes_to_its_number(name, machine, downloads, capsys, monkeypa
     hub, unplug = machine
     if MINILM not in hub.repositories and any(getattr(one, "repository", "") == MINILM for one in declared(name)):
         pytest.skip("MiniLM's package is not installed")
-    monkeypatch.setattr("vlgauge.prefetching.assets.fetch_published", lambda detector: downloads / "idf.pkl")
     data, settings = CASES[name]
     assert main(["prefetch", name]) == 0
     fetched = [one for one in declared(name) if hasattr(one, "repository")]
@@ -189,13 +241,16 @@ def test_a_metric_comes_to_its_number(name, machine, downloads, capsys, monkeypa
     else:
         metric = vlgauge.load(name, keep_in_memory=True, **settings)
     result = metric.compute(**data)
+    sys.modules.pop(PAPER_PIPELINE, None)
     assert math.isfinite(result[name])
+    if name in DETECTING:
+        assert f"{DETECTOR}@" in str(result)
     assert hub.asked == []
     assert f"{name}|v:" in result[f"{name}_signature"]
 
 
 def by_hand(name, downloads, capsys):
-    """The metric by the call that `--from` prints, with regions of a grid in place of those of a detector."""
+    """The metric by the call that `--from` prints."""
     assert main(["prefetch", name, "--from", str(downloads)]) == 0
     out = capsys.readouterr().out
     for command in re.findall(r"^run first: vlgauge (.*)$", out, re.MULTILINE):
@@ -203,6 +258,4 @@ def by_hand(name, downloads, capsys):
     call = re.search(r"^vlgauge\.load\((.*?)^\)", out, re.MULTILINE | re.DOTALL)[1]
     assert name == "rovist_vg" or PINNED_BASE in call
     settings = eval(f"dict(name={call.strip()})")
-    part = settings["vg"] if name == "rovist" else settings
-    part |= {} if name == "rovist_c" else {"regions": "grid"}
     return vlgauge.load(settings.pop("name"), keep_in_memory=True, **settings)
