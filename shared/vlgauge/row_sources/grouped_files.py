@@ -18,10 +18,11 @@ from vlgauge.files import check_objects, current_limits, json_bytes, open_file, 
 from vlgauge.media.archives import archive_members
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import read_rows
+from vlgauge.media.zips import ZipMember, zip_members
 from vlgauge.row_sources.source import CLIPS, Kind, Origin, is_clip, kind_of_cell
 
 KEY = "__key__"
-TAR = ".tar"
+TAR, ZIP = ".tar", ".zip"
 _TEXTS = ("txt", "text", "caption", "cls")
 _PICTURES = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm")
 _TABLES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
@@ -162,6 +163,22 @@ def tar_rows(path: str, limits: RowLimits) -> GroupedRows:
     if rows.kinds.keys() == {KEY}:
         raise ValueError(f"FILE must have files of texts, pictures or clips, got none in {path!r}")
     return rows
+
+
+def listed_files(path: str) -> list[Listed]:
+    """Files of a tar or zip archive.
+
+    Raises:
+        ValueError: If it is none, or has too many.
+        OSError: If it cannot be read.
+    """
+    if path.lower().endswith(ZIP):
+        return [Listed(one.name, one.n_bytes, partial(_unpacked, one, path)) for one in zip_members(path)]
+    return list(_members(path))
+
+
+def _unpacked(member: ZipMember, path: str, most_bytes: int) -> bytes:
+    return member.content(path, most_bytes)
 
 
 def _members(path: str) -> Iterator[Listed]:

@@ -34,6 +34,8 @@ NAMES = {
     "videos": ("videos", "video", "clip", "mp4"),
     "id": ("id", "story_id", "image_id", "__key__"),
 }
+# What names rows or files is no caption.
+_NAMES_ROWS = re.compile(r"(?:^|[\W_])(?:id|ids|key|index|uuid|file|filename|path|url)$|[a-z]I[dD]$|__$", re.IGNORECASE)
 _NUMBERED = re.compile(r"(?:ref|reference|caption)s?_?\d+", re.IGNORECASE)
 
 
@@ -72,5 +74,6 @@ def _guess(column: Column, kinds: Mapping[str, Kind]) -> list[str]:
             return numbered
     if column.optional:
         return []
+    fitting = {title: kind for title, kind in fitting.items() if not _NAMES_ROWS.search(title)}
     telling = [kind for kind in KINDS[type(column)] if kind != "text" or isinstance(column, Text)]
     return next(([title] for kind in telling for title in fitting if fitting[title] == kind), [])

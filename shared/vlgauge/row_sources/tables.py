@@ -1,13 +1,19 @@
-"""Rows of a table that somebody uploaded, with the pictures beside it."""
+"""Rows of a table that somebody uploaded, with the pictures beside it or in an archive."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vlgauge.media.tables import read_rows
-from vlgauge.row_sources.source import Kind, Origin, kind_of_cell
+from vlgauge.media.limits import RowLimits
+from vlgauge.media.tables import Rows, read_rows
+from vlgauge.row_sources.grouped_files import TAR, ZIP, GroupedRows, Listed, listed_files, tar_rows
+from vlgauge.row_sources.source import Kind, Origin, Source, kind_of_cell
+
+ARCHIVES = (TAR, ZIP)
+_TABLES = (".csv", ".tsv", ".jsonl", ".parquet", ".json")
 
 
 class UploadedRows:
@@ -15,19 +21,39 @@ class UploadedRows:
 
     Args:
         path: The table.
-        uploads: Paths of the other uploads.
+        uploads: Paths of the other uploads; of an archive its files.
 
     Raises:
-        ValueError: If it is no table.
+        ValueError: If it is no table, or an archive is none.
     """
 
     def __init__(self, path: str, uploads: Sequence[str] = ()) -> None:
-        self._rows = read_rows(path)
-        self.origin = Origin(Path(path).name)
-        self._uploads: dict[str, str | None] = {}
-        for one in uploads:
-            name = Path(one).name
-            self._uploads[name] = None if name in self._uploads else one
+        uploaded = [one for one in uploads if not one.lower().endswith(ARCHIVES)]
+        packed = [one for path in uploads if path not in uploaded for one in listed_files(path)]
+        names = [Path(one).name for one in uploaded]
+        twice = {name for name in names if names.count(name) > 1}
+        self._fill(read_rows(path), Origin(Path(path).name), dict(zip(names, uploaded, strict=True)), packed, twice)
+
+    @classmethod
+    def of(cls, rows: Rows, origin: Origin, packed: Sequence[Listed]) -> UploadedRows:
+        """Rows that were read already, with the files of an archive."""
+        made = cls.__new__(cls)
+        made._fill(rows, origin, {}, packed)
+        return made
+
+    def _fill(
+        self,
+        rows: Rows,
+        origin: Origin,
+        paths: Mapping[str, str],
+        packed: Sequence[Listed],
+        twice: Collection[str] = (),
+    ) -> None:
+        self._rows, self.origin, self._paths = rows, origin, paths
+        self._packed: dict[str, list[Listed]] = {}
+        for one in packed:
+            self._packed.setdefault(one.name.rpartition("/")[2], []).append(one)
+        self._twice = twice
 
     @property
     def kinds(self) -> Mapping[str, Kind]:
@@ -46,20 +72,63 @@ class UploadedRows:
         for row in self._rows[start:]:
             yield {title: row.get(title) for title in titles}
 
-    def file(self, path: str, most_bytes: int) -> str:
-        """Path of the upload of that name.
+    def file(self, path: str, most_bytes: int) -> bytes | str:
+        """Path of the upload of that name, or what is in the file of an archive.
 
         Raises:
             ValueError: If there is none, or two; nothing else is looked for, let alone opened.
         """
-        name = path.replace("\\", "/").rpartition("/")[2]
-        if (found := self._uploads.get(name)) is None:
-            what = (
-                "the name of one uploaded file, got that of several"
-                if name in self._uploads
-                else "an uploaded file, got"
-            )
+        whole = path.replace("\\", "/")
+        name = whole.rpartition("/")[2]
+        packed = self._packed.get(name, [])
+        if len(packed) > 1:  # of one name in several folders, that of the path
+            packed = [one for one in packed if f"/{one.name}".endswith(f"/{whole.removeprefix('./')}")] or packed
+        found = self._paths.get(name)
+        n_found = len(packed) + (found is not None) + (name in self._twice)
+        if n_found != 1:
+            what = "the name of one uploaded file, got that of several" if n_found else "an uploaded file, got"
             raise ValueError(f"a picture or clip must be {what} {name[:60]!r}; upload it beside the table")
+        if found is None:
+            return packed[0].content(most_bytes)
         if Path(found).stat().st_size > most_bytes:
             raise ValueError(f"a picture or clip must be a file of at most {most_bytes:,} bytes, got a larger one")
         return found
+
+
+def archive_rows(path: str, limits: RowLimits) -> Source:
+    """Rows of an archive: of the table in it that names its pictures, or of files of one name.
+
+    Args:
+        path: A tar or zip archive.
+        limits: Largest file of a text or a picture, and of a clip.
+
+    Raises:
+        ValueError: If it is none, or has nothing to score.
+        OSError: If it cannot be read.
+    """
+    files = listed_files(path)
+    tables = [one for one in files if one.name.lower().endswith(_TABLES) and not _is_hidden(one)]
+    origin = Origin(Path(path).name)
+    # A file of JSON beside a picture of its name is a row of these, as in WebDataset.
+    if len(tables) == 1 and sum(one.key == tables[0].key for one in files) == 1:
+        return UploadedRows.of(_rows_of(tables[0], limits), origin, files)
+    if path.lower().endswith(TAR):
+        return tar_rows(path, limits)
+    ordered = sorted((one for one in files if not _is_hidden(one)), key=lambda one: (one.key, one.name))
+    rows = GroupedRows(origin, lambda: iter(ordered), limits)
+    if len(rows.kinds) == 1:
+        raise ValueError(f"FILE must have files of texts, pictures or clips, got none in {path!r}")
+    return rows
+
+
+def _is_hidden(file: Listed) -> bool:
+    """Whether it is what systems put beside files of ours."""
+    return any(part.startswith((".", "__MACOSX")) for part in file.name.split("/"))
+
+
+def _rows_of(table: Listed, limits: RowLimits) -> Rows:
+    """Rows of a table in an archive."""
+    with tempfile.TemporaryDirectory(prefix="vlgauge-table-") as folder:
+        path = Path(folder, f"table{Path(table.name).suffix.lower()}")
+        path.write_bytes(table.content(limits.clip_bytes))
+        return read_rows(str(path))

@@ -1,0 +1,169 @@
+"""Files in zip archives: a child process reads the directory, and a member is unpacked here, up to so many bytes."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from vlgauge.box import Beyond, Box
+from vlgauge.files import current_limits, open_file
+
+if TYPE_CHECKING:
+    from vlgauge.box.child import Ask, Part
+
+BOX = Box({"directory": "vlgauge.media.zips:directory"})
+
+_MOST_PART, _MOST_NAME = 2**16, 2**12
+_MOST_ASKED = 2**28  # bytes of the directory
+_HEADER = 30  # bytes of the header of a member before its name
+_STORED, _DEFLATED = 0, 8
+_LINK = 0o120000
+
+
+class ZipMember(NamedTuple):
+    """A file in an archive.
+
+    Attributes:
+        name: Its name there.
+        n_bytes: Its size when unpacked, as the archive says.
+        packed: Its size in the archive.
+        header: Where in the archive its header begins.
+        method: How it is packed; None for what is not read, a link or what a password locks.
+    """
+
+    name: str
+    n_bytes: int
+    packed: int
+    header: int
+    method: int | None
+
+    def content(self, path: str, most_bytes: int) -> bytes:
+        """What is in it, at most so many bytes.
+
+        Raises:
+            ValueError: If it is larger, packed in a way that is not read, or damaged.
+        """
+        what = f"`{self.name[-60:]}`"
+        if self.method not in (_STORED, _DEFLATED):
+            raise ValueError(f"{what} must be a file packed by deflate or not at all, without a password, got another")
+        if self.n_bytes > most_bytes or self.packed > most_bytes + _MOST_PART:
+            raise ValueError(f"{what} must be a file of at most {most_bytes:,} bytes, got a larger one")
+        with open_file(path, "FILE") as file:
+            file.seek(self.header)
+            head = file.read(_HEADER)
+            file.seek(
+                self.header + _HEADER + int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little")
+            )
+            packed = file.read(self.packed)
+        try:
+            found = packed
+            if self.method == _DEFLATED:
+                found = zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, self.n_bytes + 1)
+        except zlib.error as error:
+            raise ValueError(f"{what} must be a whole file, got a damaged one ({error})") from error
+        if head[:4] != b"PK\x03\x04" or len(found) != self.n_bytes:
+            raise ValueError(f"{what} must be a whole file, got a damaged one")
+        return found
+
+
+# -- Here -------------------------------------------------------------------------------------------------------------
+def zip_members(path: str) -> list[ZipMember]:
+    """Files of an archive; folders are left out.
+
+    Raises:
+        ValueError: If it is damaged, or has more members than rows may be read.
+        OSError: If it cannot be read.
+    """
+    most = current_limits().max_rows
+    with open_file(path, "FILE") as file:
+        size, left = os.fstat(file.fileno()).st_size, _MOST_ASKED
+
+        def part(question: dict[str, Any]) -> tuple[Mapping[str, Any], bytes]:
+            nonlocal left
+            left -= _MOST_PART
+            if left < 0:
+                raise ValueError(f"FILE must be a whole zip archive, got {path!r} (its directory is too long)")
+            file.seek(max(0, int(question["start"])))
+            return {}, file.read(_MOST_PART)
+
+        what = f"FILE, {path!r},"
+        told = {"path": path, "size": size, "most": most}
+        found: list[ZipMember] = []
+        try:
+            for one in BOX.run("directory", told, what=what, most=0, asked=part):
+                member = one.head["part"]
+                n_bytes, packed, header = (int(member[key]) for key in ("n_bytes", "packed", "header"))
+                if min(n_bytes, packed, header) < 0 or header + packed > size:
+                    raise ValueError(f"FILE must be a whole zip archive, got {path!r} (a member is outside of it)")
+                found.append(ZipMember(str(member["name"])[:_MOST_NAME], n_bytes, packed, header, member["method"]))
+        except (KeyError, TypeError, OverflowError) as error:
+            raise Beyond(f"{what} cannot be read ({error})") from None
+    if len(found) > most:
+        raise ValueError(f"FILE must have at most {most:,} files, got more; raise the limit with --max-rows")
+    return found
+
+
+# -- In the box -------------------------------------------------------------------------------------------------------
+def directory(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
+    """The members, one more than may be at most."""
+    path = settings["path"]
+    try:
+        with zipfile.ZipFile(io.BufferedReader(_Asked(ask, settings["size"]), _MOST_PART)) as archive:
+            members = archive.infolist()
+    except MemoryError:
+        raise
+    except Exception as error:
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ValueError(f"FILE must be a whole zip archive, got {path!r} ({why})") from error
+    for member in members[: settings["most"] + 1]:
+        if member.is_dir():
+            continue
+        is_plain = not member.flag_bits & 1 and (member.external_attr >> 16) & 0o170000 != _LINK
+        yield (
+            {
+                "name": member.filename,
+                "n_bytes": member.file_size,
+                "packed": member.compress_size,
+                "header": member.header_offset,
+                "method": member.compress_type if is_plain else None,
+            },
+            b"",
+        )
+
+
+class _Asked(io.RawIOBase):
+    """The file, as the other side gives parts of it."""
+
+    def __init__(self, ask: Ask, size: int) -> None:
+        self._ask, self._size, self._at = ask, size, 0
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def seekable(self) -> bool:
+        """Yes."""
+        return True
+
+    def tell(self) -> int:
+        """Where the next part begins."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a place."""
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """The next bytes."""
+        if self._at >= self._size:
+            return 0
+        found = self._ask("part", start=self._at).body[: len(buffer)]
+        buffer[: len(found)] = found
+        self._at += len(found)
+        return len(found)
