@@ -14,6 +14,7 @@ from vlgauge.set_sizes import without_draw
 from vlgauge.statistics import FEW
 
 _COUNTS = ("n", "undefined")
+_HUB = "https://huggingface.co"  # where models and data sets of records are
 
 
 def tables(
@@ -95,7 +96,7 @@ def records_table(
     lines = [
         [
             Cell(rank, right=True),
-            Cell(names[row]),
+            Cell(names[row], link=f"{_HUB}/{row[0]}"),
             *(
                 cell
                 for own, top, has_groups in zip(cells, tops, grouped, strict=True)
@@ -113,7 +114,9 @@ def records_table(
         untested = "" if any(grouped) else "; differences are not tested"
         bold = f"{what}; #: the order by {sorting[0].title}{untested}"
     said = [f"Nothing is bold by {' and '.join(unequal)}: the models have unequal n there."] if unequal else []
-    return Table([*header, *_COUNTS], lines, _caption(records[0]), [_summary(records), *said, *of_groups, *notes], bold)
+    notes = [_summary(records), *said, *of_groups, *notes]
+    link = f"{_HUB}/datasets/{records[0].dataset.id}"
+    return Table([*header, *_COUNTS], lines, _caption(records[0]), notes, bold, link)
 
 
 def _refuse_several_signatures(columns: Mapping[str, Mapping[str, Sequence[Record]]]) -> None:

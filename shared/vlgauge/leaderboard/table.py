@@ -82,6 +82,7 @@ class Table:
         notes: Lines below it.
         bold: What the bold cells are, told below it; a form without bold marks them with a star. Without it they tell
             nothing that the words do not.
+        link: Address of what the caption names, which a page links to as that of a cell.
     """
 
     header: Sequence[str]
@@ -89,6 +90,7 @@ class Table:
     caption: str = ""
     notes: Sequence[str] = ()
     bold: str = ""
+    link: str = ""
 
 
 def systems_table(comparison: Comparison, numbers: Numbers = PLAIN) -> Table:
@@ -468,19 +470,23 @@ def latex_text(text: str) -> str:
 def _html(table: Table) -> str:
     """The table, whose cells know the titles of their columns, so that a narrow page can show rows as blocks."""
 
+    def linked(text: str, address: str) -> str:
+        if not address.startswith("https://"):
+            return text
+        return f'<a href="{html.escape(address)}" target="_blank" rel="noopener noreferrer nofollow">{text}</a>'
+
     def cell(name: str, one: Cell, right: bool, title: str = "") -> str:
         text = html.escape(printable(one.text))
-        text = f"<strong>{text}</strong>" if one.bold else text
-        if one.link.startswith("https://"):
-            link = html.escape(one.link)
-            text = f'<a href="{link}" target="_blank" rel="noopener noreferrer nofollow">{text}</a>'
+        text = linked(f"<strong>{text}</strong>" if one.bold else text, one.link)
         label = f' data-label="{html.escape(printable(title))}"' if title else ""
         side = ' style="text-align: right"' if right else ""
         return f"<{name}{label}{side}>{text}</{name}>"
 
     right = _right(table)
     head = "".join(cell("th", Cell(one), side) for one, side in zip(table.header, right, strict=True))
-    caption = [f"<caption>{html.escape(printable(table.caption))}</caption>"] if table.caption else []
+    caption = (
+        [f"<caption>{linked(html.escape(printable(table.caption)), table.link)}</caption>"] if table.caption else []
+    )
     lines = ["<table>", *caption, f"<thead><tr>{head}</tr></thead>", "<tbody>"]
     for row in table.rows:
         cells = [cell("td", one, one.right, title) for one, title in zip(row, table.header, strict=True)]

@@ -4,7 +4,8 @@
   const all = (query, from = document) => [...from.querySelectorAll(query)];
   const tell = (element, name, detail) => element.dispatchEvent(new CustomEvent(name, {detail, bubbles: true}));
   // An address that asks for something is waited for, so that nothing else is seen before it.
-  if (new URLSearchParams(location.search).has("metric")) {
+  const asked = new URLSearchParams(location.search);
+  if (asked.has("metric") || asked.has("view")) {
     root.classList.add("opening");
     setTimeout(() => root.classList.remove("opening"), 4000);
   }
@@ -83,7 +84,7 @@
   window.vg = {
     opened() {
       root.classList.remove("opening");
-      const asked = new URLSearchParams(location.search), view = tabs[asked.get("view")];
+      const view = tabs[asked.get("view")];
       if (view) all("#views [role=tab]").find(one => one.innerText.trim() === view)?.click();
       if (["predictions", "references", "styles"].some(one => asked.has(one))) $("#go")?.click();
     },
@@ -105,6 +106,13 @@
     return found ? found.slice(1).map(one => one === undefined ? NaN : +one.replace("\u2212", "-")) : null;
   };
   const line = (name, values) => `<line class="${name}" ${Object.entries(values).map(([key, value]) => `${key}="${value}"`).join(" ")}/>`;
+  const sortable = (head, place) => {
+    const button = Object.assign(document.createElement("button"), {type: "button", textContent: head.textContent.trim()});
+    button.dataset.sort = head.dataset.place = place;
+    if (/[\u2191\u2193]/.test(head.textContent)) head.dataset.arrow = "1";
+    head.replaceChildren(button);
+    head.ariaSort = "none";
+  };
   const draw = table => {
     const heads = all("thead th", table), rows = all("tbody tr", table);
     rows.forEach(row => all("td", row).forEach(cell => cell.dataset.told = cell.textContent));
@@ -120,18 +128,26 @@
         const span = Number.isFinite(from) ? line("w", {x1: at(from), x2: at(to), y1: 8, y2: 8}) : "";
         cell.insertAdjacentHTML("beforeend", `<svg class="drawn" aria-hidden="true">${line("base", {x1: 0, x2: "100%", y1: 8, y2: 8})}${span}<circle cx="${at(value)}" cy="8" r="4"/></svg>`);
       });
-      const button = Object.assign(document.createElement("button"), {type: "button", textContent: head.textContent.trim()});
-      button.dataset.sort = place;
-      head.replaceChildren(button);
-      head.ariaSort = "none";
+      sortable(head, place);
     });
-    const first = $("[data-sort]", table);
-    if (first) { table.dataset.drawn = "1"; const by = [...all("[data-sort]", table)].find(one => isSorted(rows, +one.dataset.sort, one)); (by ?? first).closest("th").ariaSort = upOf(by ?? first) ? "descending" : "ascending"; }
+    // Names and counts: not ranked by, but sorted.
+    heads.forEach((head, place) => { if (place && !head.dataset.place && !/^group$/.test(head.textContent.trim())) sortable(head, place); });
+    const first = $("th[data-arrow] [data-sort]", table);
+    if (first) { table.dataset.drawn = "1"; const by = all("th[data-arrow] [data-sort]", table).find(one => isSorted(rows, +one.dataset.sort, one)); (by ?? first).closest("th").ariaSort = upOf(by ?? first) ? "descending" : "ascending"; }
   };
   const upOf = button => button.textContent.includes("\u2191");
   const better = (row, place, up) => { const value = parsed(row.children[place])?.[0]; return value === undefined ? -Infinity : up ? value : -value; };
   const isSorted = (rows, place, button) => rows.every((row, i) => !i || better(rows[i - 1], place, upOf(button)) >= better(row, place, upOf(button)));
+  const sortPlain = button => {
+    const table = button.closest("table"), place = +button.dataset.sort, head = button.closest("th"), rows = all("tbody tr", table);
+    const text = row => row.children[place].dataset.told.trim(), turned = head.ariaSort === "ascending" ? -1 : 1;
+    rows.sort((one, other) => turned * text(one).localeCompare(text(other), undefined, {numeric: true}));
+    rows.forEach(row => row.parentNode.append(row));
+    all("th[aria-sort]", table).forEach(one => one.ariaSort = "none");
+    head.ariaSort = turned === 1 ? "ascending" : "descending";
+  };
   const sort = button => {
+    if (!button.closest("th").dataset.arrow) return sortPlain(button);
     const table = button.closest("table"), place = +button.dataset.sort, up = upOf(button), head = button.closest("th");
     const best = up ? "descending" : "ascending", turned = head.ariaSort === best, rows = all("tbody tr", table);
     const grouped = head.nextElementSibling?.textContent.trim() === "group";
