@@ -1,32 +1,45 @@
-"""Two runs compared, as `vlgauge compare` compares them."""
+"""Two systems and more compared, as `vlgauge compare` compares them."""
 
+import contextlib
+import io
 import json
 import re
+import shlex
 
 import gradio as gr
 import pytest
 from folders import EXAMPLES
+from made_runs import made_run
 
+import vlgauge
 from vlgauge import scenes
 from vlgauge.cli import main
 from vlgauge.encoders.clip import encoder
 from vlgauge.media.tables import read_rows
-from vlgauge.workbench import compare, errors, scoring, two_runs
+from vlgauge.workbench import bundled_systems, compare, compared_systems, errors, scoring
+from vlgauge.workbench.compare_snippets import compare_link, compare_snippets
+from vlgauge.workbench.pages import page_of_compared
 
 BOARD = EXAMPLES / "leaderboard"
 NONE = compare.NONE
+SHARED = ("references", "styles", "images", "videos", "id")
+MINUS = "\N{MINUS SIGN}"
 
 
-def shown(page):
-    """The page in a frame, without the second escape."""
-    return page.replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", '"').replace("&amp;", "&")
+def shown(metrics, files, predictions="predictions", *, pictures=None, most_rows=None, **titles):
+    """What the page shows of files."""
+    shared = [titles.get(name, NONE) for name in SHARED]
+    own = [predictions] if isinstance(predictions, str) else predictions
+    paths = [str(one) for one in files]
+    return compare.compared(metrics.split(","), "embedded", paths, pictures, own, *shared, most_rows=most_rows)
 
 
-def compared(metric, first, second, own, other, *, pictures=None, config="", most_rows=None, **titles):
-    shared = [titles.get(name, NONE) for name in ("references", "styles", "images", "videos", "id")]
-    files = [None if one is None else [str(path) for path in one] for one in (first, second)]
-    words = (metric, config, "embedded", *files, pictures, own, other, *shared)
-    return shown(compare.compared(*words, most_rows=most_rows))
+def page_of(found, pair=0, rows_by=""):
+    return page_of_compared(found.compared, found.asked, pair, rows_by)
+
+
+def compared(*words, **options):
+    return page_of(shown(*words, **options))
 
 
 def written(path, rows):
@@ -36,18 +49,112 @@ def written(path, rows):
 
 @pytest.fixture(scope="module")
 def captions():
-    """Two runs of four rows: what `Given` holds, and the files of them."""
+    """Captions of two systems of four rows, and references."""
     refs = [["a dog ran home", "the dog ran"], ["a cat sat"], ["two birds sing"], ["a red car"]]
     first = ["a dog ran home", "a cat sat down", "birds", "a red car"]
     second = ["the dog", "a cat sat", "two birds sing", "a red car"]
     return first, second, refs
 
 
+@pytest.fixture
+def wide(tmp_path, captions):
+    """One table with a column for each."""
+    rows = [
+        {"id": f"r{i}", "mine": a, "yours": b, "references": refs}
+        for i, (a, b, refs) in enumerate(zip(*captions, strict=True))
+    ]
+    return written(tmp_path / "both.jsonl", rows)
+
+
+def test_the_table_of_the_package_holds_the_systems_of_the_examples():
+    rows = bundled_systems.rows()
+    for name in ("sampler", "greedy", "wanderer"):
+        own = read_rows(str(BOARD / f"{name}.jsonl"))
+        assert [(row["id"], row["references"], row[name]) for row in rows] == [
+            (row["id"], row["references"], row["predictions"]) for row in own
+        ]
+    for row, following in zip(rows, [*rows[1:], rows[0]], strict=True):
+        assert row["beam"] == [row["sampler"][place] for place in (0, 0, 1, 1, 2)]
+        assert row["echo"] == row["references"][:1] * 5
+        assert row["stranger"] == following["sampler"]
+    assert list(rows[0]) == ["id", "references", *bundled_systems.NAMES]
+
+
+def numbers_of(comparison):
+    return [
+        (one.metric, pair.first, pair.second, *(round(cell, 9) for cell in (pair.difference, pair.adjusted_pvalue)))
+        for one in comparison.metrics
+        for pair in one.pairs
+    ]
+
+
+def check_copies(found, folder, monkeypatch, capsys):
+    """What is copied, run where the files lie, gives the same numbers."""
+    monkeypatch.chdir(folder)
+    expected = numbers_of(found.compared.comparison)
+    copied = compare_snippets(found.asked)
+    names = {"__name__": "pasted"}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(copied["Python"].text, names)
+    assert numbers_of(names["found"].statistics) == expected
+    (line,) = [one for one in copied["CLI"].text.splitlines() if one.startswith("vlgauge")]
+    words = [one.replace("$systems", str(bundled_systems.TABLE)) for one in shlex.split(line)]
+    capsys.readouterr()
+    assert main([*words[1:], "--format", "json"]) == 0
+    record = json.loads(capsys.readouterr().out)["metrics"]
+    assert [
+        (
+            one["metric"],
+            pair["first"],
+            pair["second"],
+            *(round(pair[key], 9) for key in ("difference", "adjusted_pvalue")),
+        )
+        for one in record
+        for pair in one["pairs"]
+    ] == expected
+
+
+def test_systems_of_the_package_are_copied_and_give_the_same_numbers(tmp_path, monkeypatch, capsys):
+    found = compare._bundled(["greedy", "sampler", "wanderer"], ["trm", "rovist_nr"], "embedded")
+    check_copies(found, tmp_path, monkeypatch, capsys)
+    query = compare_link(found.asked, 1, "rovist_nr")
+    assert query == "?view=compare&systems=sampler,greedy,wanderer&metrics=trm,rovist_nr&pair=1&rows=rovist_nr"
+    asked = dict(one.split("=") for one in query[1:].split("&"))
+    assert compare.addressed(asked) == [
+        ["sampler", "greedy", "wanderer"],
+        ["trm", "rovist_nr"],
+        "embedded",
+        (1, "rovist_nr"),
+    ]
+
+
+def test_files_and_columns_are_copied_and_give_the_same_numbers(tmp_path, monkeypatch, capsys, wide):
+    files = [BOARD / f"{name}.jsonl" for name in ("sampler", "greedy", "wanderer")]
+    found = shown("trm,rovist_nr", files, references="references", id="id")
+    check_copies(found, BOARD, monkeypatch, capsys)
+    check_copies(
+        shown("rouge_l", [wide], ["mine", "yours"], references="references", id="id"), tmp_path, monkeypatch, capsys
+    )
+    for name in ("a", "b"):
+        assert main(["score", "rovist_nr", str(BOARD / "greedy.jsonl"), "--output", str(tmp_path / f"{name}.csv")]) == 0
+    check_copies(shown("rovist_nr", sorted(tmp_path.glob("*.csv*"))), tmp_path, monkeypatch, capsys)
+
+
+def test_an_address_with_something_else_is_the_first_view():
+    first = [list(bundled_systems.FIRST), list(bundled_systems.METRICS), "embedded"]
+    asked = {"view": "compare", "systems": "x,y", "metrics": "<b>", "profile": "z", "pair": "-1", "rows": "q"}
+    assert compare.addressed(asked)[:3] == first
+    found = compare._bundled(["sampler", "greedy"], ["rovist_nr"], "embedded")
+    assert compare._within(found, (99, "q")) == (0, "rovist_nr")
+    assert compare._within(found, "nonsense") == (0, "rovist_nr")
+    assert all(one == gr.skip() for one in compare.addressed({"view": "data"}))
+
+
 @pytest.mark.parametrize("metric", ["rovist_nr", "trm"])  # higher is better, lower is better
 def test_files_of_predictions_are_compared_as_by_the_command(metric, capsys):
     files = [BOARD / "sampler.jsonl", BOARD / "wanderer.jsonl"]
     titles = {"id": "id"} | ({"references": "references"} if metric == "trm" else {})
-    page = compared(metric, [files[0]], [files[1]], "predictions", "predictions", **titles)
+    page = compared(metric, files, **titles)
     words = ["compare", metric, *map(str, files), "--profile", "embedded", "--format", "json"]
     assert main([*words, "--rows-that-differ", "10"]) == 0
     record = json.loads(capsys.readouterr().out)["metrics"][0]
@@ -55,23 +162,35 @@ def test_files_of_predictions_are_compared_as_by_the_command(metric, capsys):
     wins, losses, ties = pair["wins"], pair["losses"], pair["ties"]
     assert wins != losses
     assert pair["better"] is None
-    few = f"{metric}: too few rows that differ to tell apart"
-    assert f"<h2>{few if pair['too_few'] else f'{metric} does not tell A and B apart'}</h2>" in page
-    assert f"A is better in {wins}, both tie in {ties}, B is better in {losses} of" in page
+    assert "Neither is better: no metric tells sampler and wanderer apart." in page
     won = re.findall(r'<i class="(wins|ties|losses)" style="flex-grow:(\d+)">', page)
     assert won == [(kind, str(n)) for kind, n in (("wins", wins), ("ties", ties), ("losses", losses)) if n]
-    signs = [f"{pair[name]:+.4f}".replace("-", "\N{MINUS SIGN}") for name in ("difference", "low", "high")]
-    assert "{}, 95 % interval {} to {}".format(*signs) in page
-    assert f"{pair['pvalue']:.4f}, sign-flip test" in page
+    sign = 1 if record["higher_is_better"] else -1
+    assert f"{sign * pair['difference']:+.3f}".replace("-", MINUS) in page
     found = re.findall(r'<summary><b class="mono">(.*?)</b>.*?<b class="n (for|against)">', page)
-    rows = [(key, "A" if tone == "for" else "B") for key, tone in found]
+    rows = [(key, "sampler" if tone == "for" else "wanderer") for key, tone in found]
     higher = record["higher_is_better"]
     expected = [
-        (one["id"], "A" if (one["sampler"] > one["wanderer"]) == higher else "B") for one in pair["rows_that_differ"]
+        (one["id"], "sampler" if (one["sampler"] > one["wanderer"]) == higher else "wanderer")
+        for one in pair["rows_that_differ"]
     ]
     assert rows == expected
-    assert {letter for _, letter in rows} == {"A", "B"}
-    assert page.count('class="card') == 2 * len(rows)
+    assert len({name for _, name in rows}) == 2
+    assert page.count('<div class="side ') == 2 * len(rows)
+
+
+def test_three_systems_have_three_pairs_and_rows_by_each_metric():
+    found = compare._bundled(["sampler", "greedy", "wanderer"], ["trm", "rovist_nr"], "embedded")
+    page = page_of(found, 0, "rovist_nr")
+    assert re.findall(r'data-set="pair" data-value="(\d)"', page) == ["0", "1", "2"]
+    assert re.findall(r'aria-checked="true"[^>]*data-set="(\w+)" data-value="(\w+)"', page) == [
+        ("pair", "0"),
+        ("rows", "rovist_nr"),
+    ]
+    assert "sampler is better by" in page
+    other, part = compare._part_chosen(found, (0, "trm"), gr.EventData(None, {"pair": "2"}))
+    assert part == (2, "trm")
+    assert "greedy against wanderer" in re.sub("<.*?>", "", other)
 
 
 def test_kept_scores_of_another_order_are_joined_by_id(tmp_path):
@@ -83,19 +202,20 @@ def test_kept_scores_of_another_order_are_joined_by_id(tmp_path):
             kept = run | {"ids": ["x", "y", "z"][::order], "rovist_nr_scores": scores[::order]}
             kept["rovist_nr"] = sum(scores) / 3
             (tmp_path / f"{name}.json").write_text(json.dumps(kept))
-        pages.append(compared("rovist_nr", [tmp_path / "a.json"], [tmp_path / "b.json"], NONE, NONE))
+        pages.append(compared("rovist_nr", [tmp_path / "a.json", tmp_path / "b.json"]))
     assert pages[0] == pages[1]
-    assert "A is better in 1, both tie in 0, B is better in 2 of 3 rows" in pages[0]
+    assert "a is better in 1 rows, b in 2, 0 tie" in pages[0]
 
 
-def test_a_and_b_mirror(captions):
+def test_two_systems_mirror(captions):
     first, second, refs = captions
     ids = ["a", "b", "c", "d"]
     given = [
-        two_runs.Given(name, ids, columns={"predictions": own, "references": refs})
+        compared_systems.Given(name, ids, columns={"predictions": own, "references": refs})
         for name, own in zip("AB", (first, second), strict=True)
     ]
-    one, other = (two_runs.compare_two("rouge_l", "embedded", "", *pair) for pair in (given, given[::-1]))
+    metric = scoring.metric_of("rouge_l")
+    one, other = (compared_systems.compare_systems([metric], pair) for pair in (given, given[::-1]))
     (there,), (back,) = one.comparison.metrics[0].pairs, other.comparison.metrics[0].pairs
     assert there.difference == pytest.approx(-back.difference, rel=1e-12)
     assert (there.low, there.high) == pytest.approx((-back.high, -back.low), rel=1e-12)
@@ -103,24 +223,15 @@ def test_a_and_b_mirror(captions):
     assert (there.pvalue, there.better) == (back.pvalue, back.better)
 
 
-def test_two_columns_of_one_file_are_joined_by_row(tmp_path, captions):
-    rows = [{"mine": a, "yours": b, "references": refs} for a, b, refs in zip(*captions, strict=True)]
-    path = written(tmp_path / "both.jsonl", rows)
-    page = compared("rouge_l", [path], None, "mine", "yours", references="references")
-    assert "A: both, mine" in page
-    assert "B: both, yours" in page
-    with pytest.raises(ValueError, match="`Run B` must be a file, or another column of predictions of run A, got none"):
-        compared("rouge_l", [path], None, "mine", "mine", references="references")
-
-
-def test_rows_of_another_order_are_joined_by_id(tmp_path, captions):
-    rows = [{"id": i, "p": a, "q": b, "references": refs} for i, (a, b, refs) in enumerate(zip(*captions, strict=True))]
-    first, second = written(tmp_path / "a.jsonl", rows), written(tmp_path / "b.jsonl", rows[::-1])
-    page = compared("rouge_l", [first], [second], "p", "q", references="references", id="id")
-    again = compared("rouge_l", [first], None, "p", "q", references="references", id="id")
-    facts = re.compile(r"A is better in .*? rows|<td>[^<]*</td>|<summary>.*?</summary>")
-    assert facts.findall(page) == facts.findall(again)
-    assert len(facts.findall(page)) >= 5
+def test_rows_of_another_order_are_joined_by_id(tmp_path, captions, wide):
+    rows = read_rows(str(wide))
+    swapped = [{"id": row["id"], "yours": row["yours"], "references": row["references"]} for row in rows[::-1]]
+    mine = [{"id": row["id"], "mine": row["mine"], "references": row["references"]} for row in rows]
+    files = [written(tmp_path / "mine.jsonl", mine), written(tmp_path / "yours.jsonl", swapped)]
+    titles = {"references": "references", "id": "id"}
+    both = [shown("rouge_l", one, ["mine", "yours"], **titles) for one in (files, [wide])]
+    assert numbers_of(both[0].compared.comparison) == numbers_of(both[1].compared.comparison)
+    assert "columns of different names" in compare_snippets(both[0].asked)["CLI"].why_not
 
 
 @pytest.mark.parametrize("ending", [".json", ".csv"])
@@ -128,24 +239,24 @@ def test_scores_that_were_kept_are_compared_without_scoring(tmp_path, ending, mo
     for name in ("sampler", "greedy"):
         output = str(tmp_path / f"{name}{ending}")
         assert main(["score", "rovist_nr", str(BOARD / f"{name}.jsonl"), "--output", output]) == 0
-    monkeypatch.setattr(two_runs, "score_checked", None)
-    files = [sorted(tmp_path.glob(f"{name}*")) for name in ("sampler", "greedy")]
-    assert [len(one) for one in files] == ([2, 2] if ending == ".csv" else [1, 1])
-    page = compared("rovist_nr", *files, NONE, NONE)
-    assert re.search(r"<h2>A is better by 0\.\d+ rovist_nr</h2>", page)
+    monkeypatch.setattr("vlgauge.scoring.systems.compute_all", None)
+    files = sorted(tmp_path.iterdir())
+    assert len(files) == (4 if ending == ".csv" else 2)
+    page = compared("rovist_nr", files)
+    assert "sampler is better." in page
     assert "Only its score was given" in page
-    assert [
-        one.visible for one in compare.guessed("rovist_nr", "", *[[str(path) for path in one] for one in files])
-    ] == [False] * 7
+    found = compare.guessed([str(path) for path in files], ["trm", "rovist_nr"])
+    assert found[0]["value"] == ["rovist_nr"]
+    assert [one.visible for one in found[1:]] == [False] * 6
 
 
-def test_a_row_that_one_run_lacks_a_caption_for_is_left_out_of_both(tmp_path, captions):
+def test_a_row_that_one_system_lacks_a_caption_for_is_left_out_of_all(tmp_path, captions):
     first, second, refs = captions
     rows = [{"mine": a, "yours": b, "references": r} for a, b, r in zip(first, [*second[:3], None], refs, strict=True)]
-    page = compared("rouge_l", [written(tmp_path / "x.jsonl", rows)], None, "mine", "yours", references="references")
-    assert "3 of 4 rows were compared" in page
-    assert "`predictions[3]` must be given, got nothing" in page
-    assert "of 3 rows" in page
+    found = shown("rouge_l", [written(tmp_path / "x.jsonl", rows)], ["mine", "yours"], references="references")
+    assert "3 of 4 rows were compared" in page_of(found)
+    assert "`predictions[3]` must be given, got nothing" in page_of(found)
+    assert "Rows were left out" in compare_snippets(found.asked)["Python"].why_not
 
 
 def test_kept_scores_and_predictions_are_compared_where_both_have_a_score(tmp_path, captions):
@@ -156,59 +267,40 @@ def test_kept_scores_and_predictions_are_compared_where_both_have_a_score(tmp_pa
     words = ["--predictions", "caption", "--profile", "embedded", "--output", output]
     assert main(["score", "rouge_l", str(path), *words]) == 0
     others = [{**row, "caption": two} for row, two in zip(rows, [*second[:3], None], strict=True)]
-    titles = {"references": "references", "id": "id"}
-    page = compared("rouge_l", [output], [written(tmp_path / "y.jsonl", others[::-1])], NONE, "caption", **titles)
+    files = [output, written(tmp_path / "y.jsonl", others[::-1])]
+    page = compared("rouge_l", files, "caption", references="references", id="id")
     assert "3 of 4 rows were compared" in page
-    assert "of 3 rows" in page
     assert page.count("Only its score was given") == page.count('<details class="duel"') > 0
 
 
-def test_rows_without_a_score_are_not_counted_as_compared(tmp_path):
+def test_rows_without_a_score_in_one_system_are_told_in_words(tmp_path):
     good, short = "We ran home. We ran home again.", "It ran."
-    rows = [{"mine": a, "yours": b} for a, b in ((good, "She sat. He left."), (good, short), (None, good))]
-    page = compared("rovist_nr", [written(tmp_path / "x.jsonl", rows)], None, "mine", "yours")
-    assert "1 of 3 rows were compared, 1 undefined, 1 left out:" in page.replace("</b>", "")
+    rows = [{"mine": a, "yours": b} for a, b in ((good, "She sat. He left."), (good, short), (good, good))]
+    page = compared("rovist_nr", [written(tmp_path / "x.jsonl", rows)], ["mine", "yours"])
+    assert "of the 2 of 3 rows of which every system has a score; without one: yours of 1" in page
 
 
-def test_means_over_all_rows_of_a_run_stand_beside_those_over_the_rows_of_both(tmp_path):
+def test_means_over_all_rows_of_a_system_stand_beside_those_over_the_rows_of_both(tmp_path):
     kept = []
     for name, scores in (("a", [1.0, 2.0, 3.0, 6.0]), ("b", [0.0, 1.0, None, None])):
         run = {"ids": list(range(4)), "groovist_scores": scores, "groovist_signature": "groovist|v:0.1.0"}
         kept.append(tmp_path / f"{name}.json")
         kept[-1].write_text(json.dumps(run), encoding="utf-8")
-    page = compared("groovist", [kept[0]], [kept[1]], NONE, NONE)
-    assert ">1.500</td>" in page
-    assert ": 3.000 over all of its own rows." in page
-    assert ": 0.500 over all of its own rows, 2 undefined." in page
-    both = compared("groovist", [kept[0]], [kept[0]], NONE, NONE)
-    assert "of its own" not in both
+    page = compared("groovist", kept)
+    assert "a 3.000 over all of its own rows; b 0.500 over all of its own rows, 2 without a score." in page
+    (tmp_path / "c.json").write_bytes(kept[0].read_bytes())
+    assert "of its own" not in compared("groovist", [kept[0], tmp_path / "c.json"])
 
 
-def test_no_comparison_stays_beside_another_profile_or_a_refusal(built):
-    page = built()
-    (shown,) = [one for one in page.blocks.values() if isinstance(one, gr.HTML) and one.label == "Comparison"]
-    emptied = [one for one in page.fns.values() if one.outputs == [shown] and not one.inputs]
-    assert [one.fn() for one in emptied] == ["", ""]
-    assert sorted(one.trigger_only_on_failure for one in emptied) == [False, True]
-
-
-def test_of_unequal_sets_as_many_captions_are_drawn(tmp_path):
+def test_of_unequal_sets_as_many_captions_are_drawn_and_it_is_told(tmp_path):
     rows = read_rows(str(BOARD / "sampler.jsonl"))
-    fewer = [{**row, "predictions": row["predictions"][:4]} for row in rows]
-    page = compared(
-        "trm",
-        [BOARD / "sampler.jsonl"],
-        [written(tmp_path / "fewer.jsonl", fewer)],
-        "predictions",
-        "predictions",
-        references="references",
-        id="id",
-    )
-    assert "A is better in" in page
-    assert "unequal numbers" not in page
+    fewer = written(tmp_path / "fewer.jsonl", [{**row, "predictions": row["predictions"][:4]} for row in rows])
+    page = compared("trm", [BOARD / "sampler.jsonl", fewer], references="references", id="id")
+    assert "sampler has more captions in some rows than another system" in page.replace("Sampler", "sampler")
+    assert "fewer has more" not in page
 
 
-def test_pictures_are_encoded_once_for_both_runs(tmp_path, monkeypatch):
+def test_pictures_are_encoded_once_for_all_systems(tmp_path, monkeypatch):
     counted = []
     usual = encoder.ClipEncoder._count
     monkeypatch.setattr(encoder.ClipEncoder, "_count", lambda *words: counted.append(words[1:]) or usual(*words))
@@ -218,77 +310,125 @@ def test_pictures_are_encoded_once_for_both_runs(tmp_path, monkeypatch):
     rows = [{"caption": "a star", "other": "a disc", "image": f"{number}.png"} for number in range(2)]
     uploads = [str(tmp_path / f"{number}.png") for number in range(2)]
     path = written(tmp_path / "x.jsonl", rows)
-    page = compared("clip_s", [path], None, "caption", "other", images="image", pictures=uploads, config="image")
+    page = compared("clip_s", [path], ["caption", "other"], images="image", pictures=uploads)
     assert sum(n for side, n in counted if side == "image") == 2
-    assert "A small model trained on drawn scenes made these numbers" in page
+    assert "A small stand-in for a published model made some of these numbers" in page
 
 
-def test_titles_are_guessed_from_both_files(tmp_path):
-    one = written(tmp_path / "a.jsonl", [{"id": 1, "caption": "x", "output": "y", "references": ["z"]}])
-    found = compare.guessed("rouge_l", "", [str(one)], None)
-    assert [choice.value for choice in found] == ["caption", "output", "references", NONE, NONE, NONE, "id"]
-    assert [choice.visible for choice in found] == [True, True, True, False, False, False, True]
+def test_titles_and_metrics_are_guessed_and_an_id_is_no_caption(tmp_path):
+    row = {"id": "x1", "caption": "x", "output": "y", "references": ["z"]}
+    one = written(tmp_path / "a.jsonl", [row])
+    found = compare.guessed([str(one)], ["rouge_l", "trm"])
+    assert found[0]["value"] == ["rouge_l"]  # trm reads sets
+    assert [choice.value for choice in found[1:]] == [["caption", "output"], "references", NONE, NONE, NONE, "id"]
+    assert [choice.visible for choice in found[1:]] == [True, True, False, False, False, True]
+    others = written(tmp_path / "b.jsonl", [{"image_id": "7", "ours": "x", "base": "y", "references": ["z"]}])
+    assert compare.guessed([str(others)], ["rouge_l"])[1].value == ["ours", "base"]
+    (tmp_path / "none.jsonl").write_text("{", encoding="utf-8")
+    assert [one.visible for one in compare.guessed([str(tmp_path / "none.jsonl")], ["trm"])[1:]] == [False] * 6
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "message"),
+    ("files", "message"),
     [
-        (None, None, "`Run A` must be a file of predictions or scores, got none"),
-        (["greedy.jsonl", "sampler.jsonl"], None, "`Run` must be one file, or a table of scores and the .json beside"),
+        ([], "`Files` must be systems of yours, got none; upload a file for each, or one for all"),
+        (["greedy.jsonl"], "`Files` must hold two systems or more, got 1; upload another file, or choose another"),
         (
-            ["greedy.jsonl"],
-            ["short.jsonl"],
-            "`ids` must be the same in every system, A has .* that B lacks, B has none that",
+            ["greedy.jsonl", "short.jsonl"],
+            "`ids` must be the same in every system, greedy has .* that short lacks, short has none that",
         ),
-        (["greedy.jsonl"], ["changed.jsonl"], "`references` must be the same in both runs, they differ in row"),
+        (
+            ["greedy.jsonl", "changed.jsonl"],
+            "`references` must be the same in every system, greedy and changed differ in row 'scene-01'",
+        ),
+        (["greedy.jsonl", "other/greedy.jsonl"], "`Files` must have names that differ, got two called 'greedy.jsonl'"),
+        (["greedy.jsonl", "untitled.jsonl"], "`Columns: predictions` must name a column of untitled.jsonl, got none"),
     ],
 )
-def test_what_cannot_be_compared_is_one_sentence(tmp_path, first, second, message):
+def test_what_cannot_be_compared_is_one_sentence(tmp_path, files, message):
     rows = read_rows(str(BOARD / "greedy.jsonl"))
+    (tmp_path / "other").mkdir()
+    written(tmp_path / "other" / "greedy.jsonl", rows)
     written(tmp_path / "short.jsonl", rows[1:])
+    written(tmp_path / "untitled.jsonl", [{"id": row["id"], "x": "y"} for row in rows])
     written(tmp_path / "changed.jsonl", [{**row, "references": ["else", "where"]} for row in rows])
-    files = [
-        one and [path if (path := tmp_path / name).exists() else BOARD / name for name in one]
-        for one in (first, second)
-    ]
+    paths = [path if (path := tmp_path / name).exists() else BOARD / name for name in files]
     with pytest.raises(ValueError, match=message):
-        compared("trm", *files, "predictions", "predictions", references="references", id="id")
+        compared("trm", paths, references="references", id="id")
 
 
-def test_rows_to_score_are_bounded_on_a_space(captions, tmp_path):
-    rows = [{"mine": a, "yours": b, "references": refs} for a, b, refs in zip(*captions, strict=True)]
-    path = written(tmp_path / "x.jsonl", rows)
-    words = {"references": "references"}
+def test_what_the_package_has_not_is_refused_in_a_sentence():
+    with pytest.raises(ValueError, match="`Systems` must be two or more, got 1; choose another one"):
+        compare._bundled(["sampler"], ["trm"], "embedded")
+    with pytest.raises(ValueError, match="`Metrics` must be at least one, got none; choose some"):
+        compare._bundled(["sampler", "greedy"], [], "embedded")
+    with pytest.raises(ValueError, match="`Metrics` must be at most 8 here, got 9; take some out"):
+        compare._bundled(["sampler", "greedy"], ["trm"] * 9, "embedded")
     with pytest.raises(
-        ValueError, match="must have at most 3 rows to score here, got 4; score them on your own machine"
+        ValueError, match="`Metrics` must read sets of captions or stories alone for these systems, CLIP"
     ):
-        compared("rouge_l", [path], None, "mine", "yours", most_rows=3, **words)
-    assert compared("rouge_l", [path], None, "mine", "yours", most_rows=4, **words)
+        compare._bundled(["sampler", "greedy"], ["trm", "clip_s"], "embedded")
+
+
+def test_what_anybody_may_ask_for_is_bounded(wide, monkeypatch):
+    words = {"references": "references", "id": "id"}
+    with pytest.raises(ValueError, match="must have at most 3 rows to score here, got 4; score them on your own"):
+        shown("rouge_l", [wide], ["mine", "yours"], most_rows=3, **words)
+    assert shown("rouge_l", [wide], ["mine", "yours"], most_rows=4, **words)
+    with pytest.raises(ValueError, match=r"must have at most 32 scores to make here, .* got 40; take fewer metrics"):
+        shown("rouge_l,bleu,chrf,cider,meteor", [wide], ["mine", "yours"], most_rows=4, **words)
+    monkeypatch.setattr(compare, "MOST_SCORES", 7)
+    with pytest.raises(ValueError, match="must have at most 7 scores here, got 8; compare them on your own machine"):
+        shown("rouge_l", [wide], ["mine", "yours"], most_rows=4, **words)
+    monkeypatch.setattr(compare, "MOST_SYSTEMS", 1)
+    with pytest.raises(ValueError, match="must hold at most 1 systems here, got 2; take some out"):
+        shown("rouge_l", [wide], ["mine", "yours"], **words)
 
 
 def test_signatures_that_differ_are_refused(tmp_path):
-    run = {"ids": [0, 1], "rovist_nr_scores": [0.1, 0.2], "rovist_nr_signature": "rovist_nr|v:0.1.0|profile:paper"}
+    run = {"ids": [0, 1], "rovist_nr_scores": [0.1, 0.2]}
     for name, n in (("a", 4), ("b", 3)):
         (tmp_path / f"{name}.json").write_text(json.dumps(run | {"rovist_nr_signature": f"rovist_nr|v:0.1.0|n:{n}"}))
     with pytest.raises(ValueError, match="must have been scored in one way by rovist_nr"):
-        compared("rovist_nr", [tmp_path / "a.json"], [tmp_path / "b.json"], NONE, NONE)
+        compared("rovist_nr", [tmp_path / "a.json", tmp_path / "b.json"])
 
 
-def test_scores_of_another_metric_are_refused_once_and_without_their_folder(tmp_path):
-    path = written(tmp_path / "scores.json", [{"ids": [0], "bleu_scores": [0.1], "bleu_signature": "bleu|v:0.1.0"}])
-    assert [one.visible for one in compare.guessed("rovist_nr", "", [str(path)], None)] == [False] * 7
+def test_scores_of_another_metric_are_refused_without_their_folder(tmp_path):
+    run = {"ids": [0], "bleu_scores": [0.1], "bleu_signature": "bleu|v:0.1.0"}
+    path = tmp_path / "scores.json"
+    path.write_text(json.dumps(run), encoding="utf-8")
     with pytest.raises(gr.Error) as caught, errors.in_words_of({}):
-        compared("rovist_nr", [path], None, NONE, NONE)
-    assert "scores.json" in caught.value.message
+        compared("rovist_nr", [path])
+    assert "`Files` must have scores of rovist_nr, scores.json has those of bleu" in caught.value.message
     assert "/" not in caught.value.message
 
 
-def test_each_row_is_checked_once(tmp_path, captions, monkeypatch):
+def test_each_row_is_checked_once_for_all_metrics(wide, monkeypatch):
     checked = []
     usual = scoring._reason
-    monkeypatch.setattr(
-        scoring, "_reason", lambda metric, columns, row: checked.append(row) or usual(metric, columns, row)
-    )
-    rows = [{"mine": a, "yours": b, "references": refs} for a, b, refs in zip(*captions, strict=True)]
-    compared("rouge_l", [written(tmp_path / "x.jsonl", rows)], None, "mine", "yours", references="references")
+    monkeypatch.setattr(scoring, "_reason", lambda *words: checked.append(words[-1]) or usual(*words))
+    shown("rouge_l,chrf", [wide], ["mine", "yours"], references="references", id="id")
     assert sorted(checked) == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def test_no_comparison_stays_beside_a_refusal(built):
+    page = built()
+    emptied = [one for one in page.fns.values() if one.fn is compare._emptied]
+    assert len(emptied) == 4
+    assert all(one.trigger_only_on_failure for one in emptied)
+    assert compare._emptied() == ["", None, (0, "")]
+
+
+def test_a_name_with_markup_is_shown_and_not_obeyed():
+    given = [compared_systems.Given(name, [0, 1], run=made_run([0.1, 0.2])) for name in ("<img src=x>", "b`${1}")]
+    found = compared_systems.compare_systems([scoring.metric_of("rovist_nr")], given)
+    asked = compare.Asked(["rovist_nr"], "embedded", files={one.name: "a.json" for one in given}, is_scored=False)
+    page = page_of_compared(found, asked)
+    assert "<img" not in page
+    assert "&lt;img src=x&gt;" in page
+
+
+def test_numbers_are_those_of_the_library(wide):
+    found = shown("rouge_l,chrf", [wide], ["mine", "yours"], references="references", id="id")
+    own = vlgauge.compare(str(wide), "rouge_l,chrf", predictions=["mine", "yours"], id="id", progress=False)
+    assert numbers_of(found.compared.comparison) == numbers_of(own.statistics)

@@ -3,6 +3,7 @@
 import json
 import tarfile
 import tempfile
+import zipfile
 from types import SimpleNamespace
 
 import av
@@ -20,7 +21,7 @@ from vlgauge.media import images
 from vlgauge.media.tables import read_rows
 from vlgauge.network import NetworkError
 from vlgauge.row_sources import Origin, RowLimits
-from vlgauge.row_sources.tables import UploadedRows
+from vlgauge.row_sources.tables import UploadedRows, archive_rows
 from vlgauge.workbench import data_set, runs
 from vlgauge.workbench.chosen import Chosen
 from vlgauge.workbench.data_set_call import score_dataset_of
@@ -88,9 +89,9 @@ def test_scores_of_a_data_set_are_those_of_compute(pictures):
     assert len(table["data"]) == N_ROWS
     assert sorted(files) == [
         *("clip_s.html", "results.jsonl", "scores.csv", "scores.csv.json", "scores.json", "scores.jsonl"),
-        "scores.jsonl.json",
+        *("scores.jsonl.json", "scores.parquet"),
     ]
-    for ending in ("json", "jsonl", "csv"):
+    for ending in ("json", "jsonl", "csv", "parquet"):
         kept_run = read_run(files[f"scores.{ending}"], ["clip_s"])
         assert kept_run["dataset"] == {
             "id": "org/pictures",
@@ -108,9 +109,7 @@ def test_a_stopped_run_keeps_what_was_read_and_goes_on(pictures):
     steps = run.read()
     next(steps)
     data_set._stopped(run)
-    assert list(steps)[-1] == (
-        "8 rows read, up to row 21, 0 of them left out. Stopped; scored is what was read before row 10."
-    )
+    assert list(steps)[-1] == ("8 of 20 rows read, 0 of them left out. Stopped; scored is what was read before row 10.")
     assert list(run.scored().ids) == list(range(2, 10))
     stop, again, status = data_set._rested(run)[1:]
     assert status.endswith("scored is what was read before row 10.")
@@ -164,8 +163,7 @@ def test_a_way_to_the_hub_that_breaks_keeps_what_was_read(pictures, monkeypatch)
     monkeypatch.setattr(pictures, "rows", broken)
     told = list(run.read())
     assert told == [
-        "5 rows read, up to row 9, 0 of them left out. "
-        "The Hub cut the connection; scored is what was read before row 5."
+        "5 of 10 rows read, 0 of them left out. The Hub cut the connection; scored is what was read before row 5."
     ]
     assert list(run.scored().ids) == [0, 1, 2, 3, 4]
     monkeypatch.setattr(pictures, "rows", rows)
@@ -204,7 +202,8 @@ def test_clips_of_a_data_set_are_scored_and_gone_afterwards(hub, tmp_path, tempo
     expected = vlgauge.load("pac_s", "video", profile="embedded").compute(
         predictions=captions, videos=[str(tmp_path / "scene.mp4")] * 3
     )
-    assert [row[1] for row in table["data"]] == [round(score, 4) for score in expected["pac_s_scores"]]
+    # The worst first.
+    assert [row[1] for row in table["data"]] == sorted(round(score, 4) for score in expected["pac_s_scores"])
     assert "must be a readable video, got 7 bytes" in page
     assert "data:image/" in page  # of frames
     with pytest.raises(gr.Error, match="must have a run that ended before all rows were read"):
@@ -227,7 +226,7 @@ def test_hostile_rows_are_counted_with_their_reasons(hub):
     assert "6&lt;/b&gt;" in page
     left_out = read_rows(files["left_out.jsonl"])
     assert [row["id"] for row in left_out] == list(range(1, len(hostile_rows("")) - 1))
-    assert [row[0] for row in table["data"]] == [0, 13]
+    assert sorted(row[0] for row in table["data"]) == [0, 13]
 
 
 @pytest.mark.parametrize(
@@ -415,6 +414,8 @@ def test_the_answer_stands_above_its_files_and_is_brought_up(built):
 def test_columns_are_guessed_and_the_first_rows_shown():
     source = UploadedRows(str(EXAMPLES / "styled_captions.csv"))
     *columns, preview = data_set.guessed("onlystyle", "demo", source)
+    first = read_rows(str(EXAMPLES / "styled_captions.csv"))[0]["caption"]
+    assert (f"caption: {first[:35]}…" if len(first) > 36 else f"caption: {first}", "caption") in columns[0].choices
     assert [(one.value, one.visible) for one in columns] == [
         ("caption", True),
         ([], True),
@@ -425,6 +426,92 @@ def test_columns_are_guessed_and_the_first_rows_shown():
     ]
     assert preview.visible
     assert len(preview.value["data"]) == data_set.N_PREVIEW
+
+
+def test_how_many_rows_there_are_is_said(built, tmp_path):
+    named, *_ = [one.fn for one in built().fns.values() if one.name == "_guessed"]
+    label = named("rovist_nr", "", rows_of_file(tmp_path))[-1].label
+    assert label == "Number of rows, of 30; empty for all"
+    named, *_ = [one.fn for one in built(is_space=True).fns.values() if one.name == "_guessed"]
+    assert named("rovist_nr", "", rows_of_file(tmp_path))[-1].label == "Number of rows, of 30; at most 200 here"
+
+
+def test_what_is_left_is_told_while_rows_are_read(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("vlgauge.workbench.forecast.time.monotonic", lambda: now.__setitem__(0, now[0] + 8.0) or now[0])
+    _, told = run_over(rows_of_file(tmp_path), CAPTIONS, metric=("rouge_l", "", "embedded"))
+    assert told[0] == "8 of 30 rows read, 0 of them left out, about 22 s left."
+    assert told[-1] == "30 rows read, 0 of them left out."
+
+
+def test_what_is_left_is_told_while_rows_are_scored(tmp_path, monkeypatch):
+    now, told, usual = [0.0], [], runs.score_checked
+
+    def score(metric, *given):
+        for done in range(0, 30, 10):
+            metric.progress(done, 30)
+        return usual(metric, *given)
+
+    monkeypatch.setattr("vlgauge.workbench.forecast.time.monotonic", lambda: now.__setitem__(0, now[0] + 5.0) or now[0])
+    monkeypatch.setattr(runs, "score_checked", score)
+    run, _ = run_over(rows_of_file(tmp_path), CAPTIONS, metric=("rouge_l", "", "embedded"))
+    data_set._scored(run, "", lambda done, **words: told.append((done, words["desc"], words["unit"])))
+    assert [one for one in told if one[0][1] == 30][:3] == [
+        ((0, 30), "Scoring", "rows"),
+        ((10, 30), "Scoring, about 30 s left", "rows"),
+        ((20, 30), "Scoring, about 12 s left", "rows"),
+    ]
+
+
+def test_a_row_of_an_archive_may_be_a_line_of_its_table(tmp_path):
+    rows = [
+        {"id": f"r{i}", "caption": f"A {colour} square.", "image": f"pictures/{i}.png"}
+        for i, colour in enumerate(COLOURS[:3])
+    ]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    with zipfile.ZipFile(tmp_path / "rows.zip", "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("set/rows.jsonl", lines)
+        made.writestr("__MACOSX/set/._rows.jsonl", "x")
+        for i, colour in enumerate(COLOURS[:3]):
+            made.writestr(f"set/pictures/{i}.png", picture(colour))
+            made.writestr(f"set/others/{i}.png", b"another of this name")
+    titles = {"predictions": ["caption"], "images": ["image"], "id": ["id"]}
+    run, _ = run_over(archive_rows(str(tmp_path / "rows.zip"), RowLimits()), titles)
+    assert list(run.scored().ids) == ["r0", "r1", "r2"]
+    # The same beside a table.
+    (tmp_path / "rows.jsonl").write_text(lines, encoding="utf-8")
+    beside, _ = run_over(UploadedRows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "rows.zip")]), titles)
+    assert beside.scored().result["clip_s_scores"] == run.scored().result["clip_s_scores"]
+
+
+def test_a_zip_of_files_of_one_name_is_rows_of_these(tmp_path):
+    with zipfile.ZipFile(tmp_path / "rows.zip", "w") as made:
+        for i, colour in enumerate(COLOURS[:3]):
+            made.writestr(f"{i}.png", picture(colour))
+        for i, colour in enumerate(COLOURS[:3]):
+            made.writestr(f"{i}.txt", f"A {colour} square.")
+    titles = {"predictions": ["txt"], "images": ["png"], "id": ["__key__"]}
+    run, _ = run_over(archive_rows(str(tmp_path / "rows.zip"), RowLimits()), titles)
+    assert list(run.scored().ids) == ["0", "1", "2"]
+    with zipfile.ZipFile(tmp_path / "none.zip", "w"):
+        pass
+    with pytest.raises(ValueError, match="FILE must have files of texts, pictures or clips, got none in"):
+        archive_rows(str(tmp_path / "none.zip"), RowLimits())
+
+
+@pytest.mark.parametrize(
+    ("titles", "guessed"),
+    [
+        (["image_id", "sentence"], "sentence"),
+        (["imageId", "words_file", "sentence"], "sentence"),
+        (["sample_id", "url"], None),
+        (["identity"], "identity"),
+    ],
+)
+def test_an_id_is_never_suggested_as_a_caption(tmp_path, titles, guessed):
+    (tmp_path / "rows.jsonl").write_text(json.dumps(dict.fromkeys(titles, "x y z")) + "\n", encoding="utf-8")
+    column, *_ = data_set.guessed("bleu", "", UploadedRows(str(tmp_path / "rows.jsonl")))
+    assert column.value == (guessed or data_set.NONE)
 
 
 def test_rows_of_an_upload_are_left_out_with_their_reasons(tmp_path):
@@ -476,7 +563,7 @@ def test_an_archive_is_uploaded_through_the_same_path(tmp_path):
             if path.suffix != ".tar":
                 made.add(path, path.name)
     run, _ = run_over(
-        data_set.tar_rows(str(tmp_path / "rows.tar"), RowLimits(picture_bytes=10_000)),
+        archive_rows(str(tmp_path / "rows.tar"), RowLimits(picture_bytes=10_000)),
         {"predictions": ["txt"], "images": ["png"], "id": ["__key__"]},
     )
     assert list(run.scored().ids) == ["0", "1", "2"]

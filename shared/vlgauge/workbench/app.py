@@ -34,7 +34,7 @@ from vlgauge.workbench.visitors import MOST_WAITING_OF_ALL, take_turns
 
 LOOPBACK = "127.0.0.1"
 FIRST = "groovist"  # without another wish
-N_PICKERS = 3
+N_PICKERS = 2
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _SANS = [
@@ -141,16 +141,22 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
             with gr.Tab("Data set", id="data"):
                 chosen.add_picker()
                 fields += data_set.add_tab(chosen, hosting)
-            with gr.Tab("Compare", id="compare"):
-                chosen.add_picker()
-                fields += compare.add_tab(chosen, hosting)
+            with gr.Tab("Compare", id="compare") as versus:
+                comparing = compare.add_tab(hosting)
             with gr.Tab("Leaderboard", id="leaderboard"):
                 leaderboard.add_tab(leaderboard.merged((), results), hosting)
             with gr.Tab("About", id="about"):
                 told = about.add_tab()
         changed = [*chosen.inputs, chosen.form, *chosen.pickers, *fields]
-        opened = page.load(_opened, chosen.inputs, changed, **QUICK)
+
+        def addressed(name: str, config: str, profile: str, request: gr.Request) -> list[Any]:
+            shown = _opened(name, config, profile, request)
+            first = shown if isinstance(shown, list) else [gr.skip()] * len(changed)
+            return [*first, *compare.addressed(request.query_params)]
+
+        opened = page.load(addressed, chosen.inputs, [*changed, *comparing.addressed], **QUICK)
         opened.then(None, js="() => vg.opened()", **QUICK)
+        versus.select(**comparing.on_open)
         # Apart, as it may import torch to look for the files of published models.
         for ready in (page.load, chosen.form.change):
             ready(_told, chosen.form, told, show_progress="hidden", api_visibility="private")
@@ -166,6 +172,8 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
 
 def _warm_up() -> None:
     """Score the bundled examples of every metric."""
+    with suppress(*USER_ERRORS):
+        compare.warm_up()
     for name in metric_names():
         with suppress(*USER_ERRORS):  # an extra that is not installed is told when the metric is chosen
             for config in metric_of(name).configs or ("",):
@@ -263,4 +271,4 @@ def _page_of(
     look = picker(name, config, profile)
     first = [name, config, profile, (name, config), *[look] * N_PICKERS]
     number = one.first_example(loaded) if number is None else number
-    return [*first, *one.updates(loaded, profile, number, texts), *data_set.updates(), *compare.updates()]
+    return [*first, *one.updates(loaded, profile, number, texts), *data_set.updates()]

@@ -1,191 +1,505 @@
-"""The tab that compares two runs."""
+"""The tab that compares two systems or more, by one metric or several."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from vlgauge.base import Metric
+from vlgauge.catalog import metric_names, metric_title
 from vlgauge.leaderboard import read_run
 from vlgauge.media.tables import Rows, read_rows, take_column
 from vlgauge.results import SIDECAR
-from vlgauge.workbench.chosen import MODEL, Chosen
+from vlgauge.row_sources import KINDS, guessed_titles
+from vlgauge.row_sources.guessing import NAMES
+from vlgauge.row_sources.source import Kind, kind_of_cell
+from vlgauge.settings import one_of
+from vlgauge.workbench import bundled_systems as systems
+from vlgauge.workbench.chosen import MODEL, QUICK
+from vlgauge.workbench.compare_snippets import Asked
+from vlgauge.workbench.compared_systems import Compared, Given, compare_systems
 from vlgauge.workbench.errors import USER_ERRORS, in_one_sentence
 from vlgauge.workbench.hosting import Hosting
-from vlgauge.workbench.inputs import uploads_by_name
-from vlgauge.workbench.pages import page_of_two
-from vlgauge.workbench.scoring import config_of, metric_of
+from vlgauge.workbench.inputs import is_needed, uploads_by_name
+from vlgauge.workbench.pages import page_of_compared
+from vlgauge.workbench.picker import html, told_of
+from vlgauge.workbench.profiles import PROFILES, needs_no_model
+from vlgauge.workbench.scoring import first_config, metric_of
 from vlgauge.workbench.stopping import stoppable
-from vlgauge.workbench.table import NONE, columns_of, guess
-from vlgauge.workbench.two_runs import Given, compare_two
+from vlgauge.workbench.table import NONE, columns_of
 
 _TYPES = [".csv", ".tsv", ".json", ".jsonl", ".parquet"]
-MOST_SCORES = 20_000  # that were kept, where rows are bounded
-# What both runs have in common, and where they are joined.
+MOST_SYSTEMS = MOST_METRICS = 8
+# Where rows are bounded: so many times the rows of one run are scored, all systems and metrics together.
+MOST_RUNS = 8
+MOST_SCORES = 40_000  # that were kept, of all systems and metrics
+# What the systems have in common, and where they are joined.
+_FIRST = "predictions"
+_LOOKED_AT = 20  # rows that tell what columns hold
 _SHARED = ("references", "styles", "images", "videos", "id")
+_KEPT_SECONDS = 3600.0
 
 
-def add_tab(chosen: Chosen, hosting: Hosting) -> list[Any]:
+@dataclass(frozen=True)
+class Shown:
+    """What the page shows, and can show other parts of.
+
+    Attributes:
+        compared: The systems.
+        asked: How they were asked for.
+    """
+
+    compared: Compared
+    asked: Asked
+
+
+@dataclass(frozen=True)
+class Tab:
+    """The components that others use.
+
+    Attributes:
+        addressed: What an address can set, in the order of `addressed`.
+        opened: The event of the tab's opening is given to it.
+    """
+
+    addressed: list[Any]
+    on_open: dict[str, Any]
+
+
+def add_tab(hosting: Hosting) -> Tab:
     """Add what the tab shows and does.
 
     Args:
-        chosen: What a visitor chose for all tabs.
         hosting: How much visitors may ask for.
-
-    Returns:
-        What changes with the metric, in the order of `updates`.
     """
-    gr.Markdown(
-        "Two files of predictions, two columns of one file, or two files of scores that were kept: CSV, TSV, JSON, "
-        "JSON lines or Parquet. Rows are joined by id. The JSON beside a table of scores goes with it."
-    )
-    with gr.Row():
-        files = [
-            gr.File(label=label, file_count="multiple", file_types=_TYPES, height=140, elem_classes="vlgauge-files")
-            for label in ("Run A", "Run B; none for another column of A")
-        ]
-        pictures = gr.File(
-            label="Pictures and clips that they name", file_count="multiple", height=140, elem_classes="vlgauge-files"
-        )
-    with gr.Row():
-        labels = ("A: predictions", "B: predictions", *(f"Column: {name}" for name in _SHARED))
-        choices = [gr.Dropdown([NONE], value=NONE, label=label, min_width=160, visible=False) for label in labels]
-    button = gr.Button("Compare", variant="primary")
-    shown = gr.HTML(label="Comparison")
-    for event in (*(one.change for one in files), chosen.form.change):
-        event(guessed, [chosen.metric, chosen.config, *files], choices, api_visibility="private")
-    inputs = [*chosen.inputs, *files, pictures, *choices]
+    titles = [(metric_title(name), name) for name in metric_names()]
+    with gr.Column(elem_id="versus"):
+        with gr.Row(equal_height=False):
+            bundled = gr.CheckboxGroup(
+                list(systems.NAMES),
+                value=list(systems.FIRST),
+                label="Made-up systems, each with five captions of ten scenes",
+                min_width=300,
+                elem_id="bundled-systems",
+            )
+            metrics = gr.Dropdown(titles, value=list(systems.METRICS), multiselect=True, label="Metrics", min_width=280)
+            models = gr.Radio(
+                [(words.partition(":")[0], one) for words, one in PROFILES.items()],
+                value="embedded",
+                label="Models",
+                min_width=180,
+            )
+        with gr.Accordion("Or systems of your own: a file for each, or one with a column for each", open=False):
+            with gr.Row():
+                files = gr.File(
+                    label="Predictions, or scores that were kept (csv, tsv, json(l), parquet)",
+                    file_count="multiple",
+                    file_types=_TYPES,
+                    height=140,
+                    elem_classes="vlgauge-files",
+                )
+                pictures = gr.File(
+                    label="Pictures and clips that they name",
+                    file_count="multiple",
+                    height=140,
+                    elem_classes="vlgauge-files",
+                )
+            with gr.Row():
+                predictions = _column("predictions", [], [])
+                shared = [_column(name, [], NONE) for name in _SHARED]
+            button = gr.Button("Compare", variant="primary", elem_id="compare-systems")
+    page = html("", "set", elem_id="compared", label="Comparison")
+    # Which two systems, and the metric whose rows are shown.
+    part, shown = gr.State((0, "")), gr.State(None, time_to_live=_KEPT_SECONDS)
 
     @in_one_sentence
-    def bounded(*words: Any) -> str:
-        return compared(*words, most_rows=hosting.most_rows)
+    def bundled_shown(names: Sequence[str], wanted: Sequence[str], profile: str, own_part: Any) -> list[Any]:
+        return _with_page(_bundled(names, wanted, profile), own_part)
 
-    # An old result beside another profile or a refusal would be read as the answer to it.
-    answered = button.click(stoppable(bounded), inputs, shown, api_visibility="private", **MODEL)
-    for event in (answered.failure, chosen.profile.input):
-        event(lambda: "", None, shown, show_progress="hidden", api_visibility="private")
-    return [shown]
+    @in_one_sentence
+    def own_shown(wanted: Sequence[str], profile: str, *given: Any) -> list[Any]:
+        return _with_page(compared(wanted, profile, *given, most_rows=hosting.most_rows), (0, ""))
+
+    def opened(before: Shown | None, *words: Any) -> list[Any]:
+        return [gr.skip(), gr.skip(), gr.skip()] if before is not None else bundled_shown(*words)
+
+    outputs = [page, shown, part]
+    chosen = [bundled, metrics, models, part]
+    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "minimal", "show_progress_on": page}
+    options |= MODEL
+    outside = [metrics, models, files, pictures, predictions, *shared]
+    columns = [metrics, predictions, *shared]
+    files.change(guessed, [files, metrics], columns, api_visibility="private")
+    answers = [button.click(stoppable(own_shown), outside, outputs, **options)]
+    # Those of the package are scored at once.
+    latest = {"outputs": outputs, "trigger_mode": "always_last"} | options
+    answers.append(bundled.input(stoppable(bundled_shown), chosen, **latest))
+    answers += [one.input(stoppable(_unless(bundled_shown)), [files, *chosen], **latest) for one in (metrics, models)]
+    for answer in answers:
+        # An old result beside a refusal would be read as the answer to it.
+        answer.failure(_emptied, None, outputs, **QUICK)
+    page.set(_part_chosen, [shown, part], [page, part], **QUICK)
+    on_open = {"fn": stoppable(opened), "inputs": [shown, *chosen], "outputs": outputs} | options | MODEL
+    return Tab([bundled, metrics, models, part], on_open)
 
 
-def updates() -> list[Any]:
-    """What the tab becomes for another metric."""
-    return [""]
+def addressed(asked: Mapping[str, str]) -> list[Any]:
+    """What the address names of the systems of the package; nothing where it asks for another tab."""
+    if asked.get("view") != "compare":
+        return [gr.skip()] * 4
+    names = [one for one in asked.get("systems", "").split(",") if one in systems.NAMES]
+    metrics = [one for one in asked.get("metrics", "").split(",") if one in metric_names()]
+    profile = asked["profile"] if asked.get("profile") in PROFILES.values() else "embedded"
+    pair = int(asked["pair"]) if asked.get("pair", "").isdecimal() and len(asked["pair"]) < 4 else 0
+    part = (pair, asked.get("rows", ""))
+    return [names or list(systems.FIRST), metrics or list(systems.METRICS), profile, part]
+
+
+def warm_up() -> None:
+    """Compare what the tab opens with."""
+    _bundled(systems.FIRST, systems.METRICS, "embedded")
+
+
+def _emptied() -> list[Any]:
+    return ["", None, (0, "")]
+
+
+def _unless(function: Any) -> Any:
+    """The function, where no file was uploaded; its button compares these."""
+
+    def shown(files: Sequence[str] | None, *words: Any) -> Any:
+        return [gr.skip(), gr.skip(), gr.skip()] if files else function(*words)
+
+    return shown
+
+
+def _bundled(names: Sequence[str], wanted: Sequence[str], profile: str) -> Shown:
+    """Systems of the package.
+
+    Raises:
+        ValueError: If there are fewer than two, or a metric reads something else.
+    """
+    chosen = tuple(one for one in systems.NAMES if one in names)
+    if len(chosen) < 2:
+        raise ValueError(f"`Systems` must be two or more, got {len(chosen)}; choose another one")
+    _check(wanted, profile)
+    if unfit := [name for name in wanted if not _fits_bundled(name)]:
+        raise ValueError(
+            f"`Metrics` must read sets of captions or stories alone for these systems, {metric_title(unfit[0])} reads "
+            "something else; take it out, or upload systems of your own"
+        )
+    metrics = tuple(wanted)
+    if metrics == systems.METRICS and chosen == systems.FIRST:
+        metrics = systems.first_metrics(profile)
+    found = systems.bundled_compared(chosen, metrics, profile)
+    if lacking := [metric_title(name) for name in wanted if name not in metrics]:
+        note = f"{' and '.join(lacking)} cannot be had here: packages or models are missing"
+        found = replace(found, notes=[*found.notes, note])
+    read = {column.name for name in metrics for column in metric_of(name).columns}
+    titles = {
+        name: title for name, title in (("references", systems.REFERENCES), ("id", "id")) if name in {*read, "id"}
+    }
+    files = dict.fromkeys(chosen, str(systems.TABLE))
+    return Shown(found, Asked(metrics, profile, files=files, predictions=chosen, titles=titles, is_bundled=True))
+
+
+def _check(wanted: Sequence[str], profile: str) -> None:
+    one_of("profile", profile, tuple(PROFILES.values()))
+    if not wanted:
+        raise ValueError("`Metrics` must be at least one, got none; choose some")
+    if len(wanted) > MOST_METRICS:
+        raise ValueError(f"`Metrics` must be at most {MOST_METRICS} here, got {len(wanted)}; take some out")
+
+
+def _fits_bundled(name: str) -> bool:
+    """Whether a metric reads nothing else than sets of captions and references, or takes such a set for a story."""
+    needed = [column for column in metric_of(name).columns if is_needed(column)]
+    there = {"predictions", "references"}
+    return all(column.name in there and "texts" in KINDS[type(column)] for column in needed)
+
+
+def _with_page(shown: Shown, part: Any) -> list[Any]:
+    part = _within(shown, part)
+    return [page_of_compared(shown.compared, shown.asked, *part), shown, part]
+
+
+def _within(shown: Shown, part: Any) -> tuple[int, str]:
+    """The pair and the metric that are wanted, as far as they are there."""
+    metrics = [one.metric for one in shown.compared.comparison.metrics]
+    pair, rows_by = part if isinstance(part, (list, tuple)) and len(part) == 2 else (0, "")
+    is_number = isinstance(pair, int) and 0 <= pair < len(shown.compared.pairs)
+    return pair if is_number else 0, rows_by if rows_by in metrics else metrics[0]
+
+
+def _part_chosen(shown: Shown | None, part: Any, told: gr.EventData) -> list[Any]:
+    """The same systems: another two of them, or rows by another metric."""
+    if shown is None:
+        return [gr.skip(), gr.skip()]
+    pair, rows_by = told_of(told, "pair"), told_of(told, "rows")
+    number = int(pair) if isinstance(pair, str) and pair.isdecimal() and len(pair) < 4 else part[0]
+    page, _, part = _with_page(shown, (number, rows_by if isinstance(rows_by, str) else part[1]))
+    return [page, part]
+
+
+# -- Systems of a visitor ---------------------------------------------------------------------------------------------
+def _column(name: str, titles: Sequence[str], value: Any, *, visible: bool = False) -> Any:
+    several = name == _FIRST
+    label = "Columns: predictions" if several else f"Column: {name}"
+    choices = list(titles) if several else [NONE, *titles]
+    return gr.Dropdown(choices, value=value, label=label, multiselect=several, visible=visible, min_width=160)
+
+
+@dataclass(frozen=True)
+class _Guess:
+    """What files seem to hold.
+
+    Attributes:
+        kinds: What each column of their tables holds, by its title.
+        kept: Names of the scores that were kept, those that every such file has; None where none holds scores.
+        predictions: Likeliest titles of predictions.
+    """
+
+    kinds: Mapping[str, Kind]
+    kept: set[str] | None
+    predictions: Sequence[str]
+
+    def titles(self, name: str) -> dict[str, str]:
+        """The likeliest titles of what the systems share, for a metric."""
+        free = {title: kind for title, kind in self.kinds.items() if title not in self.predictions}
+        columns = [column for column in metric_of(name).columns if column.name != "predictions"]
+        return {key: own[0] for key, own in guessed_titles(columns, free).items() if own}
+
+    def can_score(self, name: str) -> bool:
+        """Whether a metric can score the tables, and is in the files of scores."""
+        if self.kept is not None and name not in self.kept:
+            return False
+        if not self.kinds:
+            return True
+        needed = [column for column in metric_of(name).columns if is_needed(column)]
+        own = {"predictions", *self.titles(name)}
+        said = next((column for column in needed if column.name == "predictions"), None)
+        fits = said is None or all(self.kinds[title] in KINDS[type(said)] for title in self.predictions)
+        return bool(self.predictions) and fits and all(column.name in own for column in needed)
 
 
 @in_one_sentence
-def guessed(metric: str, config: str | None, first: Sequence[str] | None, second: Sequence[str] | None) -> list[Any]:
-    """The titles of the files as choices, the likeliest chosen; none of a file of scores."""
-    wanted = {column.name for column in metric_of(metric, config=config_of(metric, config)).columns} | {"id"}
-    titles, others = _titles(metric, first), _titles(metric, second)
-    own = guess("predictions", titles)
-    others = others if second else titles
-    other = guess("predictions", others if second else [title for title in titles if title != own])
-    found = [_choice(titles, own, bool(titles)), _choice(others, other, bool(others))]
-    shared = list(dict.fromkeys([*titles, *others]))
-    return found + [_choice(shared, guess(name, shared), name in wanted and bool(shared)) for name in _SHARED]
-
-
-def _choice(titles: Sequence[str], value: str, visible: bool) -> Any:
-    return gr.Dropdown([NONE, *titles], value=value, visible=visible)
-
-
-def _titles(metric: str, files: Sequence[str] | None) -> list[str]:
+def guessed(files: Sequence[str] | None, wanted: Sequence[str]) -> list[Any]:
+    """Metrics that can score the files, and their titles as choices, the likeliest chosen."""
     if not files:
-        return []
+        return [gr.skip(), *(_column(name, [], [] if name == "predictions" else NONE) for name in (_FIRST, *_SHARED))]
     try:
-        content = _content(metric, files)
+        contents = list(_contents(files).values())
     except USER_ERRORS:
-        return []  # `Compare` says why, once
-    return list(content[0]) if isinstance(content, list) else []
+        contents = []  # `Compare` says why, once
+    found = _guess_of(contents)
+    metrics = [name for name in wanted if found.can_score(name)]
+    if not metrics and contents:
+        others = sorted(metric_names(), key=lambda name: not needs_no_model(name))
+        metrics = [name for name in others if found.can_score(name)][:1]
+    titles = {key: title for name in reversed(metrics) for key, title in found.titles(name).items()}
+    read = {column.name for name in metrics for column in metric_of(name).columns} | {"id"}
+    every, is_table = list(found.kinds), bool(found.kinds)
+    columns = [_column(_FIRST, every, list(found.predictions), visible=is_table)]
+    columns += [_column(name, every, titles.get(name, NONE), visible=is_table and name in read) for name in _SHARED]
+    return [gr.update(value=metrics), *columns]
 
 
-def _content(metric: str, files: Sequence[str]) -> Rows | dict[str, Any]:
-    """The rows of a table, or the scores in a file that was kept.
+def _guess_of(contents: Sequence[Rows | Mapping[str, Any]]) -> _Guess:
+    tables = [content for content in contents if isinstance(content, list)]
+    kinds: dict[str, Kind] = {}
+    for row in (row for rows in tables for row in rows[:_LOOKED_AT]):
+        for title, cell in row.items():
+            if cell not in (None, "", []) and kinds.get(title, "other") == "other":
+                kinds[title] = kind_of_cell(cell)
+    runs = [content for content in contents if not isinstance(content, list)]
+    kept = [{key.removesuffix("_signature") for key in run if key.endswith("_signature")} for run in runs]
+    own = list(dict.fromkeys(title for rows in tables for title in _predictions(rows, kinds, alone=len(contents) == 1)))
+    return _Guess(kinds, set.intersection(*kept) if kept else None, own)
+
+
+def _predictions(rows: Rows, kinds: Mapping[str, Kind], *, alone: bool) -> list[str]:
+    """The likeliest titles of predictions in a table: one, or two and more where it is the only one."""
+    others = {title.lower() for name in _SHARED for title in NAMES[name]} - {"captions"}
+    texts = [title for title in rows[0] if kinds.get(title) in ("text", "texts") and title.lower() not in others]
+    likely = [title for name in NAMES[_FIRST] for title in texts if title.lower() == name]
+    if not alone:
+        return (likely or texts)[:1]
+    if len(likely) > 1:
+        return likely[:2]
+    first = (likely or texts)[:1]
+    return [title for title in texts if first and kinds[title] == kinds[first[0]]]
+
+
+def _contents(files: Sequence[str]) -> dict[str, Rows | dict[str, Any]]:
+    """Of each file the rows of a table, or the scores that were kept in it, by its name.
 
     Raises:
-        ValueError: If the files are not one, or a table of scores and the JSON beside it.
+        ValueError: If two files have one name, or one is neither.
     """
-    names = {Path(path).name: path for path in files}
+    names: dict[str, str] = {}
+    for path in files:
+        if Path(path).name in names:
+            raise ValueError(f"`Files` must have names that differ, got two called {Path(path).name!r}; rename one")
+        names[Path(path).name] = path
     beside = {f"{name}{SIDECAR}" for name in names}
-    tables = [name for name in names if name not in beside]
-    if len(tables) != 1 or len(files) > 2:
-        raise ValueError(
-            f"`Run` must be one file, or a table of scores and the {SIDECAR} beside it, got {len(files)} files"
-        )
-    with tempfile.TemporaryDirectory(prefix="vlgauge-run-") as folder:
-        # Uploads lie in folders of their own; side by side, one finds the other.
+    found: dict[str, Rows | dict[str, Any]] = {}
+    with tempfile.TemporaryDirectory(prefix="vlgauge-systems-") as folder:
+        # Uploads lie in folders of their own; side by side, a table of scores finds the JSON that belongs to it.
         for name, path in names.items():
             shutil.copyfile(path, Path(folder, name))
-        path = str(Path(folder, tables[0]))
-        run = read_run(path, [metric])
-        return read_rows(path) if run is None else run
+        for name in names:
+            if name not in beside:
+                path = str(Path(folder, name))
+                run = read_run(path, [])
+                found[name] = read_rows(path) if run is None else run
+    return found
 
 
 def compared(
-    metric: str,
-    config: str | None,
+    wanted: Sequence[str],
     profile: str,
-    first: Sequence[str] | None,
-    second: Sequence[str] | None,
+    files: Sequence[str] | None,
     pictures: Sequence[str] | None,
-    own: str,
-    other: str,
+    predictions: Sequence[str],
     *titles: str,
     most_rows: int | None = None,
-) -> str:
-    """The explained comparison of what was chosen.
+) -> Shown:
+    """What was uploaded, compared.
 
     Raises:
         ValueError: If it cannot be compared, or there are more rows to score than one may ask for.
     """
-    if not first:
-        raise ValueError("`Run A` must be a file of predictions or scores, got none; upload one")
-    config = config_of(metric, config)
-    loaded = metric_of(metric, config=config)
-    uploads = uploads_by_name(pictures or ())
+    if not files:
+        raise ValueError("`Files` must be systems of yours, got none; upload a file for each, or one for all")
+    _check(wanted, profile)
     shared = {name: title for name, title in zip(_SHARED, titles, strict=True) if title and title != NONE}
-    content = _content(metric, first)
-    runs = [_given(loaded, _name("A", first, own), content, own, shared, uploads)]
-    if second:
-        content = _content(metric, second)
-    elif own == other or isinstance(content, dict):
-        raise ValueError("`Run B` must be a file, or another column of predictions of run A, got none")
-    runs.append(_given(loaded, _name("B", second or first, other), content, other, shared, uploads))
-    scored = max((len(run.ids) for run in runs if run.run is None), default=0)
-    if most_rows is not None and scored > most_rows:
+    contents = _contents(files)
+    if any(not isinstance(content, list) for content in contents.values()):
+        _refuse_unkept(contents, wanted)
+    configs = {name: _config_for(name, shared) for name in wanted}
+    metrics = [metric_of(name, profile, config) for name, config in configs.items()]
+    given, places = _given(metrics, contents, predictions, shared, uploads_by_name(pictures or ()))
+    if len(given) < 2:
         raise ValueError(
-            f"`Run` must have at most {most_rows} rows to score here, got {scored:,}; score them on your own machine"
+            f"`Files` must hold two systems or more, got {len(given)}; upload another file, or choose another "
+            "column of predictions"
         )
-    if most_rows is not None and (most := max(len(run.ids) for run in runs)) > MOST_SCORES:
-        raise ValueError(
-            f"`Run` must have at most {MOST_SCORES:,} scores here, got {most:,}; compare them on your own machine"
-        )
-    return page_of_two(compare_two(metric, profile, config, runs[0], runs[1]))
+    if len(given) > MOST_SYSTEMS:
+        raise ValueError(f"`Files` must hold at most {MOST_SYSTEMS} systems here, got {len(given)}; take some out")
+    _refuse_many(given, len(wanted), most_rows)
+    found = compare_systems(metrics, given)
+    return Shown(found, _asked(found, wanted, profile, configs, given, places, shared))
 
 
-def _name(letter: str, files: Sequence[str], column: str) -> str:
-    stem = min((Path(path).name for path in files), key=len)
-    return f"{letter}: {Path(stem).stem}" + ("" if column in ("", NONE) or column is None else f", {column}")
+def _asked(
+    found: Compared,
+    wanted: Sequence[str],
+    profile: str,
+    configs: Mapping[str, str],
+    given: Sequence[Given],
+    places: Mapping[str, tuple[str, str]],
+    shared: Mapping[str, str],
+) -> Asked:
+    """How a call says it."""
+    read = {column.name for name in wanted for column in metric_of(name, config=configs[name]).columns} | {"id"}
+    is_scored = any(one.run is None for one in given)
+    asked = Asked(
+        wanted,
+        profile,
+        config=next(filter(None, configs.values()), ""),
+        files={name: file for name, (file, _) in places.items()},
+        predictions=[title for _, title in places.values() if title],
+        titles={name: title for name, title in shared.items() if name in read},
+        is_scored=is_scored,
+    )
+    if found.left_out:
+        return asked.without("Rows were left out, which a call refuses: take them out of the files first")
+    if len(set(filter(None, configs.values()))) > 1:
+        return asked.without("The metrics have different configurations, which no single call can say")
+    names = [Path(file).stem for file, _ in places.values()]
+    if not asked.is_wide and names != list(places):
+        return asked.without("A file has several systems beside those of others, which no single call can say")
+    return asked
+
+
+def _config_for(name: str, shared: Mapping[str, str]) -> str:
+    """The first configuration of a metric whose columns are all there; that of its form if none is."""
+    first = first_config(name)
+    for config in (first, *metric_of(name, config=first).configs):
+        columns = metric_of(name, config=config).columns if config else ()
+        if columns and all(column.name in ("predictions", *shared) for column in columns if is_needed(column)):
+            return config
+    return first
+
+
+def _refuse_unkept(contents: Mapping[str, Any], wanted: Sequence[str]) -> None:
+    """Refuse scores of other metrics than those that are wanted."""
+    for file, content in contents.items():
+        if isinstance(content, list):
+            continue
+        for name in wanted:
+            if f"{name}_scores" not in content or f"{name}_signature" not in content:
+                there = [key.removesuffix("_signature") for key in content if key.endswith("_signature")]
+                raise ValueError(
+                    f"`Files` must have scores of {name}, {file} has those of {', '.join(there) or 'none'}; choose "
+                    "other metrics"
+                )
+
+
+def _refuse_many(given: Sequence[Given], n_metrics: int, most_rows: int | None) -> None:
+    """Refuse more than one may ask for, where anybody may."""
+    if most_rows is None:
+        return
+    scored = max((len(one.ids) for one in given if one.run is None), default=0)
+    if scored > most_rows:
+        raise ValueError(
+            f"`Files` must have at most {most_rows} rows to score here, got {scored:,}; score them on your own machine"
+        )
+    every = sum(len(one.ids) for one in given if one.run is None) * n_metrics
+    if every > MOST_RUNS * most_rows:
+        raise ValueError(
+            f"`Files` must have at most {MOST_RUNS * most_rows:,} scores to make here, all systems and metrics "
+            f"together, got {every:,}; take fewer metrics, or score them on your own machine"
+        )
+    if (most := sum(len(one.ids) for one in given) * n_metrics) > MOST_SCORES:
+        raise ValueError(
+            f"`Files` must have at most {MOST_SCORES:,} scores here, got {most:,}; compare them on your own machine"
+        )
 
 
 def _given(
-    metric: Metric,
-    name: str,
-    content: Rows | dict[str, Any],
-    predictions: str,
+    metrics: Sequence[Metric],
+    contents: Mapping[str, Rows | dict[str, Any]],
+    predictions: Sequence[str],
     shared: Mapping[str, str],
     uploads: Mapping[str, str | None],
-) -> Given:
-    """A run as it is compared."""
-    if isinstance(content, dict):
-        return Given(name, content["ids"], run=content)
-    ids = take_column(content, shared["id"]) if "id" in shared else list(range(len(content)))
-    chosen = {key: title for key, title in shared.items() if key != "id"}
-    if predictions and predictions != NONE:
-        chosen["predictions"] = predictions
-    return Given(name, ids, columns=columns_of(metric, content, chosen, uploads))
+) -> tuple[list[Given], dict[str, tuple[str, str]]]:
+    """The systems, and by name of each its file and its column of predictions."""
+    found: list[Given] = []
+    places: dict[str, tuple[str, str]] = {}
+    stems = [Path(name).stem for name in contents]
+    for file, content in contents.items():
+        stem = Path(file).stem if len(set(stems)) == len(stems) else file
+        if not isinstance(content, list):
+            found.append(Given(stem, content["ids"], run=content))
+            places[stem] = (file, "")
+            continue
+        own = [title for title in predictions if title in content[0]]
+        if not own:
+            raise ValueError(f"`Columns: predictions` must name a column of {file}, got none of it; choose one")
+        ids = take_column(content, shared["id"]) if "id" in shared else list(range(len(content)))
+        chosen = {name: title for name, title in shared.items() if name != "id"}
+        for title in own:
+            name = stem if len(own) == 1 else title if len(contents) == 1 else f"{stem}, {title}"
+            columns: dict[str, Any] = {}
+            for metric in metrics:
+                columns |= columns_of(metric, content, {**chosen, _FIRST: title}, uploads)
+            found.append(Given(name, ids, columns=columns))
+            places[name] = (file, title)
+    return found, places

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from threading import Lock
 from typing import Any
 
 import gradio as gr
 
+from vlgauge.explain import Explanation
 from vlgauge.row_sources import Source, guessed_titles
-from vlgauge.row_sources.grouped_files import TAR, tar_rows
 from vlgauge.row_sources.guessing import NAMES
 from vlgauge.row_sources.hub import Pinned, configurations, pinned, search, splits
-from vlgauge.row_sources.tables import UploadedRows
+from vlgauge.row_sources.tables import ARCHIVES, UploadedRows, archive_rows
 from vlgauge.workbench import runs
 from vlgauge.workbench.chosen import MODEL, Chosen
 from vlgauge.workbench.downloads import refuse_model, written
 from vlgauge.workbench.errors import hidden, in_words_of
+from vlgauge.workbench.forecast import listening
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.pages import page_of_file
 from vlgauge.workbench.presets import PRESETS, preset_split, preset_titles
@@ -33,14 +35,17 @@ OF_HUB, OF_FILE = "Data set of the Hub", "File"
 NONE = "(none)"
 NOTHING_YET = "none yet"
 N_PREVIEW = 5
+FIRST_ROWS = 200  # asked for at first
+_LONGEST_VALUE = 36
 SHORTEST_SEARCH = 2
-_TYPES = [".csv", ".tsv", ".json", ".jsonl", ".parquet", ".txt", TAR]
+_TYPES = [".csv", ".tsv", ".json", ".jsonl", ".parquet", ".txt", *ARCHIVES]
 _LONGEST_CELL = 200
 _KNOWN = "Type to search, or type OWNER/NAME; those listed are known, but untried"
 _MOST_SESSIONS = 1000  # whose searches are remembered
 _DIGITS = 4  # the files have all
 _KEPT_SECONDS = 3600.0
 _LABELS = {"dataset": "Data set", "rows": "Number of rows", "first_row": "From row", "revision": "Commit"}
+_PROGRESS = gr.Progress()  # Gradio fills it in
 # A form is as high as a screen: the answer below it is brought up.
 _TO_SCORES = "() => document.getElementById('scores-of-data-set').scrollIntoView()"
 
@@ -104,13 +109,13 @@ class _Tab:
                     gr.LoginButton(min_width=160)
         with gr.Row(visible=False) as self.of_file:
             self.table = gr.File(
-                label="Rows (csv, tsv, json(l), parquet, txt, tar)",
+                label="Rows (csv, tsv, json(l), parquet, txt, zip, tar)",
                 file_types=_TYPES,
                 height=140,
                 elem_classes="vlgauge-files",
             )
             self.pictures = gr.File(
-                label="Pictures and clips that it names",
+                label="Pictures and clips that it names, or a zip or tar of them",
                 file_count="multiple",
                 height=140,
                 elem_classes="vlgauge-files",
@@ -123,8 +128,7 @@ class _Tab:
         with gr.Row():
             most = hosting.most_rows
             self.first = gr.Number(0, label="From row", precision=0, min_width=120)
-            label = f"Number of rows, at most {most} here" if most else "Number of rows (empty: all)"
-            self.rows = gr.Number(most or 200, label=label, precision=0, min_width=120)
+            self.rows = gr.Number(most or FIRST_ROWS, label=self._rows_label(None), precision=0, min_width=120)
             self.model = gr.Textbox(
                 label="Model, for the record",
                 info="OWNER/NAME; without it the files hold no record",
@@ -166,8 +170,8 @@ class _Tab:
         """Say what happens where."""
         shown = [self.data_set, self.source, self.config, self.split, self.commit, *self.columns, self.preview]
         metric = [self.chosen.metric, self.chosen.config]
-        titled = [*self.columns, self.preview]
-        found = {"fn": guessed, "inputs": [*metric, self.source], "outputs": titled} | HUB | PRIVATE
+        titled = [*self.columns, self.preview, self.rows]
+        found = {"fn": self._guessed, "inputs": [*metric, self.source], "outputs": titled} | HUB | PRIVATE
         cleared = {"fn": _cleared, "outputs": [*shown, *self.changed]} | PRIVATE
         of_hub, of_split = [self.data_set, self.config], [self.data_set, self.config, self.split]
         self.kind.input(_kind_chosen, self.kind, [self.of_hub, self.of_file, self.model], **PRIVATE).then(**cleared)
@@ -257,6 +261,15 @@ class _Tab:
 
         return opened
 
+    def _rows_label(self, n_rows: int | None) -> str:
+        """How many rows are asked for, of how many."""
+        of = f"Number of rows, of {n_rows:,}" if n_rows is not None else "Number of rows"
+        return f"{of}; at most {self.hosting.most_rows} here" if self.hosting.most_rows else f"{of}; empty for all"
+
+    def _guessed(self, metric: str, config: str | None, source: Source | None) -> list[Any]:
+        n_rows = None if source is None else source.n_rows
+        return [*guessed(metric, config, source), gr.Number(label=self._rows_label(n_rows))]
+
     @property
     def _uploaded(self) -> Callable[..., Any]:
         limits = self.hosting.limits
@@ -265,7 +278,8 @@ class _Tab:
         def uploaded(table: str | None, pictures: Sequence[str] | None) -> Any:
             if not table:
                 return None
-            return tar_rows(table, limits) if table.endswith(TAR) else UploadedRows(table, pictures or ())
+            is_archive = table.lower().endswith(ARCHIVES)
+            return archive_rows(table, limits) if is_archive else UploadedRows(table, pictures or ())
 
         return uploaded
 
@@ -362,27 +376,32 @@ def guessed(metric: str, config: str | None, source: Source | None) -> list[Any]
         return [*(gr.skip() for _ in NAMES), gr.skip()]
     columns = metric_of(metric, config=config_of(metric, config)).columns
     likely = guessed_titles(columns, source.kinds) | preset_titles(source.origin.id, columns, source.kinds)
-    titles = list(source.kinds)
+    first = _first_rows(source)
+    titles = [(_with_value(title, first), title) for title in source.kinds]
     found = []
     for name in NAMES:
         own = likely.get(name, [])
         several = name == "references"
         value: Any = own if several else own[0] if own else NONE
-        choices = titles if several else [NONE, *titles]
+        choices: Any = titles if several else [(NONE, NONE), *titles]
         found.append(_column(name, visible=name in likely, choices=choices, value=value))
-    return [*found, _preview(source)]
+    shown = list(first[0]) if first else []
+    rows = [[_shortened(cell) for cell in row.values()] for row in first]
+    return [*found, gr.Dataframe(value=rows, headers=shown or ["no texts"], datatype="str", visible=bool(rows))]
 
 
-def _preview(source: Source) -> Any:
+def _first_rows(source: Source) -> list[dict[str, Any]]:
     """The texts of the first rows."""
     titles = [title for title, kind in source.kinds.items() if kind in ("text", "texts")]
-    rows = []
-    if titles:
-        for row in source.rows(titles):
-            rows.append([_shortened(row[title]) for title in titles])
-            if len(rows) == N_PREVIEW:
-                break
-    return gr.Dataframe(value=rows, headers=titles or ["no texts"], datatype="str", visible=bool(rows))
+    return [{title: row[title] for title in titles} for row in islice(source.rows(titles), N_PREVIEW)] if titles else []
+
+
+def _with_value(title: str, first: Sequence[Mapping[str, Any]]) -> str:
+    """A title with the first value of its column, by which it is told from others."""
+    value = next((text for row in first if (text := _shortened(row.get(title)))), "")
+    value = " ".join(value.split())
+    cut = value if len(value) <= _LONGEST_VALUE else f"{value[: _LONGEST_VALUE - 1]}…"
+    return f"{title}: {cut}" if cut else title
 
 
 def _shortened(cell: Any) -> str:
@@ -414,18 +433,23 @@ def _stopped(run: Run | None) -> Any:
     return gr.Button(interactive=False)
 
 
-def _working(work: Work, run: Run | None, model: str) -> None:
+def _working(work: Work, run: Run | None, *_: Any) -> None:
     if run is not None:
         run.work = work
 
 
 @in_words_of(_LABELS)
-def _scored(run: Run | None, model: str) -> list[Any]:
+def _scored(run: Run | None, model: str, progress: Any = _PROGRESS) -> list[Any]:
     """The page, the table and the files of what was read; nothing if another metric was chosen meanwhile."""
     if run is None:
         return [gr.skip(), gr.skip(), gr.skip()]
+
+    def tell(done: int, total: int, left: str) -> None:
+        progress((done, total), desc=f"Scoring{left}", unit="rows")
+
     try:
-        found = run.scored()
+        with listening(tell):
+            found = run.scored()
         origin = run.reader.source.origin
         files, unrecorded = written(found, origin, model.strip(), run.extent)
         page = page_of_file(replace(found, notes=[*found.notes, *unrecorded]), origin, run.extent)
@@ -437,18 +461,19 @@ def _scored(run: Run | None, model: str) -> list[Any]:
         if run.is_done:  # else it may be gone on with
             run.clear()
     label = "Scores, report and record" if model.strip() and not unrecorded else "Scores and report"
-    return [page, _every_row(run, found.explanation.scores), gr.File(value=files, visible=True, label=label)]
+    return [page, _every_row(run, found.explanation), gr.File(value=files, visible=True, label=label)]
 
 
-def _every_row(run: Run, scores: Sequence[float]) -> Any:
-    """The table of the scores, which can be sorted and searched."""
-    reader = run.reader
+def _every_row(run: Run, explanation: Explanation) -> Any:
+    """The table of the scores, worst first and those without one last, which can be sorted and searched."""
+    reader, scores = run.reader, explanation.scores
+    order = [*explanation.worst_first, *(row for row in range(len(scores)) if explanation.is_undefined(row))]
     texts = [name for name, cells in reader.columns.items() if cells is not None and name not in ("images", "videos")]
     numbered = all(isinstance(one, int) for one in reader.ids)
     rows = [
         [reader.ids[row] if numbered else str(reader.ids[row]), None if math.isnan(score) else round(score, _DIGITS)]
         + [_shortened((reader.columns[name] or ())[row]) for name in texts]
-        for row, score in enumerate(scores)
+        for row, score in ((row, scores[row]) for row in order)
     ]
     headers = ["row", run.metric, *texts]
     kinds = ["number" if numbered else "str", "number", *("str" for _ in texts)]

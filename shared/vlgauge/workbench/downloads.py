@@ -19,7 +19,7 @@ from vlgauge.row_sources import Origin
 from vlgauge.workbench.pages import report_of
 from vlgauge.workbench.scoring import Scored
 
-ENDINGS = (".json", ".csv", ".jsonl")
+ENDINGS = (".json", ".csv", ".jsonl", ".parquet")
 
 
 def written(found: Scored, origin: Origin, model: str = "", extent: str = "") -> tuple[list[str], list[str]]:

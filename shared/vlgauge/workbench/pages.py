@@ -10,22 +10,24 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from vlgauge.catalog import metric_title
 from vlgauge.explain import Explanation
-from vlgauge.explain.pages import fragment, number
+from vlgauge.explain.pages import fragment
 from vlgauge.explain.plots import Axis
-from vlgauge.leaderboard import MetricComparison, Pair, rows_that_differ
-from vlgauge.leaderboard.table import TOO_FEW, lack_others, least_pvalue, pvalue_text
+from vlgauge.leaderboard import Comparison, MetricComparison, rows_that_differ
+from vlgauge.leaderboard.table import lack_others
 from vlgauge.row_sources import Origin
-from vlgauge.scoring.forest import forest
-from vlgauge.signatures import made_by_toy
-from vlgauge.statistics import FEW_MARK, FEW_NOTE
+from vlgauge.scoring.forest import finding_of_two, forest
+from vlgauge.signatures import TOY_NUMBERS, made_by_toy
+from vlgauge.workbench.compare_snippets import Asked, compare_link, compare_snippets
+from vlgauge.workbench.compared_systems import Compared
 from vlgauge.workbench.picker import ICONS
 from vlgauge.workbench.scoring import Scored
 from vlgauge.workbench.snippets import Snippet
-from vlgauge.workbench.two_runs import TwoRuns
 
 N_ROWS_THAT_DIFFER = 10
-_TESTS = {"corpus": "test that swaps the counts of rows"}
+N_ROWS_SHOWN, N_BEST_SHOWN = 60, 20  # of a file, on the page; the report that is kept has fewer
+_NO_LINK = "A link has no place for files of yours"
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -70,7 +72,7 @@ def page_of_file(scored: Scored, origin: Origin, extent: str = "") -> str:
         n=len(scored.ids) + len(scored.left_out),
         n_undefined=sum(map(math.isnan, scored.explanation.scores)),
     )
-    page = report_of(scored.explanation)
+    page = scored.explanation.html(worst=N_ROWS_SHOWN, best=N_BEST_SHOWN)
     return framed(told, "Rows that were scored and left out") + framed(page, f"Scores by {scored.explanation.name}")
 
 
@@ -86,73 +88,75 @@ def page_of_tables(tables: str, why_none: str = "", copied: Mapping[str, str] = 
     return _page("tables", tables=Markup(tables), why_none=why_none, copied=texts, icons=ICONS)
 
 
-def page_of_two(two: TwoRuns) -> str:
-    """Which of two runs is better, and the rows that differ most explained side by side."""
-    ((compared,), comparison) = two.comparison.metrics, two.comparison
-    (pair,) = compared.pairs
-    explained = [one.explanation if one else None for one in two.scored]
+def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: str = "") -> str:
+    """Which of two systems is better by which metrics, and the rows that changed most, explained side by side.
+
+    Args:
+        compared: All systems.
+        asked: How they were asked for, which is what can be copied.
+        pair: Number of the two systems that are shown.
+        rows_by: Metric whose rows are shown; the first one if empty.
+    """
+    comparison, names = compared.comparison, compared.pairs[pair]
+    metric = next((one for one in comparison.metrics if one.metric == rows_by), comparison.metrics[0])
+    two = next(one for one in metric.pairs if (one.first, one.second) == names)
+    explained = [compared.explained(metric.metric).get(name) for name in names]
     known = next((one for one in explained if one), None)
-    ends = [compared.scores[name] for name in (pair.first, pair.second)]
-    axis = known.axis if known else Axis.holding([value for own in ends for value in own], compared.higher_is_better)
-    page = _page(
-        "two_runs",
-        metric=compared,
+    rows = rows_that_differ(metric, two, N_ROWS_THAT_DIFFER)
+    values = [metric.scores[name][row] for name in names for row in rows]
+    axis = Axis.holding(values, metric.higher_is_better)
+    return _page(
+        "compared",
+        icons=ICONS,
+        link=compare_link(asked, pair, metric.metric),
+        why_no_link=_NO_LINK,
+        snippets=compare_snippets(asked),
+        names=names,
+        pairs=compared.pairs,
+        pairs_said=[(str(number), " and ".join(one)) for number, one in enumerate(compared.pairs)],
         pair=pair,
-        level=comparison.level,
-        digits=known.digits if known else 3,
-        headline=_headline(compared, pair, known.digits if known else 3),
-        lack_others=lack_others(compared),
-        systems=[_system(compared, name) for name in (pair.first, pair.second)],
-        forest=forest(comparison, pair.first, pair.second, ("A", "B")),
-        ends=axis.ends,
-        few_mark=FEW_MARK,
-        few_note=FEW_NOTE,
-        pvalue=pvalue_text(pair.pvalue, least=least_pvalue(comparison)),
-        test=_TESTS.get(compared.value, "sign-flip test of the rows"),
-        is_toy=made_by_toy(compared.signature),
-        left_out=two.left_out,
-        n=len(comparison.ids) + len(two.left_out),
-        rows=[
-            _row(two, compared, pair, row, explained, axis)
-            for row in rows_that_differ(compared, pair, N_ROWS_THAT_DIFFER)
-        ],
+        level=f"{100 * comparison.level:g} %",
+        headline=finding_of_two(comparison, *names),
+        forest=forest(comparison, *names),
+        n_rows=len(comparison.ids),
+        is_toy=any(made_by_toy(one.signature) for one in comparison.metrics),
+        is_bundled=asked.is_bundled,
+        notes=[note for note in compared.notes if TOY_NUMBERS not in note],
+        left_out=compared.left_out,
+        beside=[_beside(one, names) for one in comparison.metrics if lack_others(one)],
+        metrics=[(one.metric, metric_title(one.metric)) for one in comparison.metrics],
+        metric=metric.metric,
         known=known,
-        notes=two.notes,
+        digits=known.digits if known else 3,
+        ends=axis.ends,
+        rows=[_row(comparison, metric, names, row, explained, axis) for row in rows],
+        signatures=[one.signature for one in comparison.metrics],
     )
-    return framed(page, "Comparison of two runs")
 
 
-def _headline(compared: MetricComparison, pair: Pair, digits: int) -> str:
-    if pair.too_few:
-        return f"{compared.metric}: {TOO_FEW}"
-    if pair.better is None:
-        return f"{compared.metric} does not tell A and B apart"
-    letter = "A" if pair.better == pair.first else "B"
-    return f"{letter} is better by {number(abs(pair.difference), digits)} {compared.metric}"
-
-
-def _system(compared: MetricComparison, name: str) -> Any:
-    """A run over the rows of both."""
-    return next(one for one in compared.systems if one.name == name)
+def _beside(compared: MetricComparison, names: tuple[str, str]) -> dict[str, Any]:
+    """The values of two systems over all rows of their own, where these are not the rows of both."""
+    own = [one for name in names for one in compared.systems if one.name == name]
+    return {"metric": metric_title(compared.metric), "systems": own}
 
 
 def _row(
-    two: TwoRuns,
+    comparison: Comparison,
     compared: MetricComparison,
-    pair: Pair,
+    names: tuple[str, str],
     row: int,
     explained: Sequence[Explanation | None],
     axis: Axis,
 ) -> dict[str, Any]:
-    """A row in which the runs differ, with what explains the score of each."""
-    scores = [compared.scores[name][row] for name in (pair.first, pair.second)]
+    """A row in which two systems differ, with what explains the score of each."""
+    scores = [compared.scores[name][row] for name in names]
     return {
-        "title": two.comparison.ids[row],
+        "title": comparison.ids[row],
         "scores": scores,
         "difference": (scores[0] - scores[1]) * (1 if compared.higher_is_better else -1),
         "at": [f"{2 + 96 * axis.at(score):.1f}%" for score in scores],
         # The rows of an explanation are those of the comparison, in its order.
-        "parts": [one.example(row, title=letter) if one else "" for letter, one in zip("AB", explained, strict=True)],
+        "parts": [one.body(row) + one.bars(row) if one else "" for one in explained],
     }
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from vlgauge.box import reading
 from vlgauge.row_sources import RowReader, Source
 from vlgauge.row_sources.hub import HubRows, pinned
+from vlgauge.workbench.forecast import Forecast
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.scoring import Scored, metric_of, score_checked
 from vlgauge.workbench.stopping import Stopped, Work
 
-BATCH = 8  # rows that are read between two looks at the button that stops
+BATCH = 8  # rows between two tellings of how far it is; the button that stops is looked at before each
 
 
 @dataclass
@@ -70,21 +71,33 @@ class Run:
         """How far it is, in a sentence."""
         reader = self.reader
         n_read = len(reader.ids) + len(reader.left_out)
-        whole = "" if self.stop_row is None else f", up to row {self.stop_row - 1:,}"
-        told = f"{n_read:,} rows read{'' if self.is_done else whole}, {len(reader.left_out):,} of them left out"
+        whole = "" if self.is_done or self._n_wanted is None else f" of {self._n_wanted:,}"
+        told = f"{n_read:,}{whole} rows read, {len(reader.left_out):,} of them left out"
         return f"{told}. {self.trouble}." if self.trouble else f"{told}."
+
+    @property
+    def _n_wanted(self) -> int | None:
+        """How many rows are to be read in all; None where that is not known."""
+        reader, total = self.reader, self.reader.source.n_rows
+        ends = [end for end in (self.stop_row, total) if end is not None]
+        return min(ends) - (reader.next_row - len(reader.ids) - len(reader.left_out)) if ends else None
 
     def read(self) -> Iterator[str]:
         """Read until the rows end, the visitor stops, or the way to them breaks; yields how far it is."""
         self.is_stopped, self.trouble = False, ""
+        forecast, before = Forecast(), len(self.reader.ids) + len(self.reader.left_out)
         while not self.is_done and not self.is_stopped:
-            left = BATCH if self.stop_row is None else min(BATCH, self.stop_row - self.reader.next_row)
             try:
-                self.reader.read(left)
+                for _ in range(BATCH):
+                    if self.is_stopped or self.is_done:
+                        break
+                    self.reader.read(1)
             except (ValueError, OSError, ImportError) as error:
                 self.trouble = " ".join(str(error).split())
                 break
-            yield self.status
+            n_read, wanted = len(self.reader.ids) + len(self.reader.left_out), self._n_wanted
+            left = forecast.left(n_read - before, None if wanted is None else wanted - before)
+            yield f"{self.status.removesuffix('.')}{left}."
         if self.is_stopped and not self.is_done:
             self.trouble = "Stopped"
         self.is_stopped = False

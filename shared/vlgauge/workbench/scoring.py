@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import vlgauge
-from vlgauge.base import Metric
+from vlgauge.base import Column, Metric
 from vlgauge.catalog import metric_facts, metric_names
 from vlgauge.explain import Explanation, explain, explanation_of
 from vlgauge.explain.examples import Example
@@ -19,6 +19,7 @@ from vlgauge.results import without_nan
 from vlgauge.row_sources import RowLimits, checked_cell
 from vlgauge.settings import PROFILES, one_of, setting_names, shown
 from vlgauge.workbench.errors import without_folders
+from vlgauge.workbench.forecast import heard
 from vlgauge.workbench.inputs import FILES, bytes_of, check_size
 from vlgauge.workbench.profiles import refuse_missing
 
@@ -48,7 +49,7 @@ def _loaded(name: str, profile: str, config: str, **settings: Any) -> Metric:
     if profile == "paper":
         refuse_missing(name)
     chosen = config or first_config(name) or None
-    return vlgauge.load(name, chosen, profile=profile, keep_in_memory=True, progress=False, **settings)
+    return vlgauge.load(name, chosen, profile=profile, keep_in_memory=True, progress=heard, **settings)
 
 
 def first_config(name: str) -> str:
@@ -92,7 +93,7 @@ def score_rows(metric: Metric, columns: Mapping[str, Sequence[Any] | None], ids:
     Raises:
         ValueError: If no row is left, or the metric refuses them together.
     """
-    reasons = reasons_of(metric, columns, len(ids))
+    reasons = reasons_of(metric.columns, columns, len(ids))
     kept = [row for row, reason in enumerate(reasons) if not reason]
     left_out = [(ids[row], reason) for row, reason in enumerate(reasons) if reason]
     if not kept:
@@ -124,14 +125,14 @@ def notes_of(told: Sequence[warnings.WarningMessage]) -> list[str]:
     return list(dict.fromkeys(str(one.message) for one in told if issubclass(one.category, UserWarning)))
 
 
-def reasons_of(metric: Metric, columns: Mapping[str, Sequence[Any] | None], n_rows: int) -> list[str]:
-    """Of each row why it cannot be scored; empty if it can."""
-    return [_reason(metric, columns, row) for row in range(n_rows)]
+def reasons_of(wanted: Sequence[Column], columns: Mapping[str, Sequence[Any] | None], n_rows: int) -> list[str]:
+    """Of each row why metrics with these columns cannot score it; empty if they can."""
+    return [_reason(wanted, columns, row) for row in range(n_rows)]
 
 
-def _reason(metric: Metric, columns: Mapping[str, Sequence[Any] | None], row: int) -> str:
+def _reason(wanted: Sequence[Column], columns: Mapping[str, Sequence[Any] | None], row: int) -> str:
     """Why a row cannot be scored; empty if it can."""
-    for column in metric.columns:
+    for column in wanted:
         cells = columns.get(column.name)
         if cells is None and column.optional:
             continue

@@ -19,7 +19,7 @@ from vlgauge.workbench.inputs import FILES, text_of
 from vlgauge.workbench.scoring import first_config, same_file
 
 LONGEST_LINK = 3000  # characters
-_OWN = "# The names of files stand for your own, in the folder that this runs in."
+OWN_FILES = "# The names of files stand for your own, in the folder that this runs in."
 _MARK = "\0"  # stands for the folder of our pictures, in no text of JSON
 
 
@@ -66,7 +66,7 @@ def _python(name: str, profile: str, config: str, cells: Mapping[str, Any]) -> s
     files = [path for column in FILES if column in cells for path in _files(cells[column])]
     if any(map(_is_ours, files)):
         imports.append("from vlgauge.explain.examples import PICTURES")
-    notes = [_OWN] if not all(map(_is_ours, files)) else []
+    notes = [OWN_FILES] if not all(map(_is_ours, files)) else []
     lines = []
     for column, cell in cells.items():
         text = _located(cell) if column in FILES else pformat(cell, width=100, sort_dicts=False)
@@ -98,7 +98,7 @@ def _shell(name: str, profile: str, config: str, cells: Mapping[str, Any]) -> Sn
         paths = [f"{_MARK}/{Path(one).name}" if _is_ours(one) else Path(one).name for one in _files(cell)]
         row[column] = paths[0] if isinstance(cell, str) else paths
     quoted = shlex.quote(json.dumps(row, ensure_ascii=False)).replace(json.dumps(_MARK)[1:-1], "'\"$pictures\"'")
-    lines = [_OWN] if any(column in FILES for column in cells) and not ours else []
+    lines = [OWN_FILES] if any(column in FILES for column in cells) and not ours else []
     if ours:
         lines.append('pictures=$(python -c "from vlgauge.explain.examples import PICTURES; print(PICTURES)")')
     chosen = f" --config {config}" if config else ""

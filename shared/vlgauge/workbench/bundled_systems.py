@@ -1,0 +1,53 @@
+"""The systems that come with the package: made up, of ten scenes, in one table with a column for each."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from threading import Lock
+
+from vlgauge.files import DATA
+from vlgauge.media.tables import Rows, read_rows
+from vlgauge.workbench.compared_systems import Compared, Given, compare_systems
+from vlgauge.workbench.errors import USER_ERRORS
+from vlgauge.workbench.profiles import needs_no_model
+from vlgauge.workbench.scoring import metric_of
+
+TABLE = DATA / "ten_scenes.jsonl"
+NAMES = ("sampler", "greedy", "wanderer", "beam", "echo", "stranger")
+FIRST = ("sampler", "wanderer")
+METRICS = ("trm", "rovist_nr", "mmd_bert", "frechet_bert")  # by which they are compared first
+REFERENCES = "references"
+
+_COMPARING = Lock()
+
+
+@cache
+def rows() -> Rows:
+    """Of each scene what every system says, and people."""
+    return read_rows(str(TABLE))
+
+
+def bundled_compared(names: tuple[str, ...], metrics: tuple[str, ...], profile: str) -> Compared:
+    """Some of the systems compared; the same ones are scored once."""
+    with _COMPARING:
+        return _compared(names, metrics, profile)
+
+
+@lru_cache(maxsize=64)
+def _compared(names: tuple[str, ...], metrics: tuple[str, ...], profile: str) -> Compared:
+    ids = [row["id"] for row in rows()]
+    references = [row[REFERENCES] for row in rows()]
+    given = [
+        Given(name, ids, columns={"predictions": [row[name] for row in rows()], "references": references})
+        for name in names
+    ]
+    return compare_systems([metric_of(metric, profile) for metric in metrics], given)
+
+
+def first_metrics(profile: str = "embedded") -> tuple[str, ...]:
+    """The metrics by which the systems are compared first; without those whose packages are not installed."""
+    try:
+        bundled_compared(FIRST, METRICS, profile)
+    except USER_ERRORS:
+        return tuple(name for name in METRICS if needs_no_model(name))
+    return METRICS

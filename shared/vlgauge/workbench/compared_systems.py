@@ -1,0 +1,163 @@
+"""Systems on the same rows, scored here or before, by one metric or several: what the page shows of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from vlgauge.base import Column, Metric
+from vlgauge.explain import Explanation, explain
+from vlgauge.explain.plots import Axis
+from vlgauge.leaderboard import Comparison, compare
+from vlgauge.leaderboard.joined_runs import joined_rows
+from vlgauge.leaderboard.runs import Run, row_keys
+from vlgauge.media.tables import rows_called
+from vlgauge.results import INTERVAL
+from vlgauge.scoring.scored import Scored
+from vlgauge.scoring.systems import GivenSystem, runs_of, scored_systems
+from vlgauge.workbench.scoring import notes_of, reasons_of, rows_of
+
+# Columns that must say the same of a row in every system.
+_SAME = ("references", "styles")
+
+
+@dataclass(frozen=True)
+class Given:
+    """A system.
+
+    Attributes:
+        name: What it is called.
+        ids: What its rows are called.
+        run: Its scores, None if they are to be computed.
+        columns: What is to be scored, by name of the column.
+    """
+
+    name: str
+    ids: Sequence[Any]
+    run: Run | None = None
+    columns: Mapping[str, Sequence[Any] | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Systems that were compared.
+
+    Attributes:
+        comparison: By every metric, of the rows that all systems have.
+        scored: By name of the system what was scored here, in the order of the comparison.
+        left_out: Rows that one of them cannot be scored on, and why.
+        notes: What metrics and comparison warned of.
+    """
+
+    comparison: Comparison
+    scored: Mapping[str, Scored]
+    left_out: Sequence[tuple[str, str]]
+    notes: Sequence[str]
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Names of each two systems."""
+        return [(pair.first, pair.second) for pair in self.comparison.metrics[0].pairs]
+
+    @cached_property
+    def _explained(self) -> dict[str, dict[str, Explanation]]:
+        return {}
+
+    def explained(self, metric: str) -> Mapping[str, Explanation]:
+        """What explains the scores of the systems that were scored here, on one axis."""
+        if metric not in self._explained:
+            own = {
+                name: explain(metric, {**one.columns, "id": one.ids}, one.results[metric])
+                for name, one in self.scored.items()
+            }
+            values = [value for one in own.values() for value in (*one.scores, *one.on_axis)]
+            for one in own.values():
+                one.axis = Axis.holding(values, one.facts.higher_is_better)
+            self._explained[metric] = own
+        return self._explained[metric]
+
+
+def compare_systems(metrics: Sequence[Metric], given: Sequence[Given]) -> Compared:
+    """Compare systems as `vlgauge.compare` does, on the rows that can be scored.
+
+    Args:
+        metrics: Loaded metrics.
+        given: The systems.
+
+    Raises:
+        ValueError: If they do not have the same rows, one way of scoring and the same references, or no row is left.
+    """
+    keys, orders = joined_rows({one.name: {"ids": one.ids} for one in given})
+    every = [_reordered(one, orders[one.name]) for one in given]
+    _check_same(every)
+    every_column = sorted((one for metric in metrics for one in metric.columns), key=lambda one: not one.optional)
+    columns = list({(type(one), one.name): one for one in every_column}.values())
+    left_out = _left_out(columns, every, keys)
+    lost = {key for key, _ in left_out}
+    kept = [row for row, key in enumerate(keys) if key not in lost]
+    if not kept:
+        raise ValueError(left_out[0][1])
+    systems = {one.name: _as_system(_reordered(one, kept)) for one in every}
+    names = [metric.name for metric in metrics]
+    with warnings.catch_warnings(record=True) as told, rows_called("`Files`"):
+        warnings.simplefilter("always", UserWarning)
+        scored = scored_systems(systems, metrics, {}, details=True)
+        comparison = compare(runs_of(systems, scored), names)
+    drawn = [_drawn_of(name, systems[name], one) for name, one in scored.items()]
+    return Compared(comparison, scored, left_out, list(dict.fromkeys([*filter(None, drawn), *notes_of(told)])))
+
+
+def _drawn_of(name: str, system: GivenSystem, scored: Scored) -> str:
+    """That only some captions of a system were scored; empty if all were."""
+    there = [len(row["predictions"]) for row in system.rows]
+    if scored.sizes is None or there == [size[0] for size in scored.sizes]:
+        return ""
+    return (
+        f"{name} has more captions in some rows than another system: scored are as many as the one with fewest has, "
+        "drawn at random (seed 0)"
+    )
+
+
+def _left_out(columns: Sequence[Column], every: Sequence[Given], keys: Sequence[str]) -> list[tuple[str, str]]:
+    """Rows that a system cannot be scored on, and why."""
+    reasons = [reasons_of(columns, one.columns, len(keys)) for one in every if one.run is None]
+    whys = [next(filter(None, own), "") for own in zip(*reasons, strict=True)]
+    return [(key, why) for key, why in zip(keys, whys, strict=False) if why]
+
+
+def _as_system(given: Given) -> GivenSystem:
+    own = [(name, cells) for name, cells in given.columns.items() if cells is not None]
+    rows = [{name: cells[row] for name, cells in own} for row in range(len(given.ids))]
+    return GivenSystem(given.ids, given.run, rows if given.run is None else [])
+
+
+def _reordered(given: Given, rows: Sequence[int]) -> Given:
+    """Some rows of a system, in an order."""
+    n, run = len(given.ids), given.run
+    if run is not None:
+        # What has one value per row; the two ends of an interval have not, also with two rows.
+        run = {
+            key: [value[row] for row in rows]
+            if isinstance(value, list) and len(value) == n and not key.endswith(INTERVAL)
+            else value
+            for key, value in run.items()
+            # Numbers of all rows are not those of some.
+            if len(rows) == n or not isinstance(value, (int, float))
+        }
+    return replace(given, ids=[given.ids[row] for row in rows], run=run, columns=rows_of(given.columns, rows))
+
+
+def _check_same(every: Sequence[Given]) -> None:
+    for column in _SAME:
+        given = [(one, cells) for one in every if (cells := one.columns.get(column)) is not None]
+        for other, its_cells in given[1:]:
+            first, own_cells = given[0]
+            same = zip(row_keys(first.ids), own_cells, its_cells, strict=True)
+            if (unlike := next((key for key, own, its in same if own != its), None)) is not None:
+                raise ValueError(
+                    f"`{column}` must be the same in every system, {first.name} and {other.name} differ in row "
+                    f"{unlike!r}; score all against the same"
+                )
