@@ -67,7 +67,7 @@ def text_parts(t: Any, r: Any) -> tuple[Any, Any]:
 
 
 def features(t: Any, r: Any, v: Any, c: Any, c_r: Any) -> tuple[Any, ...]:
-    """What goes into the head, each part of shape ``(n, width)``, in its order (Wada et al., 2024, Sec. 4).
+    """The parts of x, which goes into the head, of shape ``(n, width)`` each, in order (Wada et al., 2024, Sec. 4).
 
     Args:
         t: Candidates, by RoBERTa.
@@ -152,7 +152,7 @@ class PolosRows:
 
 
 def pair_values(head: Head, given: PolosRows, *, half: bool = False) -> Floats:
-    """Sigmoid of the head for each pair, shape ``(n_pairs,)``, range 0..1: `features` through three linear layers.
+    """Polos of each pair, shape ``(n_pairs,)``, range 0..1: sigmoid of the head, `features` through its linear layers.
 
     What the first layer makes of a part that many pairs share is computed once per text, picture or row.
 
