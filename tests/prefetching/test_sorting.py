@@ -181,6 +181,39 @@ def test_weights_of_clip_and_of_pac_s(tmp_path, monkeypatch):
     assert by_name["b"].what == "weights of CLIP ViT-B/32, as published"
 
 
+def test_files_of_polos(capsys, tmp_path):
+    import tiny_polos
+    import torch
+
+    from vlgauge.encoders.rated.files import head_of, write_head
+
+    head = tiny_polos.tensors(20)
+    (tmp_path / "reprod").mkdir()
+    (tmp_path / "reprod" / "hparams.yaml").write_text("layer: mix\n")
+    state = {name: torch.from_numpy(array) for name, array in head.items()}
+    torch.save({"state_dict": {**state, "clip.visual.conv1.weight": torch.zeros(1)}}, tmp_path / "reprod" / "a.ckpt")
+    text = tiny_polos.text_encoder(tmp_path / "text")
+    assert kinds(tmp_path) == {"a.ckpt": "rated", "text": "layers"}
+    capsys.readouterr()  # the bar of the library that wrote the encoder
+    code, printed = run(capsys, "polos", "--from", tmp_path)
+    assert (code, printed.err) == (0, "")
+    made = tmp_path / "reprod" / "a.safetensors"
+    command = f"vlgauge convert {tmp_path / 'reprod' / 'a.ckpt'} --kind polos --text-encoder {text} --output {made}"
+    assert f"run first: {command}\n" in printed.out
+    assert (called(printed.out).checkpoint, called(printed.out).text_encoder) == (str(made), str(text))
+    write_head(tmp_path / "head", head_of(head, {}, "the test"))
+    code, printed = run(capsys, "polos", "--from", tmp_path)
+    assert code == 0
+    assert "run first" not in printed.out
+    assert called(printed.out).checkpoint == str(tmp_path / "head")
+
+
+def test_a_missing_head_of_polos_is_told(capsys, tmp_path):
+    code, printed = run(capsys, "polos", "--from", tmp_path)
+    assert code == 1
+    assert "missing: checkpoint of Polos\n" in printed.out
+
+
 def test_folders_and_tables(tmp_path):
     (tmp_path / "words.csv").write_text("Word\tBigram\tConc.M\ndog\t0\t4.9\n")
     (tmp_path / "idf.json").write_text(json.dumps({"N": 3, "df": {"dog": 1}, "lowercase": False}))

@@ -23,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="NAME",
         help="metric (pac_s, groovist, ...), all, or encoder (clip:ViT-B/32, sentence:ID, pair:ID, vision:ID, "
-        "judge:ID, factual:ID, detector:NAME)",
+        "layers:ID, judge:ID, factual:ID, detector:NAME)",
     )
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--list", action="store_true", help="list what would be fetched, without network")

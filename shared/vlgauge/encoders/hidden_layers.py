@@ -44,7 +44,7 @@ MINILM = "MiniLM"
 """What the model is called that the package of the extra `embedded` brings."""
 
 _TOKENS_PER_TEXT = 77  # of a batch, so that a few long texts are not as many as short ones
-_KINDS = ("bert", "roberta")
+KINDS = ("bert", "roberta")
 _TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt")
 
 
@@ -148,9 +148,9 @@ def _address(name: str, profile: str, setting: str) -> tuple[str, str | None]:
 def _described(folder: Path, setting: str, identity: str | None = None) -> LayeredModel:
     config = folder / "config.json"
     told = read_json(config, f"`{setting}`") if config.is_file() else None
-    if not isinstance(told, dict) or told.get("model_type") not in _KINDS or "auto_map" in told:
+    if not isinstance(told, dict) or told.get("model_type") not in KINDS or "auto_map" in told:
         raise ValueError(
-            f"`{setting}` must have a model of the kind {' or '.join(_KINDS)} with its config.json, got {str(folder)!r}"
+            f"`{setting}` must have a model of the kind {' or '.join(KINDS)} with its config.json, got {str(folder)!r}"
         )
     if not any((folder / name).is_file() for name in _TOKENIZERS):
         raise ValueError(f"`{setting}` must come with its tokenizer, got none in {str(folder)!r}")

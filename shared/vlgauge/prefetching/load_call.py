@@ -22,6 +22,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "groovist": {"clip": "weights", "ratings": "concreteness_path", "pipeline": "noun_phrases", **_REGIONS},
     "mmd_bert": {"sentences": "encoder"},
     "pac_s": {"clip": "weights", "pac_s": "checkpoint"},
+    "polos": {"clip": "weights", "layers": "text_encoder", "polos": "checkpoint", "rated": "checkpoint"},
     "rovist_c": {"order": "model", "base": "base", "classifier": "model"},
     "rovist_vg": {
         **{"grounding": "checkpoint", "vectors": "glove_path", "idf": "idf", "pickle": "idf", "pipeline": "nouns"},
@@ -35,6 +36,7 @@ MORE: Mapping[str, Mapping[str, str]] = {"groovist": {"dataset": "VIST"}}
 # What a metric cannot do without, where neither the Hub nor a package brings it: each one of the kinds.
 NEEDED: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "pac_s": (("pac_s",),),
+    "polos": (("polos", "rated"),),
     "rovist_c": (("order", "classifier"),),
     "rovist_vg": (("grounding",), ("vectors",), ("idf", "pickle")),
 }
@@ -102,6 +104,14 @@ def load_call(metric: str, found: Sequence[Sorted]) -> LoadCall:
         settings["base"] = PINNED_BASE
         if not _base_is_here():
             missing.append(f"configuration and tokenizer of {BASE}: vlgauge prefetch rovist_c")
+    if "polos" in taken:
+        settings["checkpoint"] = str(taken["polos"])
+    elif "rated" in taken:
+        head = taken["rated"].with_suffix(".safetensors")
+        settings["checkpoint"] = str(head)
+        given = (("clip", "--base"), ("layers", "--text-encoder"))
+        encoders = "".join(f" {option} {taken[kind]}" for kind, option in given if kind in taken)
+        first.append(f"vlgauge convert {taken['rated']} --kind polos{encoders} --output {head}")
     pipeline = SETTINGS[metric].get("pipeline")
     if pipeline and "pipeline" not in taken and not paper_pipeline_is_here():
         settings[pipeline] = "embedded"
@@ -113,6 +123,7 @@ _WHAT = {
     "idf": "table of idf",
     "order": "checkpoint of RoViST-C",
     "pac_s": "weights of PAC-S",
+    "polos": "checkpoint of Polos",
     "vectors": "word vectors of RoViST-VG",
 }
 

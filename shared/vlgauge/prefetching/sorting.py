@@ -17,6 +17,10 @@ from typing import Any
 from vlgauge.encoders.clip.architectures import TABLE
 from vlgauge.encoders.clip.heads import FORMAT as ADAPTER
 from vlgauge.encoders.grounding.model import CONFIG, FORMAT
+from vlgauge.encoders.hidden_layers import KINDS, WEIGHTS
+from vlgauge.encoders.rated.conversion import STAND_INS
+from vlgauge.encoders.rated.files import FORMAT as RATED
+from vlgauge.encoders.rated.files import GAMMA
 from vlgauge.files import open_file, read_json
 from vlgauge.text.story_idf import read_pickled
 from vlgauge.weights.files import sha256_of
@@ -29,6 +33,7 @@ _FIRST = 4096
 _LARGE_JSON = 2**26
 _VECTOR = re.compile(rb"\S+((?: -?\d+(?:\.\d+)?(?:e-?\d+)?){20,})\s*")
 # Patches of the image tower by the names of OpenAI and open_clip, and of Hugging Face's CLIPModel.
+_CONVERTED = {ADAPTER: ("pac_s", "converted weights of PAC-S"), RATED: ("polos", "a head of Polos")}
 _PATCHES = ("visual.conv1.weight", "vision_model.embeddings.patch_embedding.weight")
 
 
@@ -77,6 +82,11 @@ def _folder(path: Path) -> Sorted:
             return Sorted(path, "classifier", "a classifier of sentence pairs")
         if config.get("model_type") == "albert":
             return Sorted(path, "base", "configuration and tokenizer of ALBERT")
+        if config.get("model_type") in KINDS and any((path / name).is_file() for name in WEIGHTS):
+            return Sorted(path, "layers", f"a text encoder of the kind {config['model_type']}")
+    checkpoints = list(path.glob("*.ckpt"))
+    if len(checkpoints) == 1 and (path / "hparams.yaml").is_file():
+        return _file(checkpoints[0])
     return Sorted(path, "", "no folder of a model")
 
 
@@ -111,8 +121,9 @@ def _tensors(path: Path, start: bytes) -> Kind | None:
         return None
     with open_file(path, "FOLDER") as stream:
         header = json.loads(stream.read(8 + int.from_bytes(start[:8], "little"))[8:])
-    if header.pop("__metadata__", {}).get("format") == ADAPTER:
-        return "pac_s", "converted weights of PAC-S"
+    told = header.pop("__metadata__", {}).get("format")
+    if told in _CONVERTED:
+        return _CONVERTED[told]
     return _named({name: tuple(told["shape"]) for name, told in header.items()}, path, is_whole="clip")
 
 
@@ -132,8 +143,8 @@ def _archive(path: Path, start: bytes) -> Kind | None:
 
 
 def _saved(path: Path) -> Kind | None:
-    """What torch.save wrote; tensors come out, nothing else is let in but the options of a script."""
-    content = read_torch_object(path, allowed=[argparse.Namespace])
+    """What torch.save wrote; tensors come out, nothing else is let in but the options of a script and names."""
+    content = read_torch_object(path, allowed=[argparse.Namespace, *STAND_INS])
     for key in ("model", "state_dict"):
         content = content.get(key, content) if isinstance(content, Mapping) else {}
     shapes = {str(name): tuple(value.shape) for name, value in content.items() if hasattr(value, "shape")}
@@ -165,6 +176,8 @@ def _named(shapes: Shapes, path: Path, *, is_whole: str) -> Kind | None:
         return "grounding", f"checkpoint of RoViST-VG, for word vectors of {width} values"
     if "linear.weight" in names and any(name.startswith("albert_model.") for name in names):
         return "order", "checkpoint of RoViST-C"
+    if GAMMA in names and "ff.0.ff.linear_1.weight" in names:
+        return "rated", "checkpoint of Polos"
     if any(name.startswith("backbone.") for name in names) and any("head" in name for name in names):
         return "detector", "weights of a detector of torchvision"
     patches = next((names[name] for name in _PATCHES if name in names), None)

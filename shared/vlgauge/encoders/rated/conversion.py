@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 # What the trainer wrote beside the tensors, by module and name.
 _CALLBACKS = {"EarlyStopping": "early_stopping", "ModelCheckpoint": "model_checkpoint"}
+STAND_INS = tuple(
+    type(name, (), {"__module__": f"pytorch_lightning.callbacks.{module}"}) for name, module in _CALLBACKS.items()
+)
+"""Empty classes in the place of those that the checkpoint names."""
 # Settings of a training whose head has the formula of `vlgauge.encoders.rated.head`.
 _SETTINGS = {"layer": "mix", "pool": "cls", "activations": "Tanh", "final_activation": False}
 _TEXT, _CLIP = "encoder.model.", "clip."
@@ -50,10 +54,7 @@ def convert_polos(
         FileNotFoundError: If there is no such file.
     """
     source = os.fspath(path)
-    stand_ins = [
-        type(name, (), {"__module__": f"pytorch_lightning.callbacks.{module}"}) for name, module in _CALLBACKS.items()
-    ]
-    content = read_torch_object(path, allowed=stand_ins)
+    content = read_torch_object(path, allowed=STAND_INS)
     state = state_dict_in(content, Path(path))
     head = {name: tensor for name, tensor in state.items() if is_head(name)}
     parts = {prefix: _part(state, prefix) for prefix in (_TEXT, _CLIP)}
