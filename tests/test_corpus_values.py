@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from made_runs import bleu_run, made_run
+from made_runs import bleu_run, made_run, made_signature
 
 from vlgauge import corpus_values
 from vlgauge.catalog import metric_facts, metric_names
@@ -59,6 +59,23 @@ def test_nothing_is_known_of_fewer_than_two_examples(captions):
     result = bleu_run([*captions, "a cat"], [*captions, []])
     assert corpus_interval("bleu", result) is None
     assert math.isnan(corpus_value("bleu", result)) == (not captions)
+
+
+def test_an_interval_keeps_to_the_range_with_the_settings_of_the_signature():
+    scores = [0.01, 0.0, 0.3, 2.4]
+    made = "enc:e|dtype:float32|prep:p|config:{}|variant:released|w:2.5|arch:a|proj:p|prompt:|long:error|on_error:nan"
+    by_kind = {}
+    for kind in ("image", "video"):
+        signature = f"{made_signature('clip_s')}|{made.format(kind)}"
+        by_kind[kind] = corpus_interval("clip_s", made_run(scores, "clip_s", clip_s_signature=signature))
+    whole = bootstrap_interval(scores)
+    assert whole.low < 0.0
+    assert whole.high > 2.5
+    assert (by_kind["image"].low, by_kind["image"].high) == (0.0, 2.5)
+    assert by_kind["video"] == whole
+    # A signature with a fault names no settings.
+    assert corpus_interval("clip_s", made_run(scores, "clip_s", clip_s_signature="clip_s|w:2.5")) == whole
+    assert corpus_interval("clip_s", made_run(scores, "clip_s", clip_s_signature="no signature|w")) == whole
 
 
 def test_an_interval_is_computed_once(monkeypatch):

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.catalog import folder_module, metric_names, metrics_root, score_facts
+from vlgauge.catalog import folder_module, metric_names, metrics_root
 from vlgauge.remembered import Remembered
 from vlgauge.results import mean_of_defined
 from vlgauge.settings import shown
+from vlgauge.signature_checks import bounds_signed
 from vlgauge.statistics import Interval, Statistic, bootstrap_interval, summed_intervals, summed_value
 
 Floats = npt.NDArray[np.float64]
@@ -130,7 +131,7 @@ def corpus_value(name: str, result: Mapping[str, Any]) -> float:
 def corpus_interval(
     name: str, result: Mapping[str, Any], *, level: float = 0.95, resamples: int = 10_000, seed: int = 0
 ) -> Interval | None:
-    """Interval of the number of a call, over its rows, within the range of the metric.
+    """Interval of the number of a call, over its rows, within the range of the metric with its settings.
 
     See `vlgauge.statistics.bootstrap_interval` for how it is made and how often it covers the true number.
 
@@ -160,5 +161,5 @@ def corpus_interval(
             known = (bootstrap_interval(values.tolist(), **how),)
         _KNOWN.put(key, known)
     is_signed = name in metric_names() or f"{name}_signature" in result
-    bounds = score_facts(name).bounds if is_signed else (None, None)
+    bounds = bounds_signed(name, str(result.get(f"{name}_signature", ""))) if is_signed else (None, None)
     return known[0] and known[0].within(bounds)

@@ -11,8 +11,9 @@ from typing import TypeAlias
 
 from packaging.version import InvalidVersion, Version
 
-from vlgauge.catalog import MetricFacts
+from vlgauge.catalog import MetricFacts, score_facts
 from vlgauge.settings import PROFILES, shown
+from vlgauge.signatures import parse_signature
 
 Bounds: TypeAlias = tuple[float | None, float | None]
 
@@ -60,6 +61,24 @@ def bounds_of(facts: MetricFacts, fields: Mapping[str, str]) -> Bounds:
         if all(fields.get(name, "") == value for name, value in map(_parted, settings.split())):
             low, high = max(low, _number(ends[0], fields, -math.inf)), min(high, _number(ends[1], fields, math.inf))
     return (None if low == -math.inf else low), (None if high == math.inf else high)
+
+
+def bounds_signed(name: str, signature: str) -> Bounds:
+    """`bounds_of` for a score and the text of its signature; what holds whatever the settings, where that has a fault.
+
+    Args:
+        name: Of the score, such as "ref_clip_s".
+        signature: Made with the score, or empty.
+
+    Raises:
+        ValueError: If no metric can have the score.
+    """
+    facts = score_facts(name)
+    try:
+        signed, fields = parse_signature(signature)
+    except ValueError:
+        return facts.bounds
+    return facts.bounds if signed != name or signature_fault(facts, fields) else bounds_of(facts, fields)
 
 
 def _parted(text: str) -> tuple[str, str]:

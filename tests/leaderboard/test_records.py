@@ -148,7 +148,7 @@ def of_metric(name, value, **more):
         (of_metric("cider", -0.5), f"`value` must be at least 0 and at most 10, {EVERY.format('cider')}, got -0.5"),
         (of_metric("d_hm", -1.0), f"`value` must be at least 0, {EVERY.format('d_hm')}, got -1.0"),
         (changed(value=1.5), f"`value` must be at most 1, {EVERY.format('rovist_nr')}, got 1.5"),
-        (changed(ci__high=1.5), "`ci.high` must be at most 1, as every score of rovist_nr is, got 1.5"),
+        (changed(ci__high=1.5), f"`ci.high` must be at most 1, {EVERY.format('rovist_nr')}, got 1.5"),
         # With the settings of the signature.
         (of_metric("mmd_bert", 3.0), f"`value` must be at least -1 and at most 2, {EVERY.format('mmd_bert')}, got 3.0"),
         (
@@ -298,9 +298,11 @@ def test_bleu_is_recorded_as_that_of_the_corpus_with_its_interval():
     assert found.ci.low < found.value < found.ci.high
 
 
-def test_an_interval_beyond_the_range_of_the_settings_is_recorded():
+def test_an_interval_beyond_the_range_of_the_settings_is_refused():
     run = made_run([0.0] * 9 + [0.9])
     run["rovist_nr_signature"] = PAPER
     found = record_of(run, "rovist_nr", MODEL, DATASET, date="2026-11-20")
+    assert found.ci.low == 0.0
     beyond = dataclasses.replace(found, ci=dataclasses.replace(found.ci, low=-0.02))
-    assert parse_record(json.loads(beyond.line())) == beyond
+    with pytest.raises(ValueError, match=r"`ci\.low` must be at least 0 and at most 1, as every score of rovist_nr is"):
+        parse_record(json.loads(beyond.line()))

@@ -26,6 +26,7 @@ from vlgauge.leaderboard.runs import Run
 from vlgauge.leaderboard.tested_systems import Drawn, Tested
 from vlgauge.results import mean_of_defined
 from vlgauge.settings import nearest, one_of, warn
+from vlgauge.signature_checks import bounds_signed
 from vlgauge.statistics import (
     LEAST_SAMPLES,
     Interval,
@@ -311,7 +312,7 @@ def _tested(joined: _Joined, drawn: Drawn, labels: Sequence[object] | None) -> T
     else:
         rows = {name: [own[row] for row in joined.rows] for name, own in joined.scores.items()}
         tested = drawn.means(rows, groups)
-    return tested.within(*score_facts(joined.metric).bounds)
+    return tested.within(*bounds_signed(joined.metric, joined.signature))
 
 
 def _compared(joined: _Joined, tested: Tested, every: Sequence[Pair], pairs: tuple[Pair, ...]) -> MetricComparison:

@@ -206,17 +206,15 @@ def _check_facts(record: Record, facts: MetricFacts, fields: Mapping[str, str]) 
     if fault := signature_fault(facts, fields):
         of = "" if fields["v"] == __version__ else f" (it is of version {fields['v'][:20]}, this is {__version__})"
         raise NoRecord(f"`signature` must be one of {facts.name}, it {fault}{of}")
-    own = bounds_of(facts, fields)
-    # An interval is cut at the ends that a metric has whatever its settings.
+    low, high = bounds_of(facts, fields)
     ends = {} if record.ci is None else {"ci.low": record.ci.low, "ci.high": record.ci.high}
     for name, number in {"value": record.value, **ends}.items():
-        low, high = own if name == "value" else facts.bounds
         if (low is not None and number < low - _ROUNDING) or (high is not None and number > high + _ROUNDING):
             least = "" if low is None else f"at least {low:g}"
             most = "" if high is None else f"at most {high:g}"
             raise NoRecord(
-                f"`{name}` must be {' and '.join(filter(None, (least, most)))}, as every score of {record.metric} is"
-                f"{' with these settings' if name == 'value' else ''}, got {shown(number)}"
+                f"`{name}` must be {' and '.join(filter(None, (least, most)))}, as every score of {record.metric} is "
+                f"with these settings, got {shown(number)}"
             )
 
 
