@@ -15,6 +15,8 @@ from vlgauge.encoders.clip import towers  # From: "vlgauge[polos] @ git+https://
 from vlgauge.encoders.rated import models  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.media import pictures  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
+from .scoring import cut_texts
+from .scoring import place_of
 from .scoring import score
 
 _PAPERS = ("https://arxiv.org/abs/2402.18091",)
@@ -136,6 +138,12 @@ class Polos(clip_score.ReferencedBackboneMetric):
                 "variant='released', which takes as many of each row as the row of its batch with the fewest has, got "
                 "none; leave the row out, or choose variant='itemwise'"
             )
+        cut = cut_texts(loaded.text, rows)
+        if self.long_text == "error" and cut.any():
+            raise ValueError(
+                f"`{place_of(int(np.argmax(cut)), references)}` must have at most {loaded.text.most_tokens} tokens of "
+                f"{loaded.text.identity}, both ends included, got more; shorten it, or choose another `long_text`"
+            )
         seen, picture_of = pictures.distinct_in_rgb(images)
         scored = score(
             loaded,
@@ -149,6 +157,11 @@ class Polos(clip_score.ReferencedBackboneMetric):
             progress=self.progress,
         )
         self._warn_of_texts(rows)
+        if (untold := cut & ~rows.pieces.is_long).any():
+            settings.warn(
+                f"{np.count_nonzero(untold)} of {len(cut)} captions and references have more than "
+                f"{loaded.text.most_tokens} tokens of {loaded.text.identity} and were cut"
+            )
         self._warn_of_images(int(np.count_nonzero(scored.unreadable)), rows.n_rows)
         names = {
             "enc": loading.weights_name(loaded.clip, given=self.weights is not None),
@@ -159,8 +172,10 @@ class Polos(clip_score.ReferencedBackboneMetric):
         extra = {}
         if return_details or self.details:
             extra["details"] = [
-                {"values": values, "best_reference": best_of(values), "truncated": cut, "special": special}
-                for values, cut, special in zip(scored.values, rows.truncated, rows.special, strict=True)
+                {"values": values, "best_reference": best_of(values), "truncated": long, "special": special}
+                for values, long, special in zip(
+                    scored.values, (cut[: rows.n_rows] | rows.truncated).tolist(), rows.special, strict=True
+                )
             ]
         return self.result(scored.scores.tolist(), made_with=self._made_with(names), **extra)
 

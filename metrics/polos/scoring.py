@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from vlgauge.clip_score import formula
 from vlgauge.clip_score import rows
+from vlgauge.encoders.hidden_layers import LayeredEncoder
 from vlgauge.encoders.rated.head import PolosRows
 from vlgauge.encoders.rated.head import pair_values
 from vlgauge.encoders.rated.models import PolosModels
@@ -80,6 +81,18 @@ def score(
     scores, _ = formula.group_maxima(values, row, n)
     cuts = np.searchsorted(row, every[1:])
     return Scored(scores, [part.tolist() for part in np.split(values, cuts)], unreadable)
+
+
+def cut_texts(text: LayeredEncoder, read: rows.TextRows) -> npt.NDArray[np.bool_]:
+    """Which candidates, and then which references, the text encoder cannot read to the end, whatever CLIP reads."""
+    return np.array(text.token_ids(read.pieces.texts)[1], dtype=bool)[read.pieces.index]
+
+
+def place_of(number: int, references: Sequence[Sequence[str]]) -> str:
+    """Where a text is, of all candidates and then all references."""
+    rows_of = list(enumerate(references))
+    candidates = [f"predictions[{row}]" for row, _ in rows_of]
+    return [*candidates, *(f"references[{row}][{i}]" for row, own in rows_of for i in range(len(own)))][number]
 
 
 def _shortest(read: rows.TextRows, size: int) -> npt.NDArray[np.intp]:

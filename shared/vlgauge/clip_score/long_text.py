@@ -63,7 +63,7 @@ def pieces_of(
     if policy == "error" and long.any():
         raise ValueError(
             f"`{place(int(np.argmax(long)))}` must have at most {tokens.context} tokens with prompt, start and end, "
-            "got more; shorten it, or load with `long_text='truncate'` or `'split'`"
+            "got more; shorten it, or choose another `long_text`"
         )
     if policy != "split" or not long.any():
         return Pieces(list(distinct), index, np.arange(len(texts)), len(texts), long)

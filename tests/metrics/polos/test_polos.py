@@ -210,6 +210,27 @@ def test_long_texts(settings):
         vlgauge.load("polos", **settings, long_text="error").compute(**rows)
 
 
+@pytest.mark.parametrize("variant", ["itemwise", "released"])
+def test_texts_that_only_the_text_encoder_cannot_read(settings, variant):
+    lengthy = "dog" * 15  # few tokens of CLIP, and a letter each for the text encoder, which takes 40
+    rows = {name: column[:2] for name, column in ROWS.items()} | {"predictions": ["a dog", lengthy]}
+    assert not vlgauge.load("clip_s", profile="embedded").tokens().too_long([lengthy]).any()
+    chosen = settings | {"variant": variant}
+    with pytest.warns(
+        UserWarning, match="1 of 6 captions and references have more than 40 tokens of local@.* were cut"
+    ):
+        found = vlgauge.load("polos", **chosen).compute(**rows, return_details=True)
+    assert [note["truncated"] for note in found["polos_details"]] == [False, True]
+    strict = vlgauge.load("polos", **chosen, long_text="error")
+    with pytest.raises(
+        ValueError, match=r"`predictions\[1\]` must have at most 40 tokens of local@.*another `long_text`"
+    ):
+        strict.compute(**rows)
+    rows = {name: column[:2] for name, column in ROWS.items()} | {"references": [["a", "b"], ["c", lengthy]]}
+    with pytest.raises(ValueError, match=r"`references\[1\]\[1\]` must have at most 40 tokens"):
+        strict.compute(**rows)
+
+
 @pytest.mark.parametrize("mode", ["P", "RGBA", "CMYK", "L", "RGB"])
 def test_pictures_turn_to_rgb_first(settings, tmp_path, mode):
     noise = Image.fromarray(pictures(1)[0])
