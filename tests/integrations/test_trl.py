@@ -56,6 +56,21 @@ def test_one_pass_per_distinct_picture_and_the_scores_of_the_metric():
     assert all(a > b for a, b in zip(right, wrong, strict=True))
 
 
+def test_what_clip_reads_a_caption_behind_pays_nothing():
+    for name in ("clip_s", "polos"):
+        reward = caption_reward(name, profile="embedded", references="references")
+        columns = {"prompts": [""] * 2, "image": [drawn(0)] * 2, "references": [[CAPTIONS[1]]] * 2}
+        plain, behind = reward(completions=[CAPTIONS[0], f"A photo depicts a photo depicts: {CAPTIONS[0]}"], **columns)
+        assert behind == pytest.approx(plain, abs=1e-6)
+
+
+def test_a_score_that_depends_on_the_batch_is_no_reward():
+    with pytest.raises(
+        ValueError, match=r"must give a caption one score in every batch, got polos: variant='released'"
+    ):
+        caption_reward("polos", profile="embedded", references="references", variant="released")
+
+
 def test_pictures_are_encoded_once_each():
     reward = caption_reward("clip_s", profile="embedded")
     fresh = [scenes.draw_scene(SCENES[i % 3], size=40, seed=77).image for i in range(12)]

@@ -83,7 +83,8 @@ class CaptionReward:
                 raise ValueError(
                     f"`metric` must need no column but images and references, {metric.name} needs {own.name}"
                 )
-        self._prompts = (PROMPT, metric.paper_prompt) if isinstance(metric, ClipScoreMetric) else ()
+        own_prompt = (metric.prompt,) if isinstance(metric, BackboneMetric) else ()
+        self._prompts = (PROMPT, metric.paper_prompt) if isinstance(metric, ClipScoreMetric) else own_prompt
         # What is split or refused is read to the end.
         cut = isinstance(metric, BackboneMetric) and metric.long_text == "truncate"
         self.guards = tuple(name for name in checked_guards(unguarded) if cut or name != "context")
@@ -282,8 +283,8 @@ def caption_reward(
 
     The completions of one group share a picture, which is encoded once. Each process scores its own completions. A
     completion that a guard hits (see `vlgauge.integrations.guards`), or whose score is undefined because of what it
-    says, gets the lowest value of the reward's range. What clip_s and pac_s read a caption behind, "A photo depicts",
-    is taken off a completion that begins with it.
+    says, gets the lowest value of the reward's range. What CLIP reads a caption behind, "A photo depicts", is taken off
+    a completion that begins with it.
 
     Args:
         metric: Name of a metric that scores captions one by one, or one from `vlgauge.load`.
@@ -299,9 +300,9 @@ def caption_reward(
 
     Raises:
         TypeError: If the metric is none.
-        ValueError: If the metric needs other columns or sets of captions, or counts words in the batch, such as cider
-            without ``df``; if it looks only at what a caption says, such as chair, so that saying nothing is never
-            worse; if the scale has the wrong sign, a guard is unknown, or the scores have no lowest value.
+        ValueError: If the metric needs other columns or sets of captions, or scores a caption by those beside it, such
+            as cider without ``df``; if it looks only at what a caption says, such as chair, so that saying nothing is
+            never worse; if the scale has the wrong sign, a guard is unknown, or the scores have no lowest value.
     """
     reward = _reward(
         *(metric, column, scale, offset, references, lowest, unguarded),
@@ -335,6 +336,8 @@ def _reward(
             f"`metric` must give a caption one score in every batch, got {loaded.name}, which counts words in it; give "
             f"one that knows the counts of the training set, such as vlgauge.load('cider', df=...)"
         )
+    if why := loaded.not_apart():
+        raise ValueError(f"`metric` must give a caption one score in every batch, got {loaded.name}: {why}")
     factor = finite_number("scale", scale)
     if (factor > 0) != loaded.higher_is_better or factor == 0:
         sign = "positive" if loaded.higher_is_better else "negative"
