@@ -44,7 +44,7 @@ def check_looks(page, width):
     check_width(page, width)
     assert page.evaluate(FAINT) == []
     assert page.evaluate(NAMELESS) == []
-    assert [one for one in page.evaluate(SIZES) if one[0] < 11] == []
+    assert [one for one in page.evaluate(SIZES) if one[0] < 12] == []
     assert page.evaluate(FAINT_FRAMES) == []
     assert width > 640 or page.evaluate(SMALL_TARGETS) == []
 
@@ -70,6 +70,7 @@ def test_every_tab_can_be_read_and_used(served, chromium, width, scheme):
         page.get_by_role("button", name="GROOViST ↑").first.wait_for()
         check_looks(page, width)
         open_tab(page, "About")
+        page.get_by_role("heading", name="RoViST-NR, embedded").wait_for()
         page.get_by_text("client.predict(").first.wait_for()
         check_looks(page, width)
 
@@ -88,6 +89,9 @@ def test_a_metric_is_found_by_words_and_an_own_story_scored_from_the_keyboard(se
         page.keyboard.press("Enter")
         page.get_by_text("Subtle example: One idea in every sentence").wait_for()
         assert "RoViST-NR" in page.evaluate("document.activeElement.innerText")
+        open_tab(page, "About")
+        page.get_by_role("heading", name="RoViST-NR, embedded").wait_for()
+        open_tab(page, "Score")
         page.get_by_label("Story").fill("We ran home. We ran home again.")
         page.keyboard.press("Control+Enter")
         page.get_by_text("Your own example").wait_for()
@@ -189,7 +193,7 @@ def test_a_leaderboard_is_sorted_and_copied(served, chromium, tmp_path):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("view", ["data", "compare", "leaderboard"])
+@pytest.mark.parametrize("view", ["data", "compare", "leaderboard", "about"])
 def test_axe_finds_nothing(served, chromium, view, scheme):
     query = "?view=compare&systems=sampler,greedy&metrics=trm,rovist_nr" if view == "compare" else f"?view={view}"
     with watched(chromium, served + query, 1280, scheme) as page:
@@ -197,6 +201,7 @@ def test_axe_finds_nothing(served, chromium, view, scheme):
             "data": "#score-data-set",
             "compare": ".cmp",
             "leaderboard": ".boards",
+            "about": ".cm-content",
         }
         page.locator(shown[view]).first.wait_for()
         page.wait_for_function(AT_REST)

@@ -158,11 +158,14 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         opened.then(None, js="() => vg.opened()", **QUICK)
         versus.select(**comparing.on_open)
         # Apart, as it may import torch to look for the files of published models.
-        for ready in (page.load, chosen.form.change):
-            ready(_told, chosen.form, told, show_progress="hidden", api_visibility="private")
-        listed.picked(_picked, [*chosen.inputs, chosen.form], changed, **QUICK)
-        for one_picker in chosen.pickers:
-            one_picker.set(_set, chosen.inputs, changed, **QUICK)
+        quiet = {"show_progress": "hidden", "api_visibility": "private"}
+        telling: dict[str, Any] = {"fn": _told, "inputs": chosen.form, "outputs": told} | quiet
+        opened.success(**telling)
+        taken = [listed.picked(_picked, [*chosen.inputs, chosen.form], changed, **QUICK)]
+        taken += [one_picker.set(_set, chosen.inputs, changed, **QUICK) for one_picker in chosen.pickers]
+        for event in taken:
+            for step in (telling, *chosen.after):
+                event.success(**step)
         gr.api(stoppable(in_one_sentence(score)), api_name="score", **MODEL)
         gr.api(stoppable(in_one_sentence(score_dataset_of(hosting))), api_name="score_dataset", **MODEL)
     page.queue(max_size=MOST_WAITING_OF_ALL, api_open=False)

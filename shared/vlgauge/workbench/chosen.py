@@ -24,9 +24,11 @@ class Chosen:
         metric: Which metric.
         config: Which configuration of it; not what can be clicked, which refuses what was chosen for another metric.
         profile: Which profile.
-        form: Metric and configuration that the page has changed to; its `change` is when the page is ready.
+        form: Metric and configuration that the page has changed to.
         look: What the pickers show.
         pickers: One in each tab that needs it.
+        after: What is done once the page has changed, each the keywords of an event. Not by `form.change`, which
+            Gradio 6.31 calls after events of its queue alone.
     """
 
     metric: gr.Dropdown
@@ -35,6 +37,7 @@ class Chosen:
     form: gr.State
     look: str
     pickers: list[Any] = field(default_factory=list)
+    after: list[dict[str, Any]] = field(default_factory=list)
 
     def add_picker(self) -> None:
         """Add a button that says what is chosen, and opens the list of metrics."""

@@ -202,7 +202,7 @@ class _Tab:
         for upload in (self.table.upload, self.pictures.change):
             upload(**cleared).then(self._uploaded, [self.table, self.pictures], self.source, **PRIVATE).success(**found)
         self.table.clear(**cleared)
-        self.chosen.form.change(**found)
+        self.chosen.after.append(found)
         self._connect_run()
 
     def _connect_run(self) -> None:
