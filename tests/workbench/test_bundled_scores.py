@@ -73,7 +73,7 @@ def test_the_axis_is_the_range_and_goes_on_where_that_has_no_end(score, ends, hi
     show_among(one, (1.0, 0.5))
     assert (one.axis.low, one.axis.high) == pytest.approx(axis)
     assert one.axis.higher_is_better == higher
-    assert one.others == [1.0, 0.5]
+    assert one.others == (1.0, 0.5)
 
 
 @pytest.mark.parametrize(("name", "config"), [("trm", ""), ("d_hm", ""), ("clip_s", "image"), ("clip_s", "video")])
