@@ -267,6 +267,14 @@ def test_samples_that_keep_the_document_frequencies_are_told():
         assert (told in systems_table(compare(runs, ["cider"])).notes) == is_told
 
 
+def test_rows_that_are_scored_by_their_neighbours_are_told():
+    told = "polos: rows are scored by those beside them, but intervals and tests take them as independent."
+    runs = three_systems("polos")
+    assert told not in systems_table(compare(runs, ["polos"])).notes
+    signed = {"polos_signature": "polos|v:0.1.0|profile:paper|variant:released|released_batch:32"}
+    assert told in systems_table(compare({name: run | signed for name, run in runs.items()}, ["polos"])).notes
+
+
 def test_rows_that_differ_name_the_better_one(comparison):
     (compared,) = comparison.metrics
     texts = {"high": {str(row): f"text {row}" for row in range(40)}}

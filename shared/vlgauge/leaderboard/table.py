@@ -22,6 +22,9 @@ AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
 TOO_FEW = "too few rows that differ to tell apart"
 # In the signature of a metric that weighs words by the references of all rows.
 _WEIGHED = "|df:references@"
+# Batches of authors' code that scores a row by those beside it.
+_BESIDE = ("|released_batch:", "|emscore_batch:")
+_BESIDE_NOTE = "rows are scored by those beside them, but intervals and tests take them as independent"
 ARROWS = {True: "\N{UPWARDS ARROW}", False: "\N{DOWNWARDS ARROW}"}
 
 
@@ -358,6 +361,7 @@ def _notes(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
         samples += f", {comparison.test_resamples} of the tests"
     n_metrics = len(comparison.metrics) if comparison.family == "all" else 1
     weighed = [compared.metric for compared in comparison.metrics if _WEIGHED in compared.signature]
+    beside = [one.metric for one in comparison.metrics if any(field in one.signature for field in _BESIDE)]
     toys = [compared.metric for compared in comparison.metrics if made_by_toy(compared.signature)]
     return [
         *([f"{', '.join(toys)}: scores of toys, which {TOY_NUMBERS}."] if toys else []),
@@ -368,6 +372,7 @@ def _notes(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
         *few_notes(system.few and numbers.intervals for compared in comparison.metrics for system in compared.systems),
         *(f"{one}." for compared in comparison.metrics for one in compared.told),
         *([f"{', '.join(weighed)}: samples of rows keep the document frequencies of all rows."] if weighed else []),
+        *([f"{', '.join(beside)}: {_BESIDE_NOTE}."] if beside else []),
         *(compared.signature for compared in comparison.metrics),
     ]
 
