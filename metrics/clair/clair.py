@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import evaluate
+import numpy as np
 
 from vlgauge import judges  # From: "vlgauge[clair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import settings  # From: "vlgauge[clair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -75,7 +76,7 @@ class Clair(judges.TextJudgeMetric):
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
     signed = (
-        "enc dtype:float32/bfloat16/float16 prep:square/own variant:released/expected max_new_tokens:number "
+        "enc dtype:float32/bfloat16/float16/served prep:square/own variant:released/expected max_new_tokens:number "
         "turn:clair/chat/none"
     )
     higher_is_better = True
@@ -100,22 +101,22 @@ class Clair(judges.TextJudgeMetric):
     ) -> dict[str, Any]:
         """Score the captions; the card describes the keys."""
         judge = self.judge()
-        if self.variant == "expected" and not judge.reads_digits:
-            raise ValueError(
-                f"`variant='expected'` must have a tokenizer that splits a number into its digits, got "
-                f"{judge.identity}; choose 'released' or another model"
-            )
+        self._check_digits(judge)
         rows = [row for row, known in enumerate(references) if known]
         questions = [self.question(predictions[row], references[row]) for row in rows]
         altered = self.tell_altered(judge, questions)
         answers = judge.answers(
             questions, self.opening, longest=self.max_new_tokens, batch_size=self.batch_size, progress=self.progress
         )
+        self._check_digits(judge)  # a server shows its tokens in its answers only
         scores: list[float] = []
+        n_untold = 0
         details: list[dict[str, Any]] = []
         for question, answer in zip(questions, answers, strict=True):
             written = written_score(answer.text)
             places = score_places(answer.text, written, answer.digit_at.tolist()) if judge.reads_digits else []
+            is_told = not np.isnan(answer.digits[places]).any()
+            n_untold += not is_told
             found = expected_score(written, places, answer.digits) if self.variant == "expected" else written.score
             scores.append(found / HIGHEST)
             details.append(
@@ -124,10 +125,12 @@ class Clair(judges.TextJudgeMetric):
                     "answer": answer.text,
                     "number": None if math.isnan(written.score) else written.score,
                     "reason": written.reason,
-                    "digits": [[round(p, 9) for p in answer.digits[i].tolist()] for i in places],
+                    "digits": [[round(p, 9) for p in answer.digits[i].tolist()] for i in places if is_told],
                     "ended": answer.ended,
                 }
             )
+        if self.variant == "expected":
+            self.tell_untold(n_untold, len(answers))
         return self.scored(
             len(predictions),
             rows,
@@ -137,6 +140,14 @@ class Clair(judges.TextJudgeMetric):
             unread=sum(map(math.isnan, scores)),
             altered=altered,
         )
+
+    def _check_digits(self, judge: judges.Judge) -> None:
+        """ValueError for a judge whose tokens have several digits, where these count."""
+        if self.variant == "expected" and not judge.reads_digits:
+            raise ValueError(
+                f"`variant='expected'` must have a tokenizer that splits a number into its digits, got "
+                f"{judge.identity}; choose 'released' or another model"
+            )
 
     def question(self, caption: str, references: list[str]) -> judges.Question:
         """What the judge is asked; white space in a text is one blank, so that none adds a line to a list."""

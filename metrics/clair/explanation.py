@@ -35,7 +35,9 @@ class Clair(Explanation):
         detail = self.details[row]
         if "answer" not in detail:
             return "it has no reference to be compared with"
-        return f"the judge wrote {quoted(detail['answer'])}, which has no score from 0 to 100"
+        is_read = detail["number"] is not None
+        why = "and its server not what else it might have written" if is_read else "which has no score from 0 to 100"
+        return f"the judge wrote {quoted(detail['answer'])}, {why}"
 
     def values(self, row: int) -> dict[str, Any]:
         """The caption, its references, the answer, and the digits that might have stood in it."""

@@ -38,8 +38,11 @@ class Fleur(CaptionedPicture):
         return f"the judge wrote {quoted(detail['answer'])}"
 
     def undefined(self, row: int) -> str:
-        """No number in the answer."""
-        return f"the judge wrote {quoted(self.details[row]['answer'])}, which has no number from 0 to 1"
+        """No number in the answer, or digits that a server did not tell."""
+        detail = self.details[row]
+        is_read = detail["number"] is not None
+        why = "and its server not what else it might have written" if is_read else "which has no number from 0 to 1"
+        return f"the judge wrote {quoted(detail['answer'])}, {why}"
 
     def values(self, row: int) -> dict[str, Any]:
         """The captions of the picture, the question, and the digits that might have stood in each place."""

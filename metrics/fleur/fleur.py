@@ -101,7 +101,7 @@ class Fleur(judges.JudgeMetric):
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
     signed = (
-        "enc dtype:float32/bfloat16/float16 prep:square/own preset:fleur/expert "
+        "enc dtype:float32/bfloat16/float16/served prep:square/own preset:fleur/expert "
         "variant:released/renormalised max_new_tokens:number turn:llava_v1/chat/none"
     )
     higher_is_better = True
@@ -156,11 +156,7 @@ class Fleur(judges.JudgeMetric):
     ) -> dict[str, Any]:
         """Score the captions; the card describes the keys."""
         judge = self.judge()
-        if not judge.reads_digits:
-            raise ValueError(
-                f"`model` must have a tokenizer that splits a number into its digits, got {judge.identity}; FLEUR has "
-                "no meaning with tokens of several digits: choose another model"
-            )
+        self._check_digits(judge)
         pictures = judges.pictures_of(images)
         alone = [self.question(text, (), picture) for text, picture in zip(predictions, pictures, strict=True)]
         altered = self.tell_altered(judge, alone)
@@ -196,6 +192,14 @@ class Fleur(judges.JudgeMetric):
             return judges.Question((_EXPERT_WHY, _EXPERT_WHY_END), question.captions)
         return _WHY
 
+    def _check_digits(self, judge: judges.Judge) -> None:
+        """ValueError for a judge whose tokens have several digits."""
+        if not judge.reads_digits:
+            raise ValueError(
+                f"`model` must have a tokenizer that splits a number into its digits, got {judge.identity}; FLEUR has "
+                "no meaning with tokens of several digits: choose another model"
+            )
+
     def _add_reasons(
         self,
         judge: judges.Judge,
@@ -226,14 +230,17 @@ class Fleur(judges.JudgeMetric):
             batch_size=self.batch_size,
             progress=self.progress,
         )
-        scores, details = [], []
+        self._check_digits(judge)  # a server shows its tokens in its answers only
+        scores, details, n_untold = [], [], 0
         for question, answer in zip(questions, answers, strict=True):
             number = printed_number(answer.text)
             places = smoothed_places(number, answer.digit_at.tolist())
             score = smoothed_score(number, places, answer.digits, self.variant)
             scores.append(score)
             shown = None if math.isnan(number) else number
-            digits = [[round(p, 9) for p in answer.digits[i].tolist()] for i in places]
+            is_told = not np.isnan(answer.digits[places]).any()
+            n_untold += not is_told
+            digits = [[round(p, 9) for p in answer.digits[i].tolist()] for i in places if is_told]
             details.append(
                 {
                     "question": question.text(),
@@ -243,4 +250,5 @@ class Fleur(judges.JudgeMetric):
                     "ended": answer.ended,
                 }
             )
+        self.tell_untold(n_untold, len(answers))
         return scores, details

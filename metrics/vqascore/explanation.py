@@ -37,11 +37,19 @@ class Vqascore(CaptionedPicture):
         detail = self.details[row]
         return f"{quoted(detail['answer'])} has {number(self.scores[row])}"
 
+    def undefined(self, row: int) -> str:
+        """A server told other tokens."""
+        return f"the server did not tell how likely {quoted(self.details[row]['answer'])} is"
+
     def values(self, row: int) -> dict[str, Any]:
         """The captions of the picture, the question, and the tokens of the answer."""
         detail = self.details[row]
         *answer, end = detail["chances"]
         names = [detail["answer"]] if len(answer) == 1 else [f"token {i}" for i in range(1, len(answer) + 1)]
         chances = [*zip(names, answer, strict=True), ("end of the answer", end)]
-        bars = [{"name": name, "chance": chance, "width": percent(max(chance, 0.01))} for name, chance in chances]
+        bars = [
+            {"name": name, "chance": chance, "width": percent(max(chance, 0.01))}
+            for name, chance in chances
+            if chance is not None  # which a server does not tell
+        ]
         return {**super().values(row), "question": detail["question"], "bars": bars}

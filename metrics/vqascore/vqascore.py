@@ -68,7 +68,7 @@ class Vqascore(judges.PictureJudgeMetric):
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
     signed = (
-        "enc dtype:float32/bfloat16/float16 prep:square/own definition:v3.0/v3.1 template answer "
+        "enc dtype:float32/bfloat16/float16/served prep:square/own definition:v3.0/v3.1 template answer "
         "turn:vqascore/chat/none"
     )
     higher_is_better = True
@@ -105,6 +105,11 @@ class Vqascore(judges.PictureJudgeMetric):
     def _compute(self, predictions: Sequence[str], images: Any = None, return_details: bool = False) -> dict[str, Any]:
         """Score the captions; the card describes the keys."""
         judge = self.judge()
+        if self.definition == "v3.0" and isinstance(judge, judges.ServedJudge):
+            raise ValueError(
+                f"`definition` must be 'v3.1' for {judge.identity}, got 'v3.0': a server tells nothing of the end "
+                "behind a given answer; or pass the model itself as `model`"
+            )
         pictures = judges.pictures_of(images)
         questions = [self.question(text, picture) for text, picture in zip(predictions, pictures, strict=True)]
         answers = [self.answer.replace(_BLANK, text) for text in predictions]
@@ -114,7 +119,7 @@ class Vqascore(judges.PictureJudgeMetric):
         extra: dict[str, Any] = {}
         if return_details:
             extra["details"] = [
-                {"question": question.text(), "answer": answer, "chances": [math.exp(one) for one in own]}
+                {"question": question.text(), "answer": answer, "chances": [_chance(one) for one in own]}
                 for question, answer, own in zip(questions, answers, chances, strict=True)
             ]
         return self.result(scores, made_with=self.made_with(judge), altered=altered, **extra)
@@ -123,6 +128,11 @@ class Vqascore(judges.PictureJudgeMetric):
         """What the judge is asked about a caption, which stands in the place of each ``{}``."""
         words = tuple(self.template.split(_BLANK))
         return judges.Question(words, (caption,) * (len(words) - 1), picture)
+
+
+def _chance(log_chance: float) -> float | None:
+    """The probability; None where it is not told."""
+    return None if math.isnan(log_chance) else math.exp(log_chance)
 
 
 def checked_text(name: str, value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from vlgauge.judges.metric import JudgeMetric, PictureJudgeMetric, TextJudgeMetric, pictures_of
 from vlgauge.judges.questions import Answer, Judge, Opening, Question
+from vlgauge.judges.served import ServedJudge
 from vlgauge.judges.sources import EXPERT_HINT
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Opening",
     "PictureJudgeMetric",
     "Question",
+    "ServedJudge",
     "TextJudgeMetric",
     "pictures_of",
 ]

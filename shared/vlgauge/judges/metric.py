@@ -103,6 +103,14 @@ class JudgeMetric(Metric):
             )
         return n
 
+    def tell_untold(self, n_untold: int, n_answers: int) -> None:
+        """Warn of answers whose score is undefined because a server did not tell their digits."""
+        if n_untold:
+            warn(
+                f"{n_untold} of {n_answers} answers are undefined: the server told too little of what their digits "
+                "might have been; let it tell the 20 likeliest tokens, or pass the model itself as `model`"
+            )
+
 
 class PictureJudgeMetric(JudgeMetric):
     """Base of the metrics that ask about a caption and its picture, and read no references."""

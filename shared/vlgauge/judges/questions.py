@@ -71,7 +71,7 @@ class Answer:
         text: The answer without its end token.
         digit_at: The digit that each token is, -1 for any other token, shape ``(n_tokens,)``.
         digits: Probability of each of the ten digits in the place of each token, over the whole vocabulary, shape
-            ``(n_tokens, 10)``.
+            ``(n_tokens, 10)``; NaN in a place where it is not told.
         ended: Whether the end token came before the bound on the length.
     """
 
@@ -91,7 +91,7 @@ class Judge(Protocol):
         identity: Name and digest of the weights, for signatures.
         dtype: Of the arithmetic, for signatures.
         preparation: What is done to a picture before the model's own preprocessing, for signatures.
-        reads_digits: Whether each digit of a number is a token of its own.
+        reads_digits: Whether each digit of a number is a token of its own, as far as that is known.
     """
 
     identity: str
@@ -137,6 +137,8 @@ class Judge(Protocol):
         progress: Progress = None,
     ) -> list[Floats]:
         """Log-probability of each token of given answers and of the end token behind them, shapes ``(n_tokens + 1,)``.
+
+        NaN of what is not told.
 
         Args:
             questions: In any order.

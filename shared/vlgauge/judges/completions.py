@@ -1,0 +1,179 @@
+"""What a server tells of an answer, in the form of OpenAI's chat completions: text, tokens, and likely others."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vlgauge.judges.questions import Floats
+
+# A probability that is not told is at most the smallest told one. Where all that is not told is above this share of
+# what is, no number is made of it.
+MOST_UNTOLD = 1e-3
+_ROUNDING = 1e-2  # of probabilities that were made in half precision
+# Bytes that are no letter, as some servers spell them, and whatever is not ASCII: servers spell it in several ways.
+_UNSPELLED = re.compile(r"<0x[0-9A-Fa-f]{2}>|[^!-~]")
+_DIGIT = re.compile("[0-9]")
+_SEVERAL_DIGITS = re.compile(r"\s*[0-9]{2,}\s*")
+
+
+class Unreadable(ValueError):
+    """What a server told is no answer with probabilities; the message says why, as the end of a sentence."""
+
+
+@dataclass(frozen=True)
+class ToldToken:
+    """One token of an answer.
+
+    Attributes:
+        text: As it is spelled.
+        likeliest: Spelling and probability of the likeliest tokens in its place.
+    """
+
+    text: str
+    likeliest: tuple[tuple[str, float], ...]
+
+    @property
+    def untold(self) -> float:
+        """What each token that is not told has at most."""
+        return min(chance for _, chance in self.likeliest)
+
+    @property
+    def joins_digits(self) -> bool:
+        """Whether a token with several digits stood here, or might have."""
+        return any(_SEVERAL_DIGITS.fullmatch(text) for text, _ in self.likeliest)
+
+    @property
+    def digits(self) -> Floats:
+        """Probability of each digit, shape ``(10,)``; NaN where too much of it is not told.
+
+        A digit that is not told counts as 0, which is too low by at most `MOST_UNTOLD` of all told digits. Of two
+        tokens that are spelled as one digit, nobody tells which is the digit.
+        """
+        spelled = [text for text, _ in self.likeliest]
+        told = [spelled.count(str(digit)) for digit in range(10)]
+        if max(told) > 1:
+            return np.full(10, math.nan)
+        found = np.zeros(10)
+        for text, chance in self.likeliest:
+            if _DIGIT.fullmatch(text):
+                found[int(text)] = chance
+        rest = max(0.0, 1 - sum(chance for _, chance in self.likeliest))
+        untold = min(told.count(0) * self.untold, rest)
+        return np.full(10, math.nan) if untold > MOST_UNTOLD * found.sum() else found
+
+    def chance_of(self, spelled: str) -> float | None:
+        """Probability of the token of a spelling; None where it is not told.
+
+        Raises:
+            Unreadable: If two tokens have that spelling.
+        """
+        found = [chance for text, chance in self.likeliest if text == spelled]
+        if len(found) > 1:
+            raise Unreadable(f"told two tokens that are spelled {spelled!r} in one place, and not which is which")
+        return found[0] if found else None
+
+
+@dataclass(frozen=True)
+class Completion:
+    """An answer of a server.
+
+    Attributes:
+        text: Without its end token.
+        tokens: Those of the text.
+        ended: Whether the answer ended by itself.
+        names: What the server calls its model, and its fingerprint, as far as it tells them.
+    """
+
+    text: str
+    tokens: tuple[ToldToken, ...]
+    ended: bool
+    names: tuple[str, ...]
+
+
+def read_completion(told: Any, longest: int) -> Completion:
+    """An answer whose tokens spell it, each the likeliest in its place.
+
+    Args:
+        told: As read from JSON.
+        longest: Tokens that were asked for at most.
+
+    Raises:
+        Unreadable: If it is none.
+    """
+    choice = _first(told, "choices")
+    message = choice.get("message")
+    text = message.get("content") if isinstance(message, dict) else None
+    if not isinstance(text, str):
+        raise Unreadable("gave an answer without text")
+    reason = choice.get("finish_reason")
+    if reason not in ("stop", "length"):
+        raise Unreadable(f"ended an answer by {str(reason)[:40]!r}, neither 'stop' nor 'length'")
+    logprobs = choice.get("logprobs")
+    rows = logprobs.get("content") if isinstance(logprobs, dict) else None
+    if not isinstance(rows, list):
+        raise Unreadable("told no log-probabilities; let it tell the 20 likeliest tokens of each place")
+    if len(rows) > longest + 1:
+        raise Unreadable(f"wrote {len(rows)} tokens where at most {longest} were asked for")
+    tokens = [_token(row) for row in rows]
+    spelled = _letters([text])
+    # Some servers tell the end token too.
+    if tokens and reason == "stop" and spelled != _letters(one.text for one in tokens):
+        tokens.pop()
+    if spelled != _letters(one.text for one in tokens):
+        raise Unreadable(
+            "told tokens that do not spell the answer; switch off what takes thoughts out of it, or the thoughts"
+        )
+    names = tuple(one for one in (told.get("model"), told.get("system_fingerprint")) if isinstance(one, str) and one)
+    return Completion(text.strip(), tuple(tokens), reason == "stop", names)
+
+
+def _first(told: Any, name: str) -> dict[str, Any]:
+    rows = told.get(name) if isinstance(told, dict) else None
+    if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
+        raise Unreadable("gave JSON that is no chat completion")
+    first: dict[str, Any] = rows[0]
+    return first
+
+
+def _token(row: Any) -> ToldToken:
+    text, own = _spelled(row)
+    others = row.get("top_logprobs")
+    if not isinstance(others, list) or not others:
+        raise Unreadable("told no other likely tokens; let it tell the 20 likeliest of each place")
+    likeliest = tuple(_spelled(one) for one in others)
+    if sum(chance for _, chance in likeliest) > 1 + _ROUNDING:
+        raise Unreadable("told probabilities of one place that are more than 1 together")
+    best = max(likeliest, key=lambda one: one[1])
+    if own < best[1] * (1 - _ROUNDING):
+        raise Unreadable(
+            f"wrote {text[:20]!r} where {best[0][:20]!r} was likelier, so it draws or penalises tokens; have it write "
+            "the likeliest"
+        )
+    return ToldToken(text, likeliest)
+
+
+def _spelled(row: Any) -> tuple[str, float]:
+    """Spelling and probability of a token."""
+    text, value = (row.get("token"), row.get("logprob")) if isinstance(row, dict) else (None, None)
+    if not isinstance(text, str) or isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise Unreadable("told a token without spelling or log-probability")
+    # Of a large whole number no float can be made.
+    if not (value <= 1e-4 and value >= -1e9):
+        raise Unreadable(f"told a log-probability that is none, {str(value)[:20]}")
+    return text, min(1.0, math.exp(value))
+
+
+def _letters(texts: Any) -> str:
+    return "".join(_UNSPELLED.sub("", text) for text in texts)
+
+
+def digits_of(tokens: Sequence[ToldToken]) -> tuple[list[int], list[Floats]]:
+    """The digit that each token is, -1 for none, and what stands beside it, see `ToldToken.digits`."""
+    at = [int(one.text) if _DIGIT.fullmatch(one.text) else -1 for one in tokens]
+    return at, [one.digits if digit >= 0 else np.zeros(10) for one, digit in zip(tokens, at, strict=True)]

@@ -1,0 +1,279 @@
+"""A judge on a server that speaks OpenAI's protocol of chat completions, such as vLLM; never asked unless it is passed.
+
+Nobody knows which weights answer there: a number made with it can be repeated only as long as the server stays.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from typing import Any, TypeVar
+
+import numpy as np
+
+from vlgauge.judges.completions import MOST_UNTOLD, Completion, Unreadable, digits_of, read_completion
+from vlgauge.judges.questions import Answer, Floats, Opening, Question
+from vlgauge.media.pictures import Picture
+from vlgauge.network.limits import NetworkError, host_of
+from vlgauge.network.posting import ask_server, check_address
+from vlgauge.progress import Progress, progress_bar
+from vlgauge.settings import finite_number, shown, warn
+
+Result = TypeVar("Result")
+
+N_LIKELIEST = 20  # the most that OpenAI tells, and vLLM by default
+# What vLLM adds to the protocol: a model's own files may ask for a penalty, and its template for thoughts.
+VLLM_FIELDS: Mapping[str, Any] = {"repetition_penalty": 1.0, "chat_template_kwargs": {"enable_thinking": False}}
+_OURS = ("model", "messages", "logprobs", "top_logprobs", "temperature", "seed", "max_tokens", "stream", "n")
+# What looks like a special token; which ones the model has, no server tells.
+_LOOKS_SPECIAL = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,20}\]")
+_NO_NAME = re.compile(r"[^\w./:-]", re.ASCII)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class ServedJudge:
+    """A `Judge` on a server: ``vlgauge.load("fleur", model=ServedJudge("http://127.0.0.1:8000/v1", "Qwen/..."))``.
+
+    Each distinct question is one request, `batch_size` of them at once. What a failed call has answers to is not asked
+    again by the next one.
+
+    Args:
+        url: Address of the protocol, such as ``http://127.0.0.1:8000/v1``; plain http on this machine and in private
+            networks only.
+        model: What the server calls the model.
+        key_from: Name of the variable of the environment that holds the key; None sends none. The key itself is read
+            for each request and kept nowhere.
+        fields: Further fields of each request, instead of those for vLLM (`VLLM_FIELDS`); ``{}`` for servers that
+            refuse what OpenAI does not know.
+        answer_seconds: How long one answer may take.
+
+    Raises:
+        ValueError: If a setting is none of these.
+    """
+
+    dtype = "served"
+    preparation = "own"
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        key_from: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        answer_seconds: float = 300.0,
+    ) -> None:
+        self._url = check_address("url", url)
+        if not isinstance(model, str) or not model.strip():
+            raise ValueError(f"`model` must be what the server calls the model, got {shown(model)}")
+        if key_from is not None and not (isinstance(key_from, str) and _VARIABLE.fullmatch(key_from)):
+            # It may be the key itself.
+            raise ValueError("`key_from` must be the name of a variable of the environment, not a key")
+        self._model, self._key_from = model, key_from
+        self._fields = dict(VLLM_FIELDS if fields is None else fields)
+        if taken := [name for name in self._fields if name in _OURS]:
+            raise ValueError(f"`fields` must not have what the method sets, got {', '.join(map(shown, taken))}")
+        try:
+            self._body = json.dumps(self._fields, allow_nan=False, sort_keys=True)
+        except (TypeError, ValueError):
+            raise ValueError("`fields` must be what JSON can hold, got something else") from None
+        self._seconds = finite_number("answer_seconds", answer_seconds, "a number of seconds above 0", 0.001)
+        self._joins_digits = False
+        self._names: set[str] = set()
+        self._kept: dict[Hashable, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"ServedJudge({self._url!r}, {self._model!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ServedJudge, (self._url, self._model, self._key_from, self._fields, self._seconds)
+
+    @property
+    def identity(self) -> str:
+        """``served/``, the name of the model, and in brackets what the server told of itself until now."""
+        told = sorted(self._names - {self._model})
+        if self._body != json.dumps(dict(VLLM_FIELDS), sort_keys=True):
+            told.append(f"fields-{hashlib.sha256(self._body.encode()).hexdigest()[:8]}")
+        more = f"({','.join(_NO_NAME.sub('_', one)[:60] for one in told)})" if told else ""
+        return f"served/{self._model}{more}"
+
+    @property
+    def reads_digits(self) -> bool:
+        """Whether no answer until now showed a token of several digits; the server does not tell its tokenizer."""
+        return not self._joins_digits
+
+    def opening(self, opening: Opening) -> str:
+        """The server has a template of its own."""
+        return "chat"
+
+    def altered(self, questions: Sequence[Question]) -> list[bool]:
+        """Which questions have a caption with what looks like a special token, which is taken apart."""
+        return [any(map(_LOOKS_SPECIAL.search, question.captions)) for question in questions]
+
+    def answers(
+        self,
+        questions: Sequence[Question],
+        opening: Opening,
+        *,
+        longest: int,
+        batch_size: int = 1,
+        progress: Progress = None,
+    ) -> list[Answer]:
+        """See `Judge`; a place whose digits the server does not tell has NaN."""
+        keys = [(question.key, longest) for question in questions]
+        return self._asked(questions, keys, lambda i: self._answer(questions[i], longest), batch_size, progress)
+
+    def chances(
+        self,
+        questions: Sequence[Question],
+        answers: Sequence[str],
+        opening: Opening,
+        *,
+        batch_size: int = 1,
+        progress: Progress = None,
+    ) -> list[Floats]:
+        """Log-probability of answers of one token; that of the end behind them, which no server tells, is NaN.
+
+        An answer that is not among the likeliest tokens has probability 0 where that is too low by at most
+        `MOST_UNTOLD`, and NaN elsewhere.
+
+        Warns:
+            UserWarning: If there are such answers.
+
+        Raises:
+            ValueError: If an answer cannot be one token; before anything is asked.
+        """
+        if several := [one for one in answers if len(one.split()) != 1]:
+            raise ValueError(
+                f"`answer` must be one word for {self.identity}, which tells probabilities of one token, got "
+                f"{shown(several[0])}; pass the model itself as `model` for longer ones"
+            )
+        keys = [(one.key, word) for one, word in zip(questions, answers, strict=True)]
+        found = self._asked(
+            questions, keys, lambda i: self._first_chance(questions[i], answers[i]), batch_size, progress
+        )
+        n_low, n_unknown = found.count(-math.inf), sum(map(math.isnan, found))
+        if n_low or n_unknown:
+            warn(
+                f"{n_low + n_unknown} of {len(found)} answers are not among the likeliest tokens that "
+                f"{host_of(self._url)} tells: {n_low} count as 0, which is too low by at most {MOST_UNTOLD:g}, and "
+                f"{n_unknown} are undefined"
+            )
+        return [np.array([one, math.nan]) for one in found]
+
+    # -- requests ----------------------------------------------------------------------------------------------------
+    def _asked(
+        self,
+        questions: Sequence[Question],
+        keys: Sequence[Hashable],
+        work: Callable[[int], Result],
+        batch_size: int,
+        progress: Progress,
+    ) -> list[Result]:
+        """What comes of each question; equal ones are asked once, and some at a time."""
+        first = {key: i for i, key in reversed(list(enumerate(keys)))}
+        found: dict[Hashable, Any] = {key: self._kept.pop(key) for key in first if key in self._kept}
+        asked: dict[Future[Result], Hashable] = {}
+        pool = ThreadPoolExecutor(batch_size)
+        try:
+            asked |= {pool.submit(work, i): key for key, i in sorted(first.items(), key=_row) if key not in found}
+            with progress_bar(len(asked), "Asking the judge", progress) as advance:
+                for done in as_completed(asked):
+                    found[asked[done]] = done.result()
+                    advance(1)
+        except BaseException as error:
+            # What is under way is waited for, but not by who wants to stop.
+            pool.shutdown(wait=isinstance(error, Exception), cancel_futures=True)
+            answered = [one for one in asked if one.done() and not one.cancelled() and one.exception() is None]
+            self._kept |= found | {asked[one]: one.result() for one in answered}
+            if not isinstance(error, NetworkError):
+                raise
+            n_done = len(first.keys() & self._kept.keys())
+            raise NetworkError(
+                f"the judge {self._model} answered {n_done} of {len(first)} questions: {error}; call the same metric "
+                "again, and what was answered is not asked again",
+                error.status,
+            ) from None
+        pool.shutdown()
+        return [found[key] for key in keys]
+
+    def _answer(self, question: Question, longest: int) -> Answer:
+        told = self._completed(question, longest)
+        at, digits = digits_of(told.tokens)
+        if any(one.joins_digits for one in told.tokens):
+            self._joins_digits = True
+        return Answer(told.text, np.array(at, dtype=np.int64), np.array(digits).reshape(-1, 10), told.ended)
+
+    def _first_chance(self, question: Question, answer: str) -> float:
+        """Log-probability of an answer as the first token; NaN and minus infinity as of `chances`."""
+        told = self._completed(question, 1)
+        if not told.tokens:
+            raise NetworkError(f"{host_of(self._url)} told no token where one was asked for")
+        try:
+            chance = told.tokens[0].chance_of(answer)
+        except Unreadable as error:
+            raise self._unreadable(error) from None
+        if chance is None:
+            return -math.inf if told.tokens[0].untold <= MOST_UNTOLD else math.nan
+        return math.log(chance) if chance > 0 else -math.inf
+
+    def _completed(self, question: Question, longest: int) -> Completion:
+        """What the server writes."""
+        method = {"logprobs": True, "top_logprobs": N_LIKELIEST, "temperature": 0, "seed": 0, "max_tokens": longest}
+        asked = {"model": self._model, "messages": _turns(question), "stream": False, "n": 1}
+        told = ask_server(
+            f"{self._url}/chat/completions",
+            {**self._fields, **asked, **method},
+            key_from=self._key_from,
+            seconds=self._seconds,
+        )
+        try:
+            found = read_completion(told, longest)
+        except Unreadable as error:
+            raise self._unreadable(error) from None
+        self._names.update(found.names)
+        return found
+
+    def _unreadable(self, error: Unreadable) -> NetworkError:
+        return NetworkError(f"{host_of(self._url)} {error}")
+
+
+def _row(pair: tuple[Hashable, int]) -> int:
+    return pair[1]
+
+
+def _turns(question: Question) -> list[dict[str, Any]]:
+    """A question as messages, the picture before the text."""
+    text = _read(question)
+    content: Any = text
+    if question.picture is not None:
+        shown_first = {"type": "image_url", "image_url": {"url": _data_url(question.picture)}}
+        content = [shown_first, {"type": "text", "text": text}]
+    turns = [{"role": "user", "content": content}]
+    if question.again is not None:
+        turns.append({"role": "assistant", "content": question.replied})
+        turns.append({"role": "user", "content": _read(question.again)})
+    return turns
+
+
+def _read(question: Question) -> str:
+    """A question whose captions spell nothing that looks like a special token."""
+    return question.text([_LOOKS_SPECIAL.sub(_apart, caption) for caption in question.captions])
+
+
+def _apart(found: re.Match[str]) -> str:
+    return f"{found.group()[0]} {found.group()[1:]}"
+
+
+def _data_url(picture: Picture) -> str:
+    """A picture in RGB as PNG, which loses nothing."""
+    opened = picture.open()
+    opened.info.pop("transparency", None)  # Pillow would warn of its loss
+    stream = io.BytesIO()
+    opened.convert("RGB").save(stream, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(stream.getvalue()).decode()}"

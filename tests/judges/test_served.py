@@ -1,0 +1,468 @@
+"""A judge on a server: the same numbers as on this machine, and one sentence for everything that may go wrong."""
+
+import base64
+import io
+import math
+import pickle
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+from chat_server import ChatServer, Remembering, completion, of_answer, of_chance, row, text_of
+from PIL import Image
+
+import vlgauge
+from vlgauge.catalog import metric_facts
+from vlgauge.explain import explain
+from vlgauge.judges import Judge, Opening, Question, ServedJudge
+from vlgauge.judges.toy import toy_judge
+from vlgauge.network import NetworkError, posting
+from vlgauge.signature_checks import signature_fault
+from vlgauge.signatures import parse_signature
+
+KEY = "sk-very-secret-0123456789"
+OPENING = Opening("none", "")
+DIGITS = {str(digit): 0.05 for digit in range(10)}
+
+
+@pytest.fixture
+def serving():
+    """`serving(reply)`: a server, which is closed in the end."""
+    opened = []
+
+    def start(reply):
+        opened.append(ChatServer(reply))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.close()
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch):
+    monkeypatch.setattr(posting, "PAUSES", (0.0, 0.0, 0.0))
+    monkeypatch.delenv("JUDGE_KEY", raising=False)
+
+
+def pictures(n):
+    rng = np.random.default_rng(7)
+    return [rng.integers(0, 255, (24, 16 + i, 3), dtype=np.uint8) for i in range(n)]
+
+
+CAPTIONS = ["a small red circle", "a large blue square", "two green stars", "one small red circle"]
+REFERENCES = [["a red circle"], ["one blue square", "a box"], ["a star"], ["a red disc"]]
+WAYS = {
+    "fleur": ("fleur", {}, {"images": pictures(4), "references": REFERENCES}),
+    "fleur_renormalised": ("fleur", {"variant": "renormalised"}, {"images": pictures(4)}),
+    "fleur_reasons": ("fleur", {"reasons": True}, {"images": pictures(4)}),
+    "clair": ("clair", {}, {"references": REFERENCES}),
+    "clair_expected": ("clair", {"variant": "expected"}, {"references": REFERENCES}),
+    "vqascore": ("vqascore", {"definition": "v3.1"}, {"images": pictures(4)}),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_scores_are_those_of_the_judge_behind_the_server(serving, way):
+    name, settings, columns = WAYS[way]
+    local = Remembering(toy_judge())
+    here = vlgauge.load(name, model=local, **settings).compute(predictions=CAPTIONS, return_details=True, **columns)
+
+    def reply(body):
+        if name == "vqascore":
+            return of_chance(local.chances_of[text_of(body)])
+        return of_answer(local.written[text_of(body)])
+
+    server = serving(reply)
+    judge = ServedJudge(server.url, "toy")
+    metric = vlgauge.load(name, model=judge, batch_size=3, **settings)
+    there = metric.compute(predictions=CAPTIONS, return_details=True, **columns)
+    for key in [key for key in here if key.endswith("_scores")]:
+        assert there[key] == pytest.approx(here[key], abs=1e-5)
+    if name != "vqascore":
+        own, other = (
+            [[detail[part] for part in ("question", "answer", "number")] for detail in result[f"{name}_details"]]
+            for result in (here, there)
+        )
+        assert own == other
+    if way == "fleur_reasons":
+        assert there["fleur_details"][0]["reason"].startswith("The toy CLIP believes it by")
+        assert [turn["role"] for turn in server.asked[-1]["body"]["messages"]] == ["user", "assistant", "user"]
+    for key in [key for key in there if key.endswith("_signature")]:
+        kind, fields = parse_signature(there[key])
+        assert signature_fault(metric_facts(name), fields) == "", kind
+        assert fields["enc"] == ("served/toy" if name == "vqascore" else "served/toy(f1)")
+        assert (fields["dtype"], fields["turn"]) == ("served", "chat")
+
+
+def test_a_request_is_what_the_protocol_wants_and_shows_the_picture_as_it_is(serving):
+    server = serving(lambda body: completion("0.5", [row(sign, DIGITS | {sign: 0.5}) for sign in "0.5"]))
+    (image,) = pictures(1)
+    metric = vlgauge.load("fleur", model=ServedJudge(server.url, "m", answer_seconds=20), max_new_tokens=9)
+    metric.compute(predictions=["a cat", "a cat"], images=[image, image])
+    (asked,) = server.asked  # equal questions are one request
+    body = asked["body"]
+    assert asked["path"] == "/v1/chat/completions"
+    wanted = {"model": "m", "logprobs": True, "top_logprobs": 20, "temperature": 0, "seed": 0, "max_tokens": 9}
+    wanted |= {"stream": False, "n": 1, "repetition_penalty": 1.0, "chat_template_kwargs": {"enable_thinking": False}}
+    assert {name: value for name, value in body.items() if name != "messages"} == wanted
+    picture, text = body["messages"][0]["content"]
+    head, _, data = picture["image_url"]["url"].partition(",")
+    assert head == "data:image/png;base64"
+    np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(base64.b64decode(data)))), image)
+    assert text["text"].startswith("Your task is to evaluate and rate the caption")
+    assert "Authorization" not in asked["headers"]
+
+
+def test_it_is_a_judge_and_no_text_makes_one():
+    assert isinstance(ServedJudge("http://127.0.0.1:9/v1", "m"), Judge)
+    with pytest.raises(FileNotFoundError, match="`model` must be a folder, or a Hub id"):
+        vlgauge.load("fleur", model="http://127.0.0.1:9/v1").compute(predictions=["a"], images=pictures(1))
+
+
+def test_rows_keep_their_order_whoever_is_answered_first(serving):
+    def reply(body):
+        digit = text_of(body)[-1]
+        time.sleep(0.02 * (9 - int(digit)))
+        return completion(digit, [row(digit, {digit: 0.9})])
+
+    judge = ServedJudge(serving(reply).url, "m")
+    questions = [Question((f"say {digit}",), ()) for digit in range(10)]
+    answers = judge.answers(questions, OPENING, longest=3, batch_size=10)
+    assert [answer.text for answer in answers] == list("0123456789")
+
+
+# -- the key ----------------------------------------------------------------------------------------------------------
+def ask(judge, text="how?"):
+    return judge.answers([Question((text,), ())], OPENING, longest=4)[0]
+
+
+def test_the_key_is_sent_and_shown_nowhere(serving, monkeypatch):
+    monkeypatch.setenv("JUDGE_KEY", KEY)
+    server = serving(lambda body: completion(KEY, [row(KEY, {KEY: 0.9})], model=KEY, system_fingerprint=KEY))
+    judge = ServedJudge(server.url, "m", key_from="JUDGE_KEY")
+    answer = ask(judge)
+    assert server.asked[0]["headers"]["Authorization"] == f"Bearer {KEY}"
+    told = [repr(judge), judge.identity, repr(vars(judge)), repr(answer), repr(pickle.dumps(judge))]
+    assert [one for one in told if KEY in one] == []
+    again = pickle.loads(pickle.dumps(judge))
+    assert repr(again) == repr(judge)
+    assert ask(again).text == "***"
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 429, 500])
+def test_no_error_repeats_the_key(serving, monkeypatch, status):
+    monkeypatch.setenv("JUDGE_KEY", KEY)
+    server = serving(lambda body: (status, {}, f"the key {KEY} is wrong".encode()))
+    with pytest.raises(NetworkError) as caught:
+        ask(ServedJudge(server.url, "m", key_from="JUDGE_KEY"))
+    shown, one = "", caught.value
+    while one is not None:
+        shown, one = shown + repr(one), one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+    assert KEY not in shown
+
+
+def test_what_is_no_key_is_refused_unshown(serving, monkeypatch):
+    server = serving(lambda body: {})
+    judge = ServedJudge(server.url, "m", key_from="JUDGE_KEY")
+    with pytest.raises(NetworkError, match=r"the variable JUDGE_KEY of the environment, .* holds no key"):
+        ask(judge)
+    monkeypatch.setenv("JUDGE_KEY", f"{KEY}\r\nX: y")
+    with pytest.raises(NetworkError, match="the variable JUDGE_KEY holds blanks or signs that no key has") as caught:
+        ask(judge)
+    assert KEY not in str(caught.value)
+    with pytest.raises(ValueError, match="`key_from` must be the name of a variable") as told:
+        ServedJudge(server.url, "m", key_from=KEY)
+    assert KEY not in str(told.value)
+    assert server.asked == []
+
+
+# -- settings ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "url",
+    ["127.0.0.1:8000", "ftp://a/v1", "http://", "http://me:word@a/v1", "http://a/v1?key=word", "http://a:x/", "a b", 3],
+)
+def test_addresses_that_are_none(url):
+    with pytest.raises(ValueError, match=r"`url` must be an address such as http://127.0.0.1:8000/v1") as told:
+        ServedJudge(url, "m")
+    assert "word@" not in str(told.value)
+    assert "=word" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "part"),
+    [
+        ({"model": " "}, "`model` must be what the server calls the model, got ' '"),
+        ({"fields": {"seed": 1, "n": 2}}, "`fields` must not have what the method sets, got 'seed', 'n'"),
+        ({"fields": {"top_p": math.nan}}, "`fields` must be what JSON can hold"),
+        ({"answer_seconds": 0}, "`answer_seconds` must be a number of seconds above 0, got 0"),
+    ],
+)
+def test_settings_that_are_refused(settings, part):
+    with pytest.raises(ValueError, match=part):
+        ServedJudge(**{"url": "http://127.0.0.1:9/v1", "model": "m"} | settings)
+
+
+def test_other_fields_are_in_the_signature():
+    plain, other = (ServedJudge("http://127.0.0.1:9/v1", "a/b", fields=fields) for fields in (None, {}))
+    assert plain.identity == "served/a/b"
+    assert other.identity.startswith("served/a/b(fields-")
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "::ffff:8.8.8.8", "2001:4860:4860::8888"])
+def test_plain_http_is_spoken_near_only_and_nobody_far_is_asked_offline(monkeypatch, address):
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", (address, 80))])
+    monkeypatch.setattr(socket, "create_connection", lambda *a: pytest.fail("asked"))
+    with pytest.raises(NetworkError, match=r"far.example is not on this machine or in a private network: use https"):
+        ask(ServedJudge("http://far.example/v1", "m"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(NetworkError, match="an offline switch is set, and the server is not in a private network"):
+        ask(ServedJudge("https://far.example/v1", "m"))
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "10.1.2.3", "192.168.1.9", "fe80::1%eth0", "fd00::1"])
+def test_near_addresses(address):
+    assert posting._is_near(address)
+
+
+# -- what is not told -------------------------------------------------------------------------------------------------
+def likely(*tokens):
+    return [{"token": token, "logprob": math.log(0.5)} for token in tokens]
+
+
+def of_digit(digit, chances):
+    return completion(f"0.{digit}", [row("0", {"0": 0.9}), row(".", {".": 0.9}), row(str(digit), chances)])
+
+
+def score(serving, reply, **settings):
+    metric = vlgauge.load("fleur", model=ServedJudge(serving(lambda body: reply).url, "m"), **settings)
+    return metric.compute(predictions=["a"], images=pictures(1), return_details=True)
+
+
+def test_a_digit_that_is_hardly_possible_counts_as_none(serving):
+    top = [{"token": token, "logprob": math.log(chance)} for token, chance in (("8", 0.9), ("7", 0.0999), ("x", 5e-5))]
+    reply = of_digit(8, DIGITS | {"8": 0.1})
+    reply["choices"][0]["logprobs"]["content"][2] = {"token": "8", "logprob": math.log(0.9), "top_logprobs": top}
+    assert score(serving, reply)["fleur"] == pytest.approx(0.08 * 9 + 0.07 * 0.999)
+
+
+def test_a_row_without_enough_of_its_digits_is_undefined_and_counted(serving):
+    top = [{"token": token, "logprob": math.log(chance)} for token, chance in (("8", 0.7), ("7", 0.2), ("x", 0.05))]
+    reply = of_digit(8, DIGITS | {"8": 0.1})
+    reply["choices"][0]["logprobs"]["content"][2] = {"token": "8", "logprob": math.log(0.7), "top_logprobs": top}
+    with pytest.warns(UserWarning, match="1 of 1 answers are undefined: the server told too little"):
+        result = score(serving, reply)
+    assert math.isnan(result["fleur_scores"][0])
+    assert result["fleur_undefined"] == 1
+    assert (result["fleur_details"][0]["number"], result["fleur_details"][0]["digits"]) == (0.8, [])
+
+
+def test_two_tokens_with_one_spelling(serving):
+    reply = of_digit(8, {"8": 0.5})
+    reply["choices"][0]["logprobs"]["content"][2]["top_logprobs"] = likely("8", "8")
+    with pytest.warns(UserWarning, match="answers are undefined"):
+        assert math.isnan(score(serving, reply)["fleur"])
+    twice = completion("Yes", [row("Yes", {"Yes": 0.5})], "length")
+    twice["choices"][0]["logprobs"]["content"][0]["top_logprobs"] = likely("Yes", "Yes")
+    with pytest.raises(NetworkError, match="told two tokens that are spelled 'Yes' in one place"):
+        chances(serving, twice)
+
+
+def test_tokens_of_several_digits_are_refused_where_digits_count(serving):
+    reply = completion("0.85", [row("0", {"0": 0.9}), row(".", {".": 0.9}), row("85", {"85": 0.9})])
+    with pytest.raises(ValueError, match="`model` must have a tokenizer that splits a number into its digits"):
+        score(serving, reply)
+    told = '{"score": 85, "reason": "x"}'
+    joined = completion(told, [row(part, {part: 0.9}) for part in ('{"score": ', "85", ', "reason": "x"}')])
+    judge = ServedJudge(serving(lambda body: joined).url, "m")
+    columns = {"predictions": ["a"], "references": [["b"]]}
+    assert vlgauge.load("clair", model=judge).compute(**columns)["clair"] == 0.85
+    with pytest.raises(ValueError, match="`variant='expected'` must have a tokenizer that splits"):
+        vlgauge.load("clair", model=judge, variant="expected").compute(**columns)
+
+
+def chances(serving, reply, **settings):
+    metric = vlgauge.load("vqascore", model=ServedJudge(serving(lambda body: reply).url, "m"), definition="v3.1")
+    return metric.compute(predictions=["a"], images=pictures(1), return_details=True)
+
+
+def test_an_answer_that_is_not_told(serving):
+    with pytest.warns(UserWarning, match="1 of 1 answers are not among the likeliest .* 1 count as 0, .* 0 are undef"):
+        result = chances(serving, completion("No", [row("No", {"No": 1 - 1e-4})], "length"))
+    assert result["vqascore_scores"] == [0.0]
+    assert result["vqascore_details"][0]["chances"] == [0.0, None]
+    with pytest.warns(UserWarning, match="0 count as 0, .* and 1 are undefined"):
+        assert math.isnan(chances(serving, completion("No", [row("No", {"No": 0.5})], "length"))["vqascore"])
+
+
+def test_what_a_server_cannot_tell_is_refused_before_it_is_asked(serving):
+    server = serving(lambda body: {})
+    judge = ServedJudge(server.url, "m")
+    rows = {"predictions": ["a"], "images": pictures(1)}
+    with pytest.raises(
+        ValueError, match=r"`definition` must be 'v3.1' for served/m, got 'v3.0': a server tells nothing"
+    ):
+        vlgauge.load("vqascore", model=judge).compute(**rows)
+    with pytest.raises(ValueError, match=r"`answer` must be one word for served/m, .* got 'Yes, it does'"):
+        vlgauge.load("vqascore", model=judge, definition="v3.1", answer="Yes, it does").compute(**rows)
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("caption", "read"),
+    [
+        ("a cat<|im_end|>", "a cat< |im_end|>"),
+        ("</s><image>", "< /s>< image>"),
+        ("[/INST] x", "[ /INST] x"),
+        ("1 < 2 and [a]", "1 < 2 and [a]"),
+    ],
+)
+def test_what_looks_like_a_special_token_is_taken_apart(serving, caption, read):
+    server = serving(lambda body: completion("x", [row("x", {"x": 0.9})]))
+    judge = ServedJudge(server.url, "m")
+    question = Question(("<s>", ""), (caption,))
+    assert judge.altered([question]) == [caption != read]
+    judge.answers([question], OPENING, longest=4)
+    assert text_of(server.asked[0]["body"]) == f"<s>{read}"
+
+
+# -- hostile and broken servers ---------------------------------------------------------------------------------------
+def changed(**token):
+    return completion("x", [row("x", {"x": 0.9}) | token])
+
+
+LIKELY = [{"token": "x", "logprob": -0.1}]
+BROKEN = {
+    "no JSON": ((200, {}, b"<html>"), "gave no JSON where an answer was asked for"),
+    "deep": ((200, {}, b"[" * 200_000), "gave no JSON where an answer was asked for"),
+    "list": ([1], "gave JSON that is no chat completion"),
+    "nothing": ({"choices": []}, "gave JSON that is no chat completion"),
+    "no text": (completion(None, []), "gave an answer without text"),
+    "filtered": (completion("x", [], "content_filter"), "ended an answer by 'content_filter', neither 'stop' nor"),
+    "no logprobs": (completion("x", None), "told no log-probabilities; let it tell the 20 likeliest tokens"),
+    "no others": (changed(top_logprobs=[]), "told no other likely tokens; let it tell the 20 likeliest"),
+    "too long": (completion("x" * 9, [row("x", {"x": 0.9})] * 9), "wrote 9 tokens where at most 4 were asked for"),
+    "spelling": (completion("xy", [row("x", {"x": 0.9})]), "told tokens that do not spell the answer; switch off"),
+    "nan": (changed(logprob=math.nan), "told a log-probability that is none, nan"),
+    "above 0": (changed(logprob=0.5), "told a log-probability that is none, 0.5"),
+    "huge": (changed(logprob=10**400), "told a log-probability that is none, 1000000000"),
+    "text": (changed(logprob="0"), "told a token without spelling or log-probability"),
+    "truth": (changed(top_logprobs=[{"token": "x", "logprob": True}]), "told a token without spelling or log-prob"),
+    "more than 1": (changed(top_logprobs=LIKELY * 2), "told probabilities of one place that are more than 1 together"),
+    "drawn": (
+        changed(logprob=-3.0, top_logprobs=[{"token": "y", "logprob": -0.1}]),
+        "wrote 'x' where 'y' was likelier, so it draws or penalises tokens",
+    ),
+    "redirect": (
+        (302, {"Location": "http://127.0.0.1:1/"}, b""),
+        r"sends to another address \(status 302\), which is not followed",
+    ),
+    "refused": (
+        (400, {}, b"top_logprobs is too\x00 large"),
+        r"refuses the question \(status 400\): top_logprobs is too l",
+    ),
+    "no key": ((401, {}, b"who?"), r"wants another key \(status 401\); name the variable that holds one as `key_from`"),
+    "long wait": ((429, {"Retry-After": "3600"}, b""), r"wants 3600 s to pass \(status 429\)"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_one_sentence_for_what_is_no_answer(serving, what):
+    reply, words = BROKEN[what]
+    server = serving(lambda body: reply)
+    with pytest.raises(NetworkError, match=rf"^the judge m answered 0 of 1 questions: 127.0.0.1:\d+ {words}") as told:
+        ask(ServedJudge(server.url, "m"))
+    assert str(told.value).endswith("; call the same metric again, and what was answered is not asked again")
+    assert len(server.asked) == 1
+    assert len(str(told.value)) < 500
+
+
+def test_a_huge_answer_is_cut_off(serving, monkeypatch):
+    monkeypatch.setattr(posting, "MOST_BYTES", 1000)
+    with pytest.raises(NetworkError, match="gave more than 1000 bytes where a short answer was asked for"):
+        ask(ServedJudge(serving(lambda body: (200, {}, b" " * 100_000)).url, "m"))
+
+
+@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: "])
+def test_an_answer_that_comes_in_drops_ends_in_time(head):
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def drip():
+            connected, _ = listening.accept()
+            with connected:
+                connected.sendall(head)
+                try:
+                    while not over.wait(0.02):
+                        connected.sendall(b" ")
+                except OSError:
+                    pass
+
+        thread = threading.Thread(target=drip, daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        with pytest.raises(NetworkError, match=r"gave no whole answer within 0.3 s"):
+            ask(ServedJudge(url, "m", answer_seconds=0.3))
+        over.set()
+        thread.join(5)
+
+
+def test_nobody_there():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(NetworkError, match=rf"questions: 127.0.0.1:{port} cannot be reached \("):
+        ask(ServedJudge(f"http://127.0.0.1:{port}/v1", "m"))
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_busy_server_is_asked_again(serving, status):
+    turns = iter([(status, {"Retry-After": "0"}, b""), (status, {}, b"")])
+    server = serving(lambda body: next(turns, completion("x", [row("x", {"x": 0.9})])))
+    assert ask(ServedJudge(server.url, "m")).text == "x"
+    assert len(server.asked) == 3
+
+
+def test_the_tries_end(serving):
+    server = serving(lambda body: (503, {}, b""))
+    with pytest.raises(NetworkError, match=r"is busy or has a fault of its own after 4 tries \(status 503\)"):
+        ask(ServedJudge(server.url, "m"))
+    assert len(server.asked) == 4
+
+
+def test_what_was_answered_before_a_fault_is_not_asked_again(serving):
+    is_broken = True
+
+    def reply(body):
+        if is_broken and text_of(body) == "q3":
+            return 400, {}, b"no"
+        return completion("x", [row("x", {"x": 0.9})])
+
+    server = serving(reply)
+    judge = ServedJudge(server.url, "m")
+    questions = [Question((f"q{i}",), ()) for i in range(5)]
+    with pytest.raises(NetworkError, match=r"the judge m answered [34] of 5 questions: "):
+        judge.answers(questions, OPENING, longest=4)
+    is_broken, n_before = False, len(server.asked)
+    assert len(judge.answers(questions, OPENING, longest=4)) == 5
+    assert {text_of(one["body"]) for one in server.asked[n_before:]} <= {"q3", "q4"}
+    judge.answers(questions[:1], OPENING, longest=4)  # nothing is kept behind a call that ended well
+    assert text_of(server.asked[-1]["body"]) == "q0"
+
+
+@pytest.mark.filterwarnings("ignore:.*(undefined|not among the likeliest)")
+def test_explanations_tell_what_a_server_left_out(serving):
+    (image,) = pictures(1)
+    reply = of_digit(8, {"8": 0.5})
+    reply["choices"][0]["logprobs"]["content"][2]["top_logprobs"] = likely("8", "8")
+    result = score(serving, reply)
+    columns = {"predictions": ["a"], "images": [image]}
+    told = explain("fleur", columns, result)
+    assert "and its server not what else it might have written" in told.undefined(0)
+    result = chances(serving, completion("Yes", [row("Yes", {"Yes": 0.75})], "length"))
+    body = explain("vqascore", columns, result).body(0)
+    assert "0.75" in body
+    assert "end of the answer" not in body
+    result = chances(serving, completion("No", [row("No", {"No": 0.5})], "length"))
+    assert "the server did not tell how likely" in explain("vqascore", columns, result).undefined(0)
