@@ -450,18 +450,19 @@ def test_what_is_left_is_told_while_rows_are_scored(tmp_path, monkeypatch):
 
     def score(metric, *given):
         for done in range(0, 30, 10):
+            now[0] += 10.0
             metric.progress(done, 30)
         return usual(metric, *given)
 
-    clock = SimpleNamespace(monotonic=lambda: now.__setitem__(0, now[0] + 5.0) or now[0])
+    clock = SimpleNamespace(monotonic=lambda: now[0])
     monkeypatch.setattr("vlgauge.workbench.forecast.time", clock)
     monkeypatch.setattr(runs, "score_checked", score)
     run, _ = run_over(rows_of_file(tmp_path), CAPTIONS, metric=("rouge_l", "", "embedded"))
     data_set._scored(run, "", lambda done, **words: told.append((done, words["desc"], words["unit"])))
     assert [one for one in told if one[0][1] == 30][:3] == [
         ((0, 30), "Scoring", "rows"),
-        ((10, 30), "Scoring, about 30 s left", "rows"),
-        ((20, 30), "Scoring, about 12 s left", "rows"),
+        ((10, 30), "Scoring, about 20 s left", "rows"),
+        ((20, 30), "Scoring, about 10 s left", "rows"),
     ]
 
 
