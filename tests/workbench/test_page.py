@@ -32,7 +32,7 @@ def test_the_page_begins_with_an_example_that_is_scored(built, metric, expected)
 def test_the_list_has_every_metric_with_its_question():
     listed = picker.sheet()
     assert listed.count('role="option"') == len(metric_names())
-    assert "Is a visual story grounded, coherent, varied?" in listed
+    assert "Is a visual story grounded, coherent and varied?" in listed
     assert 'aria-label="reads a text and pictures"' in listed
 
 
@@ -48,9 +48,9 @@ def test_an_address_that_names_nothing_else_changes_nothing(query):
 def test_an_address_names_metric_example_and_text():
     changed = _opened("rovist_nr", "", "embedded", asked(b"metric=clip_s&config=video&example=wrong&profile=nonsense"))
     assert changed[:4] == ["clip_s", "video", "embedded", ("clip_s", "video")]
-    assert "One colour is wrong" in changed[4 + 3 + 6]
+    assert "One colour is wrong" in changed[4 + 2 + 6]
     changed = _opened("rovist_nr", "", "embedded", asked(b"metric=rouge_l&predictions=A+dog+ran.&images=x"))
-    _, predictions, *_, shown, _ = changed[7 : 7 + 8]
+    _, predictions, *_, shown, _ = changed[6 : 6 + 8]
     assert (predictions.value, shown) == ("A dog ran.", "")
 
 
