@@ -100,6 +100,8 @@ def test_names_of_layers(theirs, ours):
         ({"fan_in_fan_out": True}, "got fan_in_fan_out: True"),
         ({"modules_to_save": ["lm_head"]}, r"got modules_to_save: \['lm_head'\]"),
         ({"rank_pattern": {"q_proj": 2}}, "got rank_pattern: {'q_proj': 2}"),
+        ({"layer_replication": [[0, 1]]}, "got layer_replication: "),
+        ({"lora_alpha": float("inf")}, "two numbers above 0, got inf and 4"),
         ({"lora_alpha": None}, "`adapter` must tell lora_alpha and r, two numbers above 0, got None and 4"),
         ({"r": 0}, "two numbers above 0, got 8 and 0"),
         ({"r": 8}, "`adapter` must have for each layer the matrices lora_A and lora_B of rank 8, got others for model"),
@@ -134,6 +136,11 @@ FIRST = "base_model.model.model.layers.0.self_attn.q_proj.lora_"
                 {f"base_model.model.model.layers.9.x.lora_{s}.weight": torch.zeros(4, 4) for s in "AB"}
             ),
             "of shape (4, 4) in 'adapter', where the model has no such layer",
+        ),
+        (lambda thin: thin.clear(), "`adapter` must have the matrices of at least one layer, got none in 'adapter'"),
+        (
+            lambda thin: [value.fill_(1e30) for value in thin.values()],
+            "`adapter` must add finite numbers, got lora_alpha 8 in 'adapter', which makes model.language_model.",
         ),
         (lambda thin: thin.update({"strange": torch.zeros(4, 4)}), "got others for strange in 'adapter'"),
         (lambda thin: thin[f"{FIRST}A.weight"].fill_(torch.nan), "`adapter` must be finite, got NaN or infinity in"),

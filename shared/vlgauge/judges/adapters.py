@@ -38,6 +38,7 @@ _PLAIN: dict[str, tuple[Any, ...]] = {
     "fan_in_fan_out": (None, False),
     "use_dora": (None, False),
     "modules_to_save": (None, []),
+    "layer_replication": (None, []),
     "rank_pattern": (None, {}),
     "alpha_pattern": (None, {}),
     "trainable_token_indices": (None, {}, []),
@@ -71,6 +72,8 @@ def add_adapter(model: torch.nn.Module, files: JudgeFiles) -> None:
         sides.setdefault(own_name(found["layer"] if found else name), {})[found["side"] if found else ""] = value
     rank = files.config["r"]
     added = {f"{layer}.weight": _product(layer, pair, rank, files.name) for layer, pair in sides.items()}
+    if not added:
+        raise ValueError(f"`adapter` must have the matrices of at least one layer, got none in {files.name!r}")
     changed = {own_name(name): value for name, value in whole.items()}
     if len(changed) < len(whole) or changed.keys() & added.keys():
         raise ValueError(f"`adapter` must have each layer once, got one twice in {files.name!r}")
@@ -88,8 +91,13 @@ def add_adapter(model: torch.nn.Module, files: JudgeFiles) -> None:
             )
     with torch.no_grad():
         for name, value in added.items():
-            weight = own[name]
-            weight.add_((scale * value).to(weight.device, weight.dtype))
+            weight, more = own[name], scale * value
+            if not more.isfinite().all():
+                raise ValueError(
+                    f"`adapter` must add finite numbers, got lora_alpha {files.config['lora_alpha']} in "
+                    f"{files.name!r}, which makes {name} infinite"
+                )
+            weight.add_(more.to(weight.device, weight.dtype))
         for name, value in changed.items():
             own[name].copy_(value)
 
@@ -104,7 +112,9 @@ def scale_of(config: Mapping[str, Any]) -> float:
         if config.get(field) not in plain:
             raise ValueError(f"`adapter` must be a plain LoRA, got {field}: {shown(config.get(field))} in its settings")
     alpha, rank = config.get("lora_alpha"), config.get("r")
-    if not all(isinstance(one, (int, float)) and not isinstance(one, bool) and one > 0 for one in (alpha, rank)):
+    if not all(
+        isinstance(one, (int, float)) and not isinstance(one, bool) and 0 < one < math.inf for one in (alpha, rank)
+    ):
         raise ValueError(f"`adapter` must tell lora_alpha and r, two numbers above 0, got {alpha!r} and {rank!r}")
     assert alpha is not None  # looked at above
     assert rank is not None
