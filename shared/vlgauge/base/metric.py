@@ -70,6 +70,7 @@ class Metric(HostedMetric, ABC):
         score_range: Range of a score, in words.
         bounds: What no score is below or above, whatever the settings; None where there is no such number.
         bounds_with: Narrower ones with some settings, see `vlgauge.catalog.MetricFacts`.
+        other_scores: Other scores with a title and range of their own, see there.
         signed: Fields of its signature, see there.
         higher_is_better: Direction of a score.
         needs: Names of the extras or models without which the metric cannot score.
@@ -89,6 +90,7 @@ class Metric(HostedMetric, ABC):
     score_range: ClassVar[str]
     bounds: ClassVar[tuple[float | None, float | None]] = (None, None)
     bounds_with: ClassVar[tuple[tuple[str, float | str | None, float | str | None], ...]] = ()
+    other_scores: ClassVar[tuple[tuple[str, str, str], ...]] = ()
     signed: ClassVar[str] = ""
     higher_is_better: ClassVar[bool]
     needs: ClassVar[tuple[str, ...]] = ()
