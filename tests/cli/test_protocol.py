@@ -14,7 +14,7 @@ from vlgauge import scenes
 from vlgauge.cli import main, protocol, protocol_tables
 from vlgauge.cli.protocol_layouts import LAYOUTS, layouts
 from vlgauge.results import to_json
-from vlgauge.studies.protocols import PROTOCOLS, flickr8k, hallucination, metric_scores, read_flickr8k_expert
+from vlgauge.studies.protocols import PROTOCOLS, flickr8k, hallucination, metric_scores, polaris, read_flickr8k_expert
 
 pytestmark = pytest.mark.usefixtures("no_sockets")
 
@@ -24,10 +24,12 @@ def test_help_and_page_say_what_the_files_of_each_protocol_hold(capsys):
     for name, lines in LAYOUTS.items():
         module = "flickr8k" if name.startswith("flickr8k") else name
         module = "hallucination" if name in ("hat", "nocaps_foil") else module
+        module = "polaris" if name == "nebula" else module
         reader = importlib.import_module(f"vlgauge.studies.protocols.{module}")
         files = {value for key, value in vars(reader).items() if key.endswith("_FILE")}
         other = {"flickr8k_expert": flickr8k.CF_FILE, "flickr8k_cf": flickr8k.EXPERT_FILE}
         other |= {"hat": hallucination.NOCAPS_FILE, "nocaps_foil": hallucination.HAT_FILE}
+        other |= {"polaris": polaris.NEBULA_FILE, "nebula": polaris.POLARIS_FILE}
         assert all(file in " ".join(lines) for file in files - {other.get(name)}), name
     with pytest.raises(SystemExit):
         main(["protocol", "--help"])
