@@ -12,7 +12,7 @@ from tiny_rovist_c import CHECKPOINT, TINY
 
 import vlgauge
 from vlgauge.encoders import WeightsNotFound
-from vlgauge.encoders.pairs.models import find_pair_model
+from vlgauge.encoders.pairs.models import PINNED_BASE, find_pair_model
 from vlgauge.pool import pool
 
 
@@ -66,7 +66,7 @@ def test_missing_files(model, base, profile, message, no_sockets):
 
 def test_a_checkpoint_needs_a_base_and_a_folder_has_one(tmp_path):
     with pytest.raises(
-        ValueError, match=r"`base` is missing: .*v1@COMMIT.; .*`vlgauge prefetch rovist_c`, .* or by `git ls-remote "
+        ValueError, match=rf'`base` is missing: .* \(for the authors\' checkpoint base="{PINNED_BASE}"\)'
     ):
         find_pair_model(str(CHECKPOINT))
     with pytest.raises(ValueError, match="`base` must be left out unless `model` is a checkpoint file"):
