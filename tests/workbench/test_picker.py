@@ -60,7 +60,14 @@ def typed(page, words):
 def opened(page, name):
     """Open a data set by its whole name, and wait until its columns are there."""
     typed(page, name).press("Enter")
-    page.wait_for_function("[...document.querySelectorAll('input')].some(one => one.value === 'caption')")
+    chosen(page, "caption")
+
+
+def chosen(page, title):
+    """Wait until a list of columns has this one, beside which its first value stands."""
+    page.wait_for_function(
+        "title => [...document.querySelectorAll('input')].some(one => one.value.startsWith(`${title}: `))", arg=title
+    )
 
 
 def score(page):
@@ -148,11 +155,11 @@ def test_what_cannot_be_opened_is_told_and_a_token_opens_it(address, chromium):
         page.get_by_text("must be opened or a file uploaded first").first.wait_for()
         page.get_by_label("Your token").fill(TOKEN)
         opened(page, "org/gated")
-        page.get_by_label("Number of rows, at most 200 here").fill("10000")
+        page.get_by_label("at most 200 here").fill("10000")
         score(page)
         page.get_by_text("must be at most 200 here, got 10,000").first.wait_for()
         # After a run that failed there can be another.
-        page.get_by_label("Rows, at most 200 here").fill("10")
+        page.get_by_label("at most 200 here").fill("10")
         page.get_by_label("From row").fill("99")
         score(page)
         page.get_by_text("there is no row from this number on").first.wait_for()
@@ -193,7 +200,7 @@ def test_a_file_is_scored_and_its_scores_are_there_to_keep(address, chromium, tm
         page.locator("input[type=file]:visible, .tabitem:visible input[type=file]").first.set_input_files(
             EXAMPLES / "stories.jsonl"
         )
-        page.wait_for_function("[...document.querySelectorAll('input')].some(one => one.value === 'story')")
+        chosen(page, "story")
         score(page)
         frame(page).get_by_text("39 of 40 rows were scored").wait_for()
         page.get_by_text("scores.jsonl").first.wait_for()
