@@ -59,6 +59,25 @@ def test_damaged_archives_are_told_in_a_sentence(tmp_path):
     assert one(path).content(path, 1000) == b"hello " * 100
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_member_of_another_content_than_was_put_in_is_refused(tmp_path, method):
+    # One letter of a member that is not packed, or what unpacks to as many other bytes.
+    path = archive(tmp_path / "a.zip", {"a.txt": b"a red bus"}, compression=method)
+    content = (tmp_path / "a.zip").read_bytes()
+    packed = one(path)
+    start = packed.header + 30 + len(packed.name)
+    changed = bytearray(content)
+    if method == zipfile.ZIP_STORED:
+        changed[start + 2] ^= 16  # r -> b
+    else:
+        other = archive(tmp_path / "b.zip", {"a.txt": b"a bed bus"}, compression=method)
+        assert one(other).packed == packed.packed
+        changed[start : start + packed.packed] = (tmp_path / "b.zip").read_bytes()[start : start + packed.packed]
+    (tmp_path / "a.zip").write_bytes(changed)
+    with pytest.raises(ValueError, match=r"`a\.txt` must be a whole file, got a damaged one"):
+        one(path).content(path, 1000)
+
+
 def test_links_and_locked_members_are_refused_one_by_one(tmp_path):
     info = zipfile.ZipInfo("link.txt")
     info.external_attr = 0o120777 << 16

@@ -59,6 +59,13 @@ def test_an_archive_is_read_as_webdataset_writes_it(tmp_path):
     assert later.ids == ["train/0002"]
 
 
+def test_the_mark_that_windows_puts_before_a_text_is_no_letter_of_it(tmp_path):
+    members = [("0.txt", b"\xef\xbb\xbfA star.\r\n"), ("0.json", b'\xef\xbb\xbf{"refs": ["A sun."]}')]
+    source = tar_rows(archive(tmp_path / "rows.tar", members), MOST)
+    (row,) = source.rows(["txt", "json.refs"])
+    assert row == {"txt": "A star.", "json.refs": ["A sun."]}
+
+
 def test_members_that_lead_out_are_refused_or_mere_names(tmp_path):
     members = [
         ("../../a.txt", b"A name is a label."),

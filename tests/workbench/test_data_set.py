@@ -4,6 +4,7 @@ import json
 import tarfile
 import tempfile
 import zipfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import av
@@ -485,6 +486,36 @@ def test_a_row_of_an_archive_may_be_a_line_of_its_table(tmp_path):
     (tmp_path / "rows.jsonl").write_text(lines, encoding="utf-8")
     beside, _ = run_over(UploadedRows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "rows.zip")]), titles)
     assert beside.scored().result["clip_s_scores"] == run.scored().result["clip_s_scores"]
+
+
+def test_no_row_gets_the_picture_of_another_folder(tmp_path):
+    paths = ["train/0.png", "val/0.png", "/data/set/val/1.png", "C:\\set\\only\\2.png"]
+    rows = [{"id": path, "caption": "A star.", "image": path} for path in paths]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with zipfile.ZipFile(tmp_path / "pictures.zip", "w") as made:
+        for name, colour in (("val/0", "red"), ("val/1", "blue"), ("old/1", "green"), ("2", "red")):
+            made.writestr(f"{name}.png", picture(colour))
+    source = UploadedRows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "pictures.zip")])
+    run, _ = run_over(source, {"predictions": ["caption"], "images": ["image"], "id": ["id"]})
+    assert run.reader.ids == paths[1:]
+    contents = [Path(path).read_bytes() for path in run.reader.columns["images"]]
+    assert contents == [picture(colour) for colour in ("red", "blue", "red")]
+    several = "a picture or clip must be the name of one uploaded file, got that of several '0.png'; upload it beside"
+    (left_out,) = run.reader.left_out
+    assert (left_out.id, left_out.reason.startswith(several)) == ("train/0.png", True)
+    # Uploads have no folders.
+    (tmp_path / "0.png").write_bytes(picture("red"))
+    beside = UploadedRows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "0.png")])
+    for path in paths[:2]:
+        with pytest.raises(ValueError, match=r"got that of several '0\.png'"):
+            beside.file(path, 10_000)
+
+
+def test_a_table_in_an_archive_is_told_by_its_name(tmp_path):
+    with zipfile.ZipFile(tmp_path / "rows.zip", "w") as made:
+        made.writestr("set/rows.csv", "caption\né".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"^FILE must be UTF-8 text, got byte 0xe9 in line 2 of 'set/rows\.csv'; save"):
+        archive_rows(str(tmp_path / "rows.zip"), RowLimits())
 
 
 def test_a_zip_of_files_of_one_name_is_rows_of_these(tmp_path):

@@ -32,6 +32,7 @@ class ZipMember(NamedTuple):
         n_bytes: Its size when unpacked, as the archive says.
         packed: Its size in the archive.
         header: Where in the archive its header begins.
+        crc: CRC-32 of what is in it, as the archive says.
         method: How it is packed; None for what is not read, a link or what a password locks.
     """
 
@@ -39,6 +40,7 @@ class ZipMember(NamedTuple):
     n_bytes: int
     packed: int
     header: int
+    crc: int
     method: int | None
 
     def content(self, path: str, most_bytes: int) -> bytes:
@@ -65,7 +67,7 @@ class ZipMember(NamedTuple):
                 found = zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, self.n_bytes + 1)
         except zlib.error as error:
             raise ValueError(f"{what} must be a whole file, got a damaged one ({error})") from error
-        if head[:4] != b"PK\x03\x04" or len(found) != self.n_bytes:
+        if head[:4] != b"PK\x03\x04" or len(found) != self.n_bytes or zlib.crc32(found) != self.crc:
             raise ValueError(f"{what} must be a whole file, got a damaged one")
         return found
 
@@ -96,10 +98,11 @@ def zip_members(path: str) -> list[ZipMember]:
         try:
             for one in BOX.run("directory", told, what=what, most=0, asked=part):
                 member = one.head["part"]
-                n_bytes, packed, header = (int(member[key]) for key in ("n_bytes", "packed", "header"))
+                n_bytes, packed, header, crc = (int(member[key]) for key in ("n_bytes", "packed", "header", "crc"))
                 if min(n_bytes, packed, header) < 0 or header + packed > size:
                     raise ValueError(f"FILE must be a whole zip archive, got {path!r} (a member is outside of it)")
-                found.append(ZipMember(str(member["name"])[:_MOST_NAME], n_bytes, packed, header, member["method"]))
+                name, method = str(member["name"])[:_MOST_NAME], member["method"]
+                found.append(ZipMember(name, n_bytes, packed, header, crc, method))
         except (KeyError, TypeError, OverflowError) as error:
             raise Beyond(f"{what} cannot be read ({error})") from None
     if len(found) > most:
@@ -129,6 +132,7 @@ def directory(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) ->
                 "n_bytes": member.file_size,
                 "packed": member.compress_size,
                 "header": member.header_offset,
+                "crc": member.CRC,
                 "method": member.compress_type if is_plain else None,
             },
             b"",

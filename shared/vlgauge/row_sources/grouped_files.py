@@ -124,7 +124,8 @@ class GroupedRows:
         try:
             most = self._limits.clip_bytes if ending in CLIPS else self._limits.picture_bytes
             content = files[ending].content(most)
-            return content.decode("utf-8").strip() if ending in _TEXTS else {"bytes": content, "path": None}
+            # Windows may put a mark before a text, which is no letter of it.
+            return content.decode("utf-8-sig").strip() if ending in _TEXTS else {"bytes": content, "path": None}
         except ValueError as error:
             return error
 
@@ -144,7 +145,7 @@ def _object(file: Listed, most_bytes: int) -> dict[str, Any] | ValueError:
     """
     limit = current_limits().max_unpacked // _SHARE
     try:
-        text = file.content(most_bytes).decode("utf-8")
+        text = file.content(most_bytes).decode("utf-8-sig")
         check_objects(json_bytes(text, limit), limit, "`json`", file.name)
         cells = parse_json(text, "`json`", file.name)
     except ValueError as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from vlgauge.row_sources.grouped_files import TAR, ZIP, GroupedRows, Listed, lis
 from vlgauge.row_sources.source import Kind, Origin, Source, kind_of_cell
 
 ARCHIVES = (TAR, ZIP)
+_LONGEST_PATH = 4096
 _TABLES = (".csv", ".tsv", ".jsonl", ".parquet", ".json")
 
 
@@ -55,6 +58,10 @@ class UploadedRows:
             self._packed.setdefault(one.name.rpartition("/")[2], []).append(one)
         self._twice = twice
 
+    @cached_property
+    def _n_named(self) -> Mapping[str, int]:
+        return n_files_named(self._rows)
+
     @property
     def kinds(self) -> Mapping[str, Kind]:
         """What each column holds, by the first cell that is not empty."""
@@ -78,13 +85,17 @@ class UploadedRows:
         Raises:
             ValueError: If there is none, or two; nothing else is looked for, let alone opened.
         """
-        whole = path.replace("\\", "/")
-        name = whole.rpartition("/")[2]
-        packed = self._packed.get(name, [])
-        if len(packed) > 1:  # of one name in several folders, that of the path
-            packed = [one for one in packed if f"/{one.name}".endswith(f"/{whole.removeprefix('./')}")] or packed
-        found = self._paths.get(name)
+        whole = _parts_of(path)
+        name = whole[-1]
+        packed, found = self._packed.get(name, []), self._paths.get(name)
+        # Of one name in several folders, that whose folders are those of the path.
+        alike = [_n_alike(whole, _parts_of(one.name)) for one in packed]
+        most = max(alike, default=0)
+        packed = [one for one, n in zip(packed, alike, strict=True) if n == most]
         n_found = len(packed) + (found is not None) + (name in self._twice)
+        # Where the table names several files so, one that is in none of their folders may be any of them.
+        if n_found == 1 and most < min(2, len(whole)) and self._n_named.get(name, 0) > 1:
+            n_found = 2
         if n_found != 1:
             what = "the name of one uploaded file, got that of several" if n_found else "an uploaded file, got"
             raise ValueError(f"a picture or clip must be {what} {name[:60]!r}; upload it beside the table")
@@ -93,6 +104,43 @@ class UploadedRows:
         if Path(found).stat().st_size > most_bytes:
             raise ValueError(f"a picture or clip must be a file of at most {most_bytes:,} bytes, got a larger one")
         return found
+
+
+def n_files_named(cells: Any) -> dict[str, int]:
+    """How many files the paths in cells must be, also those in lists and objects in them, by the name of the file.
+
+    A path that is the end of another may be of the same file.
+    """
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for text in _texts_in(cells):
+        if 0 < len(text) <= _LONGEST_PATH:
+            parts = _parts_of(text)
+            found.setdefault(parts[-1], set()).add(parts[::-1])
+    return {name: _n_beginnings(sorted(paths)) for name, paths in found.items()}
+
+
+def _n_beginnings(ascending: Sequence[tuple[str, ...]]) -> int:
+    """How many of some sequences are the beginning of no other one."""
+    return sum(one != other[: len(one)] for one, other in pairwise([*ascending, ()]))
+
+
+def _texts_in(cell: Any) -> Iterator[str]:
+    if isinstance(cell, str):
+        yield cell
+    elif isinstance(cell, (list, tuple, Mapping)):
+        for one in cell.values() if isinstance(cell, Mapping) else cell:
+            yield from _texts_in(one)
+
+
+def _parts_of(path: str) -> tuple[str, ...]:
+    """Folders and name of a path, of Windows too."""
+    return tuple(path.replace("\\", "/").removeprefix("./").split("/"))
+
+
+def _n_alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many parts of two paths are equal, from their ends."""
+    pairs = zip(reversed(one), reversed(other), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def archive_rows(path: str, limits: RowLimits) -> Source:
@@ -131,4 +179,8 @@ def _rows_of(table: Listed, limits: RowLimits) -> Rows:
     with tempfile.TemporaryDirectory(prefix="vlgauge-table-") as folder:
         path = Path(folder, f"table{Path(table.name).suffix.lower()}")
         path.write_bytes(table.content(limits.clip_bytes))
-        return read_rows(str(path))
+        try:
+            return read_rows(str(path))
+        except ValueError as error:
+            # A visitor knows the table by its name in the archive.
+            raise ValueError(str(error).replace(repr(str(path)), repr(table.name[-60:]))) from None

@@ -8,6 +8,7 @@ from typing import Any
 from vlgauge.base import Metric
 from vlgauge.media.tables import PICTURED, Rows
 from vlgauge.row_sources.guessing import NAMES
+from vlgauge.row_sources.tables import n_files_named
 from vlgauge.workbench.inputs import located_cell
 
 NONE = "(none)"
@@ -38,7 +39,10 @@ def columns_of(
             continue
         cells = [row.get(title) for row in rows]
         if column.name in PICTURED:
-            cells = [_uploaded(cell, uploads, f"{column.name}[{i}]") for i, cell in enumerate(cells)]
+            # An upload has no folder: where the table names two files so, it may be either.
+            n_files = n_files_named(cells)
+            own = {name: path if n_files.get(name, 0) < 2 else None for name, path in uploads.items()}
+            cells = [_uploaded(cell, own, f"{column.name}[{i}]") for i, cell in enumerate(cells)]
         found[column.name] = cells
     return found
 
