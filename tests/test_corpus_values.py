@@ -78,11 +78,30 @@ def test_an_interval_keeps_to_the_range_with_the_settings_of_the_signature():
     assert corpus_interval("clip_s", made_run(scores, "clip_s", clip_s_signature="no signature|w")) == whole
 
 
+def test_an_interval_holds_a_value_with_references_above_a_small_w():
+    made = "enc:e|dtype:float32|prep:p|config:image|variant:paper|w:0.3|arch:a|proj:p|prompt:|long:error|on_error:nan"
+    scores = [0.38, 0.42, 0.43, 0.32]
+    signature = f"ref_{made_signature('clip_s')}|{made}"
+    found = corpus_interval("ref_clip_s", made_run(scores, "ref_clip_s", ref_clip_s_signature=signature))
+    whole = bootstrap_interval(scores)
+    assert found.low == whole.low < np.mean(scores) < found.high == pytest.approx(0.6 / 1.3)
+
+
+@pytest.mark.parametrize("score", [0.99, 0.1, 1 / 3])
+@pytest.mark.parametrize("n", [6, 10, 49])
+def test_an_interval_of_equal_scores_holds_their_mean(score, n):
+    # A sum of floats that is divided again may be another float.
+    run = made_run([score] * n, "meteor")
+    found = corpus_interval("meteor", run)
+    assert found.low <= corpus_value("meteor", run) <= found.high
+    assert (found.low, found.high) == pytest.approx((score, score), rel=1e-15)
+
+
 def test_an_interval_is_computed_once(monkeypatch):
     scores = [0.123, 0.456, 0.789]
     first = corpus_interval("clip_s", made_run(scores, "clip_s"))
     monkeypatch.setattr(corpus_values, "bootstrap_interval", None)
-    assert corpus_interval("trm", made_run(scores, "trm")) == first.within((0.0, 4 / 3)) != first
+    assert corpus_interval("trm", made_run(scores, "trm")) == first.within((0.0, 4 / 3), np.mean(scores)) != first
     assert first.low < 0.0
     with pytest.raises(TypeError):
         corpus_interval("trm", made_run(scores, "trm"), seed=1)

@@ -2,9 +2,11 @@
 
 import re
 
+import numpy as np
 import pytest
 
-from vlgauge.catalog import MetricFacts, metric_facts
+from vlgauge.catalog import MetricFacts, score_facts
+from vlgauge.clip_score.formula import clip_scores, reference_scores
 from vlgauge.signature_checks import bounds_of, signature_fault
 from vlgauge.signatures import parse_signature
 
@@ -65,9 +67,9 @@ def test_ends_of_a_range_by_the_settings(fields, bounds):
     assert bounds_of(facts(bounds=(-1.0, None), bounds_with=ends), fields) == pytest.approx(bounds)
 
 
-@pytest.mark.parametrize("formula", ["1+1", "f(1)", "1.5", "a.b"])
-def test_a_formula_is_a_difference_or_a_quotient(formula):
-    with pytest.raises(ValueError, match="must have numbers, names, - and / in its formulas, got"):
+@pytest.mark.parametrize("formula", ["1*1", "f(1)", "1.5", "a.b"])
+def test_a_formula_is_a_sum_a_difference_or_a_quotient(formula):
+    with pytest.raises(ValueError, match="must have numbers, names, \\+, - and / in its formulas, got"):
         bounds_of(facts(bounds_with=(("", formula, None),)), {})
 
 
@@ -83,6 +85,13 @@ def test_a_formula_is_a_difference_or_a_quotient(formula):
         ("stylecider|variant:released", (0.0, 10.0)),
         ("clip_s|config:image|w:2.5", (0.0, 2.5)),
         ("clip_s|config:video", (None, None)),
+        ("ref_clip_s|config:image|w:2.5|variant:paper", (0.0, 10 / 7)),
+        ("ref_clip_s|config:image|w:0.5|variant:paper", (0.0, 2 / 3)),
+        ("ref_clip_s|config:image|w:0.5|variant:released", (None, None)),
+        ("ref_clip_s|config:image|calibration:c|w:0.5|variant:paper", (None, None)),
+        ("ref_pac_s|config:image|w:0.25|variant:paper", (0.0, 0.4)),
+        ("ref_pac_s|config:video|w:0.25|variant:paper", (None, None)),
+        ("ref_fleur|variant:released", (0.0, 1.0)),
         ("pac_s|config:image|w:1.5", (0.0, 1.5)),
         ("rovist_nr|variant:paper", (0.0, 1.0)),
         ("rovist_nr|variant:released", (None, 1.0)),
@@ -93,4 +102,13 @@ def test_a_formula_is_a_difference_or_a_quotient(formula):
 )
 def test_ranges_of_the_metrics(signature, bounds):
     name, fields = parse_signature(signature)
-    assert bounds_of(metric_facts(name), fields) == bounds
+    assert bounds_of(score_facts(name), fields) == bounds
+
+
+@pytest.mark.parametrize("w", [0.01, 0.3, 1.0, 2.5])
+def test_scores_with_references_reach_their_end_and_no_further(w):
+    cosines = np.linspace(-1.0, 1.0, 41)
+    found = reference_scores(clip_scores(cosines, w)[:, None], cosines, clamp=True)
+    low, high = bounds_of(score_facts("ref_clip_s"), {"config": "image", "variant": "paper", "w": str(w)})
+    assert (found.min(), found.max()) == (low, pytest.approx(high, rel=1e-12))
+    assert reference_scores(clip_scores(0.1, w), -0.11 * w, clamp=False) > 2 * w

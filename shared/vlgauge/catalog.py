@@ -45,6 +45,7 @@ class MetricFacts:
         compares_sets: Whether a score depends on how many captions a row has.
         bounds_with: Narrower ends with some settings: ``("estimator:biased", 0.0, 2.0)`` holds where the signature has
             each of the fields that the text names. An end may be a formula of a field: "1-1/styles".
+        bounds_with_references: The same of the score with references, where that has other ends; None where it has not.
         other_scores: Other scores with a title of their own: name, title, range as `score_range`.
         signed: Fields of a signature after its version, parted by blanks; those that it need not have with a "?", and
             after a colon the only values, "True/False", or "number".
@@ -59,6 +60,7 @@ class MetricFacts:
     compares_sets: bool = False
     bounds: tuple[float | None, float | None] = (None, None)
     bounds_with: tuple[tuple[str, float | str | None, float | str | None], ...] = ()
+    bounds_with_references: tuple[tuple[str, float | str | None, float | str | None], ...] | None = None
     other_scores: tuple[tuple[str, str, str], ...] = ()
     signed: str = ""
 
@@ -177,7 +179,9 @@ def is_score(name: str) -> bool:
 
 
 def score_facts(name: str) -> MetricFacts:
-    """Facts of a score: those of its metric, whose direction and bounds hold for its other scores, too, all means.
+    """Facts of a score: those of its metric, whose direction holds for its other scores, too, all means.
+
+    So do its bounds, but for those of the score with references where that has its own.
 
     The range of another score is empty where the metric does not name it.
 
@@ -189,7 +193,9 @@ def score_facts(name: str) -> MetricFacts:
     if owner == name:
         return facts
     known = {own: score_range for own, _, score_range in facts.other_scores}
-    return replace(facts, name=name, is_mean=True, score_range=known.get(name, ""))
+    has_own = name == WITH_REFERENCES + owner and facts.bounds_with_references is not None
+    ends = facts.bounds_with_references if has_own else facts.bounds_with
+    return replace(facts, name=name, is_mean=True, score_range=known.get(name, ""), bounds_with=ends)
 
 
 def score_title(name: str) -> str:

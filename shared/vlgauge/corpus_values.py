@@ -123,9 +123,18 @@ def corpus_value(name: str, result: Mapping[str, Any]) -> float:
     Raises:
         ValueError: If scores or counts are missing or wrong.
     """
+    return _value_of(name, _values(name, result))
+
+
+def _values(name: str, result: Mapping[str, Any]) -> Floats:
+    """What the number is made of: the counts of each row, or its score."""
     if name in COUNTED:
-        return summed_value(corpus_counts(name, result), COUNTED[name].value)
-    return mean_of_defined(_column("result", f"{name}_scores", result[f"{name}_scores"]).tolist())
+        return corpus_counts(name, result)
+    return _column("result", f"{name}_scores", result[f"{name}_scores"])
+
+
+def _value_of(name: str, values: Floats) -> float:
+    return summed_value(values, COUNTED[name].value) if name in COUNTED else mean_of_defined(values.tolist())
 
 
 def corpus_interval(
@@ -148,10 +157,7 @@ def corpus_interval(
     Raises:
         ValueError: If scores or counts are missing or wrong, or ``level`` or ``resamples`` is out of range.
     """
-    if name in COUNTED:
-        values = corpus_counts(name, result)
-    else:
-        values = _column("result", f"{name}_scores", result[f"{name}_scores"])
+    values = _values(name, result)
     key = (name in COUNTED and name, values.tobytes(), level, resamples, seed)
     if (known := _KNOWN.get(key)) is None:
         how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
@@ -162,4 +168,4 @@ def corpus_interval(
         _KNOWN.put(key, known)
     is_signed = name in metric_names() or f"{name}_signature" in result
     bounds = bounds_signed(name, str(result.get(f"{name}_signature", ""))) if is_signed else (None, None)
-    return known[0] and known[0].within(bounds)
+    return known[0] and known[0].within(bounds, _value_of(name, values))

@@ -20,7 +20,11 @@ Bounds: TypeAlias = tuple[float | None, float | None]
 _EVERY = f"v profile:{'/'.join(PROFILES)} "  # the fields that each signature begins with
 _SETS = " sets? drawn_from? draw_seed?:number"  # which the commands add, see `vlgauge.set_sizes`
 _NUMBER = "number"
-_OPERATIONS: dict[type, Callable[[Fraction, Fraction], Fraction]] = {ast.Sub: operator.sub, ast.Div: operator.truediv}
+_OPERATIONS: dict[type, Callable[[Fraction, Fraction], Fraction]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Div: operator.truediv,
+}
 
 
 def signature_fault(facts: MetricFacts, fields: Mapping[str, str]) -> str:
@@ -120,9 +124,9 @@ def _number(end: float | str | None, fields: Mapping[str, str], unbounded: float
                 return Fraction(float(fields[name]))
             case ast.UnaryOp(ast.USub(), one):
                 return -value(one)
-            case ast.BinOp(left, ast.Sub() | ast.Div() as kind, right):
+            case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Div() as kind, right):
                 return _OPERATIONS[type(kind)](value(left), value(right))
-        raise ValueError(f"`bounds_with` must have numbers, names, - and / in its formulas, got {end!r}")
+        raise ValueError(f"`bounds_with` must have numbers, names, +, - and / in its formulas, got {end!r}")
 
     try:
         return float(value(ast.parse(end, mode="eval").body))

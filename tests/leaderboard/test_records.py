@@ -57,7 +57,7 @@ def test_a_line_has_every_key_in_order(tmp_path):
 
 
 def test_the_interval_is_that_of_the_defined_scores():
-    ours, expected = record().ci, bootstrap_interval([0.25, 0.5, 0.75]).within((None, 1.0))
+    ours, expected = record().ci, bootstrap_interval([0.25, 0.5, 0.75]).within((None, 1.0), 0.5)
     assert (ours.low, ours.high, ours.resamples) == (expected.low, expected.high, expected.resamples)
     assert record([1.0, math.nan]).ci is None
 

@@ -75,9 +75,17 @@ def test_few_units_are_known():
 def test_an_interval_ends_where_values_do():
     found = bootstrap_interval([0.0, 1.0], resamples=9)
     assert found.low < -5 < 6 < found.high
-    within = found.within((0.0, 1.0))
-    assert (within.low, within.high, within.units, found.within((None, None))) == (0.0, 1.0, 2, found)
-    assert found.within((0.0, None)).high == found.high
+    within = found.within((0.0, 1.0), 0.5)
+    assert (within.low, within.high, within.units, found.within((None, None), 0.5)) == (0.0, 1.0, 2, found)
+    assert found.within((0.0, None), 0.5).high == found.high
+
+
+def test_a_cut_interval_holds_its_value():
+    found = bootstrap_interval([0.0, 1.0], resamples=9)
+    # By a last bit beyond an end; far beyond it, as of scores of another version.
+    assert found.within((0.0, 1.0), 1.0 + 1e-9).high == 1.0 + 1e-9
+    assert found.within((0.0, 1.0), 1.2) == found
+    assert found.within((0.7, 1.0), 0.5) == found
 
 
 @pytest.mark.parametrize("factor", [1e-200, 1e290])

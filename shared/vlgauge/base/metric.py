@@ -70,6 +70,7 @@ class Metric(HostedMetric, ABC):
         score_range: Range of a score, in words.
         bounds: What no score is below or above, whatever the settings; None where there is no such number.
         bounds_with: Narrower ones with some settings, see `vlgauge.catalog.MetricFacts`.
+        bounds_with_references: The same of ``ref_NAME`` where that has other ends, see there.
         other_scores: Other scores with a title and range of their own, see there.
         signed: Fields of its signature, see there.
         higher_is_better: Direction of a score.
@@ -90,6 +91,7 @@ class Metric(HostedMetric, ABC):
     score_range: ClassVar[str]
     bounds: ClassVar[tuple[float | None, float | None]] = (None, None)
     bounds_with: ClassVar[tuple[tuple[str, float | str | None, float | str | None], ...]] = ()
+    bounds_with_references: ClassVar[tuple[tuple[str, float | str | None, float | str | None], ...] | None] = None
     other_scores: ClassVar[tuple[tuple[str, str, str], ...]] = ()
     signed: ClassVar[str] = ""
     higher_is_better: ClassVar[bool]

@@ -190,7 +190,7 @@ def intervals(result: Mapping[str, Any], options: argparse.Namespace) -> dict[st
         for name, values in columns.items()
     }
     bounds = metric_facts(NAME).bounds
-    within = {name: interval and interval.within(bounds) for name, interval in found.items()}
+    within = {name: interval and interval.within(bounds, result[name]) for name, interval in found.items()}
     return {name: interval and [interval.low, interval.high] for name, interval in within.items()}
 
 

@@ -48,19 +48,12 @@ class Tested:
             greatest: What none is above.
         """
         width = None if least is None or greatest is None else greatest - least
-        apart = (None if width is None else -width, width)
+        own, apart = (least, greatest), (None if width is None else -width, width)
         return Tested(
             self.values,
-            {name: _within(ends, self.values[name], (least, greatest)) for name, ends in self.intervals.items()},
-            {pair: (test, _within(ends, test.difference, apart)) for pair, (test, ends) in self.pairs.items()},
+            {name: ends and ends.within(own, self.values[name]) for name, ends in self.intervals.items()},
+            {pair: (test, ends and ends.within(apart, test.difference)) for pair, (test, ends) in self.pairs.items()},
         )
-
-
-def _within(ends: Interval | None, value: float, bounds: tuple[float | None, float | None]) -> Interval | None:
-    """The part of an interval that lies within bounds; all of it where the value itself does not."""
-    least, greatest = bounds
-    is_beyond = (least is not None and value < least) or (greatest is not None and value > greatest)
-    return ends if ends is None or is_beyond else ends.within(bounds)
 
 
 @dataclass(frozen=True)

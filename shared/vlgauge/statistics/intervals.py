@@ -28,6 +28,8 @@ FEW_MARK = "\N{DAGGER}"
 FEW_NOTE = f"of fewer than {FEW} rows or groups of rows, an interval misses more often than its level says"
 """What the mark means, below what it stands in."""
 
+# By which a mean of floats may lie beyond what its scores can be.
+_ROUNDING = 1e-6
 # Share of the units that a list must define to share the samples of the others.
 _SHARED = 0.9
 # Numbers of samples that are in memory at once.
@@ -61,14 +63,17 @@ class Interval:
         """Whether it is of so few units that it is to be marked."""
         return self.units < FEW
 
-    def within(self, bounds: tuple[float | None, float | None]) -> Interval:
-        """The part of it that lies within what a value can be at all.
+    def within(self, bounds: tuple[float | None, float | None], value: float) -> Interval:
+        """The part of it that lies within what a value can be at all; all of it where the value itself does not.
 
         Args:
             bounds: Least and greatest value; None where there is no such number.
+            value: What it is the interval of, and what it holds, although floats round the two apart.
         """
         least, greatest = (-math.inf if bounds[0] is None else bounds[0], math.inf if bounds[1] is None else bounds[1])
-        return replace(self, low=min(max(self.low, least), greatest), high=max(min(self.high, greatest), least))
+        if not least - _ROUNDING <= value <= greatest + _ROUNDING:
+            return self
+        return replace(self, low=min(max(self.low, least), value), high=max(min(self.high, greatest), value))
 
 
 def bootstrap_interval(

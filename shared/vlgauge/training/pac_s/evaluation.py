@@ -83,7 +83,7 @@ def _comparison(kind: str, groups: npt.NDArray[np.str_], before: Floats, after: 
     gains = right_after.astype(np.float64) - right_before
     interval = bootstrap_interval(gains.tolist(), groups=groups.tolist(), seed=seed)
     # A gain is that of two shares.
-    within = interval.within((-1.0, 1.0)) if interval else None
+    within = interval.within((-1.0, 1.0), float(gains.mean())) if interval else None
     low, high = (within.low, within.high) if within else (np.nan, np.nan)
     n_images = len(set(groups.tolist()))
     return Comparison(kind, len(gains), n_images, float(right_before.mean()), float(right_after.mean()), low, high)
