@@ -153,8 +153,9 @@ assert "evaluate.evaluator.base" in sys.modules
 done.set()
 thread.join()
 """
+    of_ray = threaded.replace("target=", "name='PythonGCThread', target=").replace('" in ', '" not in ')
     ready = ALONE + LONG_IMPORTS + "assert 'evaluate' not in sys.modules\n"
-    run_python(APART.format(ready=ready, cases=[there, threaded]), cwd=tmp_path)
+    run_python(APART.format(ready=ready, cases=[there, threaded, of_ray]), cwd=tmp_path)
 
 
 def test_another_library_gets_no_stand_in_while_one_is_imported(run_python, tmp_path):

@@ -28,6 +28,8 @@ PUT_OFF = {
 }
 # Libraries that another one imports.
 _FIRST = {"open_clip": ("torch", "torchvision")}
+# What a worker of Ray starts beside the thread that works: it only collects garbage.
+_IMPORTS_NOTHING = {"PythonGCThread"}
 
 
 def lean_import(library: str) -> ModuleType:
@@ -44,9 +46,17 @@ def lean_import(library: str) -> ModuleType:
         else:
             importlib.import_module(other)
     # Another thread could import a part just while an empty module stands there.
-    if threading.active_count() > 1 or any(part in sys.modules for part in PUT_OFF[library]):
+    if _others_may_import() or any(part in sys.modules for part in PUT_OFF[library]):
         return importlib.import_module(library)
     return _Parts(library).import_library()
+
+
+def _others_may_import() -> bool:
+    """Whether there is a thread beside this one that may import something."""
+    return any(
+        thread is not threading.current_thread() and thread.name not in _IMPORTS_NOTHING
+        for thread in threading.enumerate()
+    )
 
 
 class _Parts:
