@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 import math
 import pickle
 import socket
@@ -162,6 +163,38 @@ def test_no_error_repeats_the_key(serving, monkeypatch, status):
     while one is not None:
         shown, one = shown + repr(one), one.__cause__ or (None if one.__suppress_context__ else one.__context__)
     assert KEY not in shown
+
+
+def test_a_key_that_is_spelled_by_escapes_is_hidden(serving, monkeypatch):
+    monkeypatch.setenv("JUDGE_KEY", KEY)
+    escaped = "".join(f"\\u{ord(letter):04x}" for letter in KEY)
+    told = json.dumps(completion("THE KEY", [row("THE KEY", {"THE KEY": 0.9})], model="THE KEY"))
+    server = serving(lambda body: (200, {}, told.replace("THE KEY", escaped).encode()))
+    judge = ServedJudge(server.url, "m", key_from="JUDGE_KEY")
+    assert ask(judge).text == "***"
+    assert KEY not in judge.identity
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"the key {KEY[:10]}... is wrong",
+        f"... {KEY[-10:]}",
+        " ".join(KEY),
+        "\u200b".join(KEY).upper(),
+        "".join(f"\\u{ord(letter):04x}" for letter in KEY),
+        "".join(f"%{ord(letter):02x}" for letter in KEY),
+        "".join(f"&#{ord(letter)};" for letter in KEY),
+    ],
+)
+def test_words_with_a_part_of_the_key_are_not_shown(serving, monkeypatch, words):
+    monkeypatch.setenv("JUDGE_KEY", KEY)
+    server = serving(lambda body: (400, {}, words.encode()))
+    with pytest.raises(NetworkError, match=r"\(status 400\): words that may repeat the key, which are not shown;"):
+        ask(ServedJudge(server.url, "m", key_from="JUDGE_KEY"))
+    with pytest.raises(NetworkError) as told:
+        ask(ServedJudge(server.url, "m"))
+    assert "not shown" not in str(told.value)
 
 
 def test_what_is_no_key_is_refused_unshown(serving, monkeypatch):
@@ -351,6 +384,10 @@ BROKEN = {
     "text": (changed(logprob="0"), "told a token without spelling or log-probability"),
     "truth": (changed(top_logprobs=[{"token": "x", "logprob": True}]), "told a token without spelling or log-prob"),
     "more than 1": (changed(top_logprobs=LIKELY * 2), "told probabilities of one place that are more than 1 together"),
+    "below 1": (
+        changed(logprob=-9999.0, top_logprobs=[{"token": "x", "logprob": -9999.0}]),
+        "told probabilities of one place that are below 1 together, whatever the other tokens have",
+    ),
     "drawn": (
         changed(logprob=-3.0, top_logprobs=[{"token": "y", "logprob": -0.1}]),
         "wrote 'x' where 'y' was likelier, so it draws or penalises tokens",

@@ -16,6 +16,7 @@ from vlgauge.judges.questions import Floats
 # what is, no number is made of it.
 MOST_UNTOLD = 1e-3
 _ROUNDING = 1e-2  # of probabilities that were made in half precision
+_MOST_TOKENS = 1e6  # of a vocabulary
 # Bytes that are no letter, as some servers spell them, and whatever is not ASCII: servers spell it in several ways.
 _UNSPELLED = re.compile(r"<0x[0-9A-Fa-f]{2}>|[^!-~]")
 _DIGIT = re.compile("[0-9]")
@@ -147,8 +148,11 @@ def _token(row: Any) -> ToldToken:
     if not isinstance(others, list) or not others:
         raise Unreadable("told no other likely tokens; let it tell the 20 likeliest of each place")
     likeliest = tuple(_spelled(one) for one in others)
-    if sum(chance for _, chance in likeliest) > 1 + _ROUNDING:
+    total = sum(chance for _, chance in likeliest)
+    if total > 1 + _ROUNDING:
         raise Unreadable("told probabilities of one place that are more than 1 together")
+    if total + _MOST_TOKENS * min(chance for _, chance in likeliest) < 1 - _ROUNDING:
+        raise Unreadable("told probabilities of one place that are below 1 together, whatever the other tokens have")
     best = max(likeliest, key=lambda one: one[1])
     if own < best[1] * (1 - _ROUNDING):
         raise Unreadable(

@@ -6,6 +6,7 @@ in private networks only.
 
 from __future__ import annotations
 
+import html
 import http.client
 import json
 import os
@@ -19,7 +20,7 @@ from concurrent.futures import Future, InvalidStateError, wait
 from contextlib import suppress
 from ipaddress import IPv6Address, ip_address
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from vlgauge.network.answers import SERVER_ERRORS, in_words, offline
 from vlgauge.network.limits import NetworkError, host_of
@@ -32,8 +33,12 @@ _OK, _TOO_MANY = 200, 429
 _REDIRECTS = range(300, 400)
 _NO_KEY = (401, 403)
 _PIECE = 65_536
-_LEAST_SECRET = 8  # letters of a key
+# Letters of a key; a word such as "EMPTY" stands for none and hides nothing.
+_LEAST_SECRET = 8
+_PART = 6  # letters, by which a part of a key is known
 _HIDDEN = "***"
+_UNSHOWN = "words that may repeat the key, which are not shown"
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 
 class Answered(NamedTuple):
@@ -82,12 +87,12 @@ def ask_server(url: str, fields: Mapping[str, Any], *, key_from: str | None, sec
         NetworkError: If it gives none; the message says why, as the clause of a sentence.
     """
     body = json.dumps(fields, allow_nan=False).encode()
-    host = host_of(url)
+    host, key = host_of(url), _key_of(key_from)
     for pause in (*PAUSES, None):
-        answered = _posted(url, body, key_from, seconds)
+        answered = _posted(url, body, key, seconds)
         if answered.status == _OK:
             try:
-                return json.loads(answered.content)
+                return _without(key, json.loads(answered.content))
             except (ValueError, RecursionError):
                 raise NetworkError(f"{host} gave no JSON where an answer was asked for") from None
         is_passing = answered.status == _TOO_MANY or answered.status >= SERVER_ERRORS
@@ -99,11 +104,30 @@ def ask_server(url: str, fields: Mapping[str, Any], *, key_from: str | None, sec
         if pause is None or wanted is None:
             break
         time.sleep(wanted)
-    raise NetworkError(_refusal(answered, host, key_from), answered.status)
+    raise NetworkError(_refusal(answered, host, key_from, key), answered.status)
 
 
-def _refusal(answered: Answered, host: str, key_from: str | None) -> str:
-    """Why a server gave no answer; of its own words some are shown, unless they may repeat a part of the key."""
+def _without(key: str, told: Any) -> Any:
+    """JSON without the key, which may have been spelled by escapes."""
+    if len(key) < _LEAST_SECRET:
+        return told
+    return json.loads(json.dumps(told).replace(json.dumps(key)[1:-1], _HIDDEN))
+
+
+def _may_repeat(words: str, key: str) -> bool:
+    """Whether words may hold a part of the key, with other signs between its letters, or by escapes."""
+    own, told = _letters(key), _letters(words)
+    parts = (own[start : start + _PART] for start in range(max(1, len(own) - _PART + 1)))
+    return len(key) >= _LEAST_SECRET and any(part in told for part in parts)
+
+
+def _letters(words: str) -> str:
+    plain = html.unescape(unquote(_ESCAPED.sub(lambda found: chr(int(found[1], 16)), words)))
+    return re.sub(r"[\W_]", "", plain).casefold()
+
+
+def _refusal(answered: Answered, host: str, key_from: str | None, key: str) -> str:
+    """Why a server gave no answer, with some of its own words."""
     status = answered.status
     if status in _NO_KEY:
         todo = "name the variable that holds one as `key_from`" if key_from is None else f"look at that in {key_from}"
@@ -114,12 +138,14 @@ def _refusal(answered: Answered, host: str, key_from: str | None) -> str:
         return f"{host} is busy or has a fault of its own after {1 + len(PAUSES)} tries (status {status})"
     words = answered.content[:2000].decode(errors="replace")
     told = " ".join("".join(sign if sign.isprintable() else " " for sign in words).split())[:200]
+    if _may_repeat(words, key):
+        told = _UNSHOWN
     return f"{host} refuses the question (status {status}): {told or 'without a word'}"
 
 
-def _posted(url: str, body: bytes, key_from: str | None, seconds: float) -> Answered:
+def _posted(url: str, body: bytes, key: str, seconds: float) -> Answered:
     """One try, in a thread that is left behind where no answer comes: names and drops of bytes have no limit."""
-    host, key = host_of(url), _key_of(key_from)
+    host = host_of(url)
     came: Future[Answered] = Future()
     opened: list[socket.socket] = []
 
@@ -148,9 +174,9 @@ def _posted(url: str, body: bytes, key_from: str | None, seconds: float) -> Answ
         raise error
     if isinstance(error, Exception):
         # Without its cause, which may hold what was sent.
-        raise NetworkError(in_words(error, host).replace(_secret(key), _HIDDEN)) from None
-    status, retry_after, content = came.result()
-    return Answered(status, retry_after, content.replace(_secret(key).encode(), _HIDDEN.encode()))
+        told = in_words(error, host)
+        raise NetworkError(f"{host} gave {_UNSHOWN}" if _may_repeat(str(error), key) else told) from None
+    return came.result()
 
 
 def _exchanged(url: str, body: bytes, key: str, connected: socket.socket) -> Answered:
@@ -213,8 +239,3 @@ def _key_of(key_from: str | None) -> str:
     if not re.fullmatch("[!-~]+", key):
         raise NetworkError(f"the variable {key_from} holds blanks or signs that no key has")
     return key
-
-
-def _secret(key: str) -> str:
-    """What nobody may read in an answer that repeats it; a word such as "EMPTY" stands for no key and hides nothing."""
-    return key if len(key) >= _LEAST_SECRET else _HIDDEN
