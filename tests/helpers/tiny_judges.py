@@ -87,6 +87,25 @@ def llava(folder, *, seed=0, joined=(), answer=None, strength=20.0):
     return _saved(folder, model, processor)
 
 
+def llava_next(folder, *, seed=0):
+    """LLaVA-NeXT, whose tower is told the size of each picture beside its pixels."""
+    tokenizer = letters(("<unk>", "<s>", "</s>", "<image>"), begin="<s>")
+    sizes = [[28, 56], [56, 28], [56, 56]]
+    config = transformers.LlavaNextConfig(
+        vision_config=transformers.CLIPVisionConfig(**VISION, image_size=28, patch_size=14),
+        text_config=transformers.LlamaConfig(**TEXT, vocab_size=len(tokenizer), eos_token_id=2, bos_token_id=1),
+        image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
+        image_grid_pinpoints=sizes,
+    )
+    model = seeded(seed, lambda: transformers.LlavaNextForConditionalGeneration(config))
+    pictures = transformers.LlavaNextImageProcessor(
+        size={"shortest_edge": 28}, crop_size={"height": 28, "width": 28}, image_grid_pinpoints=sizes
+    )
+    chat = CHAT.replace("<|vision_start|><|image_pad|><|vision_end|>", "<image>")
+    kept = {"vision_feature_select_strategy": "default", "num_additional_image_tokens": 1, "chat_template": chat}
+    return _saved(folder, model, transformers.LlavaNextProcessor(pictures, tokenizer, patch_size=14, **kept))
+
+
 def qwen(folder, *, seed=0, three=False):
     tokenizer = letters(("<unk>", "<|im_end|>", *QWEN), end="<|im_end|>")
     named = _qwen_ids(tokenizer)

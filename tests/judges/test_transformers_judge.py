@@ -1,6 +1,8 @@
 """Judges of tiny random models: forced scoring is generation, a row is alone in its batch, captions stay captions."""
 
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -226,6 +228,15 @@ def test_what_the_tokenizer_still_finds_is_refused(judges):
         special._spelled = whole
 
 
+def test_signs_that_a_tokenizer_does_not_know_are_no_special_tokens(judges):
+    judge = judges("t5")
+    (asked,) = questions("t5", ["a dog \N{DOG FACE}"])
+    unknown = judge._tokenizer.unk_token_id
+    assert judge._prepared(asked, OPENING).inputs["input_ids"][0].tolist().count(unknown) == 1
+    assert judge.altered([asked]) == [False]
+    assert judge.altered(questions("t5", ["a <unk> dog"])) == [True]
+
+
 # -- what goes in ------------------------------------------------------------------------------------------------------
 def test_pictures_are_padded_to_a_square_in_the_colour_of_the_mean():
     from PIL import Image
@@ -239,7 +250,9 @@ def test_pictures_are_padded_to_a_square_in_the_colour_of_the_mean():
 
 def test_digits_must_be_tokens_of_their_own(tmp_path):
     assert judge_of(tiny_judges.llava(tmp_path / "apart"), device="cpu").reads_digits
-    assert not judge_of(tiny_judges.llava(tmp_path / "joined", joined=[("8", "5")]), device="cpu").reads_digits
+    for pair in (("8", "5"), ("3", "7"), (".", "8")):
+        joined = tiny_judges.llava(tmp_path / "".join(pair), joined=[pair])
+        assert not judge_of(joined, device="cpu").reads_digits
 
 
 def test_equal_questions_are_asked_once(judges):
@@ -278,6 +291,36 @@ def test_each_picture_is_seen_once(judges, kind):
         assert judge.answers(asked[i : i + 1], OPENING, longest=2)[0].digits == pytest.approx(
             answers[i].digits, abs=1e-5
         )
+
+
+def test_a_batch_of_which_some_pictures_are_kept(tmp_path):
+    """Of LLaVA-NeXT, whose tower is told the sizes of the pictures too."""
+    judge = judge_of(tiny_judges.llava_next(tmp_path), device="cpu")
+    asked = [Question(("Rate ", "!"), (caption,), picture(i)) for i, caption in enumerate(CAPTIONS)]
+    alone = judge.chances(asked, ["Yes"] * 4, OPENING)
+    judge._features.forget()
+    judge.chances([asked[1], asked[3]], ["Yes"] * 2, OPENING, batch_size=2)
+    before = judge.picture_passes
+    together = judge.chances(asked, ["Yes"] * 4, OPENING, batch_size=4)
+    assert judge.picture_passes - before == 2
+    assert np.stack(together) == pytest.approx(np.stack(alone), abs=1e-5)
+
+
+def test_two_threads_see_a_picture_once():
+    features = picture_features.PictureFeatures(torch.nn.Linear(1, 1))
+
+    def slow():
+        time.sleep(0.2)
+        return torch.ones(1, 2, 3)
+
+    def see(_):
+        with torch.no_grad():
+            return features.tokens(b"picture", slow)
+
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(see, range(2)))
+    assert features.passes == 1
+    assert torch.equal(*found)
 
 
 def test_what_is_kept_is_bounded(judges, monkeypatch):

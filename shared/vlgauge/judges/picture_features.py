@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -46,6 +47,8 @@ class PictureFeatures:
         self.passes = 0
         self._kept: OrderedDict[bytes, _Seen] = OrderedDict()
         self._n_bytes, self._version = 0, 0
+        # Of two threads that see one picture, the second takes what the first one kept.
+        self._lock = threading.RLock()
         self._parameters = list(model.parameters())
         self._is_known = True
         self._like: Callable[[Sequence[_Seen], Any], Any]
@@ -61,7 +64,8 @@ class PictureFeatures:
     @contextmanager
     def of(self, pictures: Sequence[bytes]) -> Iterator[None]:
         """Within it, the rows that the model gets are of these pictures, in this order; each known by its key."""
-        self._forget_older()
+        with self._lock:
+            self._forget_older()
         token = self._keys.set(pictures if all(pictures) else None)
         try:
             yield
@@ -74,42 +78,47 @@ class PictureFeatures:
 
         if not key or torch.is_grad_enabled():
             return make()
-        self._forget_older()
-        if key not in self._kept:
-            self.passes += 1
-            made = make()
-            self._keep(key, _Seen(made[0].cpu()))
-            self._bound()
-            return made
-        self._kept.move_to_end(key)
-        return self._kept[key].tokens[None]
+        with self._lock:
+            self._forget_older()
+            if key not in self._kept:
+                self.passes += 1
+                made = make()
+                self._keep(key, _Seen(made[0].cpu()))
+                self._bound()
+                return made
+            self._kept.move_to_end(key)
+            return self._kept[key].tokens[None]
 
     def _features(self, *args: Any, **named: Any) -> Any:
         """As the model's own, of the pictures that are not kept; the others are put between."""
         import torch
 
         assert self._make is not None  # else the model has another
-        keys = self._keys.get()
-        given = self._arguments.bind(*args, **named).arguments
-        grid = given.get("image_grid_thw")
-        rows = given["pixel_values"]
-        n = len(rows) if grid is None else len(grid)
-        if keys is None or n != len(keys) or torch.is_grad_enabled() or not self._is_known:
-            return self._make(*args, **named)
+        keys, found = self._keys.get(), None
+        if keys is not None and not torch.is_grad_enabled():
+            given = self._arguments.bind(*args, **named).arguments
+            with self._lock:
+                found = self._known(keys, {**given, **given.pop("kwargs", {})})
+        return self._make(*args, **named) if found is None else found
+
+    def _known(self, keys: Sequence[bytes], given: Mapping[str, Any]) -> Any:
+        """What the model makes of these pictures; None where nobody knows which part is of which picture."""
+        import torch
+
+        assert self._make is not None  # else nobody asks
+        parts = _by_picture(given, len(keys)) if self._is_known else None
+        if parts is None:
+            return None
         new = [row for row, key in enumerate(keys) if key not in self._kept and key not in keys[:row]]
         if new:
-            sizes = [1] * n if grid is None else grid.prod(-1).tolist()
-            part = {**given, "pixel_values": torch.cat([rows.split(sizes)[row] for row in new])}
-            if grid is not None:
-                part["image_grid_thw"] = grid[new]
-            more = part.pop("kwargs", {})
             self.passes += len(new)
-            self._is_known = self._learn([keys[row] for row in new], self._make(**part, **more))
+            some = {name: torch.cat([own[row] for row in new]) for name, own in parts.items()}
+            self._is_known = self._learn([keys[row] for row in new], self._make(**{**given, **some}))
             if not self._is_known:
-                return self._make(*args, **named)
+                return None
         for key in keys:
             self._kept.move_to_end(key)
-        found = self._like([self._kept[key] for key in keys], rows.device)
+        found = self._like([self._kept[key] for key in keys], given["pixel_values"].device)
         self._bound()
         return found
 
@@ -158,3 +167,18 @@ class PictureFeatures:
     def _bound(self) -> None:
         while self._n_bytes > MOST_BYTES:
             self._n_bytes -= self._kept.popitem(last=False)[1].n_bytes
+
+
+def _by_picture(given: Mapping[str, Any], n: int) -> dict[str, Sequence[torch.Tensor]] | None:
+    """Every tensor among the inputs of an image tower, cut into those of n pictures; None where one cannot be cut."""
+    import torch
+
+    grid = given.get("image_grid_thw")
+    found = {}
+    for name, value in given.items():
+        if isinstance(value, torch.Tensor):
+            sizes = [1] * n if grid is None or name != "pixel_values" else grid.prod(-1).tolist()
+            if value.dim() == 0 or len(value) != sum(sizes):
+                return None
+            found[name] = value.split(sizes)
+    return found if "pixel_values" in found else None

@@ -26,6 +26,9 @@ class SpecialTokens:
             if token.special or number in special or _MARKED.fullmatch(token.content)
         } | special
         spelled = {tokenizer.convert_ids_to_tokens(number) for number in self._ids}
+        unknown = tokenizer.unk_token_id
+        if unknown not in (tokenizer.bos_token_id, tokenizer.eos_token_id):
+            self._ids.discard(unknown)  # what T5 reads where it knows a sign not, such as an emoji
         longest_first = sorted((re.escape(token) for token in spelled if token and token.strip()), key=len)[::-1]
         self._spelled = re.compile("|".join(longest_first)) if longest_first else re.compile(r"(?!)")
 

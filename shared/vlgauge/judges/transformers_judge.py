@@ -130,11 +130,12 @@ class LoadedJudge:
 
     @property
     def reads_digits(self) -> bool:
-        """Whether the tokens of 0.85 and of 100 have each digit apart."""
+        """Whether the tokens of numbers have each digit apart."""
         if len(set(self._digits)) < 10:
             return False
-        found = [[d for i in self._special.plain_ids(text) for d in self._digit(i)] for text in ("0.85", "100", "7392")]
-        return found == [[0, 8, 5], [1, 0, 0], [7, 3, 9, 2]]
+        numbers = " ".join([*(f"0.{decimals:02d}" for decimals in range(100)), "100", "7392"])
+        found = [digit for token in self._special.plain_ids(numbers) for digit in self._digit(token)]
+        return found == [int(sign) for sign in numbers if sign.isdigit()]
 
     def opening(self, opening: Opening) -> str:
         """That of the method where the model was trained on such a one, else the model's own."""
