@@ -58,7 +58,8 @@ def written_score(answer: str) -> Written:
         value = told["score"]
     except (ValueError, KeyError, RecursionError):
         return _first_number(answer)
-    return _within(_as_number(value), str(told.get("reason", "")), answer, opening)
+    reason = told.get("reason")
+    return _within(_as_number(value), "" if reason is None else str(reason), answer, opening)
 
 
 def _first_number(answer: str) -> Written:

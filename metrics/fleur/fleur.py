@@ -47,7 +47,7 @@ Returns:
     fleur_scores: one score per caption, NaN where the answer has no number from 0 to 1.
     fleur_undefined: number of those.
     fleur_signature: how the numbers were made.
-    fleur_altered: number of questions with a caption that spells a special token of the model.
+    fleur_altered: number of rows with a caption or reference that spells a special token of the model.
     ref_fleur, ref_fleur_scores, ref_fleur_undefined, ref_fleur_signature: the same with references, where there are
         any.
 
@@ -159,12 +159,13 @@ class Fleur(judges.JudgeMetric):
         self._check_digits(judge)
         pictures = judges.pictures_of(images)
         alone = [self.question(text, (), picture) for text, picture in zip(predictions, pictures, strict=True)]
-        altered = self.tell_altered(judge, alone)
+        rows = [row for row, known in enumerate(references) if known and self.preset == "fleur"]
+        asked = [self.question(predictions[row], references[row] or (), pictures[row]) for row in rows]
+        of_rows = dict(enumerate(alone)) | dict(zip(rows, asked, strict=True))
+        altered = self.tell_altered(judge, list(of_rows.values()))
         scores, details = self._graded(judge, alone)
         if self.reasons and return_details:
             self._add_reasons(judge, alone, scores, details)
-        rows = [row for row, known in enumerate(references) if known and self.preset == "fleur"]
-        asked = [self.question(predictions[row], references[row] or (), pictures[row]) for row in rows]
         with_references = np.full(len(predictions), np.nan)
         with_references[rows], more = self._graded(judge, asked)
         for row, own in zip(rows, more, strict=True):

@@ -100,6 +100,7 @@ def test_there_are_forty_kinds_of_answers():
         ('{"reason": "of 3 dogs", "score": 70}', "of 3 dogs", "70"),
         ("Score: 85. Reason: the same dog", "the same dog", "85"),
         ('{"score": "40", "reason": "x"}', "x", "40"),
+        ('{"score": 40, "reason": null}', "", "40"),
     ],
 )
 def test_the_reason_and_the_number_are_found(answer, reason, number):

@@ -261,6 +261,15 @@ def test_special_tokens_are_counted():
     assert result["fleur_altered"] == 1
 
 
+def test_special_tokens_of_references_are_counted():
+    captions, references = ["a <s>", "b", "c <s>", "d"], [["<s>", "x"], ["x", "<s>"], None, ["y"]]
+    with pytest.warns(UserWarning, match="3 of 4 questions have a caption that spells a special token of the model"):
+        result = vlgauge.load("fleur", model=Scripted("0.5")).compute(
+            predictions=captions, references=references, images=[GREY] * 4
+        )
+    assert result["fleur_altered"] == 3
+
+
 def test_joined_digits_are_refused():
     judge = Scripted("0.5")
     judge.reads_digits = False
