@@ -17,8 +17,11 @@ import vlgauge
 from vlgauge import catalog
 from vlgauge.encoders.features.memory import process_memory
 from vlgauge.integrations.batches import ENCODED, OF_BATCH, RowScorer
+from vlgauge.integrations.scored_batches import ScoredBatches
+from vlgauge.judges.served import ServedJudge
 from vlgauge.pool import pool
 from vlgauge.set_sizes import signed_sizes
+from vlgauge.style import StyleTable
 
 
 def forget():
@@ -365,6 +368,18 @@ def test_numbers_of_numpy_are_ids():
     frame = pd.DataFrame({"id": np.arange(3), "predictions": ["a", "b", "c"], "references": [["a"]] * 3})
     scorer = RowScorer("rouge_l")
     assert scorer.combine([scorer.score_rows(frame)])["ids"] == [0, 1, 2]
+
+
+def test_a_run_with_another_table_or_server_is_another_run(tmp_path):
+    tables = [StyleTable.fit(["a dog", text], ["plain", "angry"]) for text in ("a cat", "a sea")]
+    ScoredBatches(tmp_path / "style", RowScorer("onlystyle", table=tables[0]).described())
+    ScoredBatches(tmp_path / "style", RowScorer("onlystyle", table=tables[0]).described())
+    with pytest.raises(ValueError, match=r"got another one in '.*', which differs in .*settings \(table\).*; give"):
+        ScoredBatches(tmp_path / "style", RowScorer("onlystyle", table=tables[1]).described())
+    judges = [ServedJudge("http://127.0.0.1:8000/v1", name) for name in ("one", "other")]
+    ScoredBatches(tmp_path / "judge", RowScorer("clair", model=judges[0]).described())
+    with pytest.raises(ValueError, match=r"which differs in settings \(model\); give another folder"):
+        ScoredBatches(tmp_path / "judge", RowScorer("clair", model=judges[1]).described())
 
 
 def test_boxed_rows_are_not_decoded_here_and_have_the_same_numbers(monkeypatch):

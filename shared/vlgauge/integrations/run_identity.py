@@ -5,10 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
+from types import EllipsisType, ModuleType
 from typing import Any
+
+import numpy as np
 
 from vlgauge.files import open_file
 from vlgauge.settings import warn
@@ -62,7 +68,8 @@ def content_of(path: str | Path) -> dict[str, Any]:
 def settings_told(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as a run keeps them, with the content of files and folders that they name.
 
-    Numbers and texts stand as they are, and so do lists and tables of them; what else there is stands by its name.
+    Numbers and texts stand as they are, and so do lists and tables of them; a function stands by its name, and any
+    other object by its name and a digest of what it is made of, see `digest_of`.
     """
     return {name: _told(value) for name, value in settings.items()}
 
@@ -76,7 +83,76 @@ def _told(value: Any) -> Any:
     try:
         return json.loads(json.dumps(value))
     except (TypeError, ValueError):
-        return str(named(value))
+        pass
+    told = str(named(value))
+    digest = None if _is_code(value) else digest_of(value)
+    return told if digest is None else f"{told} {digest}"
+
+
+def digest_of(value: Any) -> str | None:
+    """SHA-256 of what `pickle` would take an object apart into, in every process the same; None where it cannot.
+
+    Functions and classes in it count by their names.
+    """
+    found = hashlib.sha256()
+    try:
+        for piece in _pieces(value, {}):
+            found.update(f"{len(piece)} ".encode() + piece)
+    except Exception:  # anybody's object may raise anything
+        return None
+    return found.hexdigest()
+
+
+def _taken_apart(value: Any) -> list[Any]:
+    """What makes an object again, without what it has computed from the rest of it and kept."""
+    reduced = value.__reduce_ex__(pickle.DEFAULT_PROTOCOL)
+    parts = [reduced] if isinstance(reduced, str) else list(reduced)
+    kept = {
+        name for kind in type(value).__mro__ for name, own in vars(kind).items() if isinstance(own, cached_property)
+    }
+    if len(parts) > 2 and isinstance(parts[2], dict):
+        parts[2] = {name: own for name, own in parts[2].items() if name not in kept}
+    return [list(one) if isinstance(one, Iterator) else one for one in parts]
+
+
+def _is_code(value: Any) -> bool:
+    return isinstance(value, (type, ModuleType, partial)) or hasattr(value, "__qualname__")
+
+
+def _pieces(value: Any, seen: dict[int, tuple[int, Any]]) -> Iterator[bytes]:
+    """What tells an object from others; `seen` keeps those that it holds twice, or in a circle."""
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, EllipsisType)):
+        yield f"{type(value).__name__} {value!r}".encode(errors="surrogatepass")
+        return
+    if _is_code(value):
+        yield f"code {named(value)}".encode(errors="surrogatepass")
+        return
+    if id(value) in seen:
+        yield f"again {seen[id(value)][0]}".encode()
+        return
+    seen[id(value)] = len(seen), value  # as long as it is kept, no other object has its number
+    if isinstance(value, (set, frozenset)):
+        # Their order is that of the hash seed.
+        yield f"{type(value).__name__} {sorted(str(digest_of(one)) for one in value)}".encode()
+        return
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        yield f"array {value.dtype.str} {value.shape}".encode()
+        yield hashlib.sha256(value.tobytes()).digest()
+        return
+    if callable(getattr(value, "detach", None)):  # a tensor, whose pickle holds where it lay in memory
+        yield f"tensor {value.dtype} {tuple(value.shape)}".encode()
+        yield hashlib.sha256(value.detach().cpu().double().numpy().tobytes()).digest()
+        return
+    if type(value) in (list, tuple, dict):
+        parts: Any = chain.from_iterable(value.items()) if isinstance(value, dict) else value
+    elif isinstance(meta := getattr(value, "meta", None), Mapping):
+        parts = [dict(meta)]  # of a pipeline of spaCy, whose bytes have the order of the hash seed
+    else:
+        parts = _taken_apart(value)
+    yield f"{type(value).__module__}.{type(value).__qualname__}(".encode()
+    for part in parts:
+        yield from _pieces(part, seen)
+    yield b")"
 
 
 def _content_at(path: Path) -> Any:
