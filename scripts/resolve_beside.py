@@ -17,8 +17,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 NEIGHBOURS = ("trl", "lm-eval", "torchmetrics", "lmms-eval", "vllm", "verl", "unsloth", "ms-swift", "llamafactory")
-# The metrics without a model; and all of them, with what they need.
-INSTALLS = {"vlgauge": "", "all metrics": "clip-s,pac-s,groovist,rovist,mmd-bert,frechet-bert"}
+METRICS = sorted(path.parent.name.replace("_", "-") for path in ROOT.glob("metrics/*/README.md"))
+JUDGES = ("clair", "fleur", "vqascore")  # which need a newer transformers than the others
+INSTALLS = {
+    "vlgauge": "",
+    "the other metrics": ",".join(name for name in METRICS if name not in JUDGES),
+    "the judges": ",".join(JUDGES),
+}
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
 
 

@@ -55,6 +55,9 @@ def needed_by_the_tests() -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 ALL, TOOLS = needed_by_the_tests()
 _METRICS = ("bleu", "cider", "d_hm", "meteor", "onlystyle", "rouge_l", "rovist_nr", "stylecider")
+_WITH_MODELS = ("aloha", "capture", "clip-s", "frechet-bert", "groovist", "mmd-bert", "pac-s", "polos", "rovist")
+_WITH_MODELS += ("soft-spice", "specs", "spice")
+_JUDGES = ("clair", "fleur", "vqascore")  # need transformers 5
 _ROOMS = ("base", "distances", "leaderboard", "media", "network", "row_sources", "style")
 _ROOMS_WITH_MODELS = ("caption_sets", "clip_score", "encoders", "grounding")
 _FILES = ("test_files.py", "test_parquet.py")
@@ -69,10 +72,11 @@ GROUPS: Mapping[str, Group] = {
             "(one_request_and_one_error_where_the_hub_is_down and file)",
         ),
     ),
-    # Every metric, beside a transformers that other packages may hold back.
+    # Every metric that can stand beside a transformers that other packages hold back.
     "models": Group(
-        ("clip-s", "pac-s", "groovist", "rovist", "mmd-bert", "frechet-bert", "embedded", "explain", "punkt", "video"),
+        (*_WITH_MODELS, "embedded", "explain", "punkt", "video"),
         tuple(f"tests/{name}" for name in (*_ROOMS_WITH_MODELS, "base", "metrics", "weights")),
+        tuple(f"tests/metrics/{name}" for name in _JUDGES),
     ),
     # All that there is, with the tools around the metrics.
     "all": Group(ALL, ("tests",)),
