@@ -1,9 +1,12 @@
 import re
 import shlex
+from configparser import ConfigParser
 
 import pytest
 from folders import ROOT
+from packaging.version import Version
 
+from vlgauge.catalog import metric_facts, metric_names
 from vlgauge.cli import main
 
 PAGES = [path for path in sorted(ROOT.glob("docs/**/*.md")) if path.parent.name not in ("metrics", "gallery")]
@@ -98,6 +101,27 @@ def test_readme_lists_every_metric():
     rows = re.findall(rf"^\| \[(\w+)\]\({link}\)", DOCUMENTS[0].read_text("utf-8"), re.MULTILINE)
     names = sorted(path.parent.name for path in ROOT.glob("metrics/*/*.py") if path.stem == path.parent.name)
     assert sorted(rows) == [(name, name) for name in names]
+
+
+def test_the_start_lists_the_metrics_without_a_model():
+    (listed,) = re.findall(r"These metrics need no model: ([^.]+)\.", (ROOT / "docs" / "start.md").read_text("utf-8"))
+    assert re.findall(r"\w+", listed) == [name for name in metric_names() if not metric_facts(name).needs]
+
+
+def test_the_page_of_versions_has_the_bounds_of_setup_cfg():
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg", "utf-8")
+    needs = "\n".join([config["options"]["install_requires"], *config["options.extras_require"].values()])
+    bounds = {(name.lower(), Version(least)) for name, least in re.findall(r"^([\w-]+)>=([\d.]+)", needs, re.MULTILINE)}
+    page = (ROOT / "docs" / "versions.md").read_text("utf-8").partition("## The bounds")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| ([\w, -]+?)(?: \([^)]+\))? \| ([\d., ]+) \|", page, re.MULTILINE)
+    told = {
+        (name, Version(least))
+        for names, versions in rows
+        for name, least in zip(names.split(", "), versions.split(", "), strict=True)
+    }
+    assert len(told) > 10
+    assert told - bounds == set()
 
 
 def test_links_of_the_readme_work_on_the_package_index():
