@@ -228,6 +228,7 @@ def test_addresses_that_are_none(url):
     ("settings", "part"),
     [
         ({"model": " "}, "`model` must be what the server calls the model, got ' '"),
+        ({"model": "a\ud800"}, "`model` must be what the server calls the model, got"),
         ({"fields": {"seed": 1, "n": 2}}, "`fields` must not have what the method sets, got 'seed', 'n'"),
         ({"fields": {"top_p": math.nan}}, "`fields` must be what JSON can hold"),
         ({"answer_seconds": 0}, "`answer_seconds` must be a number of seconds above 0, got 0"),
@@ -414,6 +415,13 @@ def test_one_sentence_for_what_is_no_answer(serving, what):
     assert str(told.value).endswith("; call the same metric again, and what was answered is not asked again")
     assert len(server.asked) == 1
     assert len(str(told.value)) < 500
+
+
+def test_half_a_letter_in_an_answer_is_replaced(serving):
+    told = completion("x\ud800", [row("x", {"x": 0.9})], model="\ud800")
+    judge = ServedJudge(serving(lambda body: told).url, "m")
+    assert ask(judge).text == "x\N{REPLACEMENT CHARACTER}"
+    assert judge.identity == "served/m(_)"
 
 
 def test_a_huge_answer_is_cut_off(serving, monkeypatch):

@@ -19,6 +19,7 @@ _ROUNDING = 1e-2  # of probabilities that were made in half precision
 _MOST_TOKENS = 1e6  # of a vocabulary
 # Bytes that are no letter, as some servers spell them, and whatever is not ASCII: servers spell it in several ways.
 _UNSPELLED = re.compile(r"<0x[0-9A-Fa-f]{2}>|[^!-~]")
+_HALF_A_LETTER = re.compile("[\ud800-\udfff]")
 _DIGIT = re.compile("[0-9]")
 _SEVERAL_DIGITS = re.compile(r"\s*[0-9]{2,}\s*")
 
@@ -131,7 +132,8 @@ def read_completion(told: Any, longest: int) -> Completion:
             "told tokens that do not spell the answer; switch off what takes thoughts out of it, or the thoughts"
         )
     names = tuple(one for one in (told.get("model"), told.get("system_fingerprint")) if isinstance(one, str) and one)
-    return Completion(text.strip(), tuple(tokens), reason == "stop", names)
+    written = _HALF_A_LETTER.sub("\N{REPLACEMENT CHARACTER}", text).strip()
+    return Completion(written, tuple(tokens), reason == "stop", names)
 
 
 def _first(told: Any, name: str) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class ServedJudge:
         answer_seconds: float = 300.0,
     ) -> None:
         self._url = check_address("url", url)
-        if not isinstance(model, str) or not model.strip():
+        if not isinstance(model, str) or not model.strip() or not model.isprintable():
             raise ValueError(f"`model` must be what the server calls the model, got {shown(model)}")
         if key_from is not None and not (isinstance(key_from, str) and _VARIABLE.fullmatch(key_from)):
             # It may be the key itself.
