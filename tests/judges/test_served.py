@@ -117,6 +117,19 @@ def test_a_request_is_what_the_protocol_wants_and_shows_the_picture_as_it_is(ser
     assert "Authorization" not in asked["headers"]
 
 
+def test_pictures_of_strangers_are_decoded_in_a_box(serving, monkeypatch):
+    stream = io.BytesIO()
+    Image.fromarray(pictures(1)[0]).save(stream, "PNG")
+    server = serving(lambda body: of_chance(0.75))
+    rows = {"predictions": CAPTIONS[:1], "images": [stream.getvalue()]}
+    monkeypatch.setattr("vlgauge.media.images.decoded_image", None)
+    metric = vlgauge.load("vqascore", model=ServedJudge(server.url, "toy"), definition="v3.1", reading="boxed")
+    assert metric.compute(**rows)["vqascore_scores"] == pytest.approx([0.75])
+    direct = vlgauge.load("vqascore", model=ServedJudge(server.url, "toy"), definition="v3.1")
+    with pytest.raises(TypeError):
+        direct.compute(**rows)
+
+
 def test_it_is_a_judge_and_no_text_makes_one():
     assert isinstance(ServedJudge("http://127.0.0.1:9/v1", "m"), Judge)
     with pytest.raises(FileNotFoundError, match="`model` must be a folder, or a Hub id"):

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 import numpy as np
@@ -177,11 +178,18 @@ class ServedJudge:
     ) -> list[Result]:
         """What comes of each question; equal ones are asked once, and some at a time."""
         first = {key: i for i, key in reversed(list(enumerate(keys)))}
-        found: dict[Hashable, Any] = {key: self._kept.pop(key) for key in first if key in self._kept}
+        # Another thread may take them, too.
+        taken = {key: self._kept.pop(key, None) for key in first}
+        found: dict[Hashable, Any] = {key: told for key, told in taken.items() if told is not None}
         asked: dict[Future[Result], Hashable] = {}
         pool = ThreadPoolExecutor(batch_size)
         try:
-            asked |= {pool.submit(work, i): key for key, i in sorted(first.items(), key=_row) if key not in found}
+            # How pictures are read is in the context, of which threads have none by themselves.
+            asked |= {
+                pool.submit(copy_context().run, work, i): key
+                for key, i in sorted(first.items(), key=_row)
+                if key not in found
+            }
             with progress_bar(len(asked), "Asking the judge", progress) as advance:
                 for done in as_completed(asked):
                     found[asked[done]] = done.result()
