@@ -193,8 +193,8 @@ def score_facts(name: str) -> MetricFacts:
     if owner == name:
         return facts
     known = {own: score_range for own, _, score_range in facts.other_scores}
-    has_own = name == WITH_REFERENCES + owner and facts.bounds_with_references is not None
-    ends = facts.bounds_with_references if has_own else facts.bounds_with
+    own_ends = facts.bounds_with_references if name == WITH_REFERENCES + owner else None
+    ends = facts.bounds_with if own_ends is None else own_ends
     return replace(facts, name=name, is_mean=True, score_range=known.get(name, ""), bounds_with=ends)
 
 
