@@ -42,6 +42,8 @@ SECTIONS = {
     "* `{name}_scores`: one per row; NaN where TODO.",
     "Citation": "```bibtex\nTODO as in the script\n```",
 }
+# Which method scores: a family may leave to its metrics what follows its own checks, or nothing.
+SCORING = ("_compute", "score_group")
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -102,7 +104,8 @@ def _of_script(path: Path, name: str) -> dict[str, str]:
     """The base of a metric, the head of `_compute`, and the imports of both."""
     tree = ast.parse(path.read_text("utf-8"))
     cls = [node for node in tree.body if isinstance(node, ast.ClassDef)][-1]
-    compute = next(node for node in cls.body if isinstance(node, ast.FunctionDef) and node.name == "_compute")
+    methods = {node.name: node for node in cls.body if isinstance(node, ast.FunctionDef)}
+    scoring = next((methods[one] for one in SCORING if one in methods), None)
     imported = {
         alias.asname or alias.name: node
         for node in tree.body
@@ -116,26 +119,50 @@ def _of_script(path: Path, name: str) -> dict[str, str]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _is_own(node, node.targets[0].id)
     ]
     used = {base.partition(".")[0]: imported[base.partition(".")[0]]}
-    lines = ["    def _compute(", "        self,"]
-    every = compute.args.args[1:]
-    defaults = [None] * (len(every) - len(compute.args.defaults)) + [*compute.args.defaults]
+    compute, more = _scoring(scoring, imported, path.stem)
+    used |= more
+    extra = name.replace("_", "-")
+    hint = f'  # From: "vlgauge[{extra}] @ git+{REPOSITORY}@v{vlgauge.__version__}"'
+    imports = [f"from {node.module} import {one}" for one, node in used.items()]
+    own = sorted(f"{line}{hint}" for line in imports if line.startswith("from vlgauge"))
+    others = {line for line in imports if not line.startswith("from vlgauge")}
+    others |= {"from typing import Any"} if "Any" in compute or base in BEFORE else set()
+    constants = "".join(f"    {line}  # TODO\n" for line in wanted) + BEFORE.get(base, "")
+    if any(ast.unparse(node).startswith("needs = ") for node in cls.body):
+        constants = f'    needs = ("{extra}",)\n{constants}'
+    words = {
+        "base": base,
+        "constants": constants,
+        "library": "".join(f"{line}\n" for line in sorted(others)),
+        "imports": "\n".join(own),
+    }
+    return words | {"compute": compute}
+
+
+def _scoring(
+    found: ast.FunctionDef | None, imported: dict[str, ast.ImportFrom], like: str
+) -> tuple[str, dict[str, ast.ImportFrom]]:
+    """The method that scores, to be written, and the imports of its types."""
+    if found is None:
+        return f"    # TODO: the family scores; what is its own, as in metrics/{like}\n", {}
+    used: dict[str, ast.ImportFrom] = {}
+    lines = [f"    def {found.name}(", "        self,"]
+    every = found.args.args[1:]
+    defaults = [None] * (len(every) - len(found.args.defaults)) + [*found.args.defaults]
     for argument, default in zip(every, defaults, strict=True):
         names = {node.id for node in ast.walk(argument) if isinstance(node, ast.Name)} - {*dir(builtins), "Any"}
         # A type of its own, or from a file beside it, is not that of the new one.
         kind = ast.unparse(argument.annotation) if argument.annotation and names <= imported.keys() else "Any"
         used |= {one: imported[one] for one in names if kind != "Any"}
         lines.append(f"        {argument.arg}: {kind}{f' = {ast.unparse(default)}' if default else ''},")
-    lines.append("    ) -> dict[str, Any]:")
-    extra = name.replace("_", "-")
-    hint = f'  # From: "vlgauge[{extra}] @ git+{REPOSITORY}@v{vlgauge.__version__}"'
-    imports = [f"from {node.module} import {one}" for one, node in used.items()]
-    own = sorted(f"{line}{hint}" for line in imports if line.startswith("from vlgauge"))
-    others = sorted({*(line for line in imports if not line.startswith("from vlgauge")), "from typing import Any"})
-    constants = "".join(f"    {line}  # TODO\n" for line in wanted) + BEFORE.get(base, "")
-    if any(ast.unparse(node).startswith("needs = ") for node in cls.body):
-        constants = f'    needs = ("{extra}",)\n{constants}'
-    words = {"base": base, "constants": constants, "library": "\n".join(others), "imports": "\n".join(own)}
-    return words | {"compute": "\n".join(lines)}
+    lines += [
+        f"    ) -> {'dict[str, Any]' if found.name == '_compute' else 'Any'}:",
+        '        """Score the rows; the card describes the keys."""',
+        "        raise NotImplementedError(",
+        f'            "TODO: the formula of the paper as a function, called here; see metrics/{like}"',
+        "        )",
+    ]
+    return "\n".join(lines), used
 
 
 def _is_own(node: ast.Assign, name: str) -> bool:

@@ -186,7 +186,7 @@ def tie_tolerances(gram: Floats) -> Floats:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class FrechetBert(caption_sets.CaptionVectorMetric):
+class FrechetBert(caption_sets.VectorSetMetric):
     """Squared Frechet distance of two caption sets, with permutation p-values."""
 
     measures = "Do the sampled captions have the mean and the spread of people's captions?"
@@ -203,17 +203,7 @@ class FrechetBert(caption_sets.CaptionVectorMetric):
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
 
-    def _compute(
-        self,
-        predictions: list[list[str]],
-        references: list[list[str]],
-        embeddings: Any = None,
-        return_details: bool = False,
-    ) -> dict[str, Any]:
-        """Score the caption sets; the card describes the keys."""
-        return self.score_vectors(predictions, references, embeddings, self._score_group, return_details=return_details)
-
-    def _score_group(
+    def score_group(
         self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None
     ) -> tuple[caption_sets.Statistic, list[dict[str, Any]]]:
         """Scores and null distributions of examples with n candidates each."""

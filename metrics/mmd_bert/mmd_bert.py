@@ -205,7 +205,7 @@ def _shift_and_weight(estimator: str, n: int, m: int) -> tuple[int, float]:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class MmdBert(caption_sets.CaptionVectorMetric):
+class MmdBert(caption_sets.VectorSetMetric):
     """Squared maximum mean discrepancy of two caption sets, with permutation p-values."""
 
     measures = "Could the sampled captions come from the distribution of people's captions?"
@@ -244,17 +244,7 @@ class MmdBert(caption_sets.CaptionVectorMetric):
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
 
-    def _compute(
-        self,
-        predictions: list[list[str]],
-        references: list[list[str]],
-        embeddings: Any = None,
-        return_details: bool = False,
-    ) -> dict[str, Any]:
-        """Score the caption sets; the card describes the keys."""
-        return self.score_vectors(predictions, references, embeddings, self._score_group, return_details=return_details)
-
-    def _score_group(
+    def score_group(
         self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None
     ) -> tuple[caption_sets.Statistic, list[dict[str, Any]]]:
         """Scores, null distributions and bandwidths of examples with n candidates each."""

@@ -1,7 +1,6 @@
 """PAC-S: how well does a caption fit its image or video, in a CLIP whose projections were trained for that?"""
 
 from collections.abc import Mapping
-from collections.abc import Sequence
 from typing import Any
 
 import evaluate
@@ -71,15 +70,3 @@ class PacS(clip_score.ClipScoreMetric):
 
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
-
-    def _compute(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str] | None],
-        images: Any = None,
-        videos: Any = None,
-        return_details: bool = False,
-    ) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
-        seen = images if videos is None else videos
-        return self.score_rows(predictions, references, seen, return_details=return_details)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -310,72 +311,6 @@ class CaptionVectorMetric(EncodingMetric, CaptionSetMetric):
         self._known: KnownVectors | None = None
         super().__init__(*args, **host)
 
-    def score_vectors(
-        self,
-        predictions: Sequence[Sequence[str]],
-        references: Sequence[Sequence[str]],
-        embeddings: Any,
-        score_group: Callable[[npt.NDArray[np.floating], int, statistics.Partitions | None], GroupScores],
-        *,
-        return_details: bool,
-    ) -> dict[str, Any]:
-        """The result dictionary, from a function of the pooled vectors of S examples, shape ``(S, N, d)``."""
-        self.check_sizes(predictions, references)
-        unread = {"dtype": None, "pooling": None}
-        vectors = self.caption_vectors(predictions, references, embeddings)
-        check_lengths(vectors, "encoder" if embeddings is None else "embeddings")
-        unseen = set() if embeddings is not None else self._unseen_rows(vectors, predictions, references)
-
-        def example_bytes(captions: int, ways: int) -> int:
-            # Float64: vectors, a few matrices of pairs, and the null distribution with its comparison.
-            return 8 * (captions * vectors.table.shape[1] + 6 * captions**2 + 3 * ways)
-
-        def scored(rows: list[int], n: int, ways: statistics.Partitions | None) -> GroupScores:
-            stacked = vectors.stack(rows)
-            if unseen:
-                stacked = np.where(np.array([row in unseen for row in rows])[:, None, None], np.nan, stacked)
-            found, details = score_group(stacked, n, ways)
-            for note, row in zip(details, rows, strict=True):
-                note["n_distinct"] = len(set(vectors.positions[row].tolist()))
-                if return_details:
-                    note["plane"] = {} if row in unseen else principal_plane(vectors.stack([row])[0])
-            return found, details
-
-        return self.score_sets(
-            predictions,
-            references,
-            scored,
-            example_bytes,
-            return_details=return_details,
-            made_with={"enc": vectors.identity, **(unread if embeddings is not None else {})},
-        )
-
-    def _unseen_rows(
-        self, vectors: CaptionVectors, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
-    ) -> set[int]:
-        """Rows of which the encoder knows no word, whose vectors are all zero; a warning says so.
-
-        Equal vectors have the score of a perfect model: where captions differ, another warning says that.
-        """
-        unseen, alike = set(), 0
-        for row, positions in enumerate(vectors.positions):
-            if min(len(predictions[row]), len(references[row])) < 2:
-                continue
-            own = vectors.table[np.unique(positions)]
-            if not own.any():
-                unseen.add(row)
-            elif (own == own[0]).all():
-                texts = {" ".join(text.casefold().split()) for text in (*predictions[row], *references[row])}
-                alike += len(texts) > 1
-        if unseen:
-            warn(f"{len(unseen)} rows have no word that `encoder` knows, so their `{self.name}` is undefined")
-        if alike:
-            warn(
-                f"{alike} rows have captions that differ and of which `encoder` makes one vector: their "
-                f"`{self.name}` is that of equal captions; choose an encoder that sees their words"
-            )
-        return unseen
-
     def look_for_sources(self, embeddings: Any = None) -> Preflight:
         """What a call needs that is not given with it; nothing is loaded or fetched.
 
@@ -448,3 +383,81 @@ class CaptionVectorMetric(EncodingMetric, CaptionSetMetric):
         self._encoded = (
             None if arrays is None else CaptionVectors(arrays["table"], [arrays["positions"]], str(arrays["identity"]))
         )
+
+
+class VectorSetMetric(CaptionVectorMetric):
+    """Base of the metrics that look at nothing but the sentence vectors of two caption sets."""
+
+    @abstractmethod
+    def score_group(self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None) -> GroupScores:
+        """Scores, null distributions and details of examples of equal sizes.
+
+        Args:
+            vectors: Of the pooled captions of S examples, candidates first, shape ``(S, N, d)``.
+            n: Number of candidates.
+            ways: The partitions of the test; None without one.
+        """
+
+    def _compute(
+        self,
+        predictions: list[list[str]],
+        references: list[list[str]],
+        embeddings: Any = None,
+        return_details: bool = False,
+    ) -> dict[str, Any]:
+        """Score the caption sets; the card describes the keys."""
+        self.check_sizes(predictions, references)
+        unread = {"dtype": None, "pooling": None}
+        vectors = self.caption_vectors(predictions, references, embeddings)
+        check_lengths(vectors, "encoder" if embeddings is None else "embeddings")
+        unseen = set() if embeddings is not None else self._unseen_rows(vectors, predictions, references)
+
+        def example_bytes(captions: int, ways: int) -> int:
+            # Float64: vectors, a few matrices of pairs, and the null distribution with its comparison.
+            return 8 * (captions * vectors.table.shape[1] + 6 * captions**2 + 3 * ways)
+
+        def scored(rows: list[int], n: int, ways: statistics.Partitions | None) -> GroupScores:
+            stacked = vectors.stack(rows)
+            if unseen:
+                stacked = np.where(np.array([row in unseen for row in rows])[:, None, None], np.nan, stacked)
+            found, details = self.score_group(stacked, n, ways)
+            for note, row in zip(details, rows, strict=True):
+                note["n_distinct"] = len(set(vectors.positions[row].tolist()))
+                if return_details:
+                    note["plane"] = {} if row in unseen else principal_plane(vectors.stack([row])[0])
+            return found, details
+
+        return self.score_sets(
+            predictions,
+            references,
+            scored,
+            example_bytes,
+            return_details=return_details,
+            made_with={"enc": vectors.identity, **(unread if embeddings is not None else {})},
+        )
+
+    def _unseen_rows(
+        self, vectors: CaptionVectors, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
+    ) -> set[int]:
+        """Rows of which the encoder knows no word, whose vectors are all zero; a warning says so.
+
+        Equal vectors have the score of a perfect model: where captions differ, another warning says that.
+        """
+        unseen, alike = set(), 0
+        for row, positions in enumerate(vectors.positions):
+            if min(len(predictions[row]), len(references[row])) < 2:
+                continue
+            own = vectors.table[np.unique(positions)]
+            if not own.any():
+                unseen.add(row)
+            elif (own == own[0]).all():
+                texts = {" ".join(text.casefold().split()) for text in (*predictions[row], *references[row])}
+                alike += len(texts) > 1
+        if unseen:
+            warn(f"{len(unseen)} rows have no word that `encoder` knows, so their `{self.name}` is undefined")
+        if alike:
+            warn(
+                f"{alike} rows have captions that differ and of which `encoder` makes one vector: their "
+                f"`{self.name}` is that of equal captions; choose an encoder that sees their words"
+            )
+        return unseen

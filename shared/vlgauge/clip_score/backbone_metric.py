@@ -188,7 +188,7 @@ class BackboneMetric(Metric):
         self._encoded = EncodedRow(arrays["seen"], arrays["read"], arrays["unreadable"], made_with)
 
     def signature_fields(self) -> dict[str, Any]:
-        """None of the settings as they stand: `score_rows` adds what they led to, in the order of the signature."""
+        """None of the settings as they stand: `_compute` adds what they led to, in the order of the signature."""
         return {}
 
     def _text_rows(self, predictions: Sequence[str], references: Sequence[Sequence[str] | None]) -> TextRows:

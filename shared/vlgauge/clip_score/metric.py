@@ -97,22 +97,16 @@ class ClipScoreMetric(BackboneMetric):
             return ""
         return self.paper_prompt if self.variant == "paper" else PROMPT
 
-    def score_rows(
+    def _compute(
         self,
         predictions: Sequence[str],
         references: Sequence[Sequence[str] | None],
-        seen: Sequence[Any],
-        *,
-        return_details: bool,
+        images: Any = None,
+        videos: Any = None,
+        return_details: bool = False,
     ) -> dict[str, Any]:
-        """The result dictionary.
-
-        Args:
-            predictions: One caption per row.
-            references: References of each row, or None.
-            seen: Cells of the images, or of the videos.
-            return_details: Whether the result has the details of each row.
-        """
+        """Score the captions; the card describes the keys."""
+        seen = images if videos is None else videos
         vectors, made_with = self._vectors()
         if self.calibration is not None:
             references = self._without_references(vectors, references)
