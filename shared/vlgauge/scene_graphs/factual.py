@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from vlgauge.encoders.seq2seq import find_seq2seq, look_for_seq2seq, seq2seq
+from vlgauge.encoders.model_folders import find_model, look_for_model
+from vlgauge.encoders.seq2seq import EXTRA, PACKAGES, T5, seq2seq
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.scene_graphs.graph import Graph, Tuple, facts_in, merged
 from vlgauge.scene_graphs.synsets import lemma
 from vlgauge.settings import one_of, warn, whole_number
 from vlgauge.text.language import split_sentences
+from vlgauge.torch_use import check_torch
 
 FACTUAL = "factual"
 MODEL = "lizhuang144/flan-t5-base-VG-factual-sg"
@@ -65,7 +67,7 @@ class FactualParser:
     @property
     def identity(self) -> str:
         """The model and all settings that change a graph."""
-        found = find_seq2seq(self._model, profile=self._profile, setting="parser", hint=HINT)
+        found = find_model(self._model, T5, profile=self._profile, setting="parser", hint=HINT)
         cut = f"+released:{self.longest}" if self.variant == "released" else ""
         return f"factual-1+{found.identity}+beams:{self.beams}+tokens:{self.most_tokens}{cut}"
 
@@ -158,7 +160,8 @@ def look_for_factual(parser: str, profile: str) -> None:
         ImportError: If a package is missing.
         WeightsNotFound: If the model is.
     """
-    look_for_seq2seq(_model_of(parser), profile=profile, setting="parser", hint=HINT)
+    check_torch("`parser`", PACKAGES, EXTRA)
+    look_for_model(_model_of(parser), T5, profile=profile, setting="parser", hint=HINT)
 
 
 def _model_of(parser: str) -> str:
