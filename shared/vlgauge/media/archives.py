@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from vlgauge.box import Beyond, Box
 from vlgauge.files import current_limits, open_file
+from vlgauge.media.asked_files import AskedFile
 
 if TYPE_CHECKING:
     from vlgauge.box.child import Ask, Part
@@ -97,7 +98,7 @@ def _step(file: IO[bytes], path: str, size: int, told: Mapping[str, Any]) -> tup
 def members(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
     """Members from a place on, then how many there were, and where the next ones begin."""
     path = settings["path"]
-    stream = io.BufferedReader(_Asked(ask), _MOST_PART)
+    stream = io.BufferedReader(AskedFile(ask), _MOST_PART)
     stream.seek(settings["start"])
     archive = _read_header(path, lambda: tarfile.TarFile(fileobj=stream))
     for number in range(settings["most"]):
@@ -110,39 +111,6 @@ def members(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> I
             first = member.offset_data if member.isreg() and not member.issparse() else None
             yield {"name": member.name, "size": member.size, "first": first}, b""
     yield {"n_members": settings["most"], "next": archive.offset}, b""
-
-
-class _Asked(io.RawIOBase):
-    """The file, as the other side gives parts of it."""
-
-    def __init__(self, ask: Ask) -> None:
-        self._ask, self._at = ask, 0
-
-    def readable(self) -> bool:
-        """Yes."""
-        return True
-
-    def seekable(self) -> bool:
-        """Yes."""
-        return True
-
-    def tell(self) -> int:
-        """Where the next part begins."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a place."""
-        if whence == os.SEEK_END:
-            raise io.UnsupportedOperation("the end of the file is not known")
-        self._at = offset + (self._at if whence == os.SEEK_CUR else 0)
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        """The next bytes."""
-        found = self._ask("part", start=self._at).body[: len(buffer)]
-        buffer[: len(found)] = found
-        self._at += len(found)
-        return len(found)
 
 
 def _read_header(path: str, read: Any) -> Any:

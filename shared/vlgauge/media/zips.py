@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vlgauge.box import Beyond, Box
 from vlgauge.files import current_limits, open_file
+from vlgauge.media.asked_files import AskedFile
 
 if TYPE_CHECKING:
     from vlgauge.box.child import Ask, Part
@@ -115,7 +116,7 @@ def directory(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) ->
     """The members, one more than may be at most."""
     path = settings["path"]
     try:
-        with zipfile.ZipFile(io.BufferedReader(_Asked(ask, settings["size"]), _MOST_PART)) as archive:
+        with zipfile.ZipFile(io.BufferedReader(AskedFile(ask, settings["size"]), _MOST_PART)) as archive:
             members = archive.infolist()
     except MemoryError:
         raise
@@ -137,37 +138,3 @@ def directory(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) ->
             },
             b"",
         )
-
-
-class _Asked(io.RawIOBase):
-    """The file, as the other side gives parts of it."""
-
-    def __init__(self, ask: Ask, size: int) -> None:
-        self._ask, self._size, self._at = ask, size, 0
-
-    def readable(self) -> bool:
-        """Yes."""
-        return True
-
-    def seekable(self) -> bool:
-        """Yes."""
-        return True
-
-    def tell(self) -> int:
-        """Where the next part begins."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a place."""
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
-        self._at = max(0, base + offset)
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        """The next bytes."""
-        if self._at >= self._size:
-            return 0
-        found = self._ask("part", start=self._at).body[: len(buffer)]
-        buffer[: len(found)] = found
-        self._at += len(found)
-        return len(found)
