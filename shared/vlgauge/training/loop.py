@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import time
 import zlib
 from collections.abc import Callable, Mapping
@@ -235,6 +236,7 @@ def train_epochs(
     device: str,
     keep: Callable[[], object],
     say: Callable[[str], object],
+    restart: bool = False,
 ) -> Progressed:
     """Train by Adam with a rate that falls after each epoch; see `train`.
 
@@ -248,9 +250,12 @@ def train_epochs(
         device: Of torch.
         keep: Called after each epoch that is the best so far.
         say: Called with a line per epoch.
+        restart: Whether to forget an interrupted run.
     """
     import torch
 
+    if restart:
+        shutil.rmtree(output / INTERRUPTED, ignore_errors=True)
     model.to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
     torch.manual_seed(recipe.seed)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
+from vlgauge.run_locks import only_run
 from vlgauge.torch_use import missing_packages
-from vlgauge.training.loop import Recipe
+from vlgauge.training.loop import INTERRUPTED, STATE, Recipe
 
 
 def add_run_options(parser: argparse.ArgumentParser, recipe: Recipe) -> None:
@@ -52,6 +55,27 @@ def keep_finished(argument: str, files: Iterable[Path], *, overwrite: bool) -> N
             f"`{argument}` must name a new output, got {str(there[0])!r}, which is there; "
             "choose another name, or pass --overwrite to train anew over it"
         )
+
+
+@contextmanager
+def one_training(options: argparse.Namespace, files: Iterable[str], say: Callable[[str], object]) -> Iterator[None]:
+    """Have OUT for one training, which goes on where an interrupted one stood; at its end that state goes.
+
+    Args:
+        options: Those of `add_run_options`, and ``output``.
+        files: What a finished training has in OUT, and what only ``overwrite`` replaces.
+        say: Told at the end where it was written.
+
+    Raises:
+        ValueError: If a finished training is there, or another run writes to OUT.
+    """
+    interrupted = options.output / INTERRUPTED
+    with only_run(options.output, "OUT", beside=[interrupted / STATE]):
+        if not interrupted.exists():
+            keep_finished("OUT", (options.output / name for name in files), overwrite=options.overwrite)
+        yield
+        shutil.rmtree(interrupted, ignore_errors=True)
+        say(f"wrote {options.output}")
 
 
 def check_packages(recipe: str, packages: Sequence[str], *, plot: bool) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -28,11 +27,10 @@ from vlgauge.encoders.hidden_layers import LayeredEncoder
 from vlgauge.encoders.rated.files import head_of, read_head, write_head
 from vlgauge.encoders.rated.head import Head
 from vlgauge.encoders.rated.models import metadata_of, text_encoder_of
-from vlgauge.run_locks import only_run
 from vlgauge.settings import PROFILES
 from vlgauge.torch_use import CLIP_PACKAGES, PAIR_PACKAGES, resolved_device
-from vlgauge.training.loop import INTERRUPTED, STATE, Figures, Recipe, train_epochs
-from vlgauge.training.options import add_run_options, check_packages, keep_finished, recipe_of
+from vlgauge.training.loop import Figures, Recipe, train_epochs
+from vlgauge.training.options import add_run_options, check_packages, one_training, recipe_of
 from vlgauge.training.polos.material import Material, material_of
 from vlgauge.training.polos.network import RandomKeeps, new_network, squared_error, tensors_of
 from vlgauge.training.polos.ratings import Rated, drawn_rows, read_rows
@@ -147,14 +145,11 @@ def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     """Read, encode, train, measure, write."""
     check_options(options)
     check_packages("polos", PACKAGES, plot=options.plot)
-    with only_run(options.output, "OUT", beside=[options.output / INTERRUPTED / STATE]):
+    with one_training(options, MAIN_FILES, say):
         _run(options, say)
 
 
 def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
-    interrupted = options.output / INTERRUPTED
-    if not interrupted.exists():
-        keep_finished("OUT", (options.output / name for name in MAIN_FILES), overwrite=options.overwrite)
     sides = rows_of(options)
     device = resolved_device(options.device)
     clip = clip_encoder(
@@ -165,15 +160,11 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
         feature_cache=options.feature_cache,
     )
     text = text_encoder_of(options.text_encoder, profile=options.profile, device=device, extra="train")
-    if options.restart:
-        shutil.rmtree(interrupted, ignore_errors=True)
     counts = [len(side) for side in sides]
     say(f"{clip.row.name} and {text.identity} on {device}: {counts[0]} rows to train on, {counts[1]} to validate with")
     record = trained(options, sides, clip, text, device, say)
     write_record(options.output, record)
     write_card(options.output, record, options.about)
-    shutil.rmtree(interrupted, ignore_errors=True)
-    say(f"wrote {options.output}")
 
 
 def trained(
@@ -218,6 +209,7 @@ def trained(
         device=device,
         keep=keep,
         say=say,
+        restart=options.restart,
     )
     if options.plot:
         draw(options.output, state, ("loss",))

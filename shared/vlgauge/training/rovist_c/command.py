@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -21,10 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.encoders.pairs.classifier import longest_input, takes_segments
-from vlgauge.run_locks import only_run
 from vlgauge.torch_use import resolved_device
-from vlgauge.training.loop import INTERRUPTED, STATE, Figures, Progressed, Recipe, train_epochs
-from vlgauge.training.options import add_run_options, check_packages, keep_finished, recipe_of
+from vlgauge.training.loop import Figures, Progressed, Recipe, train_epochs
+from vlgauge.training.options import add_run_options, check_packages, one_training, recipe_of
 from vlgauge.training.report import draw, write_record
 from vlgauge.training.rovist_c import corpora, epochs, models, pairs, report
 
@@ -97,16 +95,13 @@ def read_corpus(options: argparse.Namespace) -> Corpus:
 def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     """Read, train, measure, write."""
     check_packages("rovist_c", PACKAGES, plot=options.plot)
-    with only_run(options.output, "OUT", beside=[options.output / INTERRUPTED / STATE]):
+    with one_training(options, report.MAIN_FILES, say):
         _run(options, say)
 
 
 def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     import torch
 
-    interrupted = options.output / INTERRUPTED
-    if not interrupted.exists():
-        keep_finished("OUT", (options.output / name for name in report.MAIN_FILES), overwrite=options.overwrite)
     device = resolved_device(options.device)
     corpus = read_corpus(options)
     torch.manual_seed(options.seed)
@@ -116,8 +111,6 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
         tokenizer, model, base = models.base_model(options.base)
     training, validation = (encoded_stories(tokenizer, model, side) for side in (corpus.training, corpus.validation))
     say(f"{base} on {device}: {corpus.name}; {len(training)} samples to train on, {len(validation)} to validate with")
-    if options.restart:
-        shutil.rmtree(interrupted, ignore_errors=True)
     data = data_digest(base, training, validation)
     keep = partial(report.save_model, options.output, tokenizer, model, half=options.half)
     pad = tokenizer.pad_token_id
@@ -127,8 +120,6 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
         say(f"{name.replace('_', ' ')}: {value}")
     facts = {"base": base, "corpus": corpus.name, "training_samples": len(training), **found}
     finish(options, recipe, corpus, state, facts)
-    shutil.rmtree(interrupted, ignore_errors=True)
-    say(f"wrote {options.output}")
 
 
 def trained(
@@ -154,7 +145,16 @@ def trained(
         return {"validation_loss": loss, "validation_accuracy": accuracy}
 
     return recipe, train_epochs(
-        model, recipe, run_epoch, validated, options.output, data=data, device=device, keep=keep, say=say
+        model,
+        recipe,
+        run_epoch,
+        validated,
+        options.output,
+        data=data,
+        device=device,
+        keep=keep,
+        say=say,
+        restart=options.restart,
     )
 
 

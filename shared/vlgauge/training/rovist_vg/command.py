@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -28,14 +27,13 @@ from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.encoders.clip.toy import TOY_NAME
 from vlgauge.encoders.grounding.model import IDF, VECTORS
 from vlgauge.encoders.grounding.vit import VIT_NAME
-from vlgauge.run_locks import only_run
 from vlgauge.scenes import stories
 from vlgauge.text.story_idf import fit_idf
 from vlgauge.text.word_lookup import mean_vectors, write_vectors
 from vlgauge.text.word_vectors import WordVectorFile, word_vector_file
 from vlgauge.torch_use import resolved_device
-from vlgauge.training.loop import INTERRUPTED, STATE, Figures, Progressed, Recipe, train_epochs
-from vlgauge.training.options import add_run_options, check_packages, keep_finished, recipe_of
+from vlgauge.training.loop import Figures, Progressed, Recipe, train_epochs
+from vlgauge.training.options import add_run_options, check_packages, one_training, recipe_of
 from vlgauge.training.report import draw, write_record
 from vlgauge.training.rovist_vg import drawn, epochs, model, pairs, report, sides
 from vlgauge.training.rovist_vg.held_out import held_out
@@ -115,16 +113,13 @@ def word_vectors(options: argparse.Namespace, found: Sequence[pairs.Pair]) -> Wo
 def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     """Read, train, measure, write."""
     check_packages("rovist_vg", PACKAGES, plot=options.plot)
-    with only_run(options.output, "OUT", beside=[options.output / INTERRUPTED / STATE]):
+    with one_training(options, report.MAIN_FILES, say):
         _run(options, say)
 
 
 def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     import torch
 
-    interrupted = options.output / INTERRUPTED
-    if not interrupted.exists():
-        keep_finished("OUT", (options.output / name for name in report.MAIN_FILES), overwrite=options.overwrite)
     device = resolved_device(options.device)
     found, corpus = read_pairs(options)
     vectors = word_vectors(options, found)
@@ -136,8 +131,6 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     parts = sides.split_by_image([pair.image for pair in found], options.seed)
     training, validation = (sides.Side(images, torch.from_numpy(np.asarray(rows)), part) for part in parts)
     say(f"{corpus}: {len(training.rows)} pairs to train on, {len(validation.rows)} to validate with, on {device}")
-    if options.restart:
-        shutil.rmtree(interrupted, ignore_errors=True)
     keep = partial(report.save_checkpoint, options.output, net, config, half=options.half)
     recipe, state = trained(options, net, training, validation, data=data, device=device, keep=keep, say=say)
     about = {
@@ -151,8 +144,6 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     for name, share in shares.items():
         say(f"{name}: {100 * share:.1f} %")
     write_report(options, state, about | {"recipe": {**asdict(recipe), "data": data}, "held_out": shares})
-    shutil.rmtree(interrupted, ignore_errors=True)
-    say(f"wrote {options.output}")
 
 
 def with_vectors(
@@ -193,7 +184,16 @@ def trained(
         return {"validation_loss": epochs.validation_loss(net, validation, recipe, device)}
 
     return recipe, train_epochs(
-        net, recipe, run_epoch, validated, options.output, data=data, device=device, keep=keep, say=say
+        net,
+        recipe,
+        run_epoch,
+        validated,
+        options.output,
+        data=data,
+        device=device,
+        keep=keep,
+        say=say,
+        restart=options.restart,
     )
 
 
