@@ -104,27 +104,15 @@ class RovistVg(grounding.GroundingMetric):
         aggregate: str = "log_sum_exp",
         scale: bool = False,
         nouns: Any = None,
-        sentences: str | Callable[[str], list[str]] = "rules",
-        placeholders: str | None = "released",
-        regions: Any = None,
-        detector_weights: str | os.PathLike[str] | None = None,
-        top_k: int = 10,
-        min_score: float = 0.0,
-        device: str = "auto",
-        batch_size: int = 64,
         **host: Any,
     ) -> None:
-        self.checkpoint, self.glove_path = (
-            checked_path("checkpoint", checkpoint),
-            checked_path("glove_path", glove_path),
-        )
+        self.checkpoint = checked_path("checkpoint", checkpoint)
+        self.glove_path = checked_path("glove_path", glove_path)
         self.idf, self.nouns = idf, nouns
         self.oov = base.one_of("oov", oov, OOV)
         self.aggregate = base.one_of("aggregate", aggregate, AGGREGATES)
         self.scale = base.true_or_false("scale", scale)
-        read: dict[str, Any] = {"sentences": sentences, "placeholders": placeholders, "regions": regions}
-        limits: dict[str, Any] = {"top_k": top_k, "min_score": min_score, "batch_size": batch_size}
-        super().__init__(*args, **read, **limits, detector_weights=detector_weights, device=device, **host)
+        super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
         return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
