@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from scipy import stats
 from style_definition import ASYMMETRIC, CORPORA, GOLDEN, TOY, columns_of, definition_of, goemotions, table_of
 
-from vlgauge.studies.style_agreement import Rate, rank_agreement, style_agreement
+from vlgauge.studies.style_agreement import Rate, style_agreement
 from vlgauge.style import StyleTable, cosine_sums, formula
 
 CORPUS = {"toy": TOY["corpus"], "asymmetric": ASYMMETRIC["corpus"]}
@@ -165,42 +164,6 @@ def test_unknown_style_is_refused():
         style_agreement(["i love it"], ["D"], table)
     with pytest.raises(ValueError, match=r"`references\[1\]\[0\]` is 'D', not one of"):
         style_agreement(["i love it"], ["A"], table, references=(["x"], ["D"]))
-
-
-# -- human rankings ---------------------------------------------------------------------------------------------------
-def test_rank_agreement_by_hand():
-    # Two of three people say 3 > 1 > 2.
-    found = rank_agreement([0.2, 0.1, 0.9], [[2, 1, 3], [1, 2, 3], [2, 1, 3]])
-    assert (found.ranking, found.votes, found.people) == ((2.0, 1.0, 3.0), 2, 3)
-    assert found.spearman == pytest.approx(1)
-    assert found.pearson == pytest.approx(stats.pearsonr([0.2, 0.1, 0.9], [2, 1, 3]).statistic, abs=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_correlations_equal_those_of_scipy(seed):
-    rng = np.random.default_rng(seed)
-    scores, ranking = rng.integers(0, 4, 7) / 7, rng.permutation(7).tolist()
-    found = rank_agreement(scores.tolist(), [ranking])
-    assert found.pearson == pytest.approx(stats.pearsonr(scores, ranking).statistic, abs=1e-12)
-    assert found.spearman == pytest.approx(stats.spearmanr(scores, ranking).statistic, abs=1e-12)
-
-
-def test_equally_common_rankings():
-    assert rank_agreement([1, 2], [[2, 1], [1, 2]]).ranking == (1.0, 2.0)
-
-
-def test_correlation_of_equal_scores_is_undefined():
-    for scores in ([0.5] * 3, [0.1] * 3):  # the mean of three times 0.1 is not 0.1
-        found = rank_agreement(scores, [[1, 2, 3]])
-        assert math.isnan(found.pearson)
-        assert math.isnan(found.spearman)
-
-
-def test_wrong_rankings_are_refused():
-    with pytest.raises(ValueError, match="`rankings` must have at least one ranking, got none"):
-        rank_agreement([1, 2], [])
-    with pytest.raises(ValueError, match="`rankings` must rank each of the 2 captions, got 3 ranks"):
-        rank_agreement([1, 2], [[1, 2, 3]])
 
 
 # -- real text --------------------------------------------------------------------------------------------------------

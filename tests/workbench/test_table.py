@@ -1,20 +1,8 @@
 """Columns of an uploaded table."""
 
 import pytest
-from folders import EXAMPLES
 
-from vlgauge.media.tables import read_rows
 from vlgauge.workbench import inputs, scoring, table
-
-
-def test_titles_are_guessed():
-    titles = list(read_rows(str(EXAMPLES / "styled_captions.csv"))[0])
-    assert [table.guess(name, titles) for name in ("predictions", "references", "styles", "id")] == [
-        "caption",
-        table.NONE,
-        "style",
-        table.NONE,
-    ]
 
 
 def test_a_name_that_two_uploads_have_is_refused():

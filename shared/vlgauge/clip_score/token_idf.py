@@ -68,7 +68,7 @@ class Idf:
         return weights
 
     def save(self, path: str | Path) -> None:
-        """Write the table as JSON; `read_idf` and the setting ``idf=PATH`` read it."""
+        """Write the table as JSON, which the setting ``idf=PATH`` reads."""
         weights = {str(token): self.weights[token] for token in sorted(self.weights)}
         record = {"format": FORMAT, "name": self.name, "n": self.n, "sha256": self.digest, "weights": weights}
         write(path, json.dumps(record, indent=1) + "\n")
@@ -129,15 +129,6 @@ def counted_idf(counts: Mapping[int, int], n: int, name: str) -> Idf:
         name: What they are.
     """
     return Idf({token: math.log((n + 1) / (counts[token] + 1)) for token in sorted(counts)}, n, name)
-
-
-def read_idf(path: str | Path) -> Idf:
-    """A table that `Idf.save` wrote.
-
-    Raises:
-        ValueError: If the file is not one, or its weights are not those it was saved with.
-    """
-    return _saved(read_json(path, "`idf`"), Path(path))
 
 
 def checked_idf(value: Any) -> Any:

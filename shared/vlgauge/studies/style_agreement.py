@@ -9,7 +9,6 @@ hold nearly always, even with random labels, so only captions that were left out
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -17,9 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from vlgauge.progress import Progress
-from vlgauge.studies.protocols.ratings import is_constant
 from vlgauge.style import CosineSums, StyleTable, cosine_sums, score_blocks
-from vlgauge.style.weights import Floats
 from vlgauge.text.ngrams import Ints
 
 TOLERANCE = 1e-12  # a comparison is won by more than this; ties lose
@@ -222,58 +219,3 @@ class _Eq10:
             eq10_pooled=Rate(self.pooled, self.compared),
             eq10_undefined=found.captions - self.compared,
         )
-
-
-# -- Human rankings ---------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class RankAgreement:
-    """Agreement of scores with the ranking that most people gave the same captions.
-
-    Attributes:
-        pearson: Correlation of the scores with the ranking; NaN if one of them is constant.
-        spearman: Correlation of the ranks; NaN as well.
-        ranking: The ranking.
-        votes: How many people gave it.
-        people: How many there are.
-    """
-
-    pearson: float
-    spearman: float
-    ranking: tuple[float, ...]
-    votes: int
-    people: int
-
-
-def rank_agreement(scores: Sequence[float], rankings: Sequence[Sequence[float]]) -> RankAgreement:
-    """Correlation of scores with the most common ranking, as in Table 4 of Li and Harrison (2022).
-
-    Args:
-        scores: Scores of a few captions for one style.
-        rankings: From each person, the rank of each caption, high for a good one; among rankings that are equally
-            common the first in lexicographic order counts.
-
-    Raises:
-        ValueError: If there is no ranking, or one has another number of captions.
-    """
-    votes = Counter(tuple(map(float, ranking)) for ranking in rankings)
-    if not votes:
-        raise ValueError("`rankings` must have at least one ranking, got none")
-    for ranking in votes:
-        if len(ranking) != len(scores):
-            raise ValueError(f"`rankings` must rank each of the {len(scores)} captions, got {len(ranking)} ranks")
-    ranking, count = min(votes.items(), key=lambda item: (-item[1], item[0]))
-    values, ranks = np.asarray(scores, np.float64), np.asarray(ranking)
-    spearman = _correlation(_mean_ranks(values), _mean_ranks(ranks))
-    return RankAgreement(_correlation(values, ranks), spearman, ranking, count, len(rankings))
-
-
-def _mean_ranks(values: Floats) -> Floats:
-    """Ranks, up to a constant; equal values share the mean of theirs."""
-    return np.sum(values[:, None] > values, axis=1) + np.sum(values[:, None] == values, axis=1) / 2
-
-
-def _correlation(a: Floats, b: Floats) -> float:
-    if is_constant(a) or is_constant(b):  # less their mean, equal values need not be 0
-        return math.nan
-    a, b = a - a.mean(), b - b.mean()
-    return float(a @ b) / math.sqrt(float(a @ a) * float(b @ b))

@@ -28,11 +28,11 @@ from vlgauge.workbench.presets import PRESETS, preset_split, preset_titles
 from vlgauge.workbench.runs import Run
 from vlgauge.workbench.scoring import config_of, metric_of
 from vlgauge.workbench.stopping import Stopped, Work, stoppable
+from vlgauge.workbench.table import NONE
 
 HUB: dict[str, Any] = {"concurrency_id": "hub", "concurrency_limit": 4}
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
 OF_HUB, OF_FILE = "Data set of the Hub", "File"
-NONE = "(none)"
 NOTHING_YET = "none yet"
 N_PREVIEW = 5
 FIRST_ROWS = 200  # asked for at first

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from vlgauge.base import Metric
 from vlgauge.media.tables import PICTURED, Rows
-from vlgauge.row_sources.guessing import NAMES
 from vlgauge.row_sources.tables import n_files_named
 from vlgauge.workbench.inputs import located_cell
 
 NONE = "(none)"
-
-
-def guess(name: str, titles: Sequence[str]) -> str:
-    """The likeliest title of a column."""
-    lowered = {title.lower(): title for title in reversed(titles)}
-    return next((lowered[one] for one in NAMES[name] if one in lowered), NONE)
 
 
 def columns_of(
