@@ -38,6 +38,7 @@ BEFORE = {
 FACTS = {*MetricFacts.__dataclass_fields__, "unsigned", "requires"} - {"is_mean"}
 # What a section of a card must have in it, by its heading; "TODO" stands in the others.
 SECTIONS = {
+    "Files from Outside": "`make format` writes this section.",
     "Output Values": "TODO * `{name}`: its range, and whether higher is better or lower is better.\n"
     "* `{name}_scores`: one per row; NaN where TODO.",
     "Citation": "```bibtex\nTODO as in the script\n```",
