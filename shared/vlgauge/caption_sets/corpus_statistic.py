@@ -19,7 +19,7 @@ Details: TypeAlias = list[dict[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Statistic:
-    """One statistic of S examples of equal sizes.
+    """One statistic of S rows of equal sizes.
 
     Attributes:
         scores: shape ``(S,)``.
@@ -35,7 +35,7 @@ class Statistic:
 
 
 GroupScores: TypeAlias = tuple[Statistic, Details]
-"""The statistic of some examples of equal sizes, and the details of each, for a metric of one statistic."""
+"""The statistic of some rows of equal sizes, and the details of each, for a metric of one statistic."""
 GroupStatistics: TypeAlias = tuple[Mapping[str, Statistic], Details]
 """Several statistics by name, and the details."""
 
@@ -44,24 +44,22 @@ class CorpusStatistic:
     """Scores of one statistic over the corpus, and its permutation test.
 
     Attributes:
-        scores: shape ``(n_examples,)``, NaN where undefined.
+        scores: shape ``(n_rows,)``, NaN where undefined.
         test: The test of the scores.
     """
 
-    def __init__(
-        self, n_examples: int, extreme: str, *, draws: int, seed: int, keys: Sequence[int] | None = None
-    ) -> None:
-        self.scores = np.full(n_examples, np.nan)
-        self.test = statistics.SetTest(n_examples, extreme=extreme, draws=draws, seed=seed, keys=keys)
+    def __init__(self, n_rows: int, extreme: str, *, draws: int, seed: int, keys: Sequence[int] | None = None) -> None:
+        self.scores = np.full(n_rows, np.nan)
+        self.test = statistics.SetTest(n_rows, extreme=extreme, draws=draws, seed=seed, keys=keys)
 
     def add(self, rows: list[int], found: Statistic) -> None:
-        """Take in some examples of equal sizes."""
+        """Take in some rows of equal sizes."""
         self.scores[rows] = found.scores
         if found.null is not None:
             self.test.add(rows, found.null, pvalues=found.pvalues, tolerance=found.tolerance)
 
     def parts(self, name: str, pvalue: str | None) -> Parts:
-        """What these examples add to a larger corpus."""
+        """What these rows add to a larger corpus."""
         columns = {joined(name, "scores"): self.scores.tolist()}
         if pvalue is None:
             return Parts(len(self.scores), columns)
@@ -73,7 +71,7 @@ class CorpusStatistic:
         self.scores = np.array(parts.columns[joined(name, "scores")], dtype=np.float64)
         if pvalue is not None:
             rows = {key: parts.columns[_column(name, key)] for key in self.test.ROWS}
-            # Each example was rounded to half a step, and so is what compares with the sum.
+            # Each row was rounded to half a step, and so is what compares with the sum.
             self.test.restore(rows, from_grid(parts.draws[name]), parts.n_rows / 2**GRID_BITS)
 
     def keys(self, name: str, pvalue: str | None) -> dict[str, Any]:
@@ -87,7 +85,7 @@ class CorpusStatistic:
 
 
 def _column(name: str, key: str) -> str:
-    """Key of a number of each example that is no part of the result as such."""
+    """Key of a number of each row that is no part of the result as such."""
     return f"{name}:{key}"
 
 

@@ -43,7 +43,7 @@ _SIZES_NAMED = 4
 
 Input = TypeVar("Input")
 
-# Columns of a corpus whose examples are scored apart: numbers of candidates and of references.
+# Columns of a corpus whose rows are scored apart: numbers of candidates and of references.
 SIZES = ("n_predictions", "n_references")
 
 # Settings that only the permutation test reads.
@@ -78,7 +78,7 @@ class CaptionSetMetric(Metric):
         super().__init__(*args, **host)
         # The host has an attribute of this name, the seed of numpy's global generator, which no metric of ours reads.
         self.seed = set_seed
-        # While an example of a larger corpus is scored: what its draws come from, and then its statistics.
+        # While a row of a larger corpus is scored: what its draws come from, and then its statistics.
         self._key: int | None = None
         self._tested: dict[str, CorpusStatistic] = {}
 
@@ -117,19 +117,19 @@ class CaptionSetMetric(Metric):
         predictions: Sequence[Sequence[str]],
         references: Sequence[Sequence[str]],
         score_group: Callable[[list[int], int, statistics.Partitions | None], GroupScores],
-        example_bytes: Callable[[int, int], int],
+        row_bytes: Callable[[int, int], int],
         *,
         return_details: bool,
         made_with: dict[str, Any],
     ) -> dict[str, Any]:
-        """The result dictionary of a metric of one statistic, from groups of examples of equal sizes.
+        """The result dictionary of a metric of one statistic, from groups of rows of equal sizes.
 
         Args:
-            predictions: Candidates of each example.
-            references: References of each example.
-            score_group: Scores the examples at some positions, given the number of candidates and the partitions.
-            example_bytes: Working memory of an example, given its number of captions and of partitions.
-            return_details: Whether the result has the details of each example.
+            predictions: Candidates of each row.
+            references: References of each row.
+            score_group: Scores the rows at some positions, given the number of candidates and the partitions.
+            row_bytes: Working memory of a row, given its number of captions and of partitions.
+            return_details: Whether the result has the details of each row.
             made_with: Fields of the signature that only this call knows.
         """
 
@@ -138,7 +138,7 @@ class CaptionSetMetric(Metric):
             return {"": found}, details
 
         return self.score_statistics(
-            predictions, references, iter, scored, example_bytes, return_details=return_details, made_with=made_with
+            predictions, references, iter, scored, row_bytes, return_details=return_details, made_with=made_with
         )
 
     def score_statistics(
@@ -147,27 +147,27 @@ class CaptionSetMetric(Metric):
         references: Sequence[Sequence[str]],
         inputs: Callable[[Sequence[int]], Iterator[Input]],
         score_group: Callable[[Sequence[Input], int, statistics.Partitions | None], GroupStatistics],
-        example_bytes: Callable[[int, int], int],
+        row_bytes: Callable[[int, int], int],
         *,
         extreme: Mapping[str, str] | None = None,
         minimum: int = 2,
         return_details: bool,
         made_with: dict[str, Any],
     ) -> dict[str, Any]:
-        """The result dictionary of a metric of one or more statistics, from groups of examples of equal sizes.
+        """The result dictionary of a metric of one or more statistics, from groups of rows of equal sizes.
 
         Args:
-            predictions: Candidates of each example.
-            references: References of each example.
-            inputs: Makes, of the examples at the given rows, what their statistics are computed from, in that order and
+            predictions: Candidates of each row.
+            references: References of each row.
+            inputs: Makes what the statistics of the rows at the given positions are computed from, in that order and
                 one at a time, so that those of a group are all that is in memory.
-            score_group: Computes the statistics of some examples from their inputs, the number of candidates and the
+            score_group: Computes the statistics of some rows from their inputs, the number of candidates and the
                 partitions.
-            example_bytes: Working memory of an example, given its number of captions and of partitions.
+            row_bytes: Working memory of a row, given its number of captions and of partitions.
             extreme: Names of the statistics, "" for the score itself, and which values speak against the null
                 hypothesis: "large" or "small". The name is prefix of the keys.
             minimum: Captions that either side must have for `score_group` to be called.
-            return_details: Whether the result has the details of each example.
+            return_details: Whether the result has the details of each row.
             made_with: Fields of the signature that only this call knows.
         """
         self.check_sizes(predictions, references, minimum=minimum)
@@ -179,7 +179,7 @@ class CaptionSetMetric(Metric):
         made = inputs([row for _, _, rows in groups for row in rows])
         for n, m, rows in groups:
             ways = self.partitions(n, m)
-            step = max(1, self.chunk_bytes // example_bytes(n + m, 1 if ways is None else len(ways.candidates)))
+            step = max(1, self.chunk_bytes // row_bytes(n + m, 1 if ways is None else len(ways.candidates)))
             for start in range(0, len(rows), step):
                 chunk = rows[start : start + step]
                 found, notes = score_group([next(made) for _ in chunk], n, ways)
@@ -190,7 +190,7 @@ class CaptionSetMetric(Metric):
                     if return_details and "" in found:
                         details[row] |= _null_details(found[""], index)
         if self._key is not None:
-            # An example of a larger corpus, to whose tests it is added.
+            # A row of a larger corpus, to whose tests it is added.
             self._tested = tested
         extra = {key: value for name, one in tested.items() for key, value in one.keys(name, self.pvalue).items()}
         if return_details:
@@ -212,17 +212,17 @@ class CaptionSetMetric(Metric):
         """Context within which calls take their captions from those given here, which are looked at once.
 
         Args:
-            captions: All captions that an example may have on either side in any of the calls.
-            references: Of each example; what a metric counts in references, it counts in these, in all calls.
+            captions: All captions that a row may have on either side in any of the calls.
+            references: Of each row; what a metric counts in references, it counts in these, in all calls.
             vectors: Vectors by encoder; those that are not there yet are added, for the next metric.
-            pairs: Whether all pairs of the captions of an example are compared beforehand.
+            pairs: Whether all pairs of the captions of a row are compared beforehand.
 
         Within such a context another one changes nothing.
         """
         return nullcontext()
 
     def parts_of(self, row: Mapping[str, Any], key: int) -> Parts:
-        """What an example adds to a corpus; its draws come from the key."""
+        """What a row adds to a corpus; its draws come from the key."""
         self._key = key
         try:
             result = self._compute(**{name: [cell] for name, cell in row.items()})
@@ -249,10 +249,10 @@ class CaptionSetMetric(Metric):
         signature = self.one_text(f"{self.name}_signature", parts.texts[f"{self.name}_signature"])
         return result_record(self.name, tested[""].scores.tolist(), signature, extra)
 
-    def _statistics(self, n_examples: int, extreme: Mapping[str, str]) -> dict[str, CorpusStatistic]:
+    def _statistics(self, n_rows: int, extreme: Mapping[str, str]) -> dict[str, CorpusStatistic]:
         keys = None if self._key is None else [self._key]
         return {
-            name: CorpusStatistic(n_examples, values, draws=self.permutations, seed=self.seed, keys=keys)
+            name: CorpusStatistic(n_rows, values, draws=self.permutations, seed=self.seed, keys=keys)
             for name, values in extreme.items()
         }
 
@@ -286,12 +286,12 @@ class CaptionSetMetric(Metric):
 
 
 def sizes_of(predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
-    """Numbers of candidates and of references of each example."""
+    """Numbers of candidates and of references of each row."""
     return list(zip(map(len, predictions), map(len, references), strict=True))
 
 
 def _null_details(found: Statistic, index: int) -> dict[str, Any]:
-    """The columns of the null distribution of one example; nothing without a test."""
+    """The columns of the null distribution of one row; nothing without a test."""
     if found.null is None:
         return {}
     tolerance = np.broadcast_to(found.tolerance, len(found.scores))[index]
@@ -390,10 +390,10 @@ class VectorSetMetric(CaptionVectorMetric):
 
     @abstractmethod
     def score_group(self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None) -> GroupScores:
-        """Scores, null distributions and details of examples of equal sizes.
+        """Scores, null distributions and details of rows of equal sizes.
 
         Args:
-            vectors: Of the pooled captions of S examples, candidates first, shape ``(S, N, d)``.
+            vectors: Of the pooled captions of S rows, candidates first, shape ``(S, N, d)``.
             n: Number of candidates.
             ways: The partitions of the test; None without one.
         """
@@ -412,7 +412,7 @@ class VectorSetMetric(CaptionVectorMetric):
         check_lengths(vectors, "encoder" if embeddings is None else "embeddings")
         unseen = set() if embeddings is not None else self._unseen_rows(vectors, predictions, references)
 
-        def example_bytes(captions: int, ways: int) -> int:
+        def row_bytes(captions: int, ways: int) -> int:
             # Float64: vectors, a few matrices of pairs, and the null distribution with its comparison.
             return 8 * (captions * vectors.table.shape[1] + 6 * captions**2 + 3 * ways)
 
@@ -431,7 +431,7 @@ class VectorSetMetric(CaptionVectorMetric):
             predictions,
             references,
             scored,
-            example_bytes,
+            row_bytes,
             return_details=return_details,
             made_with={"enc": vectors.identity, **(unread if embeddings is not None else {})},
         )

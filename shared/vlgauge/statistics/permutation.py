@@ -1,6 +1,6 @@
 """Permutation tests on sets of captions, and p-values combined over a corpus.
 
-Null hypothesis, everywhere: the n candidate and the m reference captions of an example are exchangeable, so every one
+Null hypothesis, everywhere: the n candidate and the m reference captions of a row are exchangeable, so every one
 of the C(n+m, n) ways to call n of the pooled captions "candidates" was equally likely. Large statistics speak against
 it. Pooled order everywhere: candidates first, then references.
 """
@@ -62,7 +62,7 @@ def partitions(
         n: number of candidates, at least 1.
         m: number of references, at least 1.
         pvalue: "exact" (all partitions), "monte_carlo" (the identity and `draws` random ones, one sample for all
-            examples of the same sizes), or "auto": exact up to `max_partitions`, else Monte-Carlo.
+            rows of the same sizes), or "auto": exact up to `max_partitions`, else Monte-Carlo.
         max_partitions: largest number of partitions that is enumerated.
         draws: number of random partitions, with replacement.
         seed: seed of the random partitions.
@@ -130,7 +130,7 @@ def permutation_pvalues(null: npt.ArrayLike, *, tolerance: npt.ArrayLike = TOLER
     (b + 1) / (B + 1) (Phipson and Smyth, 2010, "Permutation p-values should never be zero").
 
     Args:
-        null: shape ``(S, P)``, statistics of S examples under P partitions, the identity in column 0.
+        null: shape ``(S, P)``, statistics of S rows under P partitions, the identity in column 0.
         tolerance: values this little below the observed one still count as equal to it, one number or shape ``(S,)``;
             0 for integers.
 
@@ -149,7 +149,7 @@ def expected_log_pvalues(null: npt.ArrayLike, *, tolerance: npt.ArrayLike = TOLE
     which it is nearer to 0: for Q of TRM about -0.6 at 2 v 3, and -0.93 at 5 v 5.
 
     Args:
-        null: shape ``(S, P)``, finite statistics of S examples under P partitions.
+        null: shape ``(S, P)``, finite statistics of S rows under P partitions.
         tolerance: gap up to which neighbouring values tie, one number or shape ``(S,)``.
 
     Returns:
@@ -189,7 +189,7 @@ def calibrated_harmonic_pvalue(pvalues: Iterable[float]) -> float:
     pi/2; the result is its upper tail at the observed 1/p°. One p-value is its own combination.
 
     The law is that of *continuous* p-values. Those of permutation tests of few captions lie on a lattice, on which it
-    rejects too little: of 100 examples at 5 v 5 its size at .05 is 0 and its power next to 0. It is here for the
+    rejects too little: of 100 rows at 5 v 5 its size at .05 is 0 and its power next to 0. It is here for the
     comparison with the paper; the test of a corpus is that of `SetTest`.
 
     NaN entries are left out; NaN if none is left.
@@ -237,26 +237,26 @@ def _standard_deviations(null: Floats) -> Floats:
 # A corpus
 # ---------------------------------------------------------------------------------------------------------------------
 class SetTest:
-    """Per-example permutation tests, and the stratified permutation test of the corpus.
+    """Per-row permutation tests, and the stratified permutation test of the corpus.
 
-    Null distributions come in by `add`, for any groups of examples in any order; only a few numbers per example and
+    Null distributions come in by `add`, for any groups of rows in any order; only a few numbers per row and
     one sum per draw are kept. Examples never added, or added with a value that is not finite, are undefined: NaN, left
     out of every aggregate.
 
-    The stratified permutation test shuffles inside each example independently; its statistic is the mean over examples.
-    Draw b of example s takes one of its partitions from ``default_rng([seed, s])``, or from the key of the example in
-    the place of s: the draws of an example do not depend on how examples were grouped.
+    The stratified permutation test shuffles inside each row independently; its statistic is the mean over rows.
+    Draw b of row s takes one of its partitions from ``default_rng([seed, s])``, or from the key of the row in
+    the place of s: the draws of a row do not depend on how rows were grouped.
 
     Attributes:
-        pvalues: shape ``(n_examples,)``, in (0, 1].
-        expected_log_pvalues: shape ``(n_examples,)``, see `expected_log_pvalues`.
-        excess_scores: shape ``(n_examples,)``, observed statistic less its null mean.
-        null_means: shape ``(n_examples,)``, mean of the statistic over the partitions.
-        null_stds: shape ``(n_examples,)``, population standard deviation; exactly 0 where all partitions tie.
-        zscores: shape ``(n_examples,)``, excess / null std; NaN where the std is 0.
-        observed: shape ``(n_examples,)``, the observed statistic.
-        tolerances: shape ``(n_examples,)``, values this close tie.
-        sums: shape ``(draws,)``, the statistic of each draw, summed over the defined examples.
+        pvalues: shape ``(n_rows,)``, in (0, 1].
+        expected_log_pvalues: shape ``(n_rows,)``, see `expected_log_pvalues`.
+        excess_scores: shape ``(n_rows,)``, observed statistic less its null mean.
+        null_means: shape ``(n_rows,)``, mean of the statistic over the partitions.
+        null_stds: shape ``(n_rows,)``, population standard deviation; exactly 0 where all partitions tie.
+        zscores: shape ``(n_rows,)``, excess / null std; NaN where the std is 0.
+        observed: shape ``(n_rows,)``, the observed statistic.
+        tolerances: shape ``(n_rows,)``, values this close tie.
+        sums: shape ``(draws,)``, the statistic of each draw, summed over the defined rows.
     """
 
     ROWS: ClassVar[tuple[str, ...]] = (
@@ -265,21 +265,21 @@ class SetTest:
 
     def __init__(
         self,
-        n_examples: int,
+        n_rows: int,
         *,
         extreme: str = "large",
         draws: int = 9_999,
         seed: int = 0,
         keys: Sequence[int] | None = None,
     ) -> None:
-        """Begin a corpus without any example.
+        """Begin a corpus without any row.
 
         Args:
-            n_examples: number of examples, undefined ones included.
+            n_rows: number of rows, undefined ones included.
             extreme: which values speak against the null hypothesis, "large" or "small".
             draws: number of random partitions of the whole corpus.
             seed: seed of the random partitions and of the interval of the excess.
-            keys: a whole number of at least 0 per example, from which its draws come; by default its position.
+            keys: a whole number of at least 0 per row, from which its draws come; by default its position.
 
         Raises:
             ValueError: unknown `extreme`.
@@ -288,20 +288,20 @@ class SetTest:
             raise ValueError(f"`extreme` must be one of {', '.join(map(repr, SIGNS))}, got {extreme!r}")
         self.sign = SIGNS[extreme]
         self.seed = seed
-        self.pvalues = np.full(n_examples, np.nan)
-        self.expected_log_pvalues = np.full(n_examples, np.nan)
-        self.observed = np.full(n_examples, np.nan)
-        self.null_means = np.full(n_examples, np.nan)
-        self.null_stds = np.full(n_examples, np.nan)
-        self.zscores = np.full(n_examples, np.nan)
-        self.tolerances = np.zeros(n_examples)
+        self.pvalues = np.full(n_rows, np.nan)
+        self.expected_log_pvalues = np.full(n_rows, np.nan)
+        self.observed = np.full(n_rows, np.nan)
+        self.null_means = np.full(n_rows, np.nan)
+        self.null_stds = np.full(n_rows, np.nan)
+        self.zscores = np.full(n_rows, np.nan)
+        self.tolerances = np.zeros(n_rows)
         self.sums = np.zeros(draws)
         self._rounding = 0.0  # of the sums, beyond that of floats
-        self._keys = range(n_examples) if keys is None else keys
+        self._keys = range(n_rows) if keys is None else keys
 
     @property
     def excess_scores(self) -> Floats:
-        """Observed statistic less its null mean, shape ``(n_examples,)``."""
+        """Observed statistic less its null mean, shape ``(n_rows,)``."""
         excess: Floats = self.observed - self.null_means
         return excess
 
@@ -313,17 +313,17 @@ class SetTest:
         pvalues: npt.ArrayLike | None = None,
         tolerance: npt.ArrayLike = TOLERANCE,
     ) -> None:
-        """Take in the null distributions of some examples of equal sizes.
+        """Take in the null distributions of some rows of equal sizes.
 
         Args:
-            rows: positions of the S examples in the corpus, each added once.
+            rows: positions of the S rows in the corpus, each added once.
             null: shape ``(S, P)``, statistics under the partitions, the observed one in column 0.
             pvalues: shape ``(S,)``, where the caller compared more exactly than floats allow; else
                 `permutation_pvalues` of `null`.
             tolerance: values this close tie, one number or shape ``(S,)``.
 
         Raises:
-            ValueError: `null` has not one row per entry of `rows`, or an example was added before.
+            ValueError: `null` has not one row per entry of `rows`, or a row was added before.
         """
         where = np.asarray(rows, dtype=np.intp)
         values = np.asarray(null, dtype=np.float64)
@@ -337,7 +337,7 @@ class SetTest:
         self._fill(where[defined], values[defined], shares[defined], gaps[defined])
 
     def _fill(self, rows: npt.NDArray[np.intp], null: Floats, pvalues: Floats, gaps: Floats) -> None:
-        """Store the numbers of defined examples and add their random partitions to the sums."""
+        """Store the numbers of defined rows and add their random partitions to the sums."""
         self.pvalues[rows] = pvalues
         self.expected_log_pvalues[rows] = expected_log_pvalues(self.sign * null, tolerance=gaps)
         self.observed[rows] = null[:, 0]
@@ -356,11 +356,11 @@ class SetTest:
             self.sums += values.take(draw)
 
     def restore(self, rows: Mapping[str, npt.ArrayLike], sums: npt.ArrayLike, rounding: float) -> None:
-        """Take in a whole corpus whose examples were added to other tests.
+        """Take in a whole corpus whose rows were added to other tests.
 
         Args:
-            rows: the attributes of `ROWS`, shape ``(n_examples,)`` each.
-            sums: sums over all examples, shape ``(draws,)``.
+            rows: the attributes of `ROWS`, shape ``(n_rows,)`` each.
+            sums: sums over all rows, shape ``(draws,)``.
             rounding: how far a sum may be off.
         """
         for name in self.ROWS:
@@ -368,10 +368,10 @@ class SetTest:
         self.sums, self._rounding = np.asarray(sums, dtype=np.float64), rounding
 
     def stratified(self) -> tuple[float, float]:
-        """The z-score and the Monte-Carlo p-value, in [1/(draws+1), 1], of the mean over the defined examples.
+        """The z-score and the Monte-Carlo p-value, in [1/(draws+1), 1], of the mean over the defined rows.
 
-        z = sum(Q_s - mu_s) / sqrt(sum sigma_s^2). Both NaN if no example varies over its partitions. If only one does,
-        p is that of this example: nothing is drawn where it is known exactly.
+        z = sum(Q_s - mu_s) / sqrt(sum sigma_s^2). Both NaN if no row varies over its partitions. If only one does,
+        p is that of this row: nothing is drawn where it is known exactly.
         """
         defined = ~np.isnan(self.observed)
         spread = math.hypot(*self.null_stds[defined].tolist())  # no square is too large or too small for it
@@ -387,12 +387,12 @@ class SetTest:
         return float(z), float((as_extreme + 1) / (self.sums.size + 1))
 
     def excess_interval(self) -> tuple[float, float]:
-        """The 95 % interval of the mean excess, see `bootstrap_interval`; NaN with fewer than two defined examples."""
+        """The 95 % interval of the mean excess, see `bootstrap_interval`; NaN with fewer than two defined rows."""
         interval = bootstrap_interval(self.excess_scores.tolist(), seed=self.seed)
         return (math.nan, math.nan) if interval is None else (interval.low, interval.high)
 
     def summary(self) -> dict[str, float | list[float]]:
-        """Per-example lists and corpus numbers as Python floats, by the names of the result keys."""
+        """Per-row lists and corpus numbers as Python floats, by the names of the result keys."""
         z, pvalue = self.stratified()
         return {
             "pvalue": pvalue,
