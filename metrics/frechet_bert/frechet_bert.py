@@ -11,18 +11,6 @@ from vlgauge import statistics  # From: "vlgauge[frechet-bert] @ git+https://git
 
 _PAPERS = ("https://aclanthology.org/2024.lrec-main.453", "https://arxiv.org/abs/1706.08500")
 
-_CITATION = """\
-@inproceedings{chan-etal-2024-distribution,
-  title = {Distribution Aware Metrics for Conditional Natural Language Generation},
-  author = {Chan, David M. and Ni, Yiming and Ross, David and Vijayanarasimhan, Sudheendra and Myers, Austin and
-    Canny, John},
-  booktitle = {Proceedings of the 2024 Joint International Conference on Computational Linguistics, Language Resources
-    and Evaluation (LREC-COLING 2024)},
-  pages = {5064--5095},
-  year = {2024}
-}
-"""
-
 _DESCRIPTION = """\
 Frechet-BERT compares the set of captions that a model samples for an image with the set that people wrote: the squared
 2-Wasserstein distance between Gaussians with the means and covariances of their sentence vectors. Lower is better;
@@ -201,7 +189,7 @@ class FrechetBert(caption_sets.VectorSetMetric):
     needs = ("frechet-bert",)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, caption_sets.CITATION, _INPUTS, _PAPERS)
 
     def score_group(
         self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None

@@ -13,18 +13,6 @@ from vlgauge.settings import shown  # From: "vlgauge[mmd-bert] @ git+https://git
 
 _PAPERS = ("https://aclanthology.org/2024.lrec-main.453", "https://jmlr.org/papers/v13/gretton12a.html")
 
-_CITATION = """\
-@inproceedings{chan-etal-2024-distribution,
-  title = {Distribution Aware Metrics for Conditional Natural Language Generation},
-  author = {Chan, David M. and Ni, Yiming and Ross, David and Vijayanarasimhan, Sudheendra and Myers, Austin and
-    Canny, John},
-  booktitle = {Proceedings of the 2024 Joint International Conference on Computational Linguistics, Language Resources
-    and Evaluation (LREC-COLING 2024)},
-  pages = {5064--5095},
-  year = {2024}
-}
-"""
-
 _DESCRIPTION = """\
 MMD-BERT compares the set of captions that a model samples for an image with the set that people wrote: the squared
 maximum mean discrepancy between their sentence vectors under a Gaussian kernel. Lower is better; exact permutation
@@ -242,7 +230,7 @@ class MmdBert(caption_sets.VectorSetMetric):
         return fields
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, caption_sets.CITATION, _INPUTS, _PAPERS)
 
     def score_group(
         self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None

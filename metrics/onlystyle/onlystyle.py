@@ -12,15 +12,6 @@ from vlgauge import style  # From: "vlgauge[onlystyle] @ git+https://github.com/
 
 _PAPERS = ("https://arxiv.org/abs/2201.00975",)
 
-_CITATION = """\
-@article{li-harrison-2022-stylem,
-  title = {{StyleM}: Stylized Metrics for Image Captioning Built with Contrastive N-grams},
-  author = {Li, Chengxi and Harrison, Brent},
-  journal = {arXiv preprint arXiv:2201.00975},
-  year = {2022}
-}
-"""
-
 _DESCRIPTION = """\
 OnlyStyle says how much a caption sounds like a style: the mean, over its 1- to 4-grams, of a contrastive weight that
 is high for n-grams which captions of the style have and those of other styles have not. Higher is better; it needs no
@@ -118,7 +109,7 @@ class Onlystyle(style.StyleMetric):
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, style.CITATION, _INPUTS, _PAPERS)
 
     def _compute(
         self,

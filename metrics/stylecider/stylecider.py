@@ -10,15 +10,6 @@ from vlgauge import style  # From: "vlgauge[stylecider] @ git+https://github.com
 
 _PAPERS = ("https://arxiv.org/abs/2201.00975",)
 
-_CITATION = """\
-@article{li-harrison-2022-stylem,
-  title = {{StyleM}: Stylized Metrics for Image Captioning Built with Contrastive N-grams},
-  author = {Li, Chengxi and Harrison, Brent},
-  journal = {arXiv preprint arXiv:2201.00975},
-  year = {2022}
-}
-"""
-
 _DESCRIPTION = """\
 StyleCIDEr says how well a caption agrees with references in the n-grams that carry a style: CIDEr's cosine of n-gram
 vectors, with a contrastive weight for the target style in the place of TF-IDF. Higher is better; it needs references
@@ -73,7 +64,7 @@ class Stylecider(style.StyleMetric):
     columns = (*style.StyleMetric.columns[:2], base.References("references"))
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, style.CITATION, _INPUTS, _PAPERS)
 
     def _compute(
         self,

@@ -40,18 +40,6 @@ from .triangles import triangle_tests
 
 _PAPERS = ("https://aclanthology.org/2024.lrec-main.453",)
 
-_CITATION = """\
-@inproceedings{chan-etal-2024-distribution,
-  title = {Distribution Aware Metrics for Conditional Natural Language Generation},
-  author = {Chan, David M. and Ni, Yiming and Ross, David and Vijayanarasimhan, Sudheendra and Myers, Austin and
-    Canny, John},
-  booktitle = {Proceedings of the 2024 Joint International Conference on Computational Linguistics, Language Resources
-    and Evaluation (LREC-COLING 2024)},
-  pages = {5064--5095},
-  year = {2024}
-}
-"""
-
 _DESCRIPTION = """\
 TRM, the triangle-rank metric, compares the set of captions that a model samples for an image with the set that people
 wrote. Of all triangles with two captions from one set and one from the other it asks whether the side within the set is
@@ -167,7 +155,7 @@ class Trm(caption_sets.CaptionVectorMetric):
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, caption_sets.CITATION, _INPUTS, _PAPERS)
 
     def signature_fields(self) -> dict[str, Any]:
         """The settings that the distance reads; a call names what it is computed with, which is no setting as such."""
