@@ -24,7 +24,7 @@ class ReferencedCaption(Explanation):
         return "it has no reference to be compared with"
 
     def nearness(self, detail: Mapping[str, Any]) -> Sequence[float]:
-        """How near each reference is to the caption; what it is called stands in the template."""
+        """The score with each reference, or another number in its direction; the template says what it is."""
         return detail["per_reference"]
 
     def is_shared(self, token: str, references: Sequence[Sequence[str]]) -> bool:
@@ -53,7 +53,8 @@ class ReferencedCaption(Explanation):
         texts = self.columns.get("references")
         near = self.nearness(detail)
         closest = []
-        for k in sorted(range(len(near)), key=lambda k: -near[k])[:N_CLOSEST]:
+        nearest_first = sorted(range(len(near)), key=lambda k: near[k], reverse=self.facts.higher_is_better)
+        for k in nearest_first[:N_CLOSEST]:
             known = [Mark(FOR) if self.is_shared(token, [tokens]) else None for token in references[k]]
             given = None if texts is None else [texts[row]] if isinstance(texts[row], str) else texts[row]
             text = given[k] if given is not None and len(given) == len(references) else " ".join(references[k])
