@@ -50,7 +50,7 @@ def from_the_index(text: str) -> str:
 def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
     """Write the files; 2 if there is nothing to release."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--date", metavar="YYYY-MM-DD", help="of the release (default: today)")
+    parser.add_argument("--date", metavar="YYYY-MM-DD", help="date of the release (default: today)")
     options = parser.parse_args(arguments)
     try:
         day = datetime.date.fromisoformat(options.date) if options.date else datetime.datetime.now(datetime.UTC).date()

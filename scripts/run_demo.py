@@ -28,7 +28,9 @@ NEEDED = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; 0, or 2 after an error, which is one line on standard error."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", metavar="FOLDER", type=Path, default=ROOT / "build" / "demo", help="of the report")
+    parser.add_argument(
+        "--output", metavar="FOLDER", type=Path, default=ROOT / "build" / "demo", help="folder for the report"
+    )
     options = parser.parse_args(arguments)
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:

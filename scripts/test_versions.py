@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("resolution", choices=RESOLUTIONS)
     parser.add_argument("group", nargs="?", choices=GROUPS, help="one group (default: all of them)")
-    parser.add_argument("tests", nargs="*", help="of the group, instead of its own tests")
+    parser.add_argument("tests", nargs="*", help="tests to run instead of the group's")
     parser.add_argument("--workers", default="auto", help="processes of the tests (default: one per processor)")
     options = parser.parse_args(arguments)
     tables, failed = [], False

@@ -19,7 +19,7 @@ def add_run_options(parser: argparse.ArgumentParser, recipe: Recipe) -> None:
     for name, default in asdict(recipe).items():
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(option, type=type(default), default=default, metavar="X", help=f"default: {default}")
-    parser.add_argument("--device", default="auto", help="of torch (default: auto)")
+    parser.add_argument("--device", default="auto", help="device of torch (default: auto)")
     parser.add_argument("--half", action="store_true", help="store the weights in float16")
     parser.add_argument("--restart", action="store_true", help="forget an interrupted run in OUT")
     add_overwrite(parser)

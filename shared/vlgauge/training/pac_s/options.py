@@ -53,7 +53,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     rows.add_argument("--test-scenes", type=int, default=1_024, metavar="N", help="(default: %(default)s)")
     rows.add_argument("--test-draws", type=int, default=1, metavar="N", help="drawings of each of --test-scenes (1)")
     rows.add_argument("--variants", type=int, default=0, metavar="N", help="changed scenes beside each of --scenes (0)")
-    rows.add_argument("--image-folder", type=Path, metavar="DIR", help="of relative paths (default: that of the file)")
+    rows.add_argument("--image-folder", type=Path, metavar="DIR", help="folder of relative paths (default: the file's)")
     for name, default in asdict(Columns()).items():
         rows.add_argument(f"--{name.replace('_', '-')}-column", default=default, metavar="NAME", help="(%(default)s)")
     base = parser.add_argument_group("base")

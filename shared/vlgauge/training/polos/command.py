@@ -41,7 +41,7 @@ Floats = npt.NDArray[np.float64]
 
 PURPOSE = "a head for polos, fitted to ratings"
 PACKAGES = tuple(dict.fromkeys((*CLIP_PACKAGES, *PAIR_PACKAGES)))
-# Those of the authors' configuration; how many epochs it took is not told.
+# The authors' configuration, which does not say how many epochs it took.
 DEFAULTS = Recipe(learning_rate=3e-5, decay=1.0, weight_decay=0.0, batch_size=64, epochs=30, patience=5)
 HIDDEN = (2304, 1152)
 VARIANTS = ("itemwise", "released")
@@ -60,21 +60,39 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--scenes", type=int, metavar="N", help="draw N scenes, with simulated ratings")
     parser.add_argument("--validation", type=Path, metavar="FILE", help="default: a tenth of the images of --rows")
     parser.add_argument("--test", type=Path, metavar="FILE", help="held-out rows; drawn ones with --scenes")
-    parser.add_argument("--image-folder", type=Path, metavar="DIR", help="of relative paths (that of the file)")
     parser.add_argument(
-        "--scale", type=float, nargs=2, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="of the ratings (0 1)"
+        "--image-folder", type=Path, metavar="DIR", help="folder of relative paths (default: the file's)"
     )
-    parser.add_argument("--backbone", help="a CLIP such as ViT-B/32 (default)")
+    parser.add_argument(
+        "--scale",
+        type=float,
+        nargs=2,
+        default=(0.0, 1.0),
+        metavar=("LOW", "HIGH"),
+        help="lowest and highest rating (default: 0 1)",
+    )
+    parser.add_argument("--backbone", help="CLIP (default: ViT-B/32)")
     parser.add_argument("--weights", type=Path, metavar="FILE", help="weights of the backbone (default: from the Hub)")
-    parser.add_argument("--text-encoder", metavar="NAME", help="folder or Hub id (default: the metric's)")
+    parser.add_argument("--text-encoder", metavar="NAME", help="text encoder: folder or Hub id (default: SimCSE)")
     parser.add_argument("--profile", choices=PROFILES, default="paper", help="embedded: the toy CLIP and MiniLM")
-    parser.add_argument("--feature-cache", type=Path, metavar="DIR", help="keep the features of CLIP")
-    parser.add_argument("--variant", choices=VARIANTS, default="itemwise")
-    parser.add_argument("--hidden", type=int, nargs=2, default=HIDDEN, metavar="N", help="units (2304 1152)")
-    parser.add_argument("--dropout", type=float, default=0.1, metavar="P", help="of the head's units (0.1)")
-    parser.add_argument("--layer-dropout", type=float, default=0.1, metavar="P", help="of whole layers (0.1)")
-    parser.add_argument("--accumulate", type=int, default=4, metavar="N", help="batches per step of Adam (4)")
-    parser.add_argument("--clip-norm", type=float, default=1.0, metavar="X", help="of the gradient (1.0)")
+    parser.add_argument("--feature-cache", type=Path, metavar="DIR", help="folder that keeps the features of CLIP")
+    parser.add_argument("--variant", choices=VARIANTS, default="itemwise", help="default: itemwise")
+    parser.add_argument(
+        "--hidden",
+        type=int,
+        nargs=2,
+        default=HIDDEN,
+        metavar="N",
+        help="units of the head's layers (default: 2304 1152)",
+    )
+    parser.add_argument("--dropout", type=float, default=0.1, metavar="P", help="dropout of the head (default: 0.1)")
+    parser.add_argument(
+        "--layer-dropout", type=float, default=0.1, metavar="P", help="dropout of whole layers (default: 0.1)"
+    )
+    parser.add_argument("--accumulate", type=int, default=4, metavar="N", help="batches per step of Adam (default: 4)")
+    parser.add_argument(
+        "--clip-norm", type=float, default=1.0, metavar="X", help="largest norm of the gradient (default: 1.0)"
+    )
     add_run_options(parser, DEFAULTS)
 
 

@@ -59,7 +59,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--glove", type=Path, metavar="FILE", help="word vectors; with --scenes, small ones are made")
     parser.add_argument("--encoder", metavar="NAME", help=f"a CLIP, frozen, or {VIT_NAME} (default; --scenes: the toy)")
     parser.add_argument("--vit", metavar="PATH", help="file or folder with the weights of the vision transformer")
-    parser.add_argument("--width", type=int, default=1024, metavar="D", help="of the common space (default: 1024)")
+    parser.add_argument(
+        "--width", type=int, default=1024, metavar="D", help="width of the common space (default: 1024)"
+    )
     add_run_options(parser, DEFAULTS)
 
 
