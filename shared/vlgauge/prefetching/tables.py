@@ -23,8 +23,8 @@ def section(name: str) -> str:
     if not assets:
         return f"{HEADING}\n\n{_NOTHING}\n"
     said = (
-        'With the default settings and the profile `"paper"`; the profile `"embedded"` needs none.\n'
-        f"`vlgauge prefetch {name}` fetches what a program may fetch.\n"
+        'The default settings need these files; `profile="embedded"` needs none.\n'
+        f"`vlgauge prefetch {name}` fetches those that a program may fetch.\n"
     )
     return f"{HEADING}\n\n{said}\n{_HEAD}{''.join(map(_row, assets))}\n"
 
