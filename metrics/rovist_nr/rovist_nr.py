@@ -125,8 +125,10 @@ def similarity(a: Counter[str], b: Counter[str], *, variant: str) -> float:
     """
     common = a.keys() & b.keys()
     union = len(a) + len(b) - len(common)
+    if not common:
+        return 0.0 if union else math.nan
     shared = len(common) if variant == "paper" else sum(a[word] * b[word] for word in common)
-    return shared / union if union else math.nan
+    return shared / union
 
 
 def pair_similarities(sentences: Sentences, *, variant: str) -> list[tuple[int, int, float]]:
@@ -140,8 +142,11 @@ def ngram_similarities(sentences: Sentences, *, n: int, variant: str) -> list[tu
     """(sentence, i, sim(W[i:i+n], W[i+n:i+2n])) for i = 0, n, 2n, ...; the last n-gram of a sentence may be shorter."""
     values = []
     for index, sentence in enumerate(sentences):
-        bags = [Counter(sentence[start : start + n]) for start in range(0, len(sentence), n)]
-        values += [(index, k * n, similarity(a, b, variant=variant)) for k, (a, b) in enumerate(pairwise(bags))]
+        ngrams = [sentence[start : start + n] for start in range(0, len(sentence), n)]
+        for k, (a, b) in enumerate(pairwise(ngrams)):
+            # Most have no word in common, which is seen sooner than words are counted.
+            apart = set(a).isdisjoint(b)
+            values.append((index, k * n, 0.0 if apart else similarity(Counter(a), Counter(b), variant=variant)))
     return values
 
 

@@ -48,6 +48,12 @@ _CLOSERS_3 = "])}>\"'»”\u2019 "
 _PUNCTUATION_4 = re.compile(r"\.{2,}|[;@#$%&?!]")
 _BRACKET_4 = re.compile(r"[\[\](){}<>*]|--")
 _CLOSING_MARK_5 = re.compile(r"[»”\u2019]|''")
+# Of the characters that a piece has, those that let one of these find something; the rules add none of them.
+_OPENING_1 = frozenset("«“\u2018„`")
+_COLON_OR_COMMA_4 = frozenset(":,")
+_PART_OF_4 = frozenset(";@#$%&?!")
+_PART_OF_BRACKET_4 = frozenset("[](){}<>*-")
+_CLOSING_5 = frozenset("»”\u2019'")
 
 
 def checked_splitter(sentences: Any) -> Any:
@@ -235,19 +241,28 @@ def words(sentence: str, split: Callable[[str], list[str]] = split_sentences) ->
 
 def _piece_words(piece: str) -> list[str]:
     """The tokens of one piece; a rule whose characters are absent is skipped."""
-    has_apostrophe = "'" in piece
-    text = _OPENING_MARK_1.sub(r" \g<0> ", piece)
-    if has_apostrophe or '"' in piece:
+    characters = set(piece)
+    has_apostrophe, has_quote = "'" in characters, '"' in characters
+    text = piece if characters.isdisjoint(_OPENING_1) else _OPENING_MARK_1.sub(r" \g<0> ", piece)
+    if has_apostrophe or has_quote:
         if text.startswith('"'):
             text = f" `` {text[1:]}"
         text = _OPENING_QUOTE_1.sub(" `` ", text)
         text = _APOSTROPHE_2.sub(r"' \1", text)
     text = part_final_period(text, _CLOSERS_3)
-    text = _PUNCTUATION_4.sub(r" \g<0> ", part_colons_and_commas(text))
+    if not characters.isdisjoint(_COLON_OR_COMMA_4):
+        text = part_colons_and_commas(text)
+    if ".." in text or not characters.isdisjoint(_PART_OF_4):
+        text = _PUNCTUATION_4.sub(r" \g<0> ", text)
     if has_apostrophe:
         text = part_final_apostrophes(text)
-    text = _BRACKET_4.sub(r" \g<0> ", text)
-    text = _CLOSING_MARK_5.sub(r" \g<0> ", f" {text} ").replace('"', " '' ")
+    if not characters.isdisjoint(_PART_OF_BRACKET_4):
+        text = _BRACKET_4.sub(r" \g<0> ", text)
+    text = f" {text} "
+    if not characters.isdisjoint(_CLOSING_5):
+        text = _CLOSING_MARK_5.sub(r" \g<0> ", text)
+    if has_quote:
+        text = text.replace('"', " '' ")
     if has_apostrophe:
         text = part_clitics(text)
     return part_fused_words(text).split()
