@@ -45,9 +45,9 @@ def wait_until():
     return wait
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def built():
-    """`built(...)`: the page of a workbench that is not served."""
+    """`built(...)`: the page of a workbench that is not served; it takes seconds to make."""
     from vlgauge import workbench
 
     def build(**options):
@@ -55,6 +55,12 @@ def built():
             return workbench.app(**options)
 
     return build
+
+
+@pytest.fixture(scope="session")
+def page(built):
+    """The page as it is made without options, for tests that look at it and change nothing of it."""
+    return built()
 
 
 @pytest.fixture(scope="module")

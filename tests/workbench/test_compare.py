@@ -411,8 +411,7 @@ def test_each_row_is_checked_once_for_all_metrics(wide, monkeypatch):
     assert sorted(checked) == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
-def test_no_comparison_stays_beside_a_refusal(built):
-    page = built()
+def test_no_comparison_stays_beside_a_refusal(page):
     emptied = [one for one in page.fns.values() if one.fn is compare._emptied]
     assert len(emptied) == 4
     assert all(one.trigger_only_on_failure for one in emptied)

@@ -356,9 +356,9 @@ def test_what_cannot_be_recorded_is_shown_and_kept_nevertheless(tmp_path):
     assert "results.jsonl" not in files
 
 
-def test_numbers_below_the_least_are_told_in_our_words(built):
+def test_numbers_below_the_least_are_told_in_our_words(page):
     """Gradio has words of its own for what is below a minimum."""
-    numbers = [one for one in built().blocks.values() if isinstance(one, gr.Number)]
+    numbers = [one for one in page.blocks.values() if isinstance(one, gr.Number)]
     assert [one.preprocess(-3) for one in numbers] == [-3, -3]
 
 
@@ -380,10 +380,10 @@ def test_the_configuration_of_another_metric_is_none(pictures):
     assert data_set.guessed("groovist", "image", pictures)[-1].visible
 
 
-def test_a_run_that_failed_can_be_followed_by_another(built):
+def test_a_run_that_failed_can_be_followed_by_another(page):
     """In gradio 6.31 `then` does not follow what failed."""
-    named = {number: one.fn.__name__ for number, one in built().fns.items() if one.fn is not None}
-    rested = [one for one in built().fns.values() if one.fn is not None and one.fn.__name__ == "_rested"]
+    named = {number: one.fn.__name__ for number, one in page.fns.items() if one.fn is not None}
+    rested = [one for one in page.fns.values() if one.fn is not None and one.fn.__name__ == "_rested"]
     after = {(named[one.trigger_after], one.trigger_only_on_failure) for one in rested}
     assert after == {("_scored", False), ("_scored", True), ("_read", True)}
 
@@ -403,8 +403,7 @@ def test_scores_of_an_upload_are_those_of_compute():
         data_set._scored(run, "me/teller")
 
 
-def test_the_answer_stands_above_its_files_and_is_brought_up(built):
-    page = built()
+def test_the_answer_stands_above_its_files_and_is_brought_up(page):
     of = [one.elem_id or getattr(one, "label", None) for one in page.blocks.values()]
     order = [of.index(name) for name in ("score-data-set", "scores-of-data-set", "Scores and report")]
     assert order == sorted(order)
@@ -429,8 +428,8 @@ def test_columns_are_guessed_and_the_first_rows_shown():
     assert len(preview.value["data"]) == data_set.N_PREVIEW
 
 
-def test_how_many_rows_there_are_is_said(built, tmp_path):
-    named, *_ = [one.fn for one in built().fns.values() if one.name == "_guessed"]
+def test_how_many_rows_there_are_is_said(built, page, tmp_path):
+    named, *_ = [one.fn for one in page.fns.values() if one.name == "_guessed"]
     label = named("rovist_nr", "", rows_of_file(tmp_path))[-1].label
     assert label == "Number of rows, of 30; empty for all"
     named, *_ = [one.fn for one in built(is_space=True).fns.values() if one.name == "_guessed"]

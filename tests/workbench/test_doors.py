@@ -170,16 +170,14 @@ def test_a_body_without_end_is_ended(served):
         (b'{"fn_index": 0, "data": []}', "`session_hash` must be"),
     ],
 )
-def test_what_is_no_call_of_the_page_is_said(built, content, why):
-    page = built()
+def test_what_is_no_call_of_the_page_is_said(page, content, why):
     without = next(number for number, one in page.fns.items() if not one.inputs)
     content = content.replace(b'"fn_index": 0', f'"fn_index": {without}'.encode())
     with pytest.raises(Refused, match=why):
         check_call(page, "/gradio_api/queue/join", content, set())
 
 
-def test_only_public_functions_have_names(built):
-    page = built()
+def test_only_public_functions_have_names(page):
     with pytest.raises(Refused, match="there is no call of this name"):
         check_call(page, "/gradio_api/call/scored", b'{"data": []}', set())
     with pytest.raises(Refused, match="`data` must be a list of 8 values"):
@@ -232,15 +230,15 @@ def walled(page, scope, body=(), hosting=OWN_MACHINE, app=None):
     return bool(passed), [one["status"] for one in answers if "status" in one], len(list(left))
 
 
-def test_a_large_body_is_read_no_further(built):
+def test_a_large_body_is_read_no_further(page):
     part = b" " * 2**20
-    through, status, n_left = walled(built(), {"path": "/gradio_api/queue/join"}, [part] * 300)
+    through, status, n_left = walled(page, {"path": "/gradio_api/queue/join"}, [part] * 300)
     assert (through, status) == (False, [413])
     assert n_left > 260
 
 
-def test_a_visitor_has_so_many_calls_at_once(built, monkeypatch):
-    page, body = built(), [json.dumps({"data": BLEU}).encode()]
+def test_a_visitor_has_so_many_calls_at_once(page, monkeypatch):
+    body = [json.dumps({"data": BLEU}).encode()]
 
     class Event:
         def __init__(self, visitor):

@@ -196,8 +196,7 @@ def test_behind_a_proxy_its_name_is_the_servers(built, tmp_path, monkeypatch):
             check_call(page, "/gradio_api/queue/join", body, hosts)
 
 
-def test_only_scores_can_be_called_and_models_take_turns(built):
-    page = built()
+def test_only_scores_can_be_called_and_models_take_turns(page):
     public = {one.api_name for one in page.fns.values() if one.api_visibility == "public"}
     assert "score" in public
     assert public <= {"score", "score_dataset"}

@@ -60,8 +60,8 @@ def test_pictures_without_a_type_and_columns_of_another_kind():
     assert presets.preset_titles("org/other", metric_of("clip_s").columns, kinds) == {}
 
 
-def test_known_sets_are_in_the_list_and_marked_as_untried(built):
-    boxes = [one for one in built().blocks.values() if isinstance(one, gr.Dropdown) and one.label == "Data set"]
+def test_known_sets_are_in_the_list_and_marked_as_untried(page):
+    boxes = [one for one in page.blocks.values() if isinstance(one, gr.Dropdown) and one.label == "Data set"]
     (box,) = [one for one in boxes if one.allow_custom_value]
     assert [value for _, value in box.choices] == list(presets.PRESETS)
     assert "untried" in box.info

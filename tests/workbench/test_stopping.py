@@ -229,8 +229,7 @@ def test_who_had_much_waits_for_who_had_little(monkeypatch):
     assert used._used.keys() == {"b"}
 
 
-def test_a_page_serves_by_turns(built):
-    page = built()
+def test_a_page_serves_by_turns(page):
     queues = page._queue.event_queue_per_concurrency_id
     assert {"model", "hub"} <= queues.keys()
     assert all(isinstance(one.queue, FairQueue) for one in queues.values())
