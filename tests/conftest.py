@@ -39,6 +39,7 @@ TESTS = Path(__file__).resolve().parent
 # Of 20 seconds and more, most of which some of them wait.
 LONG = {f"test_{name}.py" for name in ("ray", "picker", "demo", "lean_imports", "browser", "hub")}
 LONG |= {f"test_{name}.py" for name in ("signatures", "torch_use", "assemble_space")}
+LONG |= {f"test_{name}.py" for name in ("hostile_media", "bombs", "damaged_files", "reports", "one", "doors")}
 
 # An audit hook sees every socket, also one made by code that took the class before a test began, and cannot be removed.
 REFUSE_SOCKETS = """
