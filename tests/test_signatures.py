@@ -241,7 +241,6 @@ def test_equal_settings_give_one_signature_in_every_process_and_folder(tmp_path,
     ours = here()
     assert sorted(ours) == METRICS
     path = f"import json, sys; sys.path.insert(0, {str(HELPERS)!r})"
-    # The base of metrics comes first, so that evaluate is imported without what no score needs.
-    code = f"{path}\nimport vlgauge.base\nfrom signature_cases import here\nprint(json.dumps(here()))"
+    code = f"{path}\nfrom signature_cases import here\nprint(json.dumps(here()))"
     theirs = run_python(code, cwd=tmp_path / "two", PYTHONHASHSEED="7", HF_HOME=str(tmp_path / "home"))
     assert json.loads(theirs.splitlines()[-1]) == ours
