@@ -21,7 +21,8 @@ class VqaScore(torch.nn.Module):
     """The score of captions and pictures, of which gradients can be taken.
 
     The model is a submodule, so that it is moved, sharded and frozen as any other; freeze it with
-    ``requires_grad_(False)`` where only what made the pictures is trained.
+    ``requires_grad_(False)`` where only what made the pictures is trained. No metric shares this copy of it, so that
+    metrics go on with the weights that their signatures name.
 
     Args:
         **settings: Of the metric ``vqascore``, such as ``model`` and ``definition``.
@@ -33,7 +34,7 @@ class VqaScore(torch.nn.Module):
     def __init__(self, **settings: Any) -> None:
         super().__init__()
         self.metric: PictureJudgeMetric = vlgauge.load("vqascore", keep_in_memory=True, **settings)
-        judge = self.metric.judge()
+        judge = self.metric.judge(own=True)
         if not isinstance(judge, LoadedJudge):
             raise ValueError(
                 f"`model` must be one of the transformers library to be trained through, got {judge.identity}"

@@ -51,6 +51,7 @@ def judge_of(
     device_map: str | Mapping[str, Any] | None = None,
     tower: str | None = None,
     adapter: str | None = None,
+    own: bool = False,
 ) -> Judge:
     """The judge of a setting.
 
@@ -62,6 +63,7 @@ def judge_of(
         device_map: As of transformers, for a model that is larger than one device; then `device` plays no part.
         tower: Folder or pinned id of the image tower, for CLIP-FlanT5 alone.
         adapter: Folder or pinned id of what is added to a LLaVA, as LLaVA's training writes it.
+        own: Whether to load a copy that no metric shares, because it will be trained.
 
     Raises:
         ValueError: If a setting is none of these, the model is not one that can be asked, or it does not fit.
@@ -95,9 +97,8 @@ def judge_of(
     if more is not None and files.config.get("model_type") != "llava":
         raise ValueError(f"`adapter` must be left out for a model that is no LLaVA, got {adapter!r}")
     key = ("judge", files.identity, *(one and one.identity for one in (seeing, more)), device, dtype, repr(device_map))
-    found: Judge = pool.get(
-        key, lambda: _loaded(files, seeing, more, device, dtype, device_map), f"{files.name} in {dtype}"
-    )
+    load = partial(_loaded, files, seeing, more, device, dtype, device_map)
+    found: Judge = load() if own else pool.get(key, load, f"{files.name} in {dtype}")
     return found
 
 

@@ -70,8 +70,8 @@ class JudgeMetric(Metric):
         look_for_model(preflight, self.chosen_model, self.tower, self.adapter, profile=self.profile, lacking=lacking)
         return preflight
 
-    def judge(self) -> Judge:
-        """The judge of the settings, from the pool; metrics with the same model share it."""
+    def judge(self, own: bool = False) -> Judge:
+        """The judge of the settings, from the pool; metrics with the same model share it, but for a copy to train."""
         self.look_for_sources().end()
         return judge_of(
             self.chosen_model,
@@ -81,6 +81,7 @@ class JudgeMetric(Metric):
             device_map=self.device_map,
             tower=self.tower,
             adapter=self.adapter,
+            own=own,
         )
 
     def signature_fields(self) -> dict[str, Any]:

@@ -176,7 +176,18 @@ def test_the_module_gives_the_scores_and_gradients(chosen, kind):
     pixels = torch.randn(3, 3, 28, 28, generator=torch.Generator().manual_seed(0), requires_grad=True)
     module(CAPTIONS, pixels=pixels).sum().backward()
     assert (pixels.grad.abs().amax(dim=(1, 2, 3)) > 0).all()
-    module.requires_grad_(True)
+
+
+def test_metrics_go_on_with_untrained_weights(chosen):
+    settings = {**chosen("llava"), "device": "cpu"}
+    metric = vlgauge.load("vqascore", **settings)
+    before = metric.compute(predictions=CAPTIONS, images=PICTURES)
+    module = VqaScore(**settings)
+    with torch.no_grad():
+        module.model.get_output_embeddings().weight.mul_(2)
+    after = metric.compute(predictions=CAPTIONS, images=PICTURES)
+    assert after["vqascore_scores"] == pytest.approx(before["vqascore_scores"], rel=1e-6)
+    assert module(CAPTIONS, PICTURES).tolist() != pytest.approx(before["vqascore_scores"], rel=1e-2)
 
 
 def test_what_the_module_refuses(chosen):
