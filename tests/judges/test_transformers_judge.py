@@ -368,6 +368,25 @@ def test_what_its_makers_ask_for_does_not_change_the_answers(judges, tmp_path):
     assert [b.startswith(a) for a, b in zip(texts, usual, strict=True)] == [True] * 4
 
 
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        ("{{ ''.__class__.__mro__ }}", "takes its question, got .*, whose template fails with: access to attribute"),
+        ("{% if %}", "takes its question, got .*, whose template fails with: Expected an expression"),
+        ("{{ raise_exception('one turn') }}", "takes its question, got .*, whose template fails with: one turn"),
+        ("Hello", "takes the question as it is, got .*, whose template changes it or leaves it out"),
+        ("{{ messages[0].content[1].text | upper }}", "takes the question as it is, got .*, whose template changes"),
+        ("{{ messages[0].content[1].text }}", "takes its question, got .*, whose template fails with: "),
+        (f"{tiny_judges.CHAT}<think>\n", "`model` must be one that answers at once, got .*, whose template opens a"),
+    ],
+)
+def test_templates_that_are_of_no_use(tmp_path, template, told):
+    folder = tiny_judges.qwen(tmp_path)
+    (folder / "chat_template.jinja").write_text(template)
+    with pytest.raises(ValueError, match=told):
+        judge_of(folder, device="cpu").answers(questions("qwen2")[:1], OPENING, longest=1)
+
+
 def test_what_is_too_long_is_refused(judges):
     asked = questions("text", ["dog " * 700])
     with pytest.raises(ValueError, match=r"a question must have at most 2048 tokens for local@.*, got 28\d\d; cut the"):

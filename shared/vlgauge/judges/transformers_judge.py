@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,6 +28,7 @@ Result = TypeVar("Result")
 # Inputs that have a number for each token.
 _BY_TOKEN = ("input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids")
 _IMAGE = "<image>"
+_THOUGHT = "<think>"
 # Colour of what makes a picture square, of models whose image processor has no mean; CLIP's.
 _CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
 
@@ -449,20 +451,45 @@ class LoadedJudge:
                 for role, words in (("assistant", replied), ("user", again)):
                     said: Any = words if self._parts.processor is None else [{"type": "text", "text": words}]
                     turns.append({"role": role, "content": said})
-            prompt = source.apply_chat_template(
-                turns,
-                tokenize=False,
-                add_generation_prompt=True,
-                # Of a model that thinks first, the first token would be that of a thought.
-                **({"enable_thinking": False} if "enable_thinking" in str(self._template) else {}),
-            )
+            prompt = self._filled(source, turns)
+            if text.strip() not in prompt:
+                raise ValueError(
+                    f"`model` must have a chat template that takes the question as it is, got {self.identity!r}, whose "
+                    "template changes it or leaves it out; choose another model"
+                )
+            if prompt.rstrip().endswith(_THOUGHT):
+                raise ValueError(
+                    f"`model` must be one that answers at once, got {self.identity!r}, whose template opens a thought; "
+                    "choose a model that was trained to follow instructions without"
+                )
             bos = self._tokenizer.bos_token
             special = self._parts.processor is not None and not (bos is not None and prompt.startswith(bos))
         elif picture is not None:
             raise ValueError(f"`model` must have a chat template to be asked about pictures, got {self.identity!r}")
         images = {} if picture is None else {"images": [picture]}
-        found = source(text=[prompt], add_special_tokens=special, return_tensors="pt", **images)
+        with self._template_told():
+            found = source(text=[prompt], add_special_tokens=special, return_tensors="pt", **images)
         return {name: value for name, value in found.items() if self._takes(name)}
+
+    def _filled(self, source: Any, turns: Sequence[Mapping[str, Any]]) -> str:
+        """The turns in the chat template."""
+        # Of a model that thinks first, the first token would be that of a thought.
+        more = {"enable_thinking": False} if "enable_thinking" in str(self._template) else {}
+        with self._template_told():
+            prompt: str = source.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **more)
+        return prompt
+
+    @contextmanager
+    def _template_told(self) -> Iterator[None]:
+        """Say whose template it was that did not work: it is a program, and may raise anything."""
+        try:
+            yield
+        except Exception as error:
+            why = " ".join(str(error).split())[:200]
+            raise ValueError(
+                f"`model` must have a chat template that takes its question, got {self.identity!r}, whose template "
+                f"fails with: {why}"
+            ) from error
 
     def _takes(self, name: str) -> bool:
         """Whether the model takes an input by its name."""
