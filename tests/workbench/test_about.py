@@ -99,3 +99,12 @@ def test_missing_models_are_named_and_not_fetched(monkeypatch):
         scoring.metric_of("clip_s", "paper")
     assert "- **missing**: timm/vit_base_patch32" in profiles.profile_note("clip_s", "paper")
     assert f"Its numbers {TOY_NUMBERS}." in profiles.profile_note("clip_s", "embedded")
+
+
+@pytest.mark.parametrize(
+    ("name", "has_toy"),
+    [("fleur", True), ("vqascore", True), ("clair", True), ("rovist_vg", True), ("polos", True), ("mmd_bert", False)],
+)
+def test_toys_are_called_toys(name, has_toy):
+    note = profiles.profile_note(name, "embedded")
+    assert note == (profiles.TOY if has_toy else "The published model comes with the installed packages.")

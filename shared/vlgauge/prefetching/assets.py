@@ -76,6 +76,7 @@ class ByHand:
         is_there: Whether it was done; None where only the user knows.
         instead_of: The files of the Hub that are not needed then.
         about: What tables tell of it.
+        has_toy: Whether a small model of our own stands for it under the profile "embedded".
     """
 
     what: str
@@ -83,6 +84,7 @@ class ByHand:
     is_there: Callable[[], bool] | None = None
     instead_of: HubFiles | None = None
     about: About | None = None
+    has_toy: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,7 @@ _ROVIST_VG = (
             _NONE_STATED,
             "names and shapes of its tensors; no digest was published",
         ),
+        has_toy=True,
     ),
     ByHand(
         "word vectors of RoViST-VG",
@@ -319,6 +322,7 @@ _JUDGE = ByHand(
         "Llama 2 Community License",
         f"commit {LLAVA.partition('@')[2]}",
     ),
+    has_toy=True,
 )
 
 
@@ -327,6 +331,7 @@ _ANY_JUDGE = ByHand(
     f"choose one and pass its folder, or its id with its commit, as `model`, such as {SMALL}@COMMIT: vlgauge prefetch "
     f"judge:{SMALL} fetches it and tells its commit",
     about=About(f"https://huggingface.co/{SMALL}", "about 4.5 GB", "Apache-2.0 by its card", "its commit"),
+    has_toy=True,
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vlgauge.catalog import metric_title
-from vlgauge.prefetching.assets import HubFiles, assets_of, described, title
+from vlgauge.prefetching.assets import ByHand, HubFiles, assets_of, described, title
 from vlgauge.prefetching.fetching import is_there
 from vlgauge.signatures import TOY_NUMBERS
 
@@ -17,7 +17,9 @@ TOY = f"**Toy:** a small model trained on drawn scenes stands for the published 
 
 def has_toy(name: str) -> bool:
     """Whether the embedded profile of a metric has a model of our own in place of a published one."""
-    return any(isinstance(asset, HubFiles) for asset in assets_of(name))
+    return any(
+        isinstance(asset, HubFiles) or (isinstance(asset, ByHand) and asset.has_toy) for asset in assets_of(name)
+    )
 
 
 def needs_no_model(name: str) -> bool:
