@@ -152,6 +152,15 @@ def test_tensors_must_be_those_of_the_model(model, tmp_path, change, told):
     assert told in refusal(model, folder)
 
 
+def test_a_matrix_stands_once(model, tmp_path):
+    folder = tiny_judges.adapter(tmp_path / "adapter")
+    file = folder / "adapter_model.safetensors"
+    thin = load_file(file)
+    name = next(name for name in thin if "lora_A" in name)
+    save_file({**thin, name.removeprefix("base_model.model."): 2 * thin[name]}, file)
+    assert "`adapter` must have each layer once, got one twice in 'adapter'" in refusal(model, folder)
+
+
 def test_a_layer_stands_once(model, tmp_path):
     folder = tiny_judges.adapter(tmp_path / "adapter")
     whole = torch.load(folder / "non_lora_trainables.bin")

@@ -67,15 +67,19 @@ def add_adapter(model: torch.nn.Module, files: JudgeFiles) -> None:
         file = files.folder / WHOLE
         whole = read_tensors(file) if file.is_file() else {}
     sides: dict[str, dict[str, torch.Tensor]] = {}
+    is_twice = False
     for name, value in thin.items():
         found = _THIN.fullmatch(name)
-        sides.setdefault(own_name(found["layer"] if found else name), {})[found["side"] if found else ""] = value
+        pair = sides.setdefault(own_name(found["layer"] if found else name), {})
+        side = found["side"] if found else ""
+        is_twice |= side in pair
+        pair[side] = value
     rank = files.config["r"]
     added = {f"{layer}.weight": _product(layer, pair, rank, files.name) for layer, pair in sides.items()}
     if not added:
         raise ValueError(f"`adapter` must have the matrices of at least one layer, got none in {files.name!r}")
     changed = {own_name(name): value for name, value in whole.items()}
-    if len(changed) < len(whole) or changed.keys() & added.keys():
+    if is_twice or len(changed) < len(whole) or changed.keys() & added.keys():
         raise ValueError(f"`adapter` must have each layer once, got one twice in {files.name!r}")
     for name, value in {**added, **changed}.items():
         if name not in own or own[name].shape != value.shape:
