@@ -214,6 +214,38 @@ def test_a_missing_head_of_polos_is_told(capsys, tmp_path):
     assert "missing: checkpoint of Polos\n" in printed.out
 
 
+@pytest.mark.parametrize("name", ["clair", "fleur", "vqascore"])
+def test_a_judge_is_a_folder(capsys, tmp_path, name):
+    code, printed = run(capsys, name, "--from", tmp_path)
+    assert (code, "missing: folder of a model that writes\n" in printed.out) == (
+        (1, True) if name == "clair" else (0, False)
+    )
+    folder = tmp_path / "judge"
+    folder.mkdir()
+    for file, content in (
+        ("config.json", {"model_type": "llava", "architectures": ["LlavaForConditionalGeneration"]}),
+        ("tokenizer.json", {}),
+    ):
+        (folder / file).write_text(json.dumps(content))
+    assert kinds(tmp_path) == {"judge": ""}  # without weights
+    save_file({"a": np.zeros(1)}, folder / "model.safetensors")
+    assert [one.what for one in sorted_files(tmp_path)] == ["a model that writes, LlavaForConditionalGeneration"]
+    code, printed = run(capsys, name, "--from", tmp_path)
+    assert code == 0
+    assert called(printed.out).model == str(folder)
+
+
+def test_the_file_of_specs(capsys, tmp_path):
+    import torch
+
+    patches = torch.zeros(4, 3, 32, 32)
+    torch.save({"visual.conv1.weight": patches, "positional_embedding_res": torch.zeros(248, 4)}, tmp_path / "s.pt")
+    assert kinds(tmp_path) == {"s.pt": "long"}
+    code, printed = run(capsys, "specs", "--from", tmp_path)
+    assert code == 0
+    assert called(printed.out).weights == str(tmp_path / "s.pt")
+
+
 def test_folders_and_tables(tmp_path):
     (tmp_path / "words.csv").write_text("Word\tBigram\tConc.M\ndog\t0\t4.9\n")
     (tmp_path / "idf.json").write_text(json.dumps({"N": 3, "df": {"dog": 1}, "lowercase": False}))
@@ -248,7 +280,7 @@ def test_a_folder_may_be_a_model_itself(tmp_path):
 def test_one_metric_that_takes_files_is_asked_for(capsys, tmp_path, names, got):
     code, printed = run(capsys, *names, "--from", tmp_path)
     assert code == 2
-    assert re.search(rf"--from must come with one of aloha, .*, spice, got {got}\n", printed.err)
+    assert re.search(rf"--from must come with one of aloha, .*, vqascore, got {got}\n", printed.err)
 
 
 def test_a_folder_is_asked_for(capsys, tmp_path):

@@ -89,7 +89,7 @@ def test_the_page_has_the_links_and_the_versions_of_the_code():
 def test_the_calls_of_the_page_have_settings_that_there_are():
     calls = re.findall(r"^\w+ = (vlgauge\.load\(.*?\))$", BY_HAND, re.MULTILINE | re.DOTALL)
     assert {ast.literal_eval(ast.parse(call).body[0].value.args[0]) for call in calls} == {
-        *("clip_s", "groovist", "mmd_bert", "pac_s", "rovist", "rovist_c", "rovist_vg")
+        *("clip_s", "fleur", "groovist", "mmd_bert", "pac_s", "polos", "rovist", "rovist_c", "rovist_vg", "specs")
     }
     for call in calls:
         code = ast.parse(call).body[0].value

@@ -13,11 +13,14 @@ from vlgauge.text.noun_phrases import paper_pipeline_is_here
 
 # Metric -> what is brought -> the setting that takes it.
 _GRAPHS = {"pipeline": "pipeline", "sentences": "encoder"}
+_JUDGE = {"judge": "model"}
 _REGIONS = {"detector": "detector_weights"}
 SETTINGS: Mapping[str, Mapping[str, str]] = {
     "aloha": _GRAPHS,
     "capture": _GRAPHS,
+    "clair": _JUDGE,
     "clip_s": {"clip": "weights"},
+    "fleur": _JUDGE,
     "frechet_bert": {"sentences": "encoder"},
     "groovist": {"clip": "weights", "ratings": "concreteness_path", "pipeline": "noun_phrases", **_REGIONS},
     "mmd_bert": {"sentences": "encoder"},
@@ -29,12 +32,15 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
         **_REGIONS,
     },
     "soft_spice": _GRAPHS,
+    "specs": {"long": "weights"},
     "spice": {"pipeline": "pipeline"},
+    "vqascore": _JUDGE,
 }
 # Settings of the whole call that no file brings.
 MORE: Mapping[str, Mapping[str, str]] = {"groovist": {"dataset": "VIST"}}
 # What a metric cannot do without, where neither the Hub nor a package brings it: each one of the kinds.
 NEEDED: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "clair": (("judge",),),
     "pac_s": (("pac_s",),),
     "polos": (("polos", "rated"),),
     "rovist_c": (("order", "classifier"),),
@@ -121,6 +127,7 @@ def load_call(metric: str, found: Sequence[Sorted]) -> LoadCall:
 _WHAT = {
     "grounding": "checkpoint of RoViST-VG",
     "idf": "table of idf",
+    "judge": "folder of a model that writes",
     "order": "checkpoint of RoViST-C",
     "pac_s": "weights of PAC-S",
     "polos": "checkpoint of Polos",

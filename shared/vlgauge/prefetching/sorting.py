@@ -16,6 +16,7 @@ from typing import Any
 
 from vlgauge.encoders.clip.architectures import TABLE
 from vlgauge.encoders.clip.heads import FORMAT as ADAPTER
+from vlgauge.encoders.clip.tensor_names import SECOND_POSITIONS
 from vlgauge.encoders.grounding.model import CONFIG, FORMAT
 from vlgauge.encoders.hidden_layers import BERTS
 from vlgauge.encoders.model_folders import WEIGHTS
@@ -35,6 +36,7 @@ _LARGE_JSON = 2**26
 _VECTOR = re.compile(rb"\S+((?: -?\d+(?:\.\d+)?(?:e-?\d+)?){20,})\s*")
 # Patches of the image tower by the names of OpenAI and open_clip, and of Hugging Face's CLIPModel.
 _CONVERTED = {ADAPTER: ("pac_s", "converted weights of PAC-S"), RATED: ("polos", "a head of Polos")}
+_WRITE = ("ForConditionalGeneration", "ForCausalLM")
 _PATCHES = ("visual.conv1.weight", "vision_model.embeddings.patch_embedding.weight")
 
 
@@ -85,6 +87,9 @@ def _folder(path: Path) -> Sorted:
             return Sorted(path, "base", "configuration and tokenizer of ALBERT")
         if config.get("model_type") in BERTS.model_types and any((path / name).is_file() for name in WEIGHTS):
             return Sorted(path, "layers", f"a text encoder of the kind {config['model_type']}")
+        writes = [name for name in map(str, config.get("architectures") or ()) if name.endswith(_WRITE)]
+        if writes and any(path.glob("*.safetensors")):
+            return Sorted(path, "judge", f"a model that writes, {writes[0]}")
     checkpoints = list(path.glob("*.ckpt"))
     if len(checkpoints) == 1 and (path / "hparams.yaml").is_file():
         return _file(checkpoints[0])
@@ -184,6 +189,8 @@ def _named(shapes: Shapes, path: Path, *, is_whole: str) -> Kind | None:
     patches = next((names[name] for name in _PATCHES if name in names), None)
     if patches is None:
         return None
+    if SECOND_POSITIONS in names:
+        return "long", "a CLIP for long captions, such as SPECS"
     return _published(path) or (is_whole, f"a whole CLIP with patches of {patches[-1]} pixels, not a published file")
 
 
