@@ -70,6 +70,7 @@ def score(
         t = r = _mixed_texts(models, texts, how)
         t_of, r_of = own, text_of
     else:
+        released = min(released, n)
         kept = number < _shortest(read, released)[row]
         row, text_of, number = row[kept], text_of[kept], number[kept]
         t, r = _mixed_batches(models, texts, own, (row, text_of, number), released, how)

@@ -7,8 +7,9 @@ import pytest
 import tiny_polos
 import torch
 from safetensors.torch import load_file, save_file
+from transformers import RobertaConfig, RobertaModel
 
-from vlgauge.encoders.hidden_layers import LayeredEncoder, find_layered, layered_encoder, tensors_digest
+from vlgauge.encoders.hidden_layers import LayeredEncoder, find_layered, layered_encoder
 from vlgauge.weights.files import WeightsNotFound
 
 TEXTS = ["a dog", "two cats sit on grass", "a dog", "", "the red bus"]
@@ -79,14 +80,6 @@ def test_no_texts(encoder):
     assert encoder.layers([]).first.shape == (0, 3, 16)
 
 
-def test_the_same_weights_have_one_digest_in_every_file(folder, copied):
-    state = load_file(copied / "model.safetensors")
-    (copied / "model.safetensors").unlink()
-    torch.save(state, copied / "pytorch_model.bin")
-    assert loaded(copied).last_layer == loaded(folder).last_layer
-    assert tensors_digest({"a": torch.zeros(2)}) != tensors_digest({"a": torch.zeros(2, 1)})
-
-
 def test_the_pool_holds_it_once(folder):
     how = {"profile": "paper", "device": "cpu", "setting": "text_encoder", "hint": "", "extra": "polos"}
     assert layered_encoder(str(folder), **how) is layered_encoder(str(folder), **how)
@@ -120,6 +113,23 @@ def test_a_tokenizer_of_another_model(copied):
     with (copied / "vocab.txt").open("a") as stream:
         stream.write("more\nwords\n")
     assert "must have the tokenizer of its model, which knows 141 tokens, got one with 143" in refusal(copied)
+
+
+def test_a_tokenizer_with_other_ends(copied):
+    (copied / "tokenizer.json").unlink(missing_ok=True)
+    words = (copied / "vocab.txt").read_text("utf-8").split()
+    (copied / "vocab.txt").write_text("\n".join([*words[5:], *words[:5]]) + "\n", "utf-8")
+    told = refusal(copied)
+    assert "must have the tokenizer of its model, with the tokens padding 0, got padding 136 in" in told
+
+
+def test_a_tokenizer_of_a_bert_beside_a_roberta(copied):
+    config = RobertaConfig(
+        vocab_size=141, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+    )
+    RobertaModel(config).save_pretrained(str(copied))
+    told = refusal(copied)
+    assert "with the tokens padding 1, start 0, end 2, got padding 0, start 2, end 3 in" in told
 
 
 def test_a_folder_without_weights(copied):

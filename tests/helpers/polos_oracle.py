@@ -10,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 
 from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.encoders.rated import models as polos_models
-from vlgauge.encoders.rated.files import head_of, write_head
+from vlgauge.encoders.rated.files import head_of, metadata_of, write_head
 
 ROW = tiny_clip_row("ViT-B/32", {"d": 512, "res": 224, "vl": 1, "vw": 64, "p": 32, "ctx": 77, "tw": 64, "tl": 2})
 
@@ -53,7 +53,8 @@ class Oracle:
         clip = clip_encoder(ROW, weights=self.clip, device="cpu")
         text = polos_models.text_encoder_of(str(self.text_encoder), profile="paper", device="cpu")
         tensors = load_file(self.source / "weights" / "head.safetensors")
-        write_head(path, head_of(tensors, polos_models.metadata_of(clip, text), "the oracle"))
+        about = metadata_of(clip.model.state_dict(), clip.architecture, text)
+        write_head(path, head_of(tensors, about, "the oracle"))
         return path
 
     @property

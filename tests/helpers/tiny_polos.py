@@ -7,7 +7,7 @@ from tiny_clip import TINY
 
 from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.encoders.rated import models as polos_models
-from vlgauge.encoders.rated.files import head_of, write_head
+from vlgauge.encoders.rated.files import head_of, metadata_of, write_head
 
 WIDTH, LAYERS = 16, 2
 
@@ -55,7 +55,7 @@ def head(path, clip, text, seed=0):
     """A file with a head for the tiny CLIP of a file and a text encoder of a folder."""
     encoder = clip_encoder(TINY, weights=clip, device="cpu")
     texts = polos_models.text_encoder_of(str(text), profile="paper", device="cpu")
-    about = polos_models.metadata_of(encoder, texts)
+    about = metadata_of(encoder.model.state_dict(), encoder.architecture, texts)
     write_head(path, head_of(tensors(4 * texts.width + 6 * TINY.embed_width, seed), about, "the test"))
     return path
 

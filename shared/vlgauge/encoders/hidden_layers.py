@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -138,7 +138,6 @@ class LayeredEncoder:
     Attributes:
         identity: For signatures.
         digest: SHA-256 over weights, tokenizer and configuration.
-        last_layer: SHA-256 over the tensors of the last layer, the same in every kind of file.
         n_layers: With the embeddings.
         width: Numbers of a vector.
         most_tokens: Of a text, both ends included.
@@ -155,7 +154,6 @@ class LayeredEncoder:
         self.n_layers, self.width = config.num_hidden_layers + 1, config.hidden_size
         offset = config.pad_token_id + 1 if config.model_type == "roberta" else 0
         self.most_tokens = config.max_position_embeddings - offset
-        self.last_layer = tensors_digest(self.tensors(f"encoder.layer.{config.num_hidden_layers - 1}."))
         shape = (self.n_layers, self.width)
         numbers = (self.n_layers,)
         self._record = np.dtype([("first", "f4", shape), ("means", "f8", numbers), ("spreads", "f8", numbers)])
@@ -165,9 +163,9 @@ class LayeredEncoder:
         """Bytes of the weights and of what is remembered."""
         return sum(p.numel() * p.element_size() for p in self.model.parameters()) + self.store.n_bytes
 
-    def tensors(self, prefix: str = "") -> dict[str, Any]:
-        """The tensors of the model whose names begin so."""
-        return {name: tensor for name, tensor in self.model.state_dict().items() if name.startswith(prefix)}
+    def tensors(self) -> dict[str, Any]:
+        """The tensors of the model by their names."""
+        return dict(self.model.state_dict())
 
     def token_ids(self, texts: Sequence[str]) -> tuple[list[list[int]], list[bool]]:
         """Tokens of each text, both ends included, and which texts were cut: the last token stays the end token."""
@@ -273,19 +271,26 @@ def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
         shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
         own = {name: state[name].float() for name in known_tensors.surplus(state, known_tensors.LAYERS)}
         known_tensors.refuse_other_tensors(own, shapes, config.model_type, source)
-        if len(tokenizer) > config.vocab_size:
-            raise ValueError(
-                f"`{setting}` must have the tokenizer of its model, which knows {config.vocab_size} tokens, got one "
-                f"with {len(tokenizer)} in {source!r}"
-            )
+        _refuse_other_tokenizer(tokenizer, config, source, setting)
     model.load_state_dict(own)
     return tokenizer, model.float().to(device).eval().requires_grad_(False)
 
 
-def tensors_digest(tensors: Mapping[str, Any]) -> str:
-    """SHA-256 over names, shapes and float32 values of tensors of torch."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(tensors.items()):
-        digest.update(f"{name} {tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.detach().float().cpu().numpy().astype("<f4").tobytes())
-    return digest.hexdigest()
+def _refuse_other_tokenizer(tokenizer: Any, config: Any, source: str, setting: str) -> None:
+    """Refuse a tokenizer with more tokens than the model, or with others for the ends of a text and for padding."""
+    if len(tokenizer) > config.vocab_size:
+        raise ValueError(
+            f"`{setting}` must have the tokenizer of its model, which knows {config.vocab_size} tokens, got one "
+            f"with {len(tokenizer)} in {source!r}"
+        )
+    ends = tokenizer("", verbose=False)["input_ids"] or [None]
+    found = {"padding": tokenizer.pad_token_id, "start": ends[0], "end": ends[-1]}
+    own = (tokenizer.cls_token_id, tokenizer.sep_token_id)  # the configuration of a BERT does not tell them
+    start, end = (config.bos_token_id, config.eos_token_id) if config.model_type == "roberta" else own
+    wanted = {"padding": config.pad_token_id, "start": start, "end": end}
+    if other := [name for name, number in wanted.items() if found[name] != number]:
+        told = ", ".join(f"{name} {wanted[name]}" for name in other)
+        got = ", ".join(f"{name} {found[name]}" for name in other)
+        raise ValueError(
+            f"`{setting}` must have the tokenizer of its model, with the tokens {told}, got {got} in {source!r}"
+        )

@@ -3,12 +3,16 @@
 import inspect
 import json
 import math
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny_polos
+import torch
 from folders import METRICS
 from PIL import Image
+from safetensors.numpy import load_file, save_file
 from tiny_clip import TINY, write_tiny
 
 import vlgauge
@@ -117,7 +121,7 @@ def test_itemwise_is_the_definition_with_batches_of_one(settings):
     assert "|variant:itemwise|long:truncate|" in found["polos_signature"]
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 64])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 64, 10**30])
 def test_released_is_the_definition(settings, size):
     metric = vlgauge.load("polos", **settings, variant="released", released_batch_size=size)
     found = metric.compute(**ROWS)
@@ -288,6 +292,42 @@ def test_a_head_of_other_encoders(folder, settings):
         vlgauge.load("polos", **(settings | {"text_encoder": str(other)})).compute(**ROWS)
     with pytest.raises(ValueError, match="`checkpoint` must be a head for the CLIP tiny"):
         vlgauge.load("polos", **(settings | {"weights": write_tiny(folder, 5)})).compute(**ROWS)
+
+
+def test_encoders_that_differ_in_a_part_are_told_before_a_picture_is_read(settings, tmp_path):
+    def refused(told, **changed):
+        rows = ROWS | {"images": [str(tmp_path / "broken.png")] * 5}
+        with pytest.raises(ValueError, match=rf"`checkpoint` must be a head for the {told}.* got one for another"):
+            vlgauge.load("polos", **(settings | changed)).compute(**rows)
+
+    (tmp_path / "broken.png").write_bytes(b"none")
+    state = load_file(settings["weights"])
+    name = next(name for name in state if name.endswith("resblocks.0.mlp.c_fc.bias"))
+    save_file({**state, name: state[name] + np.float32(0.1)}, tmp_path / "clip.safetensors")
+    refused("CLIP tiny", weights=tmp_path / "clip.safetensors")
+
+    def copied(name):
+        return Path(shutil.copytree(settings["text_encoder"], tmp_path / name))
+
+    text = copied("trained") / "model.safetensors"
+    state, name = load_file(text), "embeddings.position_embeddings.weight"
+    save_file({**state, name: state[name] * np.float32(2)}, text)
+    refused("text encoder local@", text_encoder=str(text.parent))
+
+    words = (copied("tokens") / "vocab.txt").read_text("utf-8").split()
+    (tmp_path / "tokens" / "tokenizer.json").unlink(missing_ok=True)
+    (tmp_path / "tokens" / "vocab.txt").write_text("\n".join([*words[:5], *words[:4:-1]]) + "\n", "utf-8")
+    refused("tokenizer of local@", text_encoder=str(tmp_path / "tokens"))
+
+
+def test_a_head_knows_its_encoders_in_every_kind_of_file(settings, tmp_path):
+    text = Path(shutil.copytree(settings["text_encoder"], tmp_path / "text"))
+    torch.save({name: torch.from_numpy(x) for name, x in load_file(text / "model.safetensors").items()}, text / "a.bin")
+    (text / "model.safetensors").unlink()
+    (text / "a.bin").rename(text / "pytorch_model.bin")
+    found = vlgauge.load("polos", **(settings | {"text_encoder": str(text)})).compute(**ROWS)
+    assert found["polos_scores"] == vlgauge.load("polos", **settings).compute(**ROWS)["polos_scores"]
+    assert polos_head.tensors_digest({"a": torch.zeros(2)}) != polos_head.tensors_digest({"a": torch.zeros(2, 1)})
 
 
 def test_a_head_of_another_width(folder, settings):

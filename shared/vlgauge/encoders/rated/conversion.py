@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.encoders.clip.checkpoints import clip_state
-from vlgauge.encoders.clip.heads import heads_digest
 from vlgauge.encoders.hidden_layers import LayeredEncoder
-from vlgauge.encoders.rated.files import head_of, is_head
+from vlgauge.encoders.rated.files import head_of, is_head, metadata_of
 from vlgauge.encoders.rated.head import Head
 from vlgauge.weights import known_tensors
 from vlgauge.weights.files import sha256_of
@@ -66,25 +65,14 @@ def convert_polos(
     _check_settings(content, source)
     _compare_texts(parts[_TEXT], text, source)
     _compare_clip(parts[_CLIP], row, base_state, source)
-    found = head_of(head, _about(row, base_state, text, Path(path)), repr(source))
+    about = {**metadata_of(base_state, row.architecture, text), "source_sha256": sha256_of(Path(path))}
+    found = head_of(head, about, repr(source))
     found.check(layers=text.n_layers, text_width=text.width, embed_width=row.embed_width)
     return found
 
 
 def _part(state: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}
-
-
-def _about(
-    row: ClipArchitecture, base_state: Mapping[str, torch.Tensor], text: LayeredEncoder, path: Path
-) -> dict[str, str]:
-    return {
-        "text_encoder": text.identity,
-        "text_encoder_sha256": text.last_layer,
-        "clip_sha256": heads_digest(base_state),
-        "architecture": row.architecture,
-        "source_sha256": sha256_of(path),
-    }
 
 
 def _check_settings(content: Any, source: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from itertools import pairwise
@@ -13,17 +14,49 @@ from typing import Any
 import numpy as np
 
 from vlgauge.encoders.clip.heads import safetensors_metadata
+from vlgauge.encoders.hidden_layers import LayeredEncoder
 from vlgauge.encoders.rated.head import Head
 from vlgauge.weights.reading import read_tensors
 from vlgauge.writing import replacing
 
 FORMAT = "vlgauge-polos-1"
-REQUIRED = ("text_encoder_sha256", "clip_sha256", "architecture")
+REQUIRED = ("text_encoder_sha256", "tokens_sha256", "clip_sha256", "architecture")
+# Of each tensor these tell one model from another: what trains a model moves them, too. All would take seconds.
+_NUMBERS = 512
+# Texts that other tokenizers take apart otherwise: both cases, digits, marks, accents, rare words.
+_TEXTS = ("A zebra's 1,350 stripes -- so-called!", 'the quaint naïve xylophonist said: "(yes) & no?"')
 # Leftovers of the last step of a training.
 _IGNORED = ("scalar_mix.dropout_mask", "scalar_mix.dropout_fill")
 _LINEAR = re.compile(r"ff\.0\.ff\.linear_(\d+)\.(weight|bias)")
 _SCALAR = re.compile(r"scalar_mix\.scalar_parameters\.(\d+)")
 GAMMA = "scalar_mix.gamma"
+
+
+def metadata_of(clip: Mapping[str, Any], architecture: str, text: LayeredEncoder) -> dict[str, str]:
+    """What a head says of the encoders that it was fitted to, the same whatever kind of file they come from.
+
+    Args:
+        clip: Tensors of torch of the CLIP, by their names in open_clip.
+        architecture: Of the CLIP.
+        text: The text encoder.
+    """
+    tokens = json.dumps(text.token_ids(_TEXTS)[0]).encode()
+    return {
+        "text_encoder": text.identity,
+        "text_encoder_sha256": tensors_digest(text.tensors()),
+        "tokens_sha256": hashlib.sha256(tokens).hexdigest(),
+        "clip_sha256": tensors_digest(clip),
+        "architecture": architecture,
+    }
+
+
+def tensors_digest(tensors: Mapping[str, Any]) -> str:
+    """SHA-256 over the names, shapes and first numbers, in float32, of tensors of torch."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.detach().flatten()[:_NUMBERS].float().cpu().numpy().astype("<f4").tobytes())
+    return digest.hexdigest()
 
 
 def is_head(name: str) -> bool:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vlgauge.encoders.clip.heads import heads_digest
 from vlgauge.encoders.clip.loading import ClipEncoder, clip_encoder, look_for_clip
 from vlgauge.encoders.hidden_layers import MINILM, LayeredEncoder, layered_encoder, look_for_layered
-from vlgauge.encoders.rated.files import read_head
+from vlgauge.encoders.rated.files import metadata_of, read_head
 from vlgauge.encoders.rated.head import Head
 from vlgauge.files import DATA
 from vlgauge.pool import pool
@@ -134,25 +133,19 @@ def polos_models(
 def _check(models: PolosModels) -> bool:
     clip, text, head = models.clip, models.text, models.head
     head.check(layers=text.n_layers, text_width=text.width, embed_width=clip.row.embed_width)
-    found = {"text_encoder_sha256": text.last_layer, "clip_sha256": heads_digest(clip.model.state_dict())}
-    names = {"text_encoder_sha256": f"text encoder {text.identity}", "clip_sha256": f"CLIP {clip.row.name}"}
-    for key, digest in found.items():
-        if head.metadata[key] != digest:
+    found = metadata_of(clip.model.state_dict(), clip.architecture, text)
+    names = {
+        "text_encoder_sha256": f"text encoder {text.identity}",
+        "tokens_sha256": f"tokenizer of {text.identity}",
+        "clip_sha256": f"CLIP {clip.row.name}",
+    }
+    for key, name in names.items():
+        if head.metadata[key] != found[key]:
             raise ValueError(
-                f"`checkpoint` must be a head for the {names[key]} ({digest[:8]}), got one for another "
+                f"`checkpoint` must be a head for the {name} ({found[key][:8]}), got one for another "
                 f"({head.metadata[key][:8]})"
             )
     return True
-
-
-def metadata_of(clip: ClipEncoder, text: LayeredEncoder) -> dict[str, str]:
-    """What a head says of its encoders."""
-    return {
-        "text_encoder": text.identity,
-        "text_encoder_sha256": text.last_layer,
-        "clip_sha256": heads_digest(clip.model.state_dict()),
-        "architecture": clip.architecture,
-    }
 
 
 def clip_texts(clip: ClipEncoder, texts: Sequence[str], **how: Any) -> Any:

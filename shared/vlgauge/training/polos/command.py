@@ -24,9 +24,9 @@ import numpy.typing as npt
 
 from vlgauge.encoders.clip.loading import ClipEncoder, clip_encoder
 from vlgauge.encoders.hidden_layers import LayeredEncoder
-from vlgauge.encoders.rated.files import head_of, read_head, write_head
+from vlgauge.encoders.rated.files import head_of, metadata_of, read_head, write_head
 from vlgauge.encoders.rated.head import Head
-from vlgauge.encoders.rated.models import metadata_of, text_encoder_of
+from vlgauge.encoders.rated.models import text_encoder_of
 from vlgauge.settings import PROFILES
 from vlgauge.torch_use import CLIP_PACKAGES, PAIR_PACKAGES, resolved_device
 from vlgauge.training.loop import Figures, Recipe, train_epochs
@@ -204,7 +204,11 @@ def trained(
     torch.manual_seed(recipe.seed)
     n_in = 4 * text.width + 6 * clip.row.embed_width
     network: Any = new_network(text.n_layers, n_in, options.hidden)
-    about = {**metadata_of(clip, text), "variant": options.variant, "profile": options.profile}
+    about = {
+        **metadata_of(clip.model.state_dict(), clip.architecture, text),
+        "variant": options.variant,
+        "profile": options.profile,
+    }
 
     def keep() -> None:
         options.output.mkdir(parents=True, exist_ok=True)
