@@ -264,6 +264,20 @@ def test_one_pass_serves_all_metrics_of_a_tower(folder, settings):
     assert encoder.forwards["text"] == len({*CAPTIONS, *(text for row in REFERENCES for text in row)})
 
 
+def test_one_pass_serves_clip_s_pac_s_and_polos(monkeypatch):
+    pool.unload()
+    encoder = clip_encoder(None, profile="embedded", device="cpu")
+    text = polos_models.text_encoder_of(None, profile="embedded", device="cpu")
+    read, once = [], text.hidden
+    monkeypatch.setattr(text, "hidden", lambda batch: read.extend(map(bytes, batch)) or once(batch))
+    rows = {"predictions": CAPTIONS * 4, "images": pictures(20), "references": REFERENCES * 4}
+    for name in ("clip_s", "pac_s", "polos"):
+        vlgauge.load(name, profile="embedded", device="cpu", keep_in_memory=True).compute(**rows)
+    texts = {*CAPTIONS, *(reference for row in REFERENCES for reference in row)}
+    assert encoder.forwards == {"image": 20, "text": len(texts)}
+    assert len(read) == len(set(read)) == len(texts)
+
+
 # -- refused ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("wrong", "told"),
