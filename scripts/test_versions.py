@@ -55,8 +55,10 @@ def needed_by_the_tests() -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 ALL, TOOLS = needed_by_the_tests()
 _METRICS = ("bleu", "cider", "d_hm", "meteor", "onlystyle", "rouge_l", "rovist_nr", "stylecider")
-_WITH_MODELS = ("aloha", "capture", "clip-s", "frechet-bert", "groovist", "mmd-bert", "pac-s", "polos", "rovist")
-_WITH_MODELS += ("soft-spice", "specs", "spice")
+_WITH_MODELS = (
+    *("aloha", "capture", "clip-s", "frechet-bert", "groovist", "mmd-bert", "pac-s", "polos", "rovist"),
+    *("soft-spice", "specs", "spice"),
+)
 _JUDGES = ("clair", "fleur", "vqascore")  # need transformers 5
 _ROOMS = ("base", "distances", "leaderboard", "media", "network", "row_sources", "style")
 _ROOMS_WITH_MODELS = ("caption_sets", "clip_score", "encoders", "grounding")
