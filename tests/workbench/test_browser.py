@@ -161,6 +161,7 @@ def test_a_leaderboard_is_sorted_and_copied(served, chromium, tmp_path):
     with visited(chromium, f"{served}?metric=rovist_nr", 1280, "light") as page:
         open_tab(page, "Leaderboard")
         panel = page.get_by_role("tabpanel").filter(visible=True)
+        panel.get_by_role("button", name="Results of your own").click()
         panel.locator("input[type=file]").first.set_input_files(tmp_path / "made.jsonl")
         panel.get_by_text("other high").first.wait_for()
         table = panel.locator("table").filter(has_text="other high")
@@ -193,11 +194,12 @@ def test_a_leaderboard_is_sorted_and_copied(served, chromium, tmp_path):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("view", ["data", "compare", "leaderboard", "about"])
+@pytest.mark.parametrize("view", ["score", "data", "compare", "leaderboard", "about"])
 def test_axe_finds_nothing(served, chromium, view, scheme):
     query = "?view=compare&systems=sampler,greedy&metrics=trm,rovist_nr" if view == "compare" else f"?view={view}"
     with watched(chromium, served + query, 1280, scheme) as page:
         shown = {
+            "score": "#pictures .gallery-item",
             "data": "#score-data-set",
             "compare": ".cmp",
             "leaderboard": ".boards",
@@ -206,6 +208,36 @@ def test_axe_finds_nothing(served, chromium, view, scheme):
         page.locator(shown[view]).first.wait_for()
         page.wait_for_function(AT_REST)
         assert violations(page) == []
+
+
+def test_axe_finds_nothing_beside_a_list_of_metrics_and_scored_rows(served, chromium):
+    with watched(chromium, f"{served}?metric=rovist_nr&view=data", 390, "dark") as page:
+        page.get_by_label("File", exact=True).click()
+        page.locator(".tabitem:visible input[type=file]").first.set_input_files(EXAMPLES / "stories.jsonl")
+        page.locator("#score-data-set").click()
+        page.locator(".every-row .search-input").wait_for()
+        page.wait_for_function(AT_REST)
+        assert violations(page) == []
+        check_width(page, 390)
+        page.locator(".pick:visible").click()
+        page.get_by_role("option", name="ROUGE-L").wait_for()
+        assert violations(page) == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pictures_are_added_and_taken_away_by_the_buttons_that_say_so(served, chromium, width):
+    with visited(chromium, f"{served}?metric=clip_s", width, "light") as page:
+        page.locator("#pictures .gallery-item").first.wait_for()
+        page.wait_for_function(AT_REST)
+        with page.expect_file_chooser() as chosen:
+            page.get_by_role("button", name="Click to Upload").first.click()
+        chosen.value.set_files(EXAMPLES / "scenes" / "01.png")
+        page.locator("#pictures .gallery-item").nth(1).wait_for()
+        page.wait_for_function(AT_REST)
+        with page.expect_file_chooser():
+            page.get_by_role("button", name="Click to Upload").first.press("Enter")
+        page.locator("#pictures").get_by_role("button", name="Clear").click()
+        page.locator("#pictures .gallery-item").first.wait_for(state="detached")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])

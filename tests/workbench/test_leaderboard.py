@@ -50,8 +50,24 @@ def test_filters_leave_what_is_wanted(records):
     assert [value for _, value in choices] == [leaderboard.EVERY, *sorted({one.dataset.id for one in records})]
 
 
-def test_without_records_it_says_how_to_have_some(built):
-    assert "No records yet: upload a results.jsonl" in leaderboard.page_of([])
+def test_without_records_it_ranks_the_systems_of_the_package(monkeypatch):
+    monkeypatch.setattr(leaderboard.systems, "first_metrics", lambda: ("trm", "rovist_nr"))
+    leaderboard.page_of_systems.cache_clear()
+    page = leaderboard.page_of([])
+    leaderboard.page_of_systems.cache_clear()
+    assert "Six made-up systems" in page
+    for name in leaderboard.systems.NAMES:
+        assert f">{name}</td>" in page
+    # The page has the means and groups of the comparison itself.
+    found = leaderboard.systems.bundled_compared(leaderboard.systems.NAMES, ("trm", "rovist_nr"), "embedded")
+    for compared in found.comparison.metrics:
+        for one in compared.systems:
+            assert f"{one.value:.4f} [{one.low:.4f}, {one.high:.4f}]" in page
+    # Records of a visitor, or those of the command, stay where the tab is opened.
+    assert leaderboard.shown_first("<table>") == gr.skip()
+
+
+def test_a_data_set_that_was_refused_leaves_what_was_there(built):
     functions = built(results=[RESULTS]).fns.values()
     fetched = next(one.fn for one in functions if one.name == "fetched")
     with pytest.raises(gr.Error, match="`Results on the Hub` must be OWNER/NAME of a data set, got nothing"):

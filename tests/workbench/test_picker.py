@@ -153,6 +153,7 @@ def test_what_cannot_be_opened_is_told_and_a_token_opens_it(address, chromium):
             page.get_by_text(told).first.wait_for()
         score(page)
         page.get_by_text("must be opened or a file uploaded first").first.wait_for()
+        page.get_by_role("button", name="A token, for gated and private data sets").click()
         page.get_by_label("Your token").fill(TOKEN)
         opened(page, "org/gated")
         page.get_by_label("at most 200 here").fill("10000")
@@ -172,6 +173,7 @@ def test_what_cannot_be_opened_is_told_and_a_token_opens_it(address, chromium):
 def test_a_leaderboard_of_a_results_data_set(address, chromium, tmp_path):
     with tab(chromium, address) as page:
         page.get_by_role("tab", name="Leaderboard").click()
+        page.get_by_role("button", name="Results of your own").click()
         page.get_by_label("Results on the Hub").fill("org/results")
         page.get_by_role("button", name="Read", exact=True).click()
         page.get_by_text("wants its terms accepted").first.wait_for()

@@ -163,6 +163,7 @@ class CaptionSets(Explanation):
             "null": null_columns(null, self.scores[row], p, self.statistic) if null else "",
             "captions": self.captions(row),
             "meaning": self.meaning(row),
+            "is_tested": not math.isnan(self.pvalue(row)),
         }
 
 

@@ -139,12 +139,11 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
             with gr.Tab("Score", id="score"):
                 fields = [*one.add_tab(chosen, loaded)]
             with gr.Tab("Data set", id="data"):
-                chosen.add_picker()
                 fields += data_set.add_tab(chosen, hosting)
             with gr.Tab("Compare", id="compare") as versus:
                 comparing = compare.add_tab(hosting)
-            with gr.Tab("Leaderboard", id="leaderboard"):
-                leaderboard.add_tab(leaderboard.merged((), results), hosting)
+            with gr.Tab("Leaderboard", id="leaderboard") as board:
+                ranking = leaderboard.add_tab(leaderboard.merged((), results), hosting)
             with gr.Tab("About", id="about"):
                 told = about.add_tab()
         changed = [*chosen.inputs, chosen.form, *chosen.pickers, *fields]
@@ -157,6 +156,7 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         opened = page.load(addressed, chosen.inputs, [*changed, *comparing.addressed], **QUICK)
         opened.then(None, js="() => vg.opened()", **QUICK)
         versus.select(**comparing.on_open)
+        board.select(**ranking)
         # Apart, as it may import torch to look for the files of published models.
         quiet = {"show_progress": "hidden", "api_visibility": "private"}
         telling: dict[str, Any] = {"fn": _told, "inputs": chosen.form, "outputs": told} | quiet
@@ -177,6 +177,7 @@ def _warm_up() -> None:
     """Score the bundled examples of every metric."""
     with suppress(*USER_ERRORS):
         compare.warm_up()
+        leaderboard.page_of_systems()
     for name in metric_names():
         with suppress(*USER_ERRORS):  # an extra that is not installed is told when the metric is chosen
             for config in metric_of(name).configs or ("",):

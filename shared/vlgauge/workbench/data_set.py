@@ -23,7 +23,8 @@ from vlgauge.workbench.downloads import refuse_model, written
 from vlgauge.workbench.errors import hidden, in_words_of
 from vlgauge.workbench.forecast import listening
 from vlgauge.workbench.hosting import Hosting
-from vlgauge.workbench.pages import page_of_file
+from vlgauge.workbench.pages import page_of_file, page_without_rows
+from vlgauge.workbench.picker import html
 from vlgauge.workbench.presets import PRESETS, preset_split, preset_titles
 from vlgauge.workbench.runs import Run
 from vlgauge.workbench.scoring import config_of, metric_of
@@ -63,7 +64,7 @@ def add_tab(chosen: Chosen, hosting: Hosting) -> list[Any]:
 
 def updates() -> list[Any]:
     """What the tab becomes for another metric."""
-    return [None, "", *_without_scores(), gr.Button(visible=False)]
+    return [None, "", page_without_rows(), *_without_scores()[1:], gr.Button(visible=False)]
 
 
 def _without_scores() -> list[Any]:
@@ -80,34 +81,38 @@ class _Tab:
         self.data_set = gr.State(None, time_to_live=_KEPT_SECONDS)
         self.source = gr.State(None, time_to_live=_KEPT_SECONDS)
         self.run = gr.State(None, time_to_live=_KEPT_SECONDS)
+        with gr.Row(equal_height=False, elem_id="data-work"):
+            with gr.Column(min_width=280, elem_id="data-form"):
+                self._add_form()
+            with gr.Column(min_width=300, scale=2, elem_id="data-result"):
+                self._add_result()
+        self.changed = [self.run, self.status, self.page, self.scores, self.files, self.again]
+
+    def _add_form(self) -> None:
+        self.chosen.add_picker()
         self.kind = gr.Radio([OF_HUB, OF_FILE], value=OF_HUB, label="Rows of", min_width=280)
         with gr.Column() as self.of_hub:
+            self.repository = gr.Dropdown(
+                list(PRESETS),
+                value=None,
+                elem_id="data-set",
+                label="Data set",
+                info=_KNOWN,
+                allow_custom_value=True,
+                min_width=280,
+            )
             with gr.Row():
-                self.repository = gr.Dropdown(
-                    list(PRESETS),
-                    value=None,
-                    elem_id="data-set",
-                    label="Data set",
-                    info=_KNOWN,
-                    allow_custom_value=True,
-                    min_width=280,
-                )
-                self.config = gr.Dropdown([], label="Subset", min_width=160)
-                self.split = gr.Dropdown([], label="Split", min_width=160)
-                self.commit = gr.Textbox(
-                    "",
-                    label="Commit",
-                    placeholder=NOTHING_YET,
-                    interactive=False,
-                    min_width=160,
-                    elem_classes="vlgauge-told",
-                )
-            with gr.Row():
-                words = "Only for gated and private data sets; sent to the Hub alone, kept nowhere"
-                self.token = gr.Textbox(label="Your token", info=words, type="password", max_length=200, min_width=280)
+                self.config = gr.Dropdown([], label="Subset", min_width=120)
+                self.split = gr.Dropdown([], label="Split", min_width=120)
+            self.commit = gr.Textbox(
+                "", label="Commit", placeholder=NOTHING_YET, interactive=False, elem_classes="vlgauge-told"
+            )
+            with gr.Accordion("A token, for gated and private data sets", open=False):
+                words = "Sent to the Hub alone, kept nowhere"
+                self.token = gr.Textbox(label="Your token", info=words, type="password", max_length=200)
                 if os.environ.get("OAUTH_CLIENT_ID"):
                     gr.LoginButton(min_width=160)
-        with gr.Row(visible=False) as self.of_file:
+        with gr.Column(visible=False) as self.of_file:
             self.table = gr.File(
                 label="Rows (csv, tsv, json(l), parquet, txt, zip, tar)",
                 file_types=_TYPES,
@@ -122,23 +127,19 @@ class _Tab:
             )
         with gr.Row():
             self.columns = [_column(name, visible=False) for name in NAMES]
-        self.preview = gr.Dataframe(
-            label="First rows", interactive=False, visible=False, max_height=260, wrap=True, elem_classes="rows"
-        )
         with gr.Row():
-            most = hosting.most_rows
+            most = self.hosting.most_rows
             self.first = gr.Number(0, label="From row", precision=0, min_width=120)
             self.rows = gr.Number(most or FIRST_ROWS, label=self._rows_label(None), precision=0, min_width=120)
-            self.model = gr.Textbox(
-                label="Model, for the record",
-                info="OWNER/NAME; without it the files hold no record",
-                max_length=200,
-                min_width=200,
-            )
+        self.model = gr.Textbox(
+            label="Model, for the record", info="OWNER/NAME; without it the files hold no record", max_length=200
+        )
         with gr.Row():
-            self.button = gr.Button("Score", variant="primary", elem_id="score-data-set")
-            self.stop = gr.Button("Stop", interactive=False)
-            self.again = gr.Button("Go on", visible=False)
+            self.button = gr.Button("Score", variant="primary", elem_id="score-data-set", scale=2, min_width=120)
+            self.stop = gr.Button("Stop", interactive=False, scale=1, min_width=80)
+            self.again = gr.Button("Go on", visible=False, min_width=280)
+
+    def _add_result(self) -> None:
         self.status = gr.Textbox(
             elem_classes="vlgauge-told",
             label="Rows read",
@@ -147,7 +148,7 @@ class _Tab:
             lines=1,
             max_lines=4,
         )
-        self.page = gr.HTML(label="Scores", elem_id="scores-of-data-set")
+        self.page = html(page_without_rows(), "", label="Scores", elem_id="scores-of-data-set")
         self.files = gr.File(
             label="Scores and report",
             file_count="multiple",
@@ -164,7 +165,9 @@ class _Tab:
             max_height=400,
             wrap=True,
         )
-        self.changed = [self.run, self.status, self.page, self.scores, self.files, self.again]
+        self.preview = gr.Dataframe(
+            label="First rows", interactive=False, visible=False, max_height=260, wrap=True, elem_classes="rows"
+        )
 
     def connect(self) -> None:
         """Say what happens where."""
@@ -319,7 +322,7 @@ class _Tab:
 def _column(name: str, *, visible: bool, **options: Any) -> Any:
     several = name == "references"
     label = f"Column: {name}"
-    return gr.Dropdown(label=label, multiselect=several, visible=visible, min_width=160, **options)
+    return gr.Dropdown(label=label, multiselect=several, visible=visible, min_width=280, **options)
 
 
 def _titles(cell: Any) -> list[str]:
@@ -342,7 +345,8 @@ def _cleared() -> list[Any]:
 
 def _kind_chosen(kind: str) -> list[Any]:
     # A record names a data set of the Hub: a file has none.
-    return [gr.Column(visible=kind == OF_HUB), gr.Row(visible=kind == OF_FILE), gr.Textbox("", visible=kind == OF_HUB)]
+    is_hub = kind == OF_HUB
+    return [gr.Column(visible=is_hub), gr.Column(visible=not is_hub), gr.Textbox("", visible=is_hub)]
 
 
 def _refuse_same(name: str | None, config: str | None, split: str | None, source: Source | None) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,10 @@ from vlgauge.catalog import metric_title
 from vlgauge.leaderboard import Record, read_records
 from vlgauge.leaderboard.record_groups import RecordGroups, column_of, table_of
 from vlgauge.leaderboard.record_tables import tables
+from vlgauge.leaderboard.table import Cell, render, systems_table
+from vlgauge.signatures import made_by_toy
+from vlgauge.workbench import bundled_systems as systems
+from vlgauge.workbench.chosen import MODEL
 from vlgauge.workbench.data_set import HUB, NOTHING_YET, PRIVATE
 from vlgauge.workbench.errors import hidden, in_one_sentence, in_words_of
 from vlgauge.workbench.hosting import Hosting
@@ -26,12 +32,15 @@ _KEPT_SECONDS = 3600.0
 _PROFILES = {EVERY: EVERY, "Paper": "paper", "Embedded, with toys": "embedded"}
 
 
-def add_tab(given: Sequence[Record], hosting: Hosting) -> None:
+def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
     """Add what the tab shows and does.
 
     Args:
         given: Records that are there from the start.
         hosting: Which token opens data sets where a visitor gives none.
+
+    Returns:
+        The keywords of the event that opens it.
     """
 
     # These hold the records that were there from the start.
@@ -47,12 +56,13 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> None:
     def chosen(paths: Sequence[str] | None, fetched: Results, *wanted: Any) -> str:
         return page_of(merged(given, paths, fetched.records), fetched.groups, *wanted)
 
-    gr.Markdown(
-        "The records that `vlgauge score --record results.jsonl` writes, of any metric, in a table per data set. Ranks "
-        "go by the values alone; close ones may be so by chance. Models that no test tells apart share a rank group "
-        "where a data set of the Hub has the scores of each example, as `vlgauge export results-repository` writes it.",
-    )
-    with gr.Row():
+    with gr.Accordion("Results of your own: a file of records, or a data set of the Hub", open=False):
+        gr.Markdown(
+            "The records that `vlgauge score --record results.jsonl` writes, of any metric, in a table per data set. "
+            "Ranks go by the values alone; close ones may be so by chance. Models that no test tells apart share a "
+            "rank group where a data set of the Hub has the scores of each example, as `vlgauge export "
+            "results-repository` writes it.",
+        )
         files = gr.File(
             elem_classes="vlgauge-files",
             label="results.jsonl, one or several",
@@ -60,21 +70,19 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> None:
             file_types=[".jsonl"],
             height=140,
         )
-    with gr.Row():
-        info = "OWNER/NAME of a data set that has a results.jsonl"
-        repository = gr.Textbox(label="Results on the Hub", info=info, max_length=200, min_width=280)
-        info = "Only for gated and private data sets; sent to the Hub alone, kept nowhere"
-        token = gr.Textbox(label="Token for it", info=info, type="password", max_length=200, min_width=280)
-        told = {"placeholder": NOTHING_YET, "elem_classes": "vlgauge-told", "interactive": False}
-        commit = gr.Textbox("", label="Commit", min_width=160, **told)
-        read = gr.Button("Read", elem_id="read-results", min_width=120)
+        with gr.Row():
+            info = "OWNER/NAME of a data set that has a results.jsonl"
+            repository = gr.Textbox(label="Results on the Hub", info=info, max_length=200, min_width=280)
+            info = "Only for gated and private data sets; sent to the Hub alone, kept nowhere"
+            token = gr.Textbox(label="Token for it", info=info, type="password", max_length=200, min_width=280)
+            told = {"placeholder": NOTHING_YET, "elem_classes": "vlgauge-told", "interactive": False}
+            commit = gr.Textbox("", label="Commit", min_width=160, **told)
+            read = gr.Button("Read", elem_id="read-results", min_width=120)
     fetched = gr.State(Results(), time_to_live=_KEPT_SECONDS)
     with gr.Row():
-        dataset, metrics, by, profile = filters(given)
-        model = gr.Textbox(label="Model contains", max_length=200, min_width=160)
-    page = html(page_of(given), "", elem_id="leaders", label="Leaderboard")
-    wanted = [dataset, metrics, by, profile, model]
-    filled = [*wanted[:4], page]
+        wanted = filters(given)
+    page = html(page_of(given) if given else "", "", elem_id="leaders", label="Leaderboard")
+    filled = [*wanted, page]
     of_hub: dict[str, Any] = {"fn": _fetcher(hosting), "inputs": [repository, token], "outputs": [fetched, commit]}
     of_name = read.click(**of_hub, **HUB, **PRIVATE)
     for event in (files.change, of_name.success):
@@ -82,8 +90,16 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> None:
     # The tables of another data set do not stay below a name that was refused.
     of_name.failure(emptied, files, [fetched, commit, *filled], **PRIVATE)
     # A pasted text is not yet in what `input` sends.
-    for changed in (*(one.input for one in wanted[:4]), model.change):
+    for changed in (*(one.input for one in wanted[:4]), wanted[4].change):
         changed(chosen, [files, fetched, *wanted], page, trigger_mode="always_last", **PRIVATE)
+    on_open = {
+        "fn": shown_first,
+        "inputs": [page],
+        "outputs": page,
+        "show_progress_on": page,
+        "show_progress": "minimal",
+    }
+    return on_open | MODEL | PRIVATE
 
 
 def _fetcher(hosting: Hosting) -> Callable[..., Any]:
@@ -138,15 +154,39 @@ def _n_cells(records: Sequence[Record]) -> int:
 
 
 def filters(records: Sequence[Record]) -> list[Any]:
-    """What can be chosen of some records: data set, metrics, the one that ranks, profile."""
+    """What can be chosen of some records: data set, metrics, the one that ranks, profile, part of a name."""
     datasets = sorted({record.dataset.id for record in records})
     metrics = [(metric_title(name), name) for name in dict.fromkeys(record.metric for record in records)]
+    is_there = bool(records)
     return [
-        gr.Dropdown([EVERY, *datasets], value=EVERY, label="Data set", min_width=160),
-        gr.Dropdown(metrics, value=[], multiselect=True, label="Metrics (all if none)", min_width=160),
-        gr.Dropdown([("The first one", EVERY), *metrics], value=EVERY, label="Ranked by", min_width=160),
-        gr.Dropdown(list(_PROFILES.items()), value=EVERY, label="Profile", min_width=160),
+        gr.Dropdown([EVERY, *datasets], value=EVERY, label="Data set", min_width=160, visible=is_there),
+        gr.Dropdown(
+            metrics, value=[], multiselect=True, label="Metrics (all if none)", min_width=160, visible=is_there
+        ),
+        gr.Dropdown(
+            [("The first one", EVERY), *metrics], value=EVERY, label="Ranked by", min_width=160, visible=is_there
+        ),
+        gr.Dropdown(list(_PROFILES.items()), value=EVERY, label="Profile", min_width=160, visible=is_there),
+        gr.Textbox(label="Model contains", max_length=200, min_width=160, visible=is_there),
     ]
+
+
+def shown_first(page: str) -> Any:
+    """The systems that come with the package where there are no records, so that the table can be seen at work."""
+    return gr.skip() if page else page_of(())
+
+
+@cache
+def page_of_systems() -> str:
+    """The table of the systems that come with the package, scored here."""
+    found = systems.bundled_compared(systems.NAMES, systems.first_metrics(), "embedded").comparison
+    table = replace(systems_table(found), caption="Six made-up systems, each with five captions of ten scenes")
+    # The page counts the places anew when it sorts.
+    placed = replace(table, header=["#", *table.header], rows=[[Cell(""), *row] for row in table.rows])
+    copied = {"Markdown": render(table, "markdown"), "LaTeX": render(table, "latex")}
+    return page_of_tables(
+        render(placed, "html"), copied=copied, is_toy=any(made_by_toy(m.signature) for m in found.metrics)
+    )
 
 
 def page_of(
@@ -160,7 +200,7 @@ def page_of(
 ) -> str:
     """The tables of the records that are wanted."""
     if not records:
-        return page_of_tables("", "No records yet: upload a results.jsonl, or read those of a data set on the Hub.")
+        return page_of_systems()
     wanted = [
         record
         for record in records

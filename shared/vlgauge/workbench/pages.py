@@ -76,16 +76,24 @@ def page_of_file(scored: Scored, origin: Origin, extent: str = "") -> str:
     return framed(told, "Rows that were scored and left out") + framed(page, f"Scores by {scored.explanation.name}")
 
 
-def page_of_tables(tables: str, why_none: str = "", copied: Mapping[str, str] = MappingProxyType({})) -> str:
+def page_without_rows() -> str:
+    """What stands where no rows were scored yet: how they are."""
+    return _page("no_rows_yet")
+
+
+def page_of_tables(
+    tables: str, why_none: str = "", copied: Mapping[str, str] = MappingProxyType({}), *, is_toy: bool = False
+) -> str:
     """Tables in HTML, whose texts are escaped, or why there is none.
 
     Args:
         tables: What the page sorts, and draws intervals in.
         why_none: Said where there is none.
         copied: The same as text, by the name of its form.
+        is_toy: Whether a toy made some of the numbers, where the tables do not say so themselves.
     """
     texts = {name: Snippet(text) for name, text in copied.items()}
-    return _page("tables", tables=Markup(tables), why_none=why_none, copied=texts, icons=ICONS)
+    return _page("tables", tables=Markup(tables), why_none=why_none, copied=texts, icons=ICONS, is_toy=is_toy)
 
 
 def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: str = "") -> str:

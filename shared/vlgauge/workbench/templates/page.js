@@ -7,7 +7,7 @@
   const asked = new URLSearchParams(location.search);
   if (asked.has("metric") || asked.has("view")) {
     root.classList.add("opening");
-    setTimeout(() => root.classList.remove("opening"), 4000);
+    setTimeout(() => root.classList.remove("opening"), 20000);
   }
 
   // -- What is said, and what is copied
@@ -97,6 +97,8 @@
       else if (!one.ariaLabel) one.ariaLabel = "Upload another file";
     });
     all(".cm-scroller").forEach(one => one.tabIndex = 0);
+    all(".search-input:not([aria-label])").forEach(one => one.ariaLabel = "Filter the rows");
+    all(".icon-button button.upload-container:enabled").forEach(one => one.disabled = true);
     all(".boards table").filter(one => !$("[data-sort]", one)).forEach(draw);
     all("button input[type=file]").forEach(one => { one.tabIndex = -1; one.ariaHidden = "true"; });
   };
@@ -133,11 +135,20 @@
     // Names and counts: not ranked by, but sorted.
     heads.forEach((head, place) => { if (place && !head.dataset.place && !/^group$/.test(head.textContent.trim())) sortable(head, place); });
     const first = $("th[data-arrow] [data-sort]", table);
-    if (first) { table.dataset.drawn = "1"; const by = all("th[data-arrow] [data-sort]", table).find(one => isSorted(rows, +one.dataset.sort, one)); (by ?? first).closest("th").ariaSort = upOf(by ?? first) ? "descending" : "ascending"; }
+    if (first) { table.dataset.drawn = "1"; const by = all("th[data-arrow] [data-sort]", table).find(one => isSorted(rows, +one.dataset.sort, one)); const own = (by ?? first).closest("th"); own.ariaSort = upOf(by ?? first) ? "descending" : "ascending"; if (by) number(rows, own, +by.dataset.sort, upOf(by)); }
   };
   const upOf = button => button.textContent.includes("\u2191");
   const better = (row, place, up) => { const value = parsed(row.children[place])?.[0]; return value === undefined ? -Infinity : up ? value : -value; };
   const isSorted = (rows, place, button) => rows.every((row, i) => !i || better(rows[i - 1], place, upOf(button)) >= better(row, place, upOf(button)));
+  const number = (rows, head, place, up) => {
+    const grouped = head.nextElementSibling?.textContent.trim() === "group";
+    const key = row => grouped ? -(parseInt(row.children[place + 1].dataset.told, 10) || Infinity) : better(row, place, up);
+    const keys = rows.map(key);
+    rows.forEach((row, i) => {
+      const none = !parsed(row.children[place]), same = keys.filter(one => one === keys[i]).length > 1;
+      row.children[0].textContent = none ? "-" : `${1 + keys.filter(one => one > keys[i]).length}${same ? "=" : ""}`;
+    });
+  };
   const sortPlain = button => {
     const table = button.closest("table"), place = +button.dataset.sort, head = button.closest("th"), rows = all("tbody tr", table);
     const text = row => row.children[place].dataset.told.trim(), turned = head.ariaSort === "ascending" ? -1 : 1;
@@ -150,15 +161,9 @@
     if (!button.closest("th").dataset.arrow) return sortPlain(button);
     const table = button.closest("table"), place = +button.dataset.sort, up = upOf(button), head = button.closest("th");
     const best = up ? "descending" : "ascending", turned = head.ariaSort === best, rows = all("tbody tr", table);
-    const grouped = head.nextElementSibling?.textContent.trim() === "group";
-    const key = row => grouped ? -(parseInt(row.children[place + 1].dataset.told, 10) || Infinity) : better(row, place, up);
     rows.sort((one, other) => (turned ? -1 : 1) * (better(other, place, up) - better(one, place, up) || 0));
-    const keys = rows.map(key);
-    rows.forEach((row, i) => {
-      const none = !parsed(row.children[place]), same = keys.filter(one => one === keys[i]).length > 1;
-      row.children[0].textContent = none ? "-" : `${1 + keys.filter(one => one > keys[i]).length}${same ? "=" : ""}`;
-      row.parentNode.append(row);
-    });
+    rows.forEach(row => row.parentNode.append(row));
+    number(rows, head, place, up);
     all("th[aria-sort]", table).forEach(one => one.ariaSort = "none");
     head.ariaSort = turned ? (up ? "ascending" : "descending") : best;
   };
@@ -186,6 +191,8 @@
     else if ((found = find(".pick"))) open(found);
     else if ((found = find("#sheet [role=option]"))) take(found);
     else if (told.target === sheet()) sheet().close();
+    // Of two buttons in one the outer is left, and does what the inner did.
+    else if (told.target.type !== "file" && (found = find(".icon-button:has(.upload-container)"))) $("input", found).click();
     else if ((found = find("[data-set]"))) {
       if (found.ariaChecked !== "true") tell(found, "set", {[found.dataset.set]: found.dataset.value});
     } else if ((found = find(".card[data-number]"))) tell(found, "chosen", {number: +found.dataset.number});
