@@ -63,8 +63,13 @@ def test_without_records_it_ranks_the_systems_of_the_package(monkeypatch):
     for compared in found.comparison.metrics:
         for one in compared.systems:
             assert f"{one.value:.4f} [{one.low:.4f}, {one.high:.4f}]" in page
-    # Records of a visitor, or those of the command, stay where the tab is opened.
-    assert leaderboard.shown_first("<table>") == gr.skip()
+
+
+def test_records_that_are_there_stay_where_the_tab_is_opened(built, records, monkeypatch):
+    monkeypatch.setattr(leaderboard, "page_of_systems", lambda: "<table>")
+    for given, fetched, expected in (([], [], "<table>"), ([RESULTS], [], gr.skip()), ([], records, gr.skip())):
+        (opened,) = [one.fn for one in built(results=given).fns.values() if one.name == "first_shown"]
+        assert opened(None, leaderboard.Results(fetched)) == expected
 
 
 def test_a_data_set_that_was_refused_leaves_what_was_there(built):

@@ -24,6 +24,7 @@ from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.pages import page_of_tables
 from vlgauge.workbench.picker import html
 from vlgauge.workbench.results_data_set import MOST_BYTES, MOST_RECORDS, Results, fetched_results
+from vlgauge.workbench.stopping import stoppable
 
 EVERY = "(all)"
 # Of uploads; a table has a cell for each model and column, however few of them have a value.
@@ -55,6 +56,10 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
     @in_one_sentence
     def chosen(paths: Sequence[str] | None, fetched: Results, *wanted: Any) -> str:
         return page_of(merged(given, paths, fetched.records), fetched.groups, *wanted)
+
+    @in_one_sentence
+    def first_shown(paths: Sequence[str] | None, fetched: Results) -> Any:
+        return gr.skip() if given or paths or fetched.records else page_of(())
 
     with gr.Accordion("Results of your own: a file of records, or a data set of the Hub", open=False):
         gr.Markdown(
@@ -92,13 +97,7 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
     # A pasted text is not yet in what `input` sends.
     for changed in (*(one.input for one in wanted[:4]), wanted[4].change):
         changed(chosen, [files, fetched, *wanted], page, trigger_mode="always_last", **PRIVATE)
-    on_open = {
-        "fn": shown_first,
-        "inputs": [page],
-        "outputs": page,
-        "show_progress_on": page,
-        "show_progress": "minimal",
-    }
+    on_open = {"fn": stoppable(first_shown), "inputs": [files, fetched], "outputs": page, "show_progress_on": page}
     return on_open | MODEL | PRIVATE
 
 
@@ -169,11 +168,6 @@ def filters(records: Sequence[Record]) -> list[Any]:
         gr.Dropdown(list(_PROFILES.items()), value=EVERY, label="Profile", min_width=160, visible=is_there),
         gr.Textbox(label="Model contains", max_length=200, min_width=160, visible=is_there),
     ]
-
-
-def shown_first(page: str) -> Any:
-    """The systems that come with the package where there are no records, so that the table can be seen at work."""
-    return gr.skip() if page else page_of(())
 
 
 @cache
