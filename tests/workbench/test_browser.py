@@ -214,8 +214,13 @@ def test_axe_finds_nothing_beside_a_list_of_metrics_and_scored_rows(served, chro
     with watched(chromium, f"{served}?metric=rovist_nr&view=data", 390, "dark") as page:
         page.get_by_label("File", exact=True).click()
         page.locator(".tabitem:visible input[type=file]").first.set_input_files(EXAMPLES / "stories.jsonl")
+        page.wait_for_function("[...document.querySelectorAll('input')].some(one => one.value.startsWith('story: '))")
         page.locator("#score-data-set").click()
         page.locator(".every-row .search-input").wait_for()
+        page.wait_for_function(
+            "() => { const one = document.getElementById('score-data-set');"
+            " return !one.disabled && getComputedStyle(one).opacity === '1' && !one.getAnimations().length; }"
+        )
         page.wait_for_function(AT_REST)
         assert violations(page) == []
         check_width(page, 390)
