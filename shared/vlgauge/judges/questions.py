@@ -86,18 +86,27 @@ class Judge(Protocol):
     """What fleur, vqascore and clair need of a model.
 
     Answers do not depend on what else is asked, but for rounding: by at most 1e-5 in float32.
-
-    Attributes:
-        identity: Name and digest of the weights, for signatures.
-        dtype: Of the arithmetic, for signatures.
-        preparation: What is done to a picture before the model's own preprocessing, for signatures.
-        reads_digits: Whether each digit of a number is a token of its own, as far as that is known.
     """
 
-    identity: str
-    dtype: str
-    preparation: str
-    reads_digits: bool
+    @property
+    def identity(self) -> str:
+        """Name and digest of the weights, for signatures."""
+        ...
+
+    @property
+    def dtype(self) -> str:
+        """Of the arithmetic, for signatures."""
+        ...
+
+    @property
+    def preparation(self) -> str:
+        """What is done to a picture before the model's own preprocessing, for signatures."""
+        ...
+
+    @property
+    def reads_digits(self) -> bool:
+        """Whether each digit of a number is a token of its own, as far as that is known."""
+        ...
 
     def opening(self, opening: Opening) -> str:
         """Name of what surrounds a question, for signatures: that of the method, or ``chat``."""
