@@ -1,6 +1,7 @@
 """Distances between all captions of an example: a matrix per example, one after the other."""
 
 import re
+from collections import deque
 from collections.abc import Callable
 from collections.abc import Hashable
 from collections.abc import Iterable
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from typing import TypeAlias
 
@@ -18,7 +20,7 @@ import numpy.typing as npt
 from vlgauge.caption_sets.vectors import CaptionVectors
 from vlgauge.distances.cider import SCALE
 from vlgauge.distances.cider import DocumentFrequency
-from vlgauge.distances.cider import cider_d
+from vlgauge.distances.cider import cider_d_of_examples
 from vlgauge.distances.meteor_backends import open_meteor
 from vlgauge.distances.rouge_and_bleu import bleu_4
 from vlgauge.distances.rouge_and_bleu import rouge_l
@@ -103,12 +105,12 @@ def open_distances(
 
 def cider_d_matrices(df: DocumentFrequency, tokenizer: Tokenizer) -> Matrices:
     """d(a, b) = 10 - CIDEr-D(hypothesis a, reference b)."""
-    return _of_distinct(tokenizer, lambda texts: SCALE - cider_d(texts, df))
+    return _of_distinct(tokenizer, lambda examples: (SCALE - scores for scores in cider_d_of_examples(examples, df)))
 
 
 def bleu_4_matrices(tokenizer: Tokenizer) -> Matrices:
     """d(a, b) = 1 - BLEU-4(hypothesis a, reference b)."""
-    return _of_distinct(tokenizer, lambda texts: 1.0 - bleu_4(texts))
+    return _of_distinct(tokenizer, lambda examples: (1.0 - bleu_4(texts) for texts in examples))
 
 
 def rouge_l_matrices(tokenizer: Tokenizer) -> Matrices:
@@ -122,7 +124,7 @@ def rouge_l_matrices(tokenizer: Tokenizer) -> Matrices:
             warn(f"ROUGE-L sees no letters but a-z; those in {caption!r} vanish")
         return rouge_l_words(tokenizer(caption))
 
-    return _of_distinct(words, lambda texts: 1.0 - rouge_l(texts))
+    return _of_distinct(words, lambda examples: (1.0 - rouge_l(texts) for texts in examples))
 
 
 def rouge_l_words(tokens: Tokens) -> Tokens:
@@ -151,7 +153,7 @@ def cosine_matrices(captions: Captions, vectors: CaptionVectors) -> Matrices:
         np.fill_diagonal(matrix, matrix.diagonal() * 0.0)  # 0, but NaN stays
         return matrix
 
-    return _of_distinct(str, distances)
+    return _of_distinct(str, partial(map, distances))
 
 
 def function_matrices(function: Callable[..., Any]) -> Matrices:
@@ -167,7 +169,7 @@ def function_matrices(function: Callable[..., Any]) -> Matrices:
         found = [[function(a, b) for b in texts] for a in texts]
         return real_matrix(found, len(texts), "what `distance` returns, for all pairs,")
 
-    return _of_distinct(str, distances)
+    return _of_distinct(str, partial(map, distances))
 
 
 def real_matrix(values: Any, n_captions: int, name: str) -> Floats:
@@ -213,13 +215,26 @@ def zero_between_equal(distances: Floats, texts: list[list[Tokens]]) -> Floats:
     return changed
 
 
-def _of_distinct(key: Callable[[str], Hashable], between: Callable[[list[Any]], Floats]) -> Matrices:
-    """Matrices of which only the part of the distinct keys is computed."""
+def _of_distinct(key: Callable[[str], Hashable], between: Matrices) -> Matrices:
+    """Matrices of which only the part of the distinct keys is computed.
 
-    def spread(captions: Sequence[str]) -> Floats:
-        keys = [key(caption) for caption in captions]
-        index = {one: i for i, one in enumerate(dict.fromkeys(keys))}
-        order = [index[one] for one in keys]
-        return between(list(index))[np.ix_(order, order)]
+    Args:
+        key: What a caption is compared by.
+        between: Makes the matrices from the distinct keys of each example, and may take several examples at a time.
+    """
 
-    return lambda examples: map(spread, examples)
+    def spread(examples: Iterable[Sequence[str]]) -> Iterator[Floats]:
+        orders: deque[list[int]] = deque()  # of the examples taken and not yet given back
+
+        def distinct() -> Iterator[list[Hashable]]:
+            for captions in examples:
+                keys = [key(caption) for caption in captions]
+                index = {one: i for i, one in enumerate(dict.fromkeys(keys))}
+                orders.append([index[one] for one in keys])
+                yield list(index)
+
+        for matrix in between(distinct()):
+            order = orders.popleft()
+            yield matrix[np.ix_(order, order)]
+
+    return spread

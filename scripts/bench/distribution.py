@@ -31,7 +31,7 @@ from distribution_reference import counted_q, frechet_by_singular_values, freche
 from meteor import generated_captions
 
 import vlgauge
-from vlgauge.distances.cider import DocumentFrequency, cider_d
+from vlgauge.distances.cider import DocumentFrequency, cider_d_of_examples
 from vlgauge.statistics import partitions, permutation_pvalues
 
 Floats = npt.NDArray[np.float64]
@@ -130,7 +130,7 @@ def cider_row(name: str, smoke: bool) -> Measured:
     df = DocumentFrequency.from_references(captions, tokenizer=str.split)
     plain_df = dict(df.counts)
     tokens = [[caption.split() for caption in one] for one in captions]
-    fast_seconds, found = timed(lambda: [cider_d(texts, df) for texts in tokens])
+    fast_seconds, found = timed(lambda: list(cider_d_of_examples(tokens, df)))
     seconds, expected = timed(
         lambda: [[[cider_d_of_pair(h, r, plain_df, n_fast) for r in one] for h in one] for one in captions[:n_plain]]
     )

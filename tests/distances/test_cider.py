@@ -17,6 +17,7 @@ from vlgauge.distances.cider import (
     SCALE,
     DocumentFrequency,
     cider_d,
+    cider_d_of_examples,
     cider_d_scores,
     length_penalties,
     natural_log,
@@ -153,11 +154,23 @@ def test_all_pairs_against_the_definition(n_texts, longest, seed):
     assert found == pytest.approx(np.array(expected), rel=1e-12, abs=1e-14)
 
 
-def test_blocks_do_not_matter(monkeypatch):
-    texts = random_texts(15)
-    whole = cider_d(texts, RARE)
-    monkeypatch.setattr(cider, "_BLOCK", 1)
-    assert cider_d(texts, RARE) == pytest.approx(whole, rel=1e-12)
+@pytest.mark.parametrize("block", [1, 100, 10**6])
+def test_examples_and_blocks_do_not_matter(block, monkeypatch):
+    examples = [[], *(random_texts(n_texts, seed=n_texts) for n_texts in (15, 1, 4, 9, 2)), [[]], [["a"], []]]
+    alone = [cider_d(texts, RARE) for texts in examples]
+    monkeypatch.setattr(cider, "_BLOCK", block)
+    together = list(cider_d_of_examples(iter(examples), RARE))
+    assert [matrix.shape for matrix in together] == [(len(texts), len(texts)) for texts in examples]
+    for found, expected in zip(together, alone, strict=True):
+        assert found == pytest.approx(expected, rel=1e-12)
+    assert list(cider_d_of_examples([], RARE)) == []
+
+
+def test_examples_are_taken_some_at_a_time(monkeypatch):
+    taken = []
+    monkeypatch.setattr(cider, "_BLOCK", 100)
+    next(cider_d_of_examples((taken.append(i) or [["a"] * 4] * 4 for i in range(100)), RARE))
+    assert len(taken) == 4  # of 32 tokens and pairs each
 
 
 def test_order_of_the_texts_does_not_matter():

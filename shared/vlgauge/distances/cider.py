@@ -25,7 +25,7 @@ import numpy.typing as npt
 from vlgauge.files import TooMuch, unpacked_lines
 from vlgauge.settings import meant, shown, warn
 from vlgauge.text.coco_tokens import Tokenizer, checked_tokenizer, coco_tokens
-from vlgauge.text.ngrams import Ints, TokenIds, first_of_run, lengths_of, ngram_sets
+from vlgauge.text.ngrams import Ints, TokenIds, first_of_run, lengths_of, ngram_sets, token_ids
 from vlgauge.writing import write
 
 Floats = npt.NDArray[np.float64]
@@ -39,7 +39,7 @@ SCALE = 10.0
 _FEW_DOCUMENTS = 50
 _FORMAT = "vlgauge document frequencies"
 _VERSION = 1
-_BLOCK = 2**20  # entries of a working array
+_BLOCK = 2**18  # entries of a working array
 _DIGITS = Context(prec=30)  # of a logarithm, before it is rounded to a float's 17
 
 
@@ -341,17 +341,76 @@ def cider_d(texts: Sequence[Sequence[str]], df: DocumentFrequency) -> Floats:
         shape ``(n_texts, n_texts)``, row h, column r, in [0, 10]; 0 where the two have no common n-gram of weight.
         C(h, h) is 10 only from 4 tokens on, and 2.5 for one token.
     """
-    found = ngram_counts(texts)
-    vectors = found.counts * df.weights(found.vocabulary)
-    similarity = np.zeros((len(texts), len(texts)))
-    for start, stop in pairwise(found.bounds):
-        part = vectors[:, start:stop]
-        norms = np.sqrt(np.sum(part**2, axis=1))
+    (matrix,) = cider_d_of_examples([texts], df)
+    return matrix
+
+
+def cider_d_of_examples(examples: Iterable[Sequence[Sequence[str]]], df: DocumentFrequency) -> Iterator[Floats]:
+    """`cider_d` of the texts of each example, faster than one by one.
+
+    Examples are taken some at a time, whose n-grams are numbered and looked up together.
+    """
+    block: list[Sequence[Sequence[str]]] = []
+    size = 0
+    for texts in examples:
+        block.append(texts)
+        size += sum(len(texts) + len(tokens) for tokens in texts)
+        if size >= _BLOCK:
+            yield from _matrices_of_block(block, df)
+            block, size = [], 0
+    if block:
+        yield from _matrices_of_block(block, df)
+
+
+def _matrices_of_block(examples: Sequence[Sequence[Sequence[str]]], df: DocumentFrequency) -> list[Floats]:
+    texts = token_ids(chain.from_iterable(examples))
+    sizes = lengths_of(examples)
+    example = np.repeat(np.arange(len(examples)), sizes)
+    # All matrices in a row: entry (h, r) is at row_starts[h] + columns[r].
+    columns = np.arange(len(example)) - (np.cumsum(sizes) - sizes)[example]
+    row_starts = np.cumsum(sizes[example]) - sizes[example]
+    hypotheses = np.repeat(np.arange(len(example)), sizes[example])
+    references = hypotheses - columns[hypotheses] + np.arange(len(hypotheses)) - row_starts[hypotheses]
+    similarity = np.zeros(len(hypotheses))
+    spelled: list[Ngram] = [()]
+    for grams in ngram_sets(texts):
+        spelled = _spelled(spelled, grams.keys, texts.tokens)
+        weights = grams.counts * df.weights(spelled)[grams.ngrams]
+        norms = np.sqrt(np.bincount(grams.captions, weights**2, len(example)))
         # A text without weight has no common n-gram either: its products are 0, whatever they are divided by.
         norms[norms == 0.0] = 1.0
-        similarity += _clipped_products(part) / (norms[:, None] * norms)
-    lengths = lengths_of(texts)
-    return penalized_mean(similarity, lengths[:, None], lengths)
+        is_new = first_of_run(grams.ngrams) | first_of_run(example[grams.captions])
+        for h, r in _pairs_within_runs(is_new):
+            both = norms[grams.captions[h]] * norms[grams.captions[r]]
+            products = np.minimum(weights[h], weights[r]) * weights[r] / both
+            # One by one in the order of the n-grams, so that no sum depends on the other examples.
+            np.add.at(similarity, row_starts[grams.captions[h]] + columns[grams.captions[r]], products)
+    scores = penalized_mean(similarity, texts.lengths[hypotheses], texts.lengths[references])
+    ends = np.cumsum(sizes**2)[:-1]
+    return [part.reshape(n, n) for part, n in zip(np.split(scores, ends), sizes, strict=True)]
+
+
+def _spelled(prefixes: Sequence[Ngram], keys: Ints, tokens: Sequence[str]) -> list[Ngram]:
+    """The n-grams of `NgramSets.keys`, from those of one token less."""
+    firsts, lasts = np.divmod(keys, max(1, len(tokens)))
+    return [(*prefixes[first], tokens[last]) for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)]
+
+
+def _pairs_within_runs(is_new: npt.NDArray[np.bool_]) -> Iterator[tuple[Ints, Ints]]:
+    """Places of all ordered pairs of entries of the same run, some at a time.
+
+    Args:
+        is_new: shape ``(n_entries,)``, whether a run begins at the entry.
+    """
+    starts = np.flatnonzero(is_new)
+    run = np.cumsum(is_new) - 1
+    lengths = np.diff(starts, append=len(is_new))[run]
+    ends = np.cumsum(lengths)  # of the pairs of each first
+    bounds = np.flatnonzero(first_of_run(ends // _BLOCK))
+    for begin, end in pairwise([*bounds.tolist(), len(is_new)]):
+        firsts = np.repeat(np.arange(begin, end), lengths[begin:end])
+        places = np.arange(len(firsts)) + (ends - lengths)[begin]
+        yield firsts, places + (starts[run] - ends + lengths)[firsts]
 
 
 def penalized_mean(similarity: Floats, hypotheses: Ints, references: Ints) -> Floats:
@@ -374,16 +433,6 @@ def length_penalties(hypotheses: Ints, references: Ints) -> Floats:
     """
     difference = np.maximum(hypotheses - 1, 0) - np.maximum(references - 1, 0)
     return np.exp(-(difference**2) / (2 * SIGMA**2))
-
-
-def _clipped_products(vectors: Floats) -> Floats:
-    """sum_g min(h_g, r_g) r_g of all ordered pairs of rows."""
-    products = np.empty((len(vectors), len(vectors)))
-    step = max(1, _BLOCK // max(1, vectors.size))
-    for start in range(0, len(vectors), step):
-        smaller = np.minimum(vectors[start : start + step, None], vectors)
-        products[start : start + step] = np.einsum("hrg,rg->hr", smaller, vectors)
-    return products
 
 
 def cider_d_scores(texts: TokenIds, example: Ints, df: DocumentFrequency | None = None) -> tuple[Floats, Ints]:
@@ -413,8 +462,7 @@ def cider_d_scores(texts: TokenIds, example: Ints, df: DocumentFrequency | None 
             is_document = ~ours & (is_new | np.roll(ours, 1))
             idf = inverse_frequencies(np.bincount(grams.ngrams[is_document], minlength=len(grams.keys)), n_documents)
         else:
-            prefixes, last = np.divmod(grams.keys, max(1, len(texts.tokens)))
-            spelled = [(*spelled[prefix], texts.tokens[token]) for prefix, token in zip(prefixes, last, strict=True)]
+            spelled = _spelled(spelled, grams.keys, texts.tokens)
             idf = df.weights(spelled)
         r = grams.counts * idf[grams.ngrams]
         # The candidate's weight of the same n-gram.

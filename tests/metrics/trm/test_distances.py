@@ -182,3 +182,15 @@ def test_files_of_other_programs_are_looked_for_when_scoring(tmp_path):
     rows = {"predictions": [DOGS], "references": [JETS]}
     with pytest.raises(FileNotFoundError, match=r"`jar` must be the file meteor-1\.5\.jar, got "):
         load(backend="meteor-1.5", jar=tmp_path / "none.jar").compute(**rows)
+
+
+@pytest.mark.parametrize("distance", ["cider_d", "bleu_4", "rouge_l"])
+def test_repeated_captions_of_several_examples(distance):
+    rows = {"predictions": [DOGS, [DOGS[0]] * 3, DOGS[:2]], "references": [JETS, [DOGS[0], JETS[0]], [JETS[1]] * 2]}
+    together = load(distance=distance, df=coco_df()).compute(**rows)["trm_scores"]
+    apart = [
+        load(distance=distance, df=coco_df()).compute(predictions=[ours], references=[theirs])["trm"]
+        for ours, theirs in zip(*rows.values(), strict=True)
+    ]
+    assert together == pytest.approx(apart, rel=1e-12)
+    assert len(set(apart)) == 3

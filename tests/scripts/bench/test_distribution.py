@@ -20,9 +20,9 @@ def test_rows_agree_with_the_plain_algorithms(bench, capsys):
 
 
 def test_a_wrong_number_is_told(bench, capsys, monkeypatch):
-    monkeypatch.setattr(bench, "cider_d", lambda texts, df: 1e-6 + cider_d(texts, df))
-    from vlgauge.distances.cider import cider_d
+    from vlgauge.distances.cider import cider_d_of_examples as right
 
+    monkeypatch.setattr(bench, "cider_d_of_examples", lambda *given: (1e-6 + one for one in right(*given)))
     assert bench.main(["cider-10", "--smoke"]) == 1
 
 
