@@ -133,7 +133,7 @@ def watched(chromium, address, width, scheme="light"):
     """A page of a server; nothing but this machine is asked, and no script fails."""
     context = chromium.new_context(viewport={"width": width, "height": 1000}, color_scheme=scheme)
     page = context.new_page()
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(60_000)  # machines may be busy
     asked, failed = [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: failed.append(str(error)))
