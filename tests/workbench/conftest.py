@@ -3,6 +3,7 @@
 import gc
 import time
 import warnings
+from pathlib import Path
 
 import pytest
 from folders import GOLDEN
@@ -12,6 +13,27 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     pytest.importorskip("gradio")
     gc.collect()
+
+
+# Event loops that Gradio left open, and their sockets.
+_LEFT_OPEN = (
+    r"ignore:Exception ignored in. <(socket\.socket|function BaseEventLoop):pytest.PytestUnraisableExceptionWarning"
+)
+
+
+def pytest_collection_modifyitems(items):
+    """The garbage collector finds what Gradio left open wherever it happens to run, also in tests of no page."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings(_LEFT_OPEN))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_of_gradio_is_left():
+    """What a file of tests left open is no matter of the next one."""
+    yield
+    with loops_of_gradio_left_open():
+        pass  # at its end the garbage is collected
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pickle
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, partial
@@ -25,6 +24,7 @@ WHOLE_BYTES = 2**30
 
 N_BLOCKS, BLOCK_BYTES = 64, 2**20
 _SEED = 0
+_PROTOCOL = 4  # what `copy` asks objects for; nothing is pickled
 
 
 def contents_of(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
@@ -105,7 +105,7 @@ def digest_of(value: Any) -> str | None:
 
 def _taken_apart(value: Any) -> list[Any]:
     """What makes an object again, without what it has computed from the rest of it and kept."""
-    reduced = value.__reduce_ex__(pickle.DEFAULT_PROTOCOL)
+    reduced = value.__reduce_ex__(_PROTOCOL)
     parts = [reduced] if isinstance(reduced, str) else list(reduced)
     kept = {
         name for kind in type(value).__mro__ for name, own in vars(kind).items() if isinstance(own, cached_property)

@@ -106,6 +106,8 @@ def members(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> I
         if member is None:
             yield {"n_members": number, "next": None}, b""
             return
+        if member.size < 0:
+            raise ValueError(f"FILE must be a whole tar archive, not packed, got {path!r} (a member of negative size)")
         archive.members = []  # it would keep all of them
         if not member.isdir():
             first = member.offset_data if member.isreg() and not member.issparse() else None

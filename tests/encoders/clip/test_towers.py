@@ -175,7 +175,9 @@ def test_bfloat16_is_near_and_its_ends_are_float32(tmp_path):
 def test_half_precision_needs_a_gpu(tmp_path):
     with pytest.raises(ValueError, match="`dtype` must be 'float32' or 'bfloat16' on cpu, got 'float16'"):
         clip_encoder(TINY, weights=write_tiny(tmp_path), device="cpu", dtype="float16")
-    with pytest.raises(ValueError, match="`dtype` must be one of 'float32', 'bfloat16', 'float16', got 'double'"):
+    with pytest.raises(
+        ValueError, match="`dtype` must be one of 'float32', 'bfloat16', 'float16', 'released_half', got"
+    ):
         clip_encoder(TINY, dtype="double")
 
 

@@ -376,5 +376,5 @@ def test_the_toy_is_that_of_its_record():
     assert head.digest == record["head"]
     card = (METRICS / "polos" / "README.md").read_text("utf-8")
     assert f"ratings of {record['training_rows']:,} captions" in card
-    assert f"of {record['test_rows']:,} captions of other scenes" in card
-    assert f"tau-c of {record['test_tau_c']:.2f}, a mean squared error of {record['test_loss']:.3f}" in card
+    assert f"On {record['test_rows']:,} captions of other scenes" in card
+    assert f"its tau-c is {record['test_tau_c']:.2f} and its mean squared error {record['test_loss']:.3f}" in card
