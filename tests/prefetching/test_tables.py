@@ -29,7 +29,7 @@ def test_every_card_has_the_section_as_it_is_made(name):
 
 def test_a_card_has_no_folder_of_a_machine(monkeypatch, tmp_path):
     monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path))
-    assert "they go to ~/.cache/vlgauge/adapters/" in tables.section("pac_s")
+    assert "they go to ~/.cache/vlgauge/adapters/" in tables.table()
     for made in (tables.table(), *map(tables.section, metric_names())):
         assert str(tmp_path) not in made
 
@@ -44,13 +44,22 @@ def test_a_section_is_put_before_the_inputs_and_then_replaced():
 
 def test_rows_tell_commit_and_digest_of_what_is_pinned():
     row = TABLE["ViT-B/32"]
-    told = tables.section("clip_s")
+    told = tables.table()
     for part in (row.repository, row.revision, row.sha256, "605 MB", "MIT by OpenAI"):
         assert part in told
+    for part in (MINILM, MINILM_REVISION, MINILM_SHA256, "vlgauge prefetch", "Apache-2.0"):
+        assert part in told
+
+
+def test_a_card_tells_size_and_licence_and_who_fetches():
+    minilm = f"| [{MINILM}](https://huggingface.co/{MINILM}) | 91.6 MB | Apache-2.0 | vlgauge |\n"
     for name in ("mmd_bert", "soft_spice", "capture", "aloha"):
-        told = tables.section(name)  # whether MiniLM's package is installed or not
-        for part in (MINILM, MINILM_REVISION, MINILM_SHA256, "vlgauge prefetch", "Apache-2.0"):
-            assert part in told
+        assert minilm in tables.section(name)  # whether MiniLM's package is installed or not
+    told = tables.section("pac_s")
+    assert " | 605 MB | Apache-2.0 there, MIT by OpenAI | vlgauge |\n" in told
+    assert " | about 605 MB | none stated, so nobody may pass it on | you |\n" in told
+    assert f"({tables._BY_HAND})" in told
+    assert tables._BY_HAND.endswith("/howto/weights_by_hand.html")
 
 
 @pytest.mark.parametrize("name", metric_names())

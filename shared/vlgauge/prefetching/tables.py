@@ -15,6 +15,7 @@ _SECTION = re.compile(rf"^{HEADING}\n.*?(?=^#)", re.MULTILINE | re.DOTALL)
 # The section stands before that of the inputs, or where it stands.
 _NEXT = "### Inputs\n"
 _NOTHING = "None: the metric needs no model.\n"
+_BY_HAND = "https://vlgauge.github.io/vlgauge/howto/weights_by_hand.html"
 
 
 def section(name: str) -> str:
@@ -24,9 +25,12 @@ def section(name: str) -> str:
         return f"{HEADING}\n\n{_NOTHING}\n"
     said = (
         'The default settings need these files; `profile="embedded"` needs none.\n'
-        f"`vlgauge prefetch {name}` fetches those that a program may fetch.\n"
+        f'The first call, or `vlgauge prefetch {name}`, fetches those marked "vlgauge".\n'
+        f"[Weights by hand]({_BY_HAND}) has commits,\n"
+        "digests, and how to get the others.\n"
     )
-    return f"{HEADING}\n\n{said}\n{_HEAD}{''.join(map(_row, assets))}\n"
+    rows = "".join(f"| {cells} |\n" for cells in map(_of_card, assets))
+    return f"{HEADING}\n\n{said}\n| file | size | licence | fetched by |\n|---|---|---|---|\n{rows}\n"
 
 
 def with_section(card: str, name: str) -> str:
@@ -66,3 +70,11 @@ def _row(asset: Asset) -> str:
         else "`vlgauge prefetch`, or the first call"
     )
     return f"| {what} | [its page]({told.origin}) | {told.size} | {told.licence} | {told.known_by} | {who} |\n"
+
+
+def _of_card(asset: Asset) -> str:
+    """The cells of a card; the documentation has the others."""
+    told = about(asset)
+    what = asset.repository if isinstance(asset, HubFiles) else asset.what
+    by = "you" if isinstance(asset, ByHand) else "vlgauge"
+    return f"[{what}]({told.origin}) | {told.size} | {told.licence} | {by}"
