@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.distances.cider import SCALE
-from vlgauge.distances.cider import ngram_counts
 from vlgauge.distances.rouge_and_bleu import BleuCounts
 from vlgauge.distances.rouge_and_bleu import coco_bleu
 from vlgauge.distances.rouge_and_bleu import coco_rouge_l
 from vlgauge.distances.rouge_and_bleu import common_subsequences
+from vlgauge.text.ngrams import ngram_counts
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -58,17 +58,18 @@ def mean_bleu_4(tokens: Sequence[Sequence[str]], candidates: Bools) -> Floats:
         tokens: Tokens of the N captions.
         candidates: shape ``(P, N)``, n True in each row.
     """
-    found = ngram_counts(tokens)
-    orders = np.repeat(np.arange(4), np.diff(found.bounds))
+    of_orders = list(ngram_counts(tokens))
+    orders = np.repeat(np.arange(4), [counts.shape[1] for counts in of_orders])
+    all_counts = np.concatenate(of_orders, axis=1)
     lengths = np.array([float(len(text)) for text in tokens])
     references = (~candidates).astype(np.float32)
     total = np.zeros(len(candidates))
-    for own, counts in enumerate(found.counts):
+    for own, counts in enumerate(all_counts):
         rows = np.flatnonzero(candidates[:, own])
         # One column per copy of an n-gram of this caption.
         copies = np.repeat(np.arange(len(counts)), counts)
         number = np.arange(len(copies)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
-        have = (found.counts[:, copies] >= number).astype(np.float32)
+        have = (all_counts[:, copies] >= number).astype(np.float32)
         of_order = (orders[copies][:, None] == np.arange(4)).astype(np.float32)  # axes: copy, order
         matches = (references[rows] @ have > 0.0).astype(np.float32) @ of_order
         by_gap = np.lexsort((lengths, np.abs(lengths - lengths[own])))

@@ -10,18 +10,17 @@ import folders
 import numpy as np
 import pytest
 from folders import TESTS
+from one_pair import cider_d
 
 from vlgauge.base.parts import added_counts
 from vlgauge.distances import cider
 from vlgauge.distances.cider import (
     SCALE,
     DocumentFrequency,
-    cider_d,
     cider_d_of_examples,
     cider_d_scores,
     length_penalties,
     natural_log,
-    ngram_counts,
     ngrams,
 )
 from vlgauge.text.coco_tokens import coco_tokens
@@ -117,10 +116,6 @@ def test_logarithms_are_the_nearest_floats_on_every_processor():
 
 def test_ngrams_come_by_length():
     assert list(ngrams(["a", "b", "a"])) == [("a",), ("b",), ("a",), ("a", "b"), ("b", "a"), ("a", "b", "a")]
-    found = ngram_counts([["a", "b", "a"], [], ["b"]])
-    assert found.vocabulary == [("a",), ("b",), ("a", "b"), ("b", "a"), ("a", "b", "a")]
-    assert found.bounds == [0, 2, 4, 5, 5]
-    assert found.counts.tolist() == [[2, 1, 1, 1, 1], [0, 0, 0, 0, 0], [0, 1, 0, 0, 0]]
 
 
 # -- against the definition -------------------------------------------------------------------------------------------

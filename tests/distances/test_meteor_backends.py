@@ -14,8 +14,8 @@ import folders
 import numpy as np
 import pytest
 from folders import SCRIPTS
+from one_pair import meteor_distances
 
-from vlgauge.distances.meteor import meteor_distances
 from vlgauge.distances.meteor_backends import meteor_jar, open_meteor
 from vlgauge.weights.files import WeightsNotFound
 
@@ -60,20 +60,6 @@ def test_own_is_the_default():
         for captions, tokens, words in zip(examples, ours.matrices(examples), split.matrices(examples), strict=True):
             assert np.array_equal(tokens, meteor_distances(captions))
             assert np.array_equal(words, meteor_distances(captions, tokenizer=str.split))
-
-
-@pytest.mark.parametrize("backend", ["java", "", None])
-def test_unknown_backend(backend):
-    message = f"^`backend` must be one of 'own', 'nltk', 'meteor-1.5', got {backend!r}$"
-    with pytest.raises(ValueError, match=message), open_meteor(backend):
-        pass
-
-
-@pytest.mark.parametrize("backend", ["own", "nltk"])
-def test_jar_of_another_backend(backend):
-    message = "^`jar` must be left out unless `backend` is 'meteor-1.5', got 'x.jar'$"
-    with pytest.raises(ValueError, match=message), open_meteor(backend, jar="x.jar"):
-        pass
 
 
 # -- METEOR 1.5 with a stand-in ---------------------------------------------------------------------------------------

@@ -9,13 +9,12 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context
 from functools import cached_property, lru_cache
 from itertools import chain, pairwise, repeat
-from itertools import count as counting
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -292,63 +291,19 @@ def natural_log(count: int) -> float:
 # ---------------------------------------------------------------------------------------------------------------------
 # Pairs
 # ---------------------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class NgramCounts:
-    """How often each n-gram occurs in each of some texts.
-
-    Attributes:
-        vocabulary: the V distinct n-grams, the short ones first.
-        counts: shape ``(n_texts, V)``.
-        bounds: columns ``bounds[n - 1]`` to ``bounds[n]`` hold the n-grams of n tokens.
-    """
-
-    vocabulary: list[Ngram]
-    counts: npt.NDArray[np.int64]
-    bounds: list[int]
-
-
-def ngram_counts(texts: Sequence[Sequence[str]]) -> NgramCounts:
-    """Counts of the n-grams of 1 to 4 tokens, dense over the vocabulary of these texts alone.
-
-    Args:
-        texts: Tokens of each text.
-    """
-    number: defaultdict[Ngram, int] = defaultdict(counting().__next__)
-    columns: list[int] = []
-    rows, bounds = [], [0]
-    lengths = np.array([len(tokens) for tokens in texts])
-    for n in ORDERS:
-        for tokens in texts:
-            columns += map(number.__getitem__, zip(*(tokens[start:] for start in range(n)), strict=False))
-        rows.append(np.repeat(np.arange(len(texts)), np.maximum(lengths - (n - 1), 0)))
-        bounds.append(len(number))
-    flat = np.concatenate(rows) * len(number) + np.array(columns, dtype=np.int64)
-    counts = np.bincount(flat, minlength=len(texts) * len(number)).reshape(len(texts), len(number))
-    return NgramCounts(list(number), counts, bounds)
-
-
-def cider_d(texts: Sequence[Sequence[str]], df: DocumentFrequency) -> Floats:
-    """CIDEr-D between all ordered pairs of texts, h the hypothesis and r the reference.
+def cider_d_of_examples(examples: Iterable[Sequence[Sequence[str]]], df: DocumentFrequency) -> Iterator[Floats]:
+    """CIDEr-D between all ordered pairs of texts of each example, h the hypothesis and r the reference.
 
     With h_g the tf-idf of the n-gram g in h and l_h the number of bigrams of h,
     sim_n = sum_g min(h_g, r_g) r_g / (|h| |r|) * exp(-(l_h - l_r)^2 / (2 sigma^2)), and C = 10 mean_n sim_n.
 
     Args:
-        texts: Tokens of each text.
+        examples: Tokens of each text; taken some at a time, whose n-grams are numbered and looked up together.
         df: Document frequencies.
 
     Returns:
-        shape ``(n_texts, n_texts)``, row h, column r, in [0, 10]; 0 where the two have no common n-gram of weight.
+        shape ``(n_texts, n_texts)`` each, row h, column r, in [0, 10]; 0 where the two have no common n-gram of weight.
         C(h, h) is 10 only from 4 tokens on, and 2.5 for one token.
-    """
-    (matrix,) = cider_d_of_examples([texts], df)
-    return matrix
-
-
-def cider_d_of_examples(examples: Iterable[Sequence[Sequence[str]]], df: DocumentFrequency) -> Iterator[Floats]:
-    """`cider_d` of the texts of each example, faster than one by one.
-
-    Examples are taken some at a time, whose n-grams are numbered and looked up together.
     """
     block: list[Sequence[Sequence[str]]] = []
     size = 0
@@ -436,7 +391,7 @@ def length_penalties(hypotheses: Ints, references: Ints) -> Floats:
 
 
 def cider_d_scores(texts: TokenIds, example: Ints, df: DocumentFrequency | None = None) -> tuple[Floats, Ints]:
-    """CIDEr-D of one candidate per example against each of its references, as `cider_d` defines it.
+    """CIDEr-D of one candidate per example against each of its references, as `cider_d_of_examples` defines it.
 
     Args:
         texts: The candidate of an example, then its references, then the next example.

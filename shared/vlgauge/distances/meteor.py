@@ -20,12 +20,9 @@ import numpy.typing as npt
 
 from vlgauge.distances.wordnet import synonyms
 from vlgauge.remembered import remembered_for_words
-from vlgauge.settings import whole_number
 from vlgauge.text.coco_tokens import coco_tokens
 from vlgauge.text.ngrams import Ints, lengths_of
 from vlgauge.text.porter import porter_stem
-
-__all__ = ["meteor_distances", "meteor_matrices", "meteor_score", "meteor_scores", "synonyms"]
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -44,42 +41,18 @@ _EXAMPLES_AT_ONCE = 32
 _stem = remembered_for_words(porter_stem)
 
 
-def meteor_score(reference_tokens: Iterable[str], hypothesis_tokens: Iterable[str]) -> float:
-    """METEOR of a hypothesis against one reference.
-
-    Args:
-        reference_tokens: Tokens of the reference; capitals do not matter.
-        hypothesis_tokens: Tokens of the hypothesis.
-
-    Returns:
-        The score in [0, 1], higher is better; not symmetric, and below 1 for equal captions: 1 - 0.5/k^3 for k tokens.
-
-    Raises:
-        TypeError: If a string is given in place of tokens.
-    """
-    captions = [_tokens(hypothesis_tokens, "`hypothesis_tokens`"), _tokens(reference_tokens, "`reference_tokens`")]
-    return float(_scores(_numbered(captions), np.array([1]), np.array([0]))[0])
-
-
 def meteor_scores(
     hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]
 ) -> Iterator[list[float]]:
-    """METEOR of one hypothesis per example against each of its references, see `meteor_score`.
+    """METEOR of one hypothesis per example against each of its references, several examples at a time.
 
     Args:
-        hypotheses: Tokens of the hypothesis of each example.
+        hypotheses: Tokens of the hypothesis of each example; capitals do not matter.
         references: Tokens of the references of each example.
 
     Returns:
-        Iterator over one list of scores per row, of which several are computed at a time.
-
-    Raises:
-        TypeError: If a string is given in place of tokens.
-        ValueError: If there are not as many examples of both.
+        Scores in [0, 1], higher is better; not symmetric, and below 1 for equal captions: 1 - 0.5/k^3 for k tokens.
     """
-    if len(hypotheses) != len(references):
-        got = f"{len(references)} for {len(hypotheses)} hypotheses"
-        raise ValueError(f"`references` must have one list of references per hypothesis, got {got}")
     pairs = zip(hypotheses, references, strict=True)
     n_tokens = [len(hypothesis) + sum(map(len, captions)) for hypothesis, captions in pairs]
     for part in _parts(np.array(n_tokens, np.int64), _TOKENS_AT_ONCE):
@@ -87,27 +60,9 @@ def meteor_scores(
         n_references = lengths_of(theirs)
         # All hypotheses and then all references.
         of = np.repeat(np.arange(len(own)), n_references)
-        captions = [_tokens(tokens, "a row of `hypotheses`") for tokens in own]
-        captions += [_tokens(tokens, "a reference of `references`") for tokens in chain.from_iterable(theirs)]
+        captions = [*own, *chain.from_iterable(theirs)]
         scores = iter(_scores(_numbered(captions), len(own) + np.arange(len(of)), of).tolist())
         yield from (list(islice(scores, n)) for n in n_references.tolist())
-
-
-def meteor_distances(texts: Sequence[str], *, tokenizer: Tokenizer = coco_tokens) -> Floats:
-    """Directed METEOR distances between the captions of one example.
-
-    Args:
-        texts: N captions; equal ones are computed once.
-        tokenizer: Splits a caption into tokens; capitals do not matter.
-
-    Returns:
-        shape ``(N, N)``, in [0, 1]: entry [a, b] is 1 - METEOR with caption a as reference and b as hypothesis. The
-        diagonal is not 0, see `meteor_score`.
-
-    Raises:
-        TypeError: If one string is given in place of several, or a tokenizer returns one.
-    """
-    return _distances([tokenized(texts, tokenizer)])[0]
 
 
 def meteor_matrices(
@@ -116,19 +71,15 @@ def meteor_matrices(
     """Directed METEOR distances within each of many examples, one after the other.
 
     Args:
-        examples: Captions of each example.
+        examples: Captions of each example; equal ones are computed once.
         tokenizer: Splits a caption into tokens; capitals do not matter.
         workers: Number of processes, which does not change the numbers. More than one are started afresh ("spawn"), so
             the main part of a script must then stand under ``if __name__ == "__main__":``.
 
     Returns:
-        Iterator over one matrix per example, as `meteor_distances` makes it.
-
-    Raises:
-        TypeError: As for `meteor_distances`.
-        ValueError: If `workers` is no positive whole number.
+        Iterator over one matrix per example, shape ``(N, N)``, in [0, 1]: entry [a, b] is 1 - METEOR with caption a as
+        reference and b as hypothesis. The diagonal is not 0, see `meteor_scores`.
     """
-    workers = whole_number("workers", workers, 1)
     # Tokenized here: a tokenizer may be a function that cannot be sent to another process.
     captions = (tokenized(texts, tokenizer) for texts in examples)
     tasks = _tasks(captions)
@@ -136,17 +87,8 @@ def meteor_matrices(
 
 
 def tokenized(texts: Sequence[str], tokenizer: Tokenizer) -> list[Tokens]:
-    """Tokens of captions, in lower case.
-
-    Raises:
-        TypeError: If one string is given in place of several, or the tokenizer returns one.
-    """
-    if isinstance(texts, str):
-        raise TypeError(f"`texts` must be a list of captions, got the string {texts!r}")
-    tokens = {
-        text: tuple(map(str.lower, _tokens(tokenizer(text), "what `tokenizer` returns")))
-        for text in dict.fromkeys(texts)
-    }
+    """Tokens of captions, in lower case."""
+    tokens = {text: tuple(map(str.lower, tokenizer(text))) for text in dict.fromkeys(texts)}
     return [tokens[text] for text in texts]
 
 
@@ -160,12 +102,6 @@ def _distinct(captions: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:
     """The distinct captions, and the place of each caption among them."""
     rows = {tokens: row for row, tokens in enumerate(dict.fromkeys(captions))}
     return list(rows), [rows[tokens] for tokens in captions]
-
-
-def _tokens(tokens: Iterable[str], name: str) -> list[str]:
-    if isinstance(tokens, str):
-        raise TypeError(f"{name} must be a list of tokens, got the string {tokens!r}")
-    return list(tokens)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

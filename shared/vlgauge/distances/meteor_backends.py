@@ -60,15 +60,10 @@ def open_meteor(
         workers: Number of processes of "own"; the others compute in one.
 
     Raises:
-        ValueError: If `backend` is unknown, or `jar` is given and not used.
         ImportError: If NLTK or pycocoevalcap is needed and not installed.
         FileNotFoundError: If NLTK does not find its WordNet data, or Java or the jar is not there, both said at once;
             nothing is downloaded.
     """
-    if backend not in BACKENDS:
-        raise ValueError(f"`backend` must be one of {', '.join(map(repr, BACKENDS))}, got {backend!r}")
-    if jar is not None and backend != "meteor-1.5":
-        raise ValueError(f"`jar` must be left out unless `backend` is 'meteor-1.5', got {str(jar)!r}")
     if backend == "own":
         yield Meteor(VARIANT, lambda texts: meteor_matrices(texts, tokenizer=tokenizer, workers=workers))
     elif backend == "nltk":

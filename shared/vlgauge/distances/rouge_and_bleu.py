@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import pairwise
 from operator import or_
 
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.distances.cider import ORDERS, ngram_counts
-from vlgauge.text.ngrams import Ints, TokenIds, first_of_run, ngram_sets
+from vlgauge.distances.cider import ORDERS
+from vlgauge.text.ngrams import Ints, TokenIds, first_of_run, ngram_counts, ngram_sets
 
 Floats = npt.NDArray[np.float64]
 
@@ -104,10 +103,8 @@ def bleu_4(texts: Sequence[Sequence[str]]) -> Floats:
     Returns:
         shape ``(n_texts, n_texts)``, row h, column r, in [0, 1]; 0 where one of the precisions is 0 or undefined.
     """
-    found = ngram_counts(texts)
     product = np.ones((len(texts), len(texts)))
-    for start, stop in pairwise(found.bounds):
-        counts = found.counts[:, start:stop]
+    for counts in ngram_counts(texts):
         matches = np.array([np.minimum(hypothesis, counts).sum(axis=1) for hypothesis in counts])
         product *= matches / np.maximum(counts.sum(axis=1), 1)[:, None]
     lengths = np.array([float(len(tokens)) for tokens in texts])

@@ -142,6 +142,14 @@ def ngram_sets(texts: TokenIds, *, max_order: int = MAX_ORDER, repeated_only: bo
         places = np.flatnonzero(begins[:-1] & begins[1:])
 
 
+def ngram_counts(texts: Sequence[Tokens]) -> Iterator[Ints]:
+    """How often each text has each n-gram of one order, shape ``(n_texts, V_n)``; the orders one after the other."""
+    for grams in ngram_sets(token_ids(texts)):
+        counts = np.zeros((len(texts), len(grams.keys)), np.int64)
+        counts[grams.captions, grams.ngrams] = grams.counts
+        yield counts
+
+
 def sorted_with_places(values: Ints, largest: int, places: Ints | None = None) -> tuple[Ints, Ints]:
     """The values, ascending, and the place of each, ascending among equal values.
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from coco_captions import by_example, coco, needs_coco, random_examples, scores
 from datasets.fingerprint import Hasher
+from one_pair import cider_d
 
 import vlgauge
-from vlgauge.distances.cider import DocumentFrequency, cider_d, cider_d_scores
+from vlgauge.distances.cider import DocumentFrequency, cider_d_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore:CIDEr-D takes document frequencies from the references of")
 

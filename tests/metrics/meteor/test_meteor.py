@@ -4,8 +4,7 @@ import math
 
 import pytest
 from coco_captions import coco, needs_coco, random_examples, scores
-
-from vlgauge.distances.meteor import meteor_score
+from one_pair import meteor_score
 
 
 def test_by_hand():

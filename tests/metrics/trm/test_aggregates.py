@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from coco_captions import by_example
 from folders import TESTS
+from one_pair import cider_d, meteor_score
 
 import vlgauge
 from vlgauge.distances.cider import DocumentFrequency
-from vlgauge.distances.meteor import meteor_score
 from vlgauge.distances.rouge_and_bleu import bleu_counts, coco_bleu
 from vlgauge.statistics import calibrated_harmonic_pvalue, harmonic_mean_pvalue
 
@@ -41,8 +41,6 @@ def score(distance, candidate, references):
     if distance == "meteor":
         return max(meteor_score(r, c) for r in refs)
     if distance == "cider_d":
-        from vlgauge.distances.cider import cider_d
-
         return np.mean([cider_d([c, r], RARE)[0, 1] for r in refs])
     precision = max(lcs(c, r) / len(c) for r in refs)
     recall = max(lcs(c, r) / len(r) for r in refs)

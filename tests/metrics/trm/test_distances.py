@@ -8,11 +8,11 @@ import warnings
 import numpy as np
 import pytest
 from folders import GOLDEN, TESTS
+from one_pair import cider_d, meteor_distances, meteor_score
 
 import vlgauge
 from vlgauge.caption_sets.vectors import CaptionVectors
-from vlgauge.distances.cider import SCALE, DocumentFrequency, cider_d
-from vlgauge.distances.meteor import meteor_distances, meteor_score
+from vlgauge.distances.cider import SCALE, DocumentFrequency
 from vlgauge.distances.rouge_and_bleu import bleu_4
 from vlgauge.text.coco_tokens import coco_tokens
 
