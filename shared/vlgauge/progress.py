@@ -21,7 +21,7 @@ DELAY_SECONDS = 0.5
 # Of the lines in a log: the first of a step comes after so long, the others so long after one another.
 FIRST_LINE_SECONDS, LINE_SECONDS = 1.0, 30.0
 
-# What `announce` keeps to: the setting of the metric that is at work, or that of the command.
+# The setting of the metric that is at work, or that of the command.
 _CHOSEN: ContextVar[Progress] = ContextVar("progress", default=None)
 # Whether lines are written where there is no terminal.
 _LOGGED: ContextVar[bool] = ContextVar("logged", default=False)
@@ -43,8 +43,8 @@ def checked_progress(value: object) -> Progress:
 
 @contextmanager
 def progress_chosen(progress: Progress) -> Iterator[None]:
-    """Context in which `announce` keeps to a setting."""
-    token = _CHOSEN.set(progress)
+    """Context in which bars and `announce` keep to a setting; None leaves the one around it."""
+    token = _CHOSEN.set(_CHOSEN.get() if progress is None else progress)
     try:
         yield
     finally:
@@ -102,8 +102,10 @@ def progress_bar(total: int, description: str, progress: Progress = None) -> Ite
     Args:
         total: Number of items of the whole work.
         description: What is being done, shown left of the bar.
-        progress: See `Progress`.
+        progress: See `Progress`; None never shows one within `progress_chosen(False)`.
     """
+    if progress is None and _CHOSEN.get() is False:
+        progress = False
     if callable(progress):
         done = 0
 

@@ -8,13 +8,14 @@ import numpy as np
 import protocol_files as made
 import pytest
 from folders import ROOT
+from protocol_tasks import evaluated
 
 import vlgauge
 from vlgauge import scenes
 from vlgauge.cli import main, protocol, protocol_tables
 from vlgauge.cli.protocol_layouts import LAYOUTS, layouts
 from vlgauge.results import to_json
-from vlgauge.studies.protocols import PROTOCOLS, flickr8k, hallucination, metric_scores, polaris, read_flickr8k_expert
+from vlgauge.studies.protocols import PROTOCOLS, flickr8k, hallucination, metric_scores, read_flickr8k_expert
 
 pytestmark = pytest.mark.usefixtures("no_sockets")
 
@@ -29,7 +30,7 @@ def test_help_and_page_say_what_the_files_of_each_protocol_hold(capsys):
         files = {value for key, value in vars(reader).items() if key.endswith("_FILE")}
         other = {"flickr8k_expert": flickr8k.CF_FILE, "flickr8k_cf": flickr8k.EXPERT_FILE}
         other |= {"hat": hallucination.NOCAPS_FILE, "nocaps_foil": hallucination.HAT_FILE}
-        other |= {"polaris": polaris.NEBULA_FILE, "nebula": polaris.POLARIS_FILE}
+        other |= {"polaris": "nebula_test.csv", "nebula": "polaris_test.csv"}
         assert all(file in " ".join(lines) for file in files - {other.get(name)}), name
     with pytest.raises(SystemExit):
         main(["protocol", "--help"])
@@ -126,7 +127,7 @@ def test_forms_of_scores(here, capsys, text):
     made.write_flickr(here)
     (here / "pac_s.json").write_text(text, "utf-8")
     record = record_of(capsys, "flickr8k_expert", here, "--scores", "pac_s.json", "--resamples", 0)["pac_s"]
-    expected = read_flickr8k_expert([here]).evaluate(SCORES, resamples=0)
+    expected = evaluated(read_flickr8k_expert([here]), SCORES, resamples=0)
     assert record["figures"]["tau_b"]["value"] == expected.figures["tau_b"].value
     assert record["figures"]["tau_b"]["low"] is None
     assert (record["n"], record["n_groups"], record["undefined"]) == (4, 2, 1)
@@ -181,7 +182,7 @@ def test_metric_on_drawn_pictures(drawn, here, capsys):
     result = vlgauge.load("clip_s", profile="embedded").compute(**task.columns)
     for name in ("clip_s", "ref_clip_s"):
         assert record[name]["scores"] == pytest.approx(result[f"{name}_scores"], abs=1e-6)
-        expected = task.evaluate(record[name]["scores"], resamples=39)
+        expected = evaluated(task, record[name]["scores"], resamples=39)
         assert record[name]["figures"] == json.loads(to_json(expected.figures))
         assert (record[name]["n"], record[name]["n_groups"]) == (32, 8)
     family = {"clip_s_scores": record["clip_s"]["scores"], "clip_s_signature": record["clip_s"]["scores_signature"]}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vlgauge.studies.protocols import CaptionPairs, RatedCaptions
+from vlgauge.studies.protocols import CaptionPairs, RatedCaptions, judge
 
 
 def rated(ratings, groups=None, **more):
@@ -27,5 +27,9 @@ def values(evaluation):
     return {name: figure.value for name, figure in evaluation.figures.items()}
 
 
+def evaluated(task, scores, **how):
+    return judge(task, {"": scores}, **how).evaluations[""]
+
+
 def plain_figures(task, scores, **how):
-    return values(task.evaluate(scores, resamples=0, **how))
+    return values(evaluated(task, scores, resamples=0, **how))

@@ -104,24 +104,21 @@ def test_sizes_below_one_are_refused():
         sensitivity(PREDICTIONS, REFERENCES, {}, sizes=[0])
 
 
-@pytest.mark.parametrize("size", [None, 2])
-def test_people_are_split_without_loss(size):
-    candidates, others = human_split(REFERENCES, size)
+def test_people_are_split_without_loss():
+    candidates, others = human_split(REFERENCES)
     for texts, left, right in zip(REFERENCES, candidates, others, strict=True):
         assert sorted(left + right) == sorted(texts)
         assert len(left) == 2
 
 
 def test_too_few_captions_cannot_be_split():
-    assert human_split([["a", "b", "c"], []], size=2) == ([[], []], [[], []])
+    assert human_split([["a"], []]) == ([[], []], [[], []])
 
 
 def test_the_split_is_seeded_and_not_in_order():
     texts = [[str(i) for i in range(20)]]
     assert human_split(texts, seed=1) == human_split(texts, seed=1)
     assert human_split(texts, seed=1) != human_split(texts, seed=2)
-    with pytest.raises(ValueError, match="`size` must be at least 1, got 0"):
-        human_split(texts, size=0)
 
 
 def test_people_against_people_differ_no_more_than_chance():

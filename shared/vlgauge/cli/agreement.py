@@ -126,7 +126,7 @@ def computed_scores(
     rows: Rows, keys: Sequence[str], settings: Mapping[str, Settings], options: argparse.Namespace
 ) -> tuple[Scores, dict[str, str]]:
     """The scores of metrics on the rows, and their signatures."""
-    metrics = load_metrics(settings, config=options.config, profile=options.profile, quiet=options.no_progress)
+    metrics = load_metrics(settings, config=options.config, profile=options.profile)
     columns = read_columns(rows, metrics, {column: getattr(options, column) for column in COLUMNS})
     results = compute_all(metrics, located(columns, options.file), rows=rows)
     scores = {name: dict(zip(keys, result[f"{name}_scores"], strict=True)) for name, result in results.items()}

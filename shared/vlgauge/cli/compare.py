@@ -213,7 +213,7 @@ def _scored(
         _refuse_scoring_options(options)
         return {}
     titles = {column: getattr(options, column) for column in COLUMNS}
-    metrics = load_metrics(settings, config=options.config, profile=options.profile, quiet=options.no_progress)
+    metrics = load_metrics(settings, config=options.config, profile=options.profile)
     return scored_systems(systems, metrics, titles, details=options.report is not None, seed=options.seed)
 
 

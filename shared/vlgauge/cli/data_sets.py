@@ -49,5 +49,5 @@ def record_origin(options: argparse.Namespace, origin: Origin, file: str) -> Non
 def rows_of(source: Source, metrics: Sequence[Metric], options: argparse.Namespace) -> RowReader:
     """The rows that can be scored, and the others, see `vlgauge.scoring.sources.rows_of`."""
     titles = {name: getattr(options, name) for name in (*COLUMNS, "id")}
-    how = {"skip": options.skip, "limit": options.limit, "quiet": options.no_progress}
-    return sources.rows_of(source, metrics, titles, limits=row_limits(options), **how)
+    limits = row_limits(options)
+    return sources.rows_of(source, metrics, titles, limits=limits, skip=options.skip, limit=options.limit)

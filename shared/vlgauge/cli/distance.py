@@ -172,7 +172,7 @@ def scored(rows: list[dict[str, Any]], file: str, options: argparse.Namespace) -
     """Results of the three metrics on stories."""
     settings = settings_by_metric(options.set, METRICS)
     settings = {name: DEFAULTS.get(name, {}) | own for name, own in settings.items()}
-    metrics = load_metrics(settings, profile=options.profile, quiet=options.no_progress)
+    metrics = load_metrics(settings, profile=options.profile)
     columns = read_columns(rows, metrics, {"predictions": options.predictions, "images": options.images})
     results: dict[str, Any] = {}
     for name, result in compute_all(metrics, located(columns, file)).items():

@@ -98,7 +98,7 @@ def run_random_pairs(options: argparse.Namespace) -> int:
     others = {name: loaders[name]() for name in names if name != NAME}
     record = {}
     for name in names:
-        with progress_bar(len(data.stories), f"Comparing by {name}", _progress(options)) as advance:
+        with progress_bar(len(data.stories), f"Comparing by {name}") as advance:
             pair = PAIRED[name]
             if pair is None:
                 scores = compared_pairs(loaders[name], data, advance=advance, **drawn).scores()
@@ -167,7 +167,7 @@ def run_ablations(options: argparse.Namespace) -> int:
     _check_random(options, len(data.stories), 0)
     ratings = ratings_of(rows, options.ratings) if options.ratings else None
     idf = _idf(options, data)
-    with progress_bar(2 * len(data.stories), "Comparing", _progress(options)) as advance:
+    with progress_bar(2 * len(data.stories), "Comparing") as advance:
         variants = ablations(loader(options), data, idf, n_random=options.random, seed=options.seed, advance=advance)
     table, record, left_out = [], {}, 0
     titles = ["variant", "own", "random", "difference", "own wins"]
@@ -204,9 +204,7 @@ def loader(options: argparse.Namespace) -> Callable[..., Any]:
 
 
 def _loader(options: argparse.Namespace, name: str, settings: dict[str, Any]) -> Callable[..., Any]:
-    common: dict[str, Any] = {"progress": _progress(options)}
-    if options.profile:
-        common["profile"] = options.profile
+    common = {"profile": options.profile} if options.profile else {}
     return lambda **more: load_metric(name, **common | settings | more)
 
 
@@ -228,10 +226,6 @@ def _check_ablated(settings: Mapping[str, Any]) -> None:
         raise ValueError(
             f"--set must leave {varied[0]} out for ablations, whose variants decide it, got {settings[varied[0]]!r}"
         )
-
-
-def _progress(options: argparse.Namespace) -> bool | None:
-    return False if options.no_progress else None
 
 
 def _read(options: argparse.Namespace) -> tuple[Stories, Rows]:

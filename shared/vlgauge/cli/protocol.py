@@ -159,15 +159,14 @@ def _judged(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> 
             warnings.filterwarnings("ignore", message="CIDEr-D counts in how many references")
             found += metric_scores(readable, task.columns, missing=options.missing)
     how = {"level": options.level, "resamples": options.resamples, "seed": options.seed}
-    progress = False if options.no_progress else None
     values = {scores.name: scores.values for scores in found}
     unscored = [metric.name for metric in metrics if metric not in readable]
     if options.against and options.against in families_of([], [metric for metric in metrics if metric not in readable]):
         # There is nothing to compare with here; with other numbers of references there is.
-        return Judged(task, found, replace(judge(task, values, progress=progress, **how), differences=[]), unscored)
+        return Judged(task, found, replace(judge(task, values, **how), differences=[]), unscored)
     if options.against:
         _check_against(options.against, list(values))
-    return Judged(task, found, judge(task, values, against=options.against, progress=progress, **how), unscored)
+    return Judged(task, found, judge(task, values, against=options.against, **how), unscored)
 
 
 def families_of(names: Sequence[str], metrics: Sequence[Any]) -> list[str]:
@@ -245,7 +244,7 @@ def _metrics(options: argparse.Namespace, *, video: bool) -> list[Any]:
         if not weighing:
             raise ValueError(f"--idf must come with a metric that weighs words, got {', '.join(names)}")
     config = "video" if video and any("video" in load_metric(name).configs for name in names) else None
-    return load_metrics(settings, config=config, profile=options.profile, quiet=options.no_progress)
+    return load_metrics(settings, config=config, profile=options.profile)
 
 
 def _write_rows(task: Task, target: str) -> None:

@@ -48,7 +48,7 @@ def scored_with_ray(
         raise ValueError(f"--parts must be another folder than --output, got {str(output)!r} for both")
     how = {**ray_options(options), "input_format": options.input_format}
     with only_run(output, "--output"):
-        record = score_files(scorer, files, parts, progress=False if options.no_progress else None, **how)
+        record = score_files(scorer, files, parts, **how)
         write_result(str(output / SCORES), record)
         write_json(output / RESULT, columns_of(record)[1])
         if options.parts is None:

@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
         data_sets.record_origin(options, source.origin, file)
     check_record_options(options, file)
     rows = read_rows(file, options.input_format) if source is None else []
-    metrics = load_metrics(settings, config=options.config, profile=options.profile, quiet=options.no_progress)
+    metrics = load_metrics(settings, config=options.config, profile=options.profile)
     reader = None if data_sets is None else data_sets.rows_of(source, metrics, options)
     if reader is None:
         ids, columns = table_columns(rows, metrics, options, file)

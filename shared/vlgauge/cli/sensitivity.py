@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     steps = len(metrics) * (max(map(len, predictions), default=0) if sizes is None else len(sizes))
     with (
         compared_once(metrics, together(predictions, references), references),
-        progress_bar(steps, "Testing", _progress(options)) as advance,
+        progress_bar(steps, "Testing") as advance,
     ):
         found = sensitivity(predictions, references, metrics, sizes, advance)
         table = _as_table("model", found)
@@ -106,15 +106,10 @@ def loaded_metrics(options: argparse.Namespace, pvalue: str | None = "auto") -> 
     labels = [label for label in options.metrics.split(",") if label.strip()]
     if not labels:
         raise ValueError(f"--metrics must name at least one metric, got {options.metrics!r}")
-    progress = _progress(options)
-    return {label: _loaded(label, common, progress) for label in labels}
+    return {label: _loaded(label, common) for label in labels}
 
 
-def _progress(options: argparse.Namespace) -> bool | None:
-    return False if options.no_progress else None
-
-
-def _loaded(label: str, common: dict[str, Any], progress: bool | None) -> Any:
+def _loaded(label: str, common: dict[str, Any]) -> Any:
     name, _, own = label.strip().partition(":")
     settings = common | dict(map(setting, filter(None, own.split(";"))))
     if name == "trm":
@@ -130,7 +125,7 @@ def _loaded(label: str, common: dict[str, Any], progress: bool | None) -> Any:
                 f"--set must name a setting that every metric has, got {setting_name!r}, which {name} has not; "
                 f"for one of them write --metrics METRIC:{setting_name}=VALUE"
             )
-    return load_metric(name, progress=progress, **settings)
+    return load_metric(name, **settings)
 
 
 def _numbers(text: str) -> list[int]:

@@ -95,7 +95,7 @@ def run_curve(options: argparse.Namespace) -> int:
     sampled = {title: by_temperature(take_column(rows, title), title) for title in titles}
     metrics = loaded_metrics(options)
     table: Table = []
-    with progress_bar(len(metrics) * sum(map(len, sampled.values())), "Testing", _progress(options)) as advance:
+    with progress_bar(len(metrics) * sum(map(len, sampled.values())), "Testing") as advance:
         for title, predictions in sampled.items():
             found = curve(predictions, references, metrics, advance)
             table += [{"candidates from": title} | asdict(point) for point in found]
@@ -138,7 +138,7 @@ def run_unique_versus_correct(options: argparse.Namespace) -> int:
     _, references = _read(options)
     metrics = loaded_metrics(options, pvalue=None)
     size = options.per_side
-    with progress_bar(len(metrics) * size * (size + 1), "Mixing", _progress(options)) as advance:
+    with progress_bar(len(metrics) * size * (size + 1), "Mixing") as advance:
         found = unique_versus_correct(references, metrics, per_side=size, seed=options.seed, advance=advance)
     return _finish(options, [asdict(cell) for cell in found], _plot_grid)
 
@@ -175,7 +175,7 @@ def run_mauve(options: argparse.Namespace) -> int:
     predictions = take_column(rows, options.predictions)
     mauve_package()  # before anything is encoded
     profile = {"profile": options.profile} if options.profile else {}
-    metric = load_metric("mmd_bert", encoder=options.encoder, progress=_progress(options), **profile)
+    metric = load_metric("mmd_bert", encoder=options.encoder, **profile)
     found = mauve_against_people(predictions, references, metric, seed=options.seed)
     titles = ["candidates from", "images", "candidates", "references", "MAUVE (higher: more alike)"]
     print(to_table(titles, [[row.source, row.images, row.candidates, row.references, row.mauve] for row in found]))
@@ -209,10 +209,6 @@ def _read(options: argparse.Namespace) -> tuple[Rows, list[Any]]:
         raise ValueError(f"--seed must be a whole number of at least 0, got {options.seed}")
     rows = read_rows(options.file, options.input_format)
     return rows, take_column(rows, options.references)
-
-
-def _progress(options: argparse.Namespace) -> bool | None:
-    return False if options.no_progress else None
 
 
 def _finish(options: argparse.Namespace, table: Table, draw: Callable[[Any, Table], None]) -> int:

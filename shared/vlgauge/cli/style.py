@@ -80,9 +80,7 @@ def run_fit(options: argparse.Namespace) -> int:
     check_target(options.output, [options.corpus], endings=(".parquet",))
     corpus = _read(options, options.corpus, None)
     about = {"name": options.name, "source": options.source, "licence": options.licence}
-    table = StyleTable.fit(
-        corpus.captions, corpus.styles, tokenizer=options.tokenizer, progress=_progress(options), **about
-    )
+    table = StyleTable.fit(corpus.captions, corpus.styles, tokenizer=options.tokenizer, progress=None, **about)
     table.save(options.output)
     facts = {
         "captions": sum(table.captions),
@@ -114,7 +112,6 @@ def run_report(options: argparse.Namespace) -> int:
         test=(test.captions, test.styles) if test else None,
         shuffle_seed=options.shuffle_seed,
         variant=options.variant,
-        progress=_progress(options),
     )
     records = {name: row.record() for name, row in report.items()}
     if options.json:
@@ -133,10 +130,6 @@ def seed(text: str) -> int | None:
         return int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be a whole number or none, got {text!r}") from None
-
-
-def _progress(options: argparse.Namespace) -> bool | None:
-    return False if options.no_progress else None
 
 
 def _read(options: argparse.Namespace, path: str, group: str | None, name: str = "FILE") -> StyledCaptions:

@@ -63,14 +63,13 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         return _print_list(options)
     settings = settings_by_metric(options.set, [name for name in options.metrics or names if name != "length"])
-    progress = False if options.no_progress else None
 
     def load(name: str, config_name: str | None = None, **more: Any) -> Any:
-        given = {"profile": "paper", "progress": progress} | more | settings.get(name, {})
+        given = {"profile": "paper"} | more | settings.get(name, {})
         return load_metric(name, config_name, **given)
 
     data = Data(options.data, options.images, options.videos)
-    tools = Tools(load, options.metrics, options.backbone, options.resamples, progress)
+    tools = Tools(load, options.metrics, options.backbone, options.resamples)
     results = list(verified(data, tools))
     found = [one for one in results if isinstance(one, Finding)]
     lacking = [one for one in results if isinstance(one, Unchecked)]

@@ -31,7 +31,11 @@ def load_metric(name: str, config_name: str | None = None, **settings: Any) -> A
 
 
 def load_metrics(
-    settings: Mapping[str, Settings], *, config: str | None = None, profile: str | None = None, quiet: bool = False
+    settings: Mapping[str, Settings],
+    *,
+    config: str | None = None,
+    profile: str | None = None,
+    progress: bool | None = None,
 ) -> list[Metric]:
     """The metrics with their settings.
 
@@ -39,7 +43,7 @@ def load_metrics(
         settings: By name of the metric.
         config: Configuration, for those that have several.
         profile: Profile of all of them.
-        quiet: Whether no bar is ever shown.
+        progress: Whether to show bars.
 
     Raises:
         ValueError: If none of several metrics has configurations, or a setting has a wrong value.
@@ -50,7 +54,7 @@ def load_metrics(
         common = {"profile": profile} if profile else {}
         # A single metric refuses a configuration with a message of its own.
         wanted = config if len(settings) == 1 or (config and load_metric(name).configs) else None
-        metrics.append(load_metric(name, wanted, progress=False if quiet else None, **common, **own))
+        metrics.append(load_metric(name, wanted, progress=progress, **common, **own))
     if config and len(settings) > 1 and not any(metric.configs for metric in metrics):
         raise ValueError(
             f"{option('config')} must be of a metric with configurations, got {config!r} for {', '.join(settings)}"

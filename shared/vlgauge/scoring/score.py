@@ -95,7 +95,7 @@ def score(
         loaded = loaded_metrics(metrics, config=config, profile=profile, progress=progress)
         if isinstance(rows, (str, PathLike)) and _is_source(fspath(rows)):
             of_source: dict[str, Any] = {"split": split, "revision": revision, "skip": skip, "limit": limit}
-            of_source["quiet"] = progress is False
+            of_source["progress"] = progress
             given, ids, columns, told = _of_source(fspath(rows), loaded, titles | {"id": id}, **of_source)
         else:
             for name, value in {"split": split, "revision": revision}.items():
@@ -168,7 +168,7 @@ def loaded_metrics(
     for name, value in {"profile": profile, "config": config}.items():
         if value is not None and not by_name:
             raise ValueError(f"`{name}` must be left out next to loaded metrics, which have theirs, got {value!r}")
-    loaded = load_metrics(by_name, config=config, profile=profile, quiet=progress is False) if by_name else []
+    loaded = load_metrics(by_name, config=config, profile=profile, progress=progress) if by_name else []
     known = {metric.name: metric for metric in loaded}
     return [known[one] if isinstance(one, str) else one for one in given]
 

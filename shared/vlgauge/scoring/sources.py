@@ -53,7 +53,7 @@ def rows_of(
     limits: RowLimits,
     skip: int = 0,
     limit: int | None = None,
-    quiet: bool = False,
+    progress: bool | None = None,
 ) -> RowReader:
     """The rows that can be scored, and the others.
 
@@ -64,7 +64,7 @@ def rows_of(
         limits: What a row may hold.
         skip: How many rows are left out first.
         limit: Most rows; None for all.
-        quiet: Whether no bar is ever shown.
+        progress: Whether to show a bar.
 
     Raises:
         ValueError: If a column is missing, or no row can be scored.
@@ -72,7 +72,7 @@ def rows_of(
     """
     wanted = [column for metric in metrics for column in metric.columns]
     reader = RowReader(source, wanted, titles_of(source, wanted, titles), limits, next_row=skip)
-    with progress_bar(limit or 0, "rows read", False if quiet else None) as report:
+    with progress_bar(limit or 0, "rows read", progress) as report:
         left = limit
         while not reader.is_done and left != 0:
             try:

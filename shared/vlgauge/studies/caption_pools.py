@@ -13,21 +13,13 @@ CaptionSets = Sequence[Sequence[str]]
 
 
 def caption_sets(name: str, rows: Sequence[Any]) -> list[list[str]]:
-    """Sets of captions as plain lists.
-
-    Raises:
-        ValueError: If a row is no list of strings; the message begins with the name and has the row.
-    """
+    """Sets of captions as plain lists; ValueError names a row that is none."""
     sets: list[list[str]] = Captions(name).store_all(rows)
     return sets
 
 
 def together(*sides: CaptionSets) -> list[list[str]]:
-    """The captions of all sides of each example.
-
-    Raises:
-        ValueError: If the sides do not have equally many rows.
-    """
+    """The captions of all sides of each example."""
     numbers = [len(side) for side in sides]
     if len(set(numbers)) > 1:
         counts = " and ".join(map(str, numbers))
@@ -68,10 +60,7 @@ def quietly() -> Iterator[None]:
 def statistics_of(label: str, name: str, result: Mapping[str, Any]) -> dict[str, str]:
     """Prefix of the keys of each statistic in a result, by the name that it has in a study.
 
-    Args:
-        label: Of the metric in the study; ``label:separate`` and ``label:base`` are its further statistics.
-        name: Of the metric.
-        result: What it returned.
+    That is the label of the metric, and for further statistics ``label:separate`` or ``label:base``.
     """
     prefixes = [key.removesuffix("_scores") for key in result if key.endswith("_scores")]
     prefixes = [prefix for prefix in prefixes if prefix in result and not prefix.endswith("_excess")]

@@ -35,10 +35,6 @@ class CentralCaption:
 def central_captions(references: CaptionSets, metric: Any) -> list[CentralCaption | None]:
     """The caption of each image with the smallest mean distance, as the hypothesis, from the other ones.
 
-    Args:
-        references: Captions of each image.
-        metric: The metric trm, whose distance is taken.
-
     Returns:
         One per image; None for one with fewer than three captions, or a distance that is undefined.
     """

@@ -48,10 +48,6 @@ def read_published(stem: str | Path) -> Table:
 
     Returns:
         The stories that all three files have, in the order of the first.
-
-    Raises:
-        ValueError: If a file has another form.
-        OSError: If a file cannot be read.
     """
     files = {
         "groovist": read_grounding(f"{stem}{GROUNDING}"),
@@ -103,11 +99,7 @@ def _defined(path: str | Path, pairs: Iterable[tuple[str, Any]], metric: str) ->
 
 
 def table_of_rows(rows: Sequence[Mapping[str, Any]], ids: Sequence[Any], what: str) -> Table:
-    """A table from rows that have the scores under the metrics' names; empty cells are undefined.
-
-    Raises:
-        ValueError: If an id comes twice, or a score is no number of its metric.
-    """
+    """A table from rows that have the scores under the metrics' names; empty cells are undefined."""
     table: Table = {}
     for name, row in zip(map(str, ids), rows, strict=True):
         if name in table:
@@ -133,9 +125,6 @@ def paired_rows(model: Mapping[str, Scores], human: Mapping[str, Scores], *, com
         model: Scores of the model's stories by id.
         human: Scores of the human stories by id.
         common: Whether to leave out what only one of the tables has.
-
-    Raises:
-        ValueError: If the tables do not have the same ids, or with `common` have none in common.
     """
     shared = [name for name in model if name in human]
     n_left_out = len(model) + len(human) - 2 * len(shared)

@@ -122,11 +122,7 @@ class RandomPairs:
 
 
 def random_stories(n_stories: int, n_random: int, seed: int) -> list[list[int]]:
-    """For each image sequence the numbers of other stories, without repetition.
-
-    Raises:
-        ValueError: If there are not enough other stories.
-    """
+    """For each image sequence the numbers of other stories, without repetition."""
     if not 1 <= n_random < n_stories:
         raise ValueError(f"`n_random` must be from 1 to {n_stories - 1}, the number of other stories, got {n_random}")
     rng = np.random.default_rng(seed)

@@ -32,11 +32,7 @@ class Mauve:
 
 
 def mauve_package() -> Any:
-    """The module of mauve-text.
-
-    Raises:
-        ImportError: If it is not installed.
-    """
+    """The module of mauve-text."""
     try:
         import mauve
     except ImportError as error:

@@ -97,9 +97,6 @@ def people_splits(
         draws: How often the captions are dealt anew.
         seed: Of the first draw; the others follow.
         advance: Called with the number of splits tested, after each metric.
-
-    Raises:
-        ValueError: As `equal_splits`; if ``draws`` is below 1, or a metric gives no p-values.
     """
     if draws < 1:
         raise ValueError(f"`draws` must be at least 1, got {draws}")

@@ -104,11 +104,7 @@ def sizes_in_words(sizes: Sequence[tuple[int, int]]) -> str:
 def rows_of_result(
     candidates: int, sizes: Sequence[tuple[int, int]], label: str, name: str, result: Mapping[str, Any]
 ) -> list[SensitivityRow]:
-    """One row for each statistic of a result that has p-values; `sizes` are those of all examples.
-
-    Raises:
-        ValueError: If none has; the metric was loaded without ``pvalue``.
-    """
+    """One row for each statistic of a result that has p-values; `sizes` are those of all examples."""
     prefixes = [key.removesuffix("_pvalues") for key in result if key.endswith("_pvalues")]
     if not prefixes:
         raise ValueError(f"`metrics` must be loaded with the setting `pvalue`, got {label} without p-values")
@@ -141,33 +137,19 @@ def rows_of_result(
     return rows
 
 
-def human_split(
-    references: CaptionSets, size: int | None = None, seed: int = 0
-) -> tuple[list[list[str]], list[list[str]]]:
-    """People's captions against other people's captions of the same image, by a random split (appendix B.4).
+def human_split(references: CaptionSets, seed: int = 0) -> tuple[list[list[str]], list[list[str]]]:
+    """Half of people's captions, rounded down, against the others of the same image, at random (appendix B.4).
 
     A metric that is any good finds no difference here: the mean of ln p is near its expectation for these sizes.
 
-    Args:
-        references: References of each example.
-        size: Number that play the candidates; None for half of them, rounded down.
-        seed: Seed of the split.
-
     Returns:
-        Candidates and references; empty lists where an example has not enough captions to leave two on either side.
-
-    Raises:
-        ValueError: If ``size`` is below 1.
+        Candidates and references; empty lists where an example has fewer than two captions.
     """
-    if size is not None and size < 1:
-        raise ValueError(f"`size` must be at least 1, got {size}")
     rng = np.random.default_rng(seed)
     candidates: list[list[str]] = []
     others: list[list[str]] = []
     for texts in references:
-        order = rng.permutation(len(texts))
-        wanted = len(texts) // 2 if size is None else size
-        k = wanted if min(wanted, len(texts) - wanted) >= min(2, wanted) else 0
+        order, k = rng.permutation(len(texts)), len(texts) // 2
         candidates.append([texts[i] for i in order[:k]])
         others.append([texts[i] for i in order[k:]] if k else [])
     return candidates, others

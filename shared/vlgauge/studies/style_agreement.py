@@ -15,7 +15,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from vlgauge.progress import Progress
 from vlgauge.style import CosineSums, StyleTable, cosine_sums, score_blocks
 from vlgauge.text.ngrams import Ints
 
@@ -83,7 +82,6 @@ def style_agreement(
     exclude_self: bool = False,
     *,
     references: Labelled | None = None,
-    progress: Progress = False,
 ) -> StyleAgreement:
     """Eqs. 9 and 10 over a corpus.
 
@@ -96,35 +94,34 @@ def style_agreement(
         exclude_self: Whether a caption of the table is left out of the weights that it is scored with. That gives every
             caption weights of its own, so Eq. 10 is not computed.
         references: Captions and styles to take as references in Eq. 10; None takes the captions themselves.
-        progress: As in `progress_bar`.
 
     Raises:
         ValueError: As `StyleTable.fit`, or if a style is not in the table.
     """
-    table = _fitted(captions, styles, table, progress)
+    table = _fitted(captions, styles, table)
     if exclude_self:
         return _eq9(table, table.tokenize(captions), table.style_ids(styles), variant, exclude_self)
     leave_out = references is None and not include_self
     theirs = (captions, styles) if references is None else references
-    return _agreements((captions, styles), table, variant, theirs, [leave_out], progress)[0]
+    return _agreements((captions, styles), table, variant, theirs, [leave_out])[0]
 
 
 def in_sample_agreements(
-    captions: Sequence[str], styles: Sequence[str], table: StyleTable, variant: str, progress: Progress = False
+    captions: Sequence[str], styles: Sequence[str], table: StyleTable, variant: str
 ) -> tuple[StyleAgreement, StyleAgreement]:
     """`style_agreement` with each caption among its own references, and without, for the price of one."""
-    _fitted(captions, styles, table, progress)
+    _fitted(captions, styles, table)
     labelled = (captions, styles)
-    included, left_out = _agreements(labelled, table, variant, labelled, [False, True], progress)
+    included, left_out = _agreements(labelled, table, variant, labelled, [False, True])
     return included, left_out
 
 
-def _fitted(captions: Sequence[str], styles: Sequence[str], table: StyleTable | None, progress: Progress) -> StyleTable:
+def _fitted(captions: Sequence[str], styles: Sequence[str], table: StyleTable | None) -> StyleTable:
     """The table, or one that is fitted on the captions; ValueError if they have not one style each, or are none."""
     check_labelled("styles", (captions, styles))
     if not len(captions):
         raise ValueError("`captions` must have at least one caption, got none")
-    return StyleTable.fit(captions, styles, progress=progress) if table is None else table
+    return StyleTable.fit(captions, styles, progress=None) if table is None else table
 
 
 def _agreements(
@@ -133,7 +130,6 @@ def _agreements(
     variant: str,
     references: Labelled,
     leave_outs: Sequence[bool],
-    progress: Progress,
 ) -> list[StyleAgreement]:
     """Eqs. 9 and 10, once for each way to treat a copy of a caption among the references of its style."""
     tokens, own = table.tokenize(labelled[0]), table.style_ids(labelled[1])
@@ -145,7 +141,7 @@ def _agreements(
     )
     counts = np.bincount(their_styles, minlength=len(table.styles))
     wins = [_Eq10(counts, leave_out) for leave_out in leave_outs]
-    for block in cosine_sums(table, tokens, own, theirs, their_styles, variant, progress):
+    for block in cosine_sums(table, tokens, own, theirs, their_styles, variant, progress=None):
         for won in wins:
             won.add(block)
     return [won.added_to(found) for won in wins]

@@ -61,10 +61,6 @@ def read_table(
         style: Title of the column with the styles.
         group: Title of the column that says what a caption is about.
         file_format: Where the ending of the file does not tell it.
-
-    Raises:
-        ValueError: If a column is missing, a cell is no text, or a style is empty.
-        OSError: If the file cannot be read, like everywhere below.
     """
     rows = read_rows(str(path), file_format)
     captions, styles = take_column(rows, caption), take_column(rows, style)
@@ -81,12 +77,6 @@ def read_personality_captions(path: FilePath) -> StyledCaptions:
 
     The further comments in the test set count as captions too. Comments of writers who left, and images that Li and
     Harrison (2022) seem to leave out, are dropped and counted.
-
-    Args:
-        path: ``train.json``, ``val.json`` or ``test.json``.
-
-    Raises:
-        ValueError: If it is not such a file.
     """
     kept: list[tuple[str, str, str]] = []
     dropped: Counter[str] = Counter()
@@ -112,10 +102,6 @@ def read_flickrstyle(folder: FilePath) -> StyledCaptions:
 
     Args:
         folder: Folder with ``humor/funny_train.txt`` and ``romantic/romantic_train.txt``.
-
-    Raises:
-        ValueError: If there is no caption.
-        FileNotFoundError: If a file is missing; all that are missing are named.
     """
     files = {"humorous": "humor/funny_train.txt", "romantic": "romantic/romantic_train.txt"}
     missing = [name for name in files.values() if not (Path(folder) / name).is_file()]
@@ -131,12 +117,6 @@ def read_lines(files: Mapping[str, FilePath]) -> StyledCaptions:
     """One text file per style with one caption per line; line i of every file is about the same thing.
 
     Bytes that are not UTF-8 are replaced, since FlickrStyle has one; blank lines are dropped and counted.
-
-    Args:
-        files: By style.
-
-    Raises:
-        ValueError: If there is no caption.
     """
     kept: list[tuple[str, str, str]] = []
     blank = 0
@@ -154,9 +134,6 @@ def read_senticap(path: FilePath, split: str | None = None) -> StyledCaptions:
     Args:
         path: ``senticap_dataset.json``.
         split: "train", "val" or "test"; None for all.
-
-    Raises:
-        ValueError: If it is not such a file, or has no such split.
     """
     kept: list[tuple[str, str, str]] = []
     for i, image in enumerate(_field(_json(path, dict), "images", list, str(path))):
@@ -180,9 +157,6 @@ def read_goemotions(path: FilePath, labels: FilePath | None = None) -> StyledCap
     Args:
         path: ``train.tsv``, ``dev.tsv`` or ``test.tsv``, also compressed with gzip (.gz).
         labels: File with one name per line, where they are not those of the release.
-
-    Raises:
-        ValueError: If it is no text in UTF-8, or a row has not three cells, or a number that is no emotion's.
     """
     names = GOEMOTIONS_LABELS if labels is None else tuple(read_text(labels, "FILE").split())
     text = decoded(read_unpacked(path, "FILE"), "FILE", path)

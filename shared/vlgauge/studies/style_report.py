@@ -6,7 +6,6 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from vlgauge.progress import Progress
 from vlgauge.settings import warn
 from vlgauge.studies.style_agreement import (
     Labelled,
@@ -27,7 +26,6 @@ def style_report(
     test: Labelled | None = None,
     shuffle_seed: int | None = 0,
     variant: str = "paper",
-    progress: Progress = False,
 ) -> dict[str, StyleAgreement]:
     """Agreement in sample, where it says next to nothing, and out of sample; beside shuffled styles.
 
@@ -38,7 +36,6 @@ def style_report(
         test: Other captions and their styles to score, in the place of captions held out.
         shuffle_seed: Seed of the permutation of the styles; None for no rows with shuffled styles.
         variant: "paper" or "released".
-        progress: As in `progress_bar`.
 
     Returns:
         By name: "in sample" (the paper's Table 1), "in sample, not its own reference", "leave one out" (`exclude_self`)
@@ -60,16 +57,16 @@ def style_report(
         labels["shuffled: "] = (own, others)
     rows = {}
     for prefix, (own, test_styles) in labels.items():
-        table = StyleTable.fit(captions, own, progress=progress)
-        included, left_out = in_sample_agreements(captions, own, table, variant, progress)
+        table = StyleTable.fit(captions, own, progress=None)
+        included, left_out = in_sample_agreements(captions, own, table, variant)
         rows[f"{prefix}in sample"] = included
         rows[f"{prefix}in sample, not its own reference"] = left_out
         rows[f"{prefix}leave one out"] = style_agreement(captions, own, table, variant, exclude_self=True)
         if test:
-            rows[f"{prefix}held out"] = _held_out((captions, own), (test[0], test_styles), variant, progress)
+            rows[f"{prefix}held out"] = _held_out((captions, own), (test[0], test_styles), variant)
         elif out is not None:
             rest, taken = (_where((captions, own), out, wanted) for wanted in (False, True))
-            rows[f"{prefix}held out"] = _held_out(rest, taken, variant, progress)
+            rows[f"{prefix}held out"] = _held_out(rest, taken, variant)
     return rows
 
 
@@ -108,17 +105,17 @@ def _where(labelled: Labelled, mask: Sequence[bool], wanted: bool) -> Labelled:
     return captions, styles
 
 
-def _held_out(rest: Labelled, out: Labelled, variant: str, progress: Progress) -> StyleAgreement:
+def _held_out(rest: Labelled, out: Labelled, variant: str) -> StyleAgreement:
     """Agreement of some captions with table and references from others."""
     if len(set(rest[1])) == 1:
         raise ValueError(
             f"`held_out` must leave captions of at least two styles, got only {rest[1][0]!r}; hold out fewer, or none"
         )
-    table = StyleTable.fit(*rest, progress=progress)
+    table = StyleTable.fit(*rest, progress=None)
     known = [style in table.captions_per_style for style in out[1]]
     if known and not any(known):
         raise ValueError("`captions` must have others of the style of a held-out one, got none for any; hold out fewer")
     if not all(known):
         warn(f"{known.count(False)} of {len(known)} held-out captions have a style that no other has")
     scored = _where(out, known, True)
-    return style_agreement(*scored, table, variant, references=rest, progress=progress)
+    return style_agreement(*scored, table, variant, references=rest)

@@ -61,9 +61,6 @@ def curve(
         references: References of each example.
         metrics: Metrics of caption sets by label; those with the setting ``pvalue`` get null means.
         advance: Called with 1 after each metric and temperature.
-
-    Raises:
-        ValueError: If there is no temperature, or one has another number of examples.
     """
     if not predictions:
         raise ValueError("`predictions` must have candidates of at least one temperature, got none")

@@ -55,9 +55,6 @@ def pools_of(references: CaptionSets, per_side: int = PER_SIDE, seed: int = 0) -
         references: Captions of each image.
         per_side: Number of references, and of candidates.
         seed: Of all choices.
-
-    Raises:
-        ValueError: If ``per_side`` is below 2, no image has twice as many captions, or the others have too few.
     """
     if per_side < 2:
         raise ValueError(f"`per_side` must be at least 2, got {per_side}")
@@ -104,9 +101,6 @@ def unique_versus_correct(
         corrects: Values of m; None for 0 to ``per_side``.
         seed: Of all choices.
         advance: Called with 1 after each metric and cell.
-
-    Raises:
-        ValueError: As `pools_of`, or if a k or an m is out of range.
     """
     ks = list(range(1, per_side + 1)) if uniques is None else list(uniques)
     ms = list(range(per_side + 1)) if corrects is None else list(corrects)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from protocol_tasks import evaluated
 
 from vlgauge.studies.protocols import average_precision, read_hat, read_nocaps_foil
 from vlgauge.studies.protocols.hallucination import DOMAINS
@@ -47,8 +48,8 @@ def test_hat(tmp_path):
     task = read_hat([write(tmp_path, "hat-trainval.json", HAT)])
     assert task.columns["predictions"] == ["A dog .", "a cat", "a bus"]
     assert task.columns["references"][1] == ["a dog runs", "a pup"]
-    assert task.evaluate([0.9, 0.1, 0.5], resamples=0).figures["AP"].value == 100.0
-    assert task.evaluate([0.1, 0.5, 0.9], resamples=0).figures["AP"].value == 50.0
+    assert evaluated(task, [0.9, 0.1, 0.5], resamples=0).figures["AP"].value == 100.0
+    assert evaluated(task, [0.1, 0.5, 0.9], resamples=0).figures["AP"].value == 50.0
     assert task.groups == ["1.jpg", "1.jpg", "2.jpg"]
     assert read_hat([tmp_path], references=1).columns["references"][1] == ["a dog runs"]
 
@@ -59,7 +60,7 @@ def test_nocaps_foil_by_domain(tmp_path):
     task = read_nocaps_foil([write(tmp_path, "nocaps-val-foil.json", rows)])
     scores = rng.integers(0, 12, size=120) / 10
     scores[3] = np.nan
-    found = task.evaluate(scores.tolist(), resamples=50)
+    found = evaluated(task, scores.tolist(), resamples=50)
     wrong = [text == "a skirt" for text in task.columns["predictions"]]
     for domain in (None, *DOMAINS):
         own = [i for i in range(120) if i != 3 and domain in (None, rows[i // 2]["domain"])]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from protocol_tasks import pairs, rated, values
+from protocol_tasks import evaluated, pairs, rated, values
 from scipy.stats import kendalltau, spearmanr
 
 from vlgauge.statistics import bootstrap_pvalue, grouped_samples
@@ -64,7 +64,7 @@ def test_metrics_together_have_the_figures_and_intervals_that_they_have_alone():
     task = rated(ratings, groups)
     both = {"one": scores.tolist(), "other": made(1)[0].tolist()}
     found = judge(task, both, resamples=50, seed=3)
-    assert found.evaluations == {name: task.evaluate(own, resamples=50, seed=3) for name, own in both.items()}
+    assert found.evaluations == {name: evaluated(task, own, resamples=50, seed=3) for name, own in both.items()}
     tau_b, tau_c = (100 * kendalltau(scores, ratings, variant=variant).statistic for variant in "bc")
     assert values(found.evaluations["one"]) == {"tau_b": tau_b, "tau_c": tau_c}
 
@@ -99,7 +99,7 @@ def test_a_difference_is_of_the_items_that_both_define():
     assert [found.evaluations[name].undefined for name in ("whole", "holes")] == [0, 20]
     difference = found.differences[0]
     kept = rated(ratings[20:], groups[20:])
-    alone = [values(kept.evaluate(own[20:].tolist(), resamples=0))["tau_b"] for own in (scores, holes)]
+    alone = [values(evaluated(kept, own[20:].tolist(), resamples=0))["tau_b"] for own in (scores, holes)]
     assert (difference.n, difference.value) == (40, pytest.approx(alone[0] - alone[1]))
 
     def by_hand(drawn):

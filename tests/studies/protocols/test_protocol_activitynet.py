@@ -3,6 +3,7 @@
 import numpy as np
 import protocol_files as made
 import pytest
+from protocol_tasks import evaluated
 
 from vlgauge.studies.protocols import read_activitynet_foil
 from vlgauge.studies.protocols.activitynet_foil import overlapping
@@ -35,7 +36,7 @@ def test_activitynet_foil(folder, pictures):
     assert known[1] == ["first", "middle", "last"]  # "middle" lies in it with 3 of 8: none, hence all
     assert known[4] == ["late", "later"]
     assert task.groups == ["v_a", "v_b"]
-    found = task.evaluate([3, 1, 2, 2, 1, 0], resamples=0)
+    found = evaluated(task, [3, 1, 2, 2, 1, 0], resamples=0)
     assert (found.figures["accuracy"].value, found.n) == (50.0, 2)
 
 

@@ -9,6 +9,7 @@ import re
 
 import folders
 import pytest
+from protocol_tasks import evaluated
 
 from vlgauge.studies.protocols import read_flickr8k_expert, read_pascal50s
 
@@ -35,13 +36,13 @@ def test_expert(fleur, key, label):
     assert (len(task.ratings), len(set(task.groups))) == (PUBLISHED["n_judgements"], PUBLISHED["n_images"])
     scores = numbers(fleur / "results" / "fleur_flickr8k_expert.txt", label)
     assert len(scores) == PUBLISHED["n_unique_pairs"]
-    found = task.evaluate([score for score in scores for _ in range(3)], resamples=0)
+    found = evaluated(task, [score for score in scores for _ in range(3)], resamples=0)
     assert {k: v.value for k, v in found.figures.items()} == pytest.approx(PUBLISHED[key], abs=5e-4)
 
 
 def test_expert_averaged(fleur):
     task = read_flickr8k_expert([fleur / "annotations" / "flickr8k.json"], average=True)
-    found = task.evaluate(numbers(fleur / "results" / "fleur_flickr8k_expert.txt", "our"), resamples=0)
+    found = evaluated(task, numbers(fleur / "results" / "fleur_flickr8k_expert.txt", "our"), resamples=0)
     expected = PUBLISHED["averaging_the_three_ratings_first_moves_fleur_to"]
     for name, figure in found.figures.items():
         assert figure.value == pytest.approx(expected[name], abs=0.05)
@@ -50,6 +51,6 @@ def test_expert_averaged(fleur):
 def test_pascal(fleur):
     task = read_pascal50s([fleur / "annotations" / "pascal_50s.json"])
     scores = [score for kind in KINDS for score in numbers(fleur / "results" / f"fleur_pascal_{kind}.txt", "our")]
-    found = {name: figure.value for name, figure in task.evaluate(scores, resamples=0).figures.items()}
+    found = {name: figure.value for name, figure in evaluated(task, scores, resamples=0).figures.items()}
     expected = PUBLISHED["pascal50s_fleur"]
     assert found == pytest.approx({name: expected[name] for name in (*KINDS, "mean")}, abs=0.05)

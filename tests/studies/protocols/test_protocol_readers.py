@@ -6,6 +6,7 @@ import math
 import numpy as np
 import protocol_files as made
 import pytest
+from protocol_tasks import evaluated
 
 from vlgauge.studies.protocols import (
     PROTOCOLS,
@@ -217,7 +218,7 @@ def test_foil_has_a_pair_per_foil(folder, pictures, count, dogs):
     assert task.groups == ["7", "7", "8"]
     assert task.votes.tolist() == [[1, 0]] * 3
     assert task.columns["images"][0] == str(pictures / "COCO_val2014_000000000007.jpg")
-    assert task.evaluate([2, 1, 2, 2, 1, 0], resamples=0).figures["accuracy"].value == pytest.approx(200 / 3)
+    assert evaluated(task, [2, 1, 2, 2, 1, 0], resamples=0).figures["accuracy"].value == pytest.approx(200 / 3)
 
 
 def test_foil_without_references_needs_one_file(folder):
@@ -235,7 +236,7 @@ def test_vatex(folder, pictures, protocol):
     assert task.columns["videos"] == [str(pictures / name) for name in ("v1.mp4", "v2.webm", "v1.mp4")]
     assert task.ratings.tolist() == [[1, 2, 1], [5, 4, 5], [2, 1, 3]]
     assert task.groups == ["v1", "v2", "v1"]
-    assert list(task.evaluate([0.1, 0.3, 0.2], resamples=0).figures) == ["tau_b", "spearman"]
+    assert list(evaluated(task, [0.1, 0.3, 0.2], resamples=0).figures) == ["tau_b", "spearman"]
 
 
 def test_vatex_of_lists_with_a_rating_that_is_missing(folder):
@@ -282,7 +283,7 @@ def test_every_protocol_gives_columns_of_one_length_and_figures(folder, name):
     lengths = {len(cells) for cells in task.columns.values()}
     assert len(lengths) == 1
     scores = np.random.default_rng(0).normal(size=lengths.pop()).tolist()
-    found = task.evaluate(scores, resamples=20)
+    found = evaluated(task, scores, resamples=20)
     assert found.undefined == 0
     assert found.signature.startswith(f"{name}|v:0.1.0|references:")
     assert all(-100 <= figure.value <= 100 for figure in found.figures.values())

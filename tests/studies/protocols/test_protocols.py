@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from folders import GOLDEN
-from protocol_tasks import interleaved, pairs, plain_figures, rated, values
+from protocol_tasks import evaluated, interleaved, pairs, plain_figures, rated, values
 
 from vlgauge.studies.protocols import grouped_intervals, kendall, spearman
 from vlgauge.studies.protocols.pairs import RIGHT, Ties
@@ -137,7 +137,7 @@ def test_undefined_scores_are_left_out_and_counted():
     scores, ratings = rng.normal(size=30), rng.integers(1, 5, 30)
     holes = scores.copy()
     holes[[4, 7]] = np.nan
-    found = rated(ratings).evaluate(holes.tolist(), resamples=0)
+    found = evaluated(rated(ratings), holes.tolist(), resamples=0)
     assert (found.n, found.n_groups, found.undefined) == (28, 28, 2)
     kept = np.delete(np.arange(30), [4, 7])
     assert values(found) == plain_figures(rated(ratings[kept]), scores[kept])
@@ -145,20 +145,20 @@ def test_undefined_scores_are_left_out_and_counted():
 
 def test_a_pair_with_an_undefined_score_is_left_out_and_counted():
     for holes in ([None, 5.0], [5.0, None]):
-        found = pairs([RIGHT] * 3).evaluate([2.0, 1.0, *holes, 1.0, 2.0], resamples=0)
+        found = evaluated(pairs([RIGHT] * 3), [2.0, 1.0, *holes, 1.0, 2.0], resamples=0)
         assert (values(found), found.n, found.undefined) == ({"accuracy": 50.0}, 2, 1)
 
 
 def test_a_paragraph_or_draw_with_an_undefined_score_is_left_out_and_counted():
-    found = pairs([RIGHT] * 2, rows=6, lengths=[2, 2, 1, 1]).evaluate([1, math.nan, 0, 0, 3, 2], resamples=0)
+    found = evaluated(pairs([RIGHT] * 2, rows=6, lengths=[2, 2, 1, 1]), [1, math.nan, 0, 0, 3, 2], resamples=0)
     assert (values(found), found.n, found.undefined) == ({"accuracy": 100.0}, 1, 1)
-    found = pairs([RIGHT] * 2, rows=8, draws=2).evaluate([2, 1, 2, 1, 2, 1, math.nan, 1], resamples=0)
+    found = evaluated(pairs([RIGHT] * 2, rows=8, draws=2), [2, 1, 2, 1, 2, 1, math.nan, 1], resamples=0)
     assert (values(found), found.n, found.undefined) == ({"accuracy": 100.0}, 1, 1)
 
 
 @pytest.mark.parametrize("task", [rated([1, 2, 3]), pairs([RIGHT] * 2, kinds=["a", "b"])])
 def test_all_undefined(task):
-    found = task.evaluate([math.nan] * len(task.columns["predictions"]))
+    found = evaluated(task, [math.nan] * len(task.columns["predictions"]))
     assert all(math.isnan(figure.value) and math.isnan(figure.low) for figure in found.figures.values())
     assert (found.n, found.n_groups) == (0, 0)
 
@@ -203,12 +203,12 @@ def test_intervals_are_seeded_and_hold_the_figure():
     ratings = rng.integers(1, 5, 120)
     scores = ratings + rng.normal(size=120)
     task = rated(ratings, groups=[str(i // 3) for i in range(120)])
-    first, again, other = (task.evaluate(scores.tolist(), resamples=100, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (evaluated(task, scores.tolist(), resamples=100, seed=seed) for seed in (1, 1, 2))
     assert first == again
     assert first.figures != other.figures
     assert all(figure.low < figure.value < figure.high for figure in first.figures.values())
     assert first.signature == "x|v:0.1.0|ratings:rows|level:0.95|resamples:100|seed:1"
-    wide = task.evaluate(scores.tolist(), resamples=100, seed=1, level=0.99).figures["tau_b"]
+    wide = evaluated(task, scores.tolist(), resamples=100, seed=1, level=0.99).figures["tau_b"]
     assert wide.low <= first.figures["tau_b"].low < first.figures["tau_b"].high <= wide.high
 
 
@@ -216,8 +216,8 @@ def test_intervals_of_accuracies():
     rng = np.random.default_rng(8)
     scores = rng.normal([0.5, 0.0], size=(200, 2))
     task = pairs([RIGHT] * 200, kinds=["a", "b"] * 100, groups=[str(i // 4) for i in range(200)])
-    found = task.evaluate(scores.ravel().tolist(), seed=4)
-    assert found == task.evaluate(scores.ravel().tolist(), seed=4)
+    found = evaluated(task, scores.ravel().tolist(), seed=4)
+    assert found == evaluated(task, scores.ravel().tolist(), seed=4)
     widths = {name: figure.high - figure.low for name, figure in found.figures.items()}
     assert all(figure.low < figure.value < figure.high for figure in found.figures.values())
     assert widths["mean"] < min(widths["a"], widths["b"])
@@ -226,15 +226,15 @@ def test_intervals_of_accuracies():
 def test_no_interval_without_samples_or_groups():
     task = rated([1, 2, 3], groups=["same"] * 3)
     for how in ({"resamples": 0}, {}):
-        figure = task.evaluate([1.0, 2.0, 3.0], **how).figures["tau_b"]
+        figure = evaluated(task, [1.0, 2.0, 3.0], **how).figures["tau_b"]
         assert figure.value == 100.0
         assert math.isnan(figure.low)
         assert math.isnan(figure.high)
-    assert math.isnan(pairs([RIGHT] * 2).evaluate([1, 0, 1, 0], resamples=0).figures["accuracy"].low)
+    assert math.isnan(evaluated(pairs([RIGHT] * 2), [1, 0, 1, 0], resamples=0).figures["accuracy"].low)
 
 
 def test_samples_without_a_correlation_are_left_out():
-    found = rated([1, 1, 2]).evaluate([0.1, 0.2, 0.3], resamples=300).figures["tau_b"]
+    found = evaluated(rated([1, 1, 2]), [0.1, 0.2, 0.3], resamples=300).figures["tau_b"]
     assert found.low <= found.high <= 100
 
 
@@ -243,10 +243,10 @@ def test_samples_without_a_correlation_are_left_out():
 def test_refusals(task):
     n = len(task.columns["predictions"])
     with pytest.raises(ValueError, match=rf"`scores` must have one score per row of the protocol, {n}, got 1"):
-        task.evaluate([1.0])
+        evaluated(task, [1.0])
     with pytest.raises(TypeError, match="`scores` must be numbers, NaN or None where one is undefined"):
-        task.evaluate(["good"] * n)
+        evaluated(task, ["good"] * n)
     with pytest.raises(ValueError, match="`level` must lie between 0 and 1, got 95"):
-        task.evaluate([1.0] * n, level=95)
+        evaluated(task, [1.0] * n, level=95)
     with pytest.raises(ValueError, match="`resamples` must be at least 0, which is for no interval, got -1"):
-        task.evaluate([1.0] * n, resamples=-1)
+        evaluated(task, [1.0] * n, resamples=-1)

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from protocol_tasks import evaluated
 
 from vlgauge.cli import main
 from vlgauge.files import limits
@@ -76,7 +77,7 @@ def test_rows_and_figures(table):
     assert task.left_out == {"pictures with fewer than two captions": 1}
     #         growing              wrong                 the second has two below zero
     scores = [0.1, 0.2, 0.15, 0.0, 0.0, 0.2, -0.2, -0.1, 0.3, 0.4, -0.3, 0.0, 0.1, 0.5]
-    figures = {name: figure.value for name, figure in task.evaluate(scores, resamples=0).figures.items()}
+    figures = {name: figure.value for name, figure in evaluated(task, scores, resamples=0).figures.items()}
     ours = [100 * (1 / 2 + 1) / 2, 100 * (2 / 3 + 2 / 4) / 2]
     assert [figures["positive"], figures["negative"]] == pytest.approx(ours)
     assert figures["average"] == pytest.approx(sum(ours) / 2)

@@ -1,8 +1,10 @@
 """The evaluation protocols by which metrics of captions are judged, on data that the user brings.
 
-A reader turns the published files of a data set into a `Task`: ``columns`` for ``metric.compute(**columns)``, and
-``evaluate(scores)``, which follows the rules of the data set and gives the figures of the papers' tables with intervals
-that resample images.
+A reader turns the published files of a data set into a `Task`: ``columns`` for ``metric.compute(**columns)``, and the
+rules by which `judge` gives the figures of the papers' tables with intervals that resample images. All readers take
+files, or folders that hold them under their published names; the folder of the images or videos, by default that of the
+files; and the number of references per row, the first ones: None for all, 0 for none. They raise ValueError where a
+file is missing or has another layout, and OSError where it cannot be read.
 """
 
 from collections.abc import Callable

@@ -30,21 +30,7 @@ def read_abstract50s(
     score_ties: str = "wrong",
     seed: int = 0,
 ) -> CaptionPairs:
-    """Abstract-50S under the rules of Pascal-50S, as one kind of pairs.
-
-    Args:
-        files: ``consensus_abstract.mat``, and ``abstract50S.mat`` for metrics that look at pictures; or a folder.
-        images: Folder of the pictures, each called as its address ends.
-        references: Number of references per row; None for all, 0 for none.
-        draws: Number of random draws of the references; "fixed" for the first ones.
-        vote_ties: "half" or "random".
-        score_ties: "wrong", "half" or "second".
-        seed: Of the draws and of random vote ties.
-
-    Raises:
-        ValueError: If a file is missing or has another layout, or an argument is none of its values.
-        OSError: If a file cannot be read.
-    """
+    """Abstract-50S under the rules of `read_pascal50s`, as one kind of pairs. A picture is called as its address ends."""
     rules = Rules(references, draws, Ties(vote_ties, score_ties, seed))
     paths = named_files(files, [VOTES_FILE], optional=[SENTENCES_FILE])
     pairs = read_votes(paths[VOTES_FILE])

@@ -24,17 +24,7 @@ ENDINGS = ("", ".jpg")
 def read_composite(
     files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
 ) -> RatedCaptions:
-    """Composite: one row per rating, references that equal the caption removed.
-
-    Args:
-        files: See `rated_table`.
-        images: Folder of the images.
-        references: Number of references per row, the first ones; None for all, 0 for none.
-
-    Raises:
-        ValueError: If a column is missing, or a cell is of another kind.
-        OSError: If the file cannot be read.
-    """
+    """Composite, a table as `rated_table` reads it: one row per rating, references that equal the caption removed."""
     return rated_table("composite", one_file(files, "test.parquet"), images, references, own_removed=True)
 
 
@@ -48,8 +38,8 @@ def rated_table(
         path: A JSONL, JSON, CSV, TSV or Parquet file with the columns ``mt`` (caption), ``refs`` (a list of texts, or
             a text that writes one as Python or JSON does), ``score`` and ``imgid`` (name of the image, with or without
             ".jpg"); a column ``img`` with ``bytes``, as the Hub's Parquet files have, takes the place of the folder.
-        images: Folder of the images.
-        references: Number of references per row, the first ones; None for all, 0 for none.
+        images: As of all readers.
+        references: As of all readers.
         own_removed: Whether references that equal the caption are removed.
     """
     folder = Folder(images, path)

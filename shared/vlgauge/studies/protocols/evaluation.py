@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.progress import Progress
 from vlgauge.signatures import format_signature
 from vlgauge.statistics import (
     RESAMPLES,
@@ -111,12 +110,7 @@ class Task(ABC):
 
     @abstractmethod
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """What each item counts, from one score per row; NaN where it is undefined.
-
-        Raises:
-            ValueError: If there is not one score per row.
-            TypeError: If a score is no number.
-        """
+        """What each item counts, from one score per row; NaN where it is undefined."""
 
     @abstractmethod
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
@@ -125,31 +119,6 @@ class Task(ABC):
     @abstractmethod
     def sampled(self, values: Floats, items: Ints) -> Sampled:
         """The same figures of samples of these items, in the same order and to the last digits of a float."""
-
-    def evaluate(
-        self,
-        scores: Sequence[float],
-        *,
-        level: float = 0.95,
-        resamples: int = RESAMPLES,
-        seed: int = 0,
-        progress: Progress = False,
-    ) -> Evaluation:
-        """The figures of one metric, see `judge`.
-
-        Args:
-            scores: One per row, in the order of ``columns``.
-            level: Coverage of the intervals.
-            resamples: Number of bootstrap samples; 0 for no interval.
-            seed: Of the samples.
-            progress: As in `progress_bar`.
-
-        Raises:
-            ValueError: As `judge`.
-            TypeError: As `judge`.
-        """
-        how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed, "progress": progress}
-        return judge(self, {"": scores}, **how).evaluations[""]
 
 
 @dataclass(frozen=True)
@@ -184,7 +153,6 @@ def judge(
     level: float = 0.95,
     resamples: int | None = None,
     seed: int = 0,
-    progress: Progress = False,
 ) -> Judgement:
     """The figures of several metrics, and how sure their differences are.
 
@@ -200,7 +168,6 @@ def judge(
             twice the fewest with which a difference can be significant after Holm's correction for the pairs of a
             figure.
         seed: Of the samples.
-        progress: As in `progress_bar`.
 
     Raises:
         ValueError: If there is not one score per row, ``level`` or ``resamples`` is out of range, there are so few
@@ -221,7 +188,7 @@ def judge(
     wanted = {(name, own.tobytes()): own for name, own in defined.items()}
     wanted |= {(name, own.tobytes()): own for pair, own in common.items() for name in pair}
     found = {key: task.figures_of(values[key[0]], own) for key, own in wanted.items()}
-    samples = _samples(task, values, wanted, resamples, seed, progress)
+    samples = _samples(task, values, wanted, resamples, seed)
 
     def ends(drawn: Floats) -> Iterator[tuple[float, float]]:
         return (percentile_interval(column, level) for column in drawn.T)
@@ -249,11 +216,7 @@ def judge(
 
 
 def checked_resamples(resamples: int | None, n_pairs: int, level: float) -> int:
-    """The number of samples of `judge`, if a difference among some pairs can be significant with it.
-
-    Raises:
-        ValueError: If none can.
-    """
+    """The number of samples of `judge`, if a difference among some pairs can be significant with it."""
     enough = max(RESAMPLES, 2 * least_resamples(n_pairs, level, sides=2)) if n_pairs else RESAMPLES
     if resamples and n_pairs:
         check_enough_resamples(resamples, n_pairs, level, by_default=enough, sides=2)
@@ -266,7 +229,6 @@ def _samples(
     wanted: Mapping[tuple[str, bytes], Ints],
     resamples: int,
     seed: int,
-    progress: Progress,
 ) -> dict[tuple[str, bytes], Floats]:
     """Figures of every metric in the same bootstrap samples, shape ``(resamples, n_figures)`` each."""
     union = np.unique(np.concatenate(list(wanted.values()))) if wanted else np.zeros(0, dtype=np.intp)
@@ -285,7 +247,7 @@ def _samples(
         return numbers
 
     groups = [task.groups[i] for i in union.tolist()]
-    drawn = grouped_samples(statistic, groups, resamples=resamples, seed=seed, progress=progress)
+    drawn = grouped_samples(statistic, groups, resamples=resamples, seed=seed, progress=None)
     return dict(zip(wanted, np.hsplit(drawn, len(wanted)), strict=True)) if wanted else {}
 
 
@@ -305,12 +267,7 @@ def task_signature(name: str, rules: Mapping[str, Any]) -> str:
 
 
 def checked_scores(scores: Sequence[float], n_rows: int) -> Floats:
-    """Scores as an array, shape ``(n_rows,)``; None becomes NaN.
-
-    Raises:
-        ValueError: If there is not one per row.
-        TypeError: If one is no number.
-    """
+    """Scores as an array, shape ``(n_rows,)``; None becomes NaN."""
     if len(scores) != n_rows:
         raise ValueError(f"`scores` must have one score per row of the protocol, {n_rows}, got {len(scores)}")
     try:

@@ -22,11 +22,7 @@ def tidy(text: str) -> str:
 
 
 def one_file(files: Sequence[FilePath], name: str) -> Path:
-    """The file of a data set that has one: the given file, whatever it is called, or that name in a given folder.
-
-    Raises:
-        ValueError: If there is not one path, or the folder has no such file.
-    """
+    """The file of a data set that has one: the given file, whatever it is called, or that name in a given folder."""
     if len(files) == 1 and not Path(files[0]).is_dir():
         return Path(files[0])
     return named_files(files, [name])[name]
@@ -39,9 +35,6 @@ def named_files(files: Sequence[FilePath], names: Sequence[str], optional: Seque
         files: Files and folders.
         names: Names that must be there.
         optional: Names that may be.
-
-    Raises:
-        ValueError: If one is missing, or a file has another name.
     """
     found: dict[str, Path] = {}
     for path in map(Path, files):
@@ -60,15 +53,7 @@ def named_files(files: Sequence[FilePath], names: Sequence[str], optional: Seque
 
 
 def saved_rows(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a data set in the Arrow files that `save_to_disk` of `datasets` writes.
-
-    Args:
-        folder: The folder with its ``state.json``.
-
-    Raises:
-        ValueError: If ``state.json`` names no files of that folder, or a file is damaged or beyond the limits.
-        OSError: If a file cannot be read.
-    """
+    """The rows of a data set in the Arrow files that `save_to_disk` of `datasets` writes."""
     state = folder / "state.json"
     told = entry(read_json(state), "_data_files", list, f"`{state}`")
     names = [entry(one, "filename", str, f"file {number} of `{state}`") for number, one in enumerate(told)]
@@ -81,12 +66,7 @@ def saved_rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file, which may have NaN in the place of numbers.
-
-    Raises:
-        ValueError: If it holds something else.
-        OSError: If it cannot be read.
-    """
+    """The object in a JSON file, which may have NaN in the place of numbers."""
     content = files.read_json(path, f"`{path}`")
     if not isinstance(content, dict):
         raise ValueError(f"`{path}` must hold a JSON object, got {type(content).__name__}")
@@ -94,11 +74,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def entry(record: Any, key: str, kind: type | tuple[type, ...], place: str) -> Any:
-    """A value of a record that must be there and of that kind.
-
-    Raises:
-        ValueError: If it is not; the message names the place.
-    """
+    """A value of a record that must be there and of that kind."""
     if not isinstance(record, Mapping) or key not in record:
         there = ", ".join(map(str, record)) if isinstance(record, Mapping) else type(record).__name__
         raise ValueError(f"{place} must have {key!r}, got {there or 'nothing'}")
@@ -109,11 +85,7 @@ def entry(record: Any, key: str, kind: type | tuple[type, ...], place: str) -> A
 
 
 def texts(values: Any, place: str) -> list[str]:
-    """Texts with single spaces between their words.
-
-    Raises:
-        ValueError: If it is no list of texts.
-    """
+    """Texts with single spaces between their words."""
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError(f"{place} must be a list of texts, got something else")
     return [tidy(value) for value in values]
@@ -129,9 +101,6 @@ def columns_of(
         references: All references of each row.
         count: How many of them a row has, the first ones; None for all, 0 for no such column.
         **seen: Column of images or videos.
-
-    Raises:
-        ValueError: If the number is negative, or there is no row.
     """
     if not predictions:
         raise ValueError("DATA must have at least one row, got none")

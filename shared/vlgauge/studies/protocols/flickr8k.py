@@ -31,19 +31,9 @@ def read_flickr8k_expert(
 ) -> RatedCaptions:
     """Flickr8k-Expert: every rating of the three experts, 1 to 4, is a row of its own; 16,992 in the published file.
 
-    Ratings that are NaN are left out. Captions that equal a reference are not in the file.
-
-    Args:
-        files: ``flickr8k.json``, or a folder with it.
-        images: Folder of the images.
-        references: Number of references per row, the first ones; None for all, 0 for none.
-        average: Whether the ratings of a caption are averaged to one row, which is another protocol with other numbers.
-        unanimous: Whether only captions count whose ratings are all equal, as one row each, as GROOViST's paper does;
-            3,247 in the published file.
-
-    Raises:
-        ValueError: If the file has another layout, or both are wanted.
-        OSError: If it cannot be read.
+    Ratings that are NaN are left out. Captions that equal a reference are not in the file. With ``average`` the ratings
+    of a caption are averaged to one row, which is another protocol with other numbers. With ``unanimous`` only captions
+    count whose ratings are all equal, as one row each, as GROOViST's paper does; 3,247 in the published file.
     """
     if average and unanimous:
         raise ValueError("`average` must be False next to `unanimous`, got True for both")
@@ -67,15 +57,6 @@ def read_flickr8k_cf(
     """Flickr8k-CF: the share of people of a crowd who said that the caption fits; about 47,800 rows.
 
     Ratings that are NaN are left out, and so is the caption from its references.
-
-    Args:
-        files: ``crowdflower_flickr8k.json``, or a folder with it.
-        images: Folder of the images.
-        references: Number of references per row, the first ones; None for all, 0 for none.
-
-    Raises:
-        ValueError: If the file has another layout, or a rating is no share.
-        OSError: If it cannot be read.
     """
     path = one_file(files, CF_FILE)
     judgements = list(_judgements(path))

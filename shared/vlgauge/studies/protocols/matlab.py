@@ -26,14 +26,6 @@ def read_matlab(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
 
     Numbers are floats, texts are strings, cell arrays are lists, structures are tuples of their fields. Other variables
     are passed over.
-
-    Args:
-        path: File.
-        names: Names of the variables.
-
-    Raises:
-        ValueError: If one is missing or of another kind, or the file is too large, of another version, or broken.
-        OSError: If it cannot be read.
     """
     data = read_bytes(path, f"`{path}`")
     if data[124:128] in (b"\x00\x02IM", b"\x02\x00MI"):
@@ -115,11 +107,7 @@ def members(value: Any) -> list[Any]:
 
 
 def text_of(value: Any, place: str) -> str:
-    """A text out of the cells around it, with single spaces between its words.
-
-    Raises:
-        ValueError: If there is no single text.
-    """
+    """A text out of the cells around it, with single spaces between its words."""
     inner = _inner(value)
     if inner == []:
         return ""
@@ -129,11 +117,7 @@ def text_of(value: Any, place: str) -> str:
 
 
 def number_of(value: Any, place: str) -> float:
-    """A number out of the cells around it.
-
-    Raises:
-        ValueError: If there is no single number.
-    """
+    """A number out of the cells around it."""
     inner = _inner(value)
     if not isinstance(inner, float):
         raise ValueError(f"{place} must be a number, got {_kind(inner)}")

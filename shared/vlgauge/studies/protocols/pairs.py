@@ -111,12 +111,7 @@ class CaptionPairs(Task):
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """How right the scores are about each pair, the mean over the draws; shape ``(n_pairs,)``.
-
-        Raises:
-            ValueError: If there is not one score per row.
-            TypeError: If a score is no number.
-        """
+        """How right the scores are about each pair, the mean over the draws; shape ``(n_pairs,)``."""
         values = checked_scores(scores, len(self.columns["predictions"]))
         if self.lengths is not None:
             values = block_means(values, self.lengths)

@@ -39,16 +39,12 @@ def read_pascal50s(
     Args:
         files: ``pair_pascal.mat`` and ``consensus_pascal.mat``, a folder with them, or FLEUR's ``pascal_50s.json``,
             whose references and labels are chosen.
-        images: Folder of the images.
-        references: Number of references per row; None for all, 0 for none.
+        images: As of all readers.
+        references: As of all readers.
         draws: Number of random draws of the references, 5 if None; "fixed" for the first ones, as of FLEUR's file.
         vote_ties: "half" or "random".
         score_ties: "wrong", "half", or "second" for a decision for the second caption, as one published script does.
         seed: Of the draws and of random vote ties.
-
-    Raises:
-        ValueError: If a file is missing or has another layout, or an argument is none of its values.
-        OSError: If a file cannot be read.
     """
     if len(files) == 1 and Path(files[0]).suffix.lower() == ".json":
         if draws not in (None, "fixed"):

@@ -187,12 +187,7 @@ class RatedCaptions(Task):
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """The scores themselves, shape ``(n_rows,)``.
-
-        Raises:
-            ValueError: If there is not one score per row.
-            TypeError: If a score is no number.
-        """
+        """The scores themselves, shape ``(n_rows,)``."""
         return checked_scores(scores, len(self.ratings))
 
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:

@@ -82,11 +82,7 @@ def metric_scores(
 def checked_columns(
     metric: Metric, columns: Mapping[str, list[Any]], missing: str
 ) -> tuple[dict[str, list[Any]], list[int]]:
-    """The columns of a metric without the rows whose image or video is gone, and which rows these are.
-
-    Raises:
-        ValueError: As `metric_scores`.
-    """
+    """The columns of a metric without the rows whose image or video is gone, and which rows these are."""
     own = _own_columns(metric, columns)
     rows = _present(own, missing)
     return {name: [cells[i] for i in rows] for name, cells in own.items()}, rows
@@ -129,10 +125,6 @@ def read_scores(path: Path) -> list[Scores]:
     Args:
         path: A result of ``vlgauge score ... --output``; a JSON list of numbers; or lines of numbers, or of JSON
             objects with ``score``. null and NaN stand for undefined.
-
-    Raises:
-        ValueError: If it has none of these forms.
-        OSError: If it cannot be read.
     """
     text = read_text(path, f"`{path}`")
     try:

@@ -82,12 +82,7 @@ class GrowingCaptions(Task):
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """The rates of each picture by both rules, shape ``(4 n_pictures,)``; NaN for one that a rule leaves out.
-
-        Raises:
-            ValueError: If there is not one score per row.
-            TypeError: If a score is no number.
-        """
+        """The rates of each picture by both rules, shape ``(4 n_pictures,)``; NaN for one that a rule leaves out."""
         values = checked_scores(scores, len(self.columns["predictions"]))
         found: list[float] = []
         start = 0
@@ -132,10 +127,6 @@ def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero
             ``captions`` and ``neg_captions``; or a folder that `save_to_disk` of `datasets` wrote, or has as ``test``.
         images: Folder of the images.
         zero: The score of a cosine of 0, for the authors' rule: 0.5 for specs, 0 for cosines and CLIP-S.
-
-    Raises:
-        ValueError: If a column is missing, a cell is of another kind, or the two lists of a row differ in length.
-        OSError: If the file cannot be read.
     """
     finite_number("zero", zero, "a finite number", -math.inf)
     path, rows = _table(files)

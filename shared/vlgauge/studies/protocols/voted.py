@@ -59,10 +59,6 @@ def read_votes(path: Path) -> list[VotedPair]:
 
     Its variable ``triplets`` has structures of reference, caption B, caption C, and 1 for B or -1 for C; the 48 of one
     pair follow each other.
-
-    Raises:
-        ValueError: If the file has another layout.
-        OSError: If it cannot be read.
     """
     triplets = read_matlab(path, ["triplets"])["triplets"]
     if not len(triplets) or len(triplets) % N_VOTES:
@@ -97,16 +93,7 @@ def voted_task(
     kinds: Sequence[str],
     rules: Rules,
 ) -> CaptionPairs:
-    """The pairs as a task, with the references of every draw.
-
-    Args:
-        name: Name of the protocol.
-        pairs: The pairs.
-        images: Image of each pair, or none at all where the files do not tell.
-        groups: What stands for the image of each pair.
-        kinds: Kind of each pair.
-        rules: Choice of references, ties.
-    """
+    """The pairs as a task, with the references of every draw; without images where the files do not tell."""
     drawn = _draws(pairs, rules)
     predictions = [caption for pair in pairs for caption in pair.captions] * len(drawn)
     seen = {"images": [image for image in images for _ in range(2)] * len(drawn)} if images else {}

@@ -147,7 +147,7 @@ def check_style_table(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]
 
 def _style_table(row: Row, data: Data, tools: Tools) -> Iterator[Finding]:
     corpus = read_flickrstyle(data.all_of(FLICKRSTYLE)[0].parents[1])
-    table = StyleTable.fit(corpus.captions, corpus.styles, progress=tools.progress)
-    found, _ = in_sample_agreements(corpus.captions, corpus.styles, table, "released", tools.progress)
+    table = StyleTable.fit(corpus.captions, corpus.styles, progress=None)
+    found, _ = in_sample_agreements(corpus.captions, corpus.styles, table, "released")
     eq10 = math.nan if found.eq10 is None else found.eq10.share
     yield from compared([row], {str(row.metric): {"onlystyle": found.eq9.share, "stylecider": eq10}})

@@ -108,11 +108,7 @@ class Data:
         return min(found, key=lambda path: len(path.parts), default=None)
 
     def all_of(self, endings: Sequence[str]) -> list[Path]:
-        """The files that end so.
-
-        Raises:
-            FileNotFoundError: If one is not there; says so of all.
-        """
+        """The files that end so."""
         found = {ending: self.find(ending) for ending in endings}
         if missing := [ending for ending, path in found.items() if path is None]:
             raise FileNotFoundError(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not there")
@@ -128,14 +124,12 @@ class Tools:
         metrics: Names of the metrics that are wanted; none for all.
         backbone: Name of the CLIP.
         resamples: Of the intervals, where references are drawn.
-        progress: As in `vlgauge.progress.progress_bar`.
     """
 
     load: Callable[..., Any]
     metrics: Sequence[str] = ()
     backbone: str = BACKBONE
     resamples: int = 1000
-    progress: bool | None = None
 
     def wanted(self, protocol: str) -> list[Row]:
         """Published rows of a check that are of these metrics and of this backbone."""
@@ -173,13 +167,7 @@ def compared(
 
 
 def attempted(found: Sequence[Row], how: str, work: Callable[[], Iterable[Finding]]) -> Iterator[Finding | Unchecked]:
-    """What the work finds of some rows, or why it could not be done.
-
-    Args:
-        found: The published rows.
-        how: How to get what may be missing.
-        work: Computes ours.
-    """
+    """What the work finds of some rows, or why it could not be done."""
     try:
         results = list(work())
     except UNABLE as error:

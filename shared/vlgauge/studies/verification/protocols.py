@@ -141,7 +141,7 @@ def _compared(
     scores = [length_scores(task.columns)] if metric == LENGTH else _scores(metric, settings, task, data, tools)
     values = {one.name: one.values for one in scores}
     resamples = tools.resamples if any("draws" in row.rules for row in found) else 0
-    judged = judge(task, values, resamples=resamples, progress=tools.progress).evaluations
+    judged = judge(task, values, resamples=resamples).evaluations
     figures = {family: evaluation.figures for family, evaluation in judged.items()}
     yield from compared(
         found,
