@@ -134,11 +134,7 @@ def computed_scores(
 
 
 def run_scores(path: str) -> tuple[Scores, dict[str, str]]:
-    """The scores and signatures of every metric in a file that `vlgauge score --output` wrote.
-
-    Raises:
-        ValueError: If it is another file.
-    """
+    """The scores and signatures of every metric in a file that `vlgauge score --output` wrote."""
     found = read_run(path, [])
     names = [] if found is None else [name for name in metric_names() if f"{name}_scores" in found]
     if found is None or not names:
@@ -156,11 +152,7 @@ def column_scores(rows: Rows, title: str, keys: Sequence[str]) -> dict[str, floa
 
 
 def listed(text: str) -> list[str]:
-    """Names with commas between them.
-
-    Raises:
-        ValueError: If there is none, or one comes twice.
-    """
+    """Names with commas between them."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"--scores must name one column or several different ones with commas, got {text!r}")

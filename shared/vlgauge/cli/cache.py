@@ -51,12 +51,7 @@ def run_clear(options: argparse.Namespace) -> int:
 
 
 def chosen_folder(folder: str | None) -> Path:
-    """The folder of the option, or of the environment.
-
-    Raises:
-        ValueError: If neither names one.
-        FileNotFoundError: If it is not there.
-    """
+    """The folder of the option, or of the environment."""
     chosen = folder or os.environ.get(VARIABLE)
     if not chosen:
         raise ValueError(f"--folder is needed, because {VARIABLE} is not set")

@@ -127,11 +127,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def score_list(text: str) -> list[str]:
-    """Names of scores from a list with commas: of metrics, and of others that they have, such as ref_clip_s.
-
-    Raises:
-        ValueError: If one is unknown or comes twice, or there is none.
-    """
+    """Names of scores from a list with commas: of metrics, and of others that they have, such as ref_clip_s."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     others = [name for name in names if metric_of_score(name) != name]
     metrics = [name for name in names if name not in others]
@@ -174,11 +170,7 @@ def _systems(scores: Sequence[str], options: argparse.Namespace) -> dict[str, Gi
 
 
 def system_names(files: Sequence[str], given: str | None) -> list[str]:
-    """Names of the systems: those given, else of the files without folder and ending, as far as that tells them apart.
-
-    Raises:
-        ValueError: If there is not one name per file, or two are equal.
-    """
+    """Names of the systems: those given, else of the files without folder and ending, as far as that tells them apart."""
     stems = [Path(file).stem for file in files]
     names = [name.strip() for name in given.split(",")] if given else stems
     if not given and len(set(stems)) < len(stems):

@@ -29,11 +29,7 @@ def row_limits(options: argparse.Namespace) -> RowLimits:
 
 
 def record_origin(options: argparse.Namespace, origin: Origin, file: str) -> None:
-    """Let a record name the data set that the rows come from.
-
-    Raises:
-        ValueError: If an option names another one.
-    """
+    """Let a record name the data set that the rows come from."""
     if not file.startswith(PREFIX):
         return
     if options.record is None:

@@ -103,11 +103,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
-    """Scores by story id of one side, in whatever form it comes.
-
-    Raises:
-        ValueError: If it has none of the forms.
-    """
+    """Scores by story id of one side, in whatever form it comes."""
     if _is_published(source):
         return Side(read_published(source), {})
     results: dict[str, Any] | None = _result_file(source)

@@ -19,12 +19,7 @@ NEEDS_MATPLOTLIB = '--plot needs matplotlib; run: pip install "vlgauge[plots]"'
 
 
 def check_picture(target: str | None, sources: Sequence[str]) -> None:
-    """Refuse a picture that cannot be drawn or written, before the work is done.
-
-    Raises:
-        ValueError: As `check_target`.
-        ImportError: If matplotlib is not installed.
-    """
+    """Refuse a picture that cannot be drawn or written, before the work is done."""
     check_target(target, sources, "--plot", PICTURES)
     if target and find_spec("matplotlib") is None:
         raise ImportError(NEEDS_MATPLOTLIB)
@@ -32,11 +27,7 @@ def check_picture(target: str | None, sources: Sequence[str]) -> None:
 
 @contextmanager
 def picture(path: str | Path) -> Iterator[Any]:
-    """An empty figure, which is written when the block ends.
-
-    Raises:
-        ImportError: If matplotlib is not installed.
-    """
+    """An empty figure, which is written when the block ends."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

@@ -67,11 +67,7 @@ def add_row_options(parser: argparse.ArgumentParser) -> None:
 
 
 def ratings_of(rows: Rows, title: str, option: str = "--ratings") -> list[float]:
-    """A column of ratings as numbers; a list of several people's is averaged, an empty cell is none.
-
-    Raises:
-        ValueError: If there is no such column, or a cell is no finite number.
-    """
+    """A column of ratings as numbers; a list of several people's is averaged, an empty cell is none."""
     ratings = []
     for number, cell in enumerate(take_column(rows, title)):
         values = cell if isinstance(cell, list) else [cell]

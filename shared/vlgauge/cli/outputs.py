@@ -50,11 +50,7 @@ def check_target(
 
 
 def check_result_target(target: str | None, source: str, *, details: bool = False) -> None:
-    """Refuse a file that the result of `vlgauge score` cannot be written to, before the work is done.
-
-    Raises:
-        ValueError: As `check_target`, or if a table should hold details.
-    """
+    """Refuse a file that the result of `vlgauge score` cannot be written to, before the work is done."""
     ending = "" if target is None else Path(target).suffix.lower()
     if details and ending in TABLES:
         raise ValueError(f"--output must end in .json next to --details, which fit no table, got {target!r}")
@@ -62,17 +58,7 @@ def check_result_target(target: str | None, source: str, *, details: bool = Fals
 
 
 def check_report(target: str | None, sources: Sequence[str], metrics: Sequence[str]) -> None:
-    """Refuse a report that cannot be written, before the work is done.
-
-    Args:
-        target: The file, None for none.
-        sources: The inputs.
-        metrics: Names of what is scored; if pages cannot be made, their missing extras are told too.
-
-    Raises:
-        ImportError: If what makes pages is not installed.
-        ValueError: As `check_target`.
-    """
+    """Refuse a report that cannot be written, before the work is done."""
     if target is None:
         return
     check_target(target, sources, "--report", (".html",))

@@ -62,11 +62,7 @@ def wanted(names: list[str]) -> list[Asset]:
 
 
 def sort(names: list[str], folder: Path) -> int:
-    """Tell what the files of a folder are, and how a metric takes them; 1 if it lacks something.
-
-    Raises:
-        ValueError: If it is no single metric that takes files.
-    """
+    """Tell what the files of a folder are, and how a metric takes them; 1 if it lacks something."""
     if len(names) != 1 or names[0] not in TAKING:
         raise ValueError(f"--from must come with one of {', '.join(TAKING)}, got {' '.join(names)}")
     found = sorted_files(folder)

@@ -39,11 +39,7 @@ def add_ray_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_ray_options(options: argparse.Namespace, files: Sequence[str]) -> None:
-    """Refuse options that do not go together.
-
-    Raises:
-        ValueError: At the first one.
-    """
+    """Refuse options that do not go together."""
     if options.engine is None:
         for option, name in _RAY_ONLY.items():
             if getattr(options, name) is not None:

@@ -23,12 +23,7 @@ SCORES, RESULT, PARTS = "scores.parquet", "result.json", "parts"
 def scored_with_ray(
     options: argparse.Namespace, settings: Mapping[str, Mapping[str, Any]], files: Sequence[str]
 ) -> dict[str, Any]:
-    """The record of the rows; writes ``scores.parquet``, one line per row, and ``result.json``.
-
-    Raises:
-        ImportError: If Ray is not installed.
-        ValueError: If there are several metrics, or as `score_files`.
-    """
+    """The record of the rows; writes ``scores.parquet``, one line per row, and ``result.json``."""
     imported_ray()
     if len(settings) != 1:
         raise ValueError(f"METRIC must be one metric with --engine ray, got {', '.join(settings)}")

@@ -95,11 +95,7 @@ def add_scores_option(command: argparse.ArgumentParser, purpose: str) -> None:
 
 
 def given_scores(records: Sequence[Record], given: Sequence[str]) -> dict[str, list[Run]]:
-    """Files of scores by the id of the model, one or several each.
-
-    Raises:
-        ValueError: If a text is not MODEL=FILE with a model of the records, or the file is of another kind.
-    """
+    """Files of scores by the id of the model, one or several each."""
     runs: dict[str, list[Run]] = {}
     for text in given:
         model, equals, path = text.partition("=")

@@ -11,26 +11,12 @@ from vlgauge.scoring.scored import Scored
 
 
 def write_report(target: str, scored: Scored, told: Sequence[str] = ()) -> None:
-    """Explain the scores of one metric or several on a page.
-
-    Args:
-        target: File to write.
-        scored: What was scored, with details.
-        told: Warnings of the run.
-    """
+    """Explain the scores of one metric or several on a page."""
     write_output(target, report(explanations(scored), told=told), "--report")
 
 
 def write_differences(
     target: str, comparison: Comparison, scored: Mapping[str, Scored], limit: int, told: Sequence[str] = ()
 ) -> None:
-    """Explain the rows in which systems differ most, side by side.
-
-    Args:
-        target: File to write.
-        comparison: All systems and metrics.
-        scored: By name of the system, with details.
-        limit: Most rows per pair and metric.
-        told: Warnings of the run.
-    """
+    """Explain the rows in which systems differ most, side by side."""
     write_output(target, differences_page(comparison, scored, limit, told), "--report")

@@ -154,15 +154,7 @@ def print_results(
     of_rows: Sequence[str],
     options: argparse.Namespace,
 ) -> None:
-    """Print in the form that the options choose.
-
-    Args:
-        results: By name of the metric.
-        record: All of it, with the ids of the rows.
-        texts: Predictions of the rows.
-        of_rows: Lines that tell how many rows were left out, and why.
-        options: Those of the command.
-    """
+    """Print in the form that the options choose."""
     if options.quiet:
         sys.stderr.write("".join(f"{line}\n" for line in of_rows))
         print(numbers_alone(results, options.digits), flush=True)
@@ -196,11 +188,7 @@ def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]
 def table_columns(
     rows: Rows, metrics: Sequence[Metric], options: argparse.Namespace, file: str
 ) -> tuple[list[Any], dict[str, list[Any] | None]]:
-    """Ids and columns of the rows of a table, of those that the options choose.
-
-    Raises:
-        ValueError: If a column is missing, or no row is left.
-    """
+    """Ids and columns of the rows of a table, of those that the options choose."""
     if options.revision is not None:
         raise ValueError(f"--revision must come with a data set of the Hub, got the file {file!r}")
     for limit in fields(RowLimits):

@@ -41,11 +41,7 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
 
 
 def metric_list(text: str) -> list[str]:
-    """Names of metrics from a list with commas.
-
-    Raises:
-        ValueError: If one is unknown or comes twice, or there is none.
-    """
+    """Names of metrics from a list with commas."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise ValueError(f"METRIC must be the name of a metric, or several with commas between them, got {text!r}")
@@ -57,11 +53,7 @@ def metric_list(text: str) -> list[str]:
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """Name and value of ``NAME=VALUE``; numbers, true, false and none are taken as such.
-
-    Raises:
-        ValueError: If there is no equals sign.
-    """
+    """Name and value of ``NAME=VALUE``; numbers, true, false and none are taken as such."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise ValueError(f"--set must be NAME=VALUE, got {text!r}")
@@ -104,11 +96,7 @@ def settings_by_metric(texts: Sequence[str], names: Sequence[str]) -> dict[str, 
 
 
 def refuse_settings_of_python(settings: Settings) -> None:
-    """Refuse values for which every call brings data of its own.
-
-    Raises:
-        ValueError: At the first one.
-    """
+    """Refuse values for which every call brings data of its own."""
     for (name, value), keyword in _OF_PYTHON.items():
         if settings.get(name) == value:
             raise ValueError(

@@ -136,11 +136,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def draw(table: Sequence[dict[str, Any]], path: Path) -> None:
-    """Mean ln p of each metric over the number of candidates, after Figure 3 of Chan et al.
-
-    Raises:
-        ImportError: If matplotlib is not installed.
-    """
+    """Mean ln p of each metric over the number of candidates, after Figure 3 of Chan et al."""
     with picture(path) as figure:
         _plot(figure, table)
 

@@ -103,11 +103,7 @@ def run_curve(options: argparse.Namespace) -> int:
 
 
 def by_temperature(cells: Sequence[Any], title: str) -> dict[float, list[Any]]:
-    """The candidates of each temperature, from cells that have them by temperature.
-
-    Raises:
-        ValueError: If a cell has no numbers of at least 0 as keys, or others than the first one.
-    """
+    """The candidates of each temperature, from cells that have them by temperature."""
     found: dict[float, list[Any]] = {}
     for row, cell in enumerate(cells):
         own = {}

@@ -133,11 +133,7 @@ def seed(text: str) -> int | None:
 
 
 def _read(options: argparse.Namespace, path: str, group: str | None, name: str = "FILE") -> StyledCaptions:
-    """The captions of a file of the kind that the options name; what was left out is told.
-
-    Raises:
-        ValueError: If it is not such a file, or fewer than two styles are in it; the message calls it by its name.
-    """
+    """The captions of a file of the kind that the options name; what was left out is told."""
     try:
         corpus = _corpus(options, path, group)
     except ValueError as error:

@@ -21,11 +21,7 @@ _PIECES = re.compile(r"[^ |]*[ |]?")
 
 @contextmanager
 def within_terminal(options: argparse.Namespace) -> Iterator[None]:
-    """Let no line on a terminal be wider than it is.
-
-    Args:
-        options: Those of the command, which tell the form of what it prints.
-    """
+    """Let no line on a terminal be wider than it is."""
     is_read = getattr(options, "format", None) in _READ and not getattr(options, "json", False)
     if not (is_read and sys.stdout.isatty()):
         yield

@@ -20,12 +20,7 @@ _OF_SETTINGS = (
 
 
 def in_words_of_commands(message: str, options: argparse.Namespace) -> str:
-    """The message, as far as the command has options for what it names.
-
-    Args:
-        message: Of an error or a warning.
-        options: Those of the command.
-    """
+    """The message, as far as the command has options for what it names."""
     known = [("profile", _OF_PROFILE), ("set", _OF_SETTINGS)]
     for option, forms in known:
         for pattern, words in forms if hasattr(options, option) else ():

@@ -30,7 +30,7 @@ def read_abstract50s(
     score_ties: str = "wrong",
     seed: int = 0,
 ) -> CaptionPairs:
-    """Abstract-50S under the rules of `read_pascal50s`, as one kind of pairs. A picture is called as its address ends."""
+    """Abstract-50S by the rules of `read_pascal50s`, as one kind of pairs; a picture is called as its address ends."""
     rules = Rules(references, draws, Ties(vote_ties, score_ties, seed))
     paths = named_files(files, [VOTES_FILE], optional=[SENTENCES_FILE])
     pairs = read_votes(paths[VOTES_FILE])
