@@ -170,7 +170,7 @@ def _systems(scores: Sequence[str], options: argparse.Namespace) -> dict[str, Gi
 
 
 def system_names(files: Sequence[str], given: str | None) -> list[str]:
-    """Names of the systems: those given, else of the files without folder and ending, as far as that tells them apart."""
+    """Names of the systems: those given, else of their files, without folder and ending where that tells them apart."""
     stems = [Path(file).stem for file in files]
     names = [name.strip() for name in given.split(",")] if given else stems
     if not given and len(set(stems)) < len(stems):

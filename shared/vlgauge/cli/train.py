@@ -31,11 +31,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Train; 130 with advice where it is interrupted."""
-    recipe = RECIPES[options.recipe]
     try:
-        recipe.run(options, say)
+        RECIPES[options.recipe].run(options, say)
     except KeyboardInterrupt:
-        sys.stderr.write(f"vlgauge train: interrupted; {recipe.advice(options)}\n")
+        advice = pac_s.advice(options) if options.recipe == "pac_s" else "repeat the command to go on"
+        sys.stderr.write(f"vlgauge train: interrupted; {advice}\n")
         return 130
     return 0
 

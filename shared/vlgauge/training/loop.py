@@ -77,11 +77,7 @@ class Progressed:
     best: int = -1
 
     def add(self, found: Figures, loss: str) -> bool:
-        """Take a round; True if it is the best so far.
-
-        Raises:
-            ValueError: If its loss is no longer finite.
-        """
+        """Take a round; True if it is the best so far."""
         if not math.isfinite(found[loss]):
             raise ValueError(
                 f"`--learning-rate` must keep the loss finite, got a {loss.replace('_', ' ')} of {found[loss]} in "
@@ -131,11 +127,7 @@ class Checkpoint:
             save_file(tensors, part, metadata=metadata)
 
     def resumed(self) -> Progressed:
-        """The state in the file, put into tensors, optimizer and random numbers; a new one if there is no file.
-
-        Raises:
-            ValueError: If it is of another training, or altered since it was written.
-        """
+        """The state in the file, put into tensors, optimizer and random numbers; a new one if there is no file."""
         if not self.file.is_file():
             return Progressed()
         metadata, saved = self._read()
@@ -212,9 +204,6 @@ def train(
         one_round: Trains some steps after those of the state, and looks at the validation loss.
         keep: Called after each round that is the best so far.
         report: Called after each round.
-
-    Raises:
-        ValueError: If the loss is no longer finite, or the checkpoint is of another training.
     """
     state = checkpoint.resumed()
     while not state.finished(plan):

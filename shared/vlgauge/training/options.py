@@ -39,16 +39,7 @@ def add_overwrite(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> 
 
 
 def keep_finished(argument: str, files: Iterable[Path], *, overwrite: bool) -> None:
-    """Keep what a finished training wrote.
-
-    Args:
-        argument: Option that names the output, for the message.
-        files: What the training would replace.
-        overwrite: Whether it may.
-
-    Raises:
-        ValueError: If it may not, and one of the files is there.
-    """
+    """Keep what a finished training wrote."""
     there = [] if overwrite else [path for path in files if path.exists()]
     if there:
         raise ValueError(
@@ -65,9 +56,6 @@ def one_training(options: argparse.Namespace, files: Iterable[str], say: Callabl
         options: Those of `add_run_options`, and ``output``.
         files: What a finished training has in OUT, and what only ``overwrite`` replaces.
         say: Told at the end where it was written.
-
-    Raises:
-        ValueError: If a finished training is there, or another run writes to OUT.
     """
     interrupted = options.output / INTERRUPTED
     with only_run(options.output, "OUT", beside=[interrupted / STATE]):
@@ -79,11 +67,7 @@ def one_training(options: argparse.Namespace, files: Iterable[str], say: Callabl
 
 
 def check_packages(recipe: str, packages: Sequence[str], *, plot: bool) -> None:
-    """Check that all packages are there before hours of work.
-
-    Raises:
-        ImportError: If one is missing; names them all.
-    """
+    """Check that all packages are there before hours of work."""
     wanted = (*packages, "matplotlib") if plot else packages
     if told := missing_packages(f"vlgauge train {recipe}", wanted, "train"):
         raise ImportError(f"{told}, or do without the picture by --no-plot" if "matplotlib" in told else told)

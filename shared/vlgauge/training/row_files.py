@@ -18,9 +18,6 @@ def records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
     Args:
         path: JSON lines, or CSV with a header if its name ends in .csv.
-
-    Raises:
-        ValueError: If it cannot be read; names file and line.
     """
     try:
         text = path.read_text("utf-8-sig")
@@ -61,11 +58,7 @@ def _csv_records(text: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def text_field(fields: Mapping[str, Any], column: str, place: str) -> str | None:
-    """The text of a column; None where there is none.
-
-    Raises:
-        ValueError: If it holds something else.
-    """
+    """The text of a column; None where there is none."""
     value = fields.get(column)
     if value is None:
         return None
@@ -75,11 +68,7 @@ def text_field(fields: Mapping[str, Any], column: str, place: str) -> str | None
 
 
 def picture_field(fields: Mapping[str, Any], column: str, folder: Path, place: str) -> ImagePicture | None:
-    """The picture that a column names; None where there is none.
-
-    Raises:
-        ValueError: If there is no such file.
-    """
+    """The picture that a column names; None where there is none."""
     value = text_field(fields, column, place)
     if value is None:
         return None

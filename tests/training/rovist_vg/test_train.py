@@ -220,9 +220,7 @@ def trained(net, training, validation, recipe, folder, keep=lambda: None):
     return loop.train_epochs(
         net,
         recipe,
-        lambda optimizer, epoch: {
-            "training_loss": epochs.run_epoch(net, training, optimizer, recipe, epoch, "cpu", False)
-        },
+        lambda optimizer, epoch: {"training_loss": epochs.run_epoch(net, training, optimizer, recipe, epoch, "cpu")},
         lambda: {"validation_loss": epochs.validation_loss(net, validation, recipe, "cpu")},
         folder,
         data="",

@@ -60,14 +60,7 @@ def margins(encoder: ClipEncoder, adapter: Adapter | None, foils: Sequence[Foil]
 
 
 def comparisons(foils: Sequence[Foil], before: Floats, after: Floats, seed: int = 0) -> list[Comparison]:
-    """Accuracies over all pairs and by kind.
-
-    Args:
-        foils: The pairs.
-        before: `margins` of the base.
-        after: `margins` of the trained weights.
-        seed: Of the bootstrap.
-    """
+    """Accuracies over all pairs and by kind."""
     kinds = np.array([foil.kind for foil in foils])
     groups = np.array([foil.group or foil.image.key.hex() for foil in foils])
     distinct = list(dict.fromkeys(kinds.tolist()))

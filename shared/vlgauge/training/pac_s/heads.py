@@ -73,10 +73,6 @@ class HeadLearner:
         """1 / tau as it is now."""
         return self.parameters.get(LOG_SCALE, self._log_scale).exp().item()
 
-    def after_step(self) -> None:
-        """Keep a trained scale at 100 or below."""
-        clamp_scale(self.parameters)
-
     def _project_images(self, pictures: Indices) -> torch.Tensor:
         import torch
 
@@ -157,11 +153,7 @@ def feature_maps(encoder: ClipEncoder, material: Material, batch_size: int) -> n
 
 
 def normalised_pixels(opened: list[np.ndarray | ValueError], encoder: ClipEncoder) -> torch.Tensor:
-    """Squares as the image tower takes them, shape ``(n, 3, size, size)``.
-
-    Raises:
-        ValueError: If one of the pictures could not be read.
-    """
+    """Squares as the image tower takes them, shape ``(n, 3, size, size)``."""
     import torch
 
     for square in opened:

@@ -51,11 +51,7 @@ class Material:
 
 
 def material_of(train: Sequence[Row], validation: Sequence[Row]) -> Material:
-    """The rows of both parts as one material.
-
-    Raises:
-        ValueError: If a part has fewer than two images, or the parts share an image.
-    """
+    """The rows of both parts as one material."""
     rows = [*train, *validation]
     parts = {"training": {row.image.key for row in train}, "validation": {row.image.key for row in validation}}
     for name, keys in parts.items():
@@ -74,13 +70,7 @@ def material_of(train: Sequence[Row], validation: Sequence[Row]) -> Material:
 
 
 def split_by_image(rows: Sequence[Row], share: float, seed: int) -> tuple[list[Row], list[Row]]:
-    """Rows for training and for validation; all rows of an image are on one side.
-
-    Args:
-        rows: All rows.
-        share: Share of the images for validation.
-        seed: Chooses them.
-    """
+    """Rows for training and for validation; all rows of an image are on one side."""
     keys = sorted({row.image.key for row in rows})
     n_validation = max(2, round(share * len(keys)))
     chosen = np.random.default_rng(seed).permutation(len(keys))[:n_validation]

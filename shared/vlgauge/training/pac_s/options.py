@@ -92,11 +92,7 @@ def _add_recipe(recipe: argparse._ArgumentGroup) -> None:
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """Refuse options that cannot work, before anything is read.
-
-    Raises:
-        ValueError: Says which option and why.
-    """
+    """Refuse options that cannot work, before anything is read."""
     if options.out.suffix != ".safetensors":
         raise ValueError(f"`--out` must end in .safetensors, got {str(options.out)!r}")
     if not options.out.parent.is_dir():

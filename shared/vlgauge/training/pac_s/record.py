@@ -61,12 +61,7 @@ def comparison_line(comparison: Comparison) -> str:
 
 
 def draw_losses(path: Path, state: Progressed) -> None:
-    """Draw training and validation loss over the iterations.
-
-    Args:
-        path: File, such as one that ends in .svg or .png.
-        state: Of the training.
-    """
+    """Draw training and validation loss over the iterations."""
     from matplotlib.figure import Figure
 
     lines = state.rounds

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from vlgauge.progress import Progress, progress_bar
+from vlgauge.progress import progress_bar
 from vlgauge.training.loop import Checkpoint, Figures, Plan, Progressed, train
 from vlgauge.training.pac_s.batches import BatchOrder, Indices
+from vlgauge.training.pac_s.heads import clamp_scale
 from vlgauge.training.pac_s.losses import Losses
 from vlgauge.training.pac_s.options import Schedule
 
@@ -29,8 +30,6 @@ class Learner(Protocol):
 
     def losses(self, rows: Indices) -> Losses: ...  # noqa: D102
 
-    def after_step(self) -> None: ...  # noqa: D102
-
 
 def train_learner(
     learner: Learner,
@@ -40,7 +39,6 @@ def train_learner(
     file: Path,
     identity: str,
     report: Callable[[Progressed], object],
-    progress: Progress = None,
 ) -> Progressed:
     """Train to the end, from where an earlier run was interrupted, and leave the best parameters in the learner.
 
@@ -52,7 +50,6 @@ def train_learner(
         file: Where the state is kept, see `vlgauge.training.loop.Checkpoint`.
         identity: Digest of data, base and settings.
         report: Called after each round; the first one only looks at the validation loss of the base.
-        progress: See `vlgauge.progress`.
     """
     import torch
 
@@ -71,7 +68,7 @@ def train_learner(
         for name, tensor in best.items():
             tensor.copy_(parameters[name].detach())
 
-    with progress_bar(schedule.max_iterations, "Training", progress) as advance:
+    with progress_bar(schedule.max_iterations, "Training") as advance:
         shown = 0
 
         def one_round(state: Progressed) -> Figures:
@@ -96,11 +93,7 @@ def train_learner(
 
 
 def trained_losses(learner: Learner, optimizer: torch.optim.Optimizer, order: BatchOrder, iterations: range) -> Figures:
-    """Some iterations; the mean of the losses by name.
-
-    Raises:
-        ValueError: If a loss is no longer finite.
-    """
+    """Some iterations; the mean of the losses by name."""
     import torch
 
     sums = torch.zeros(len(Losses._fields), dtype=torch.float64)
@@ -114,7 +107,7 @@ def trained_losses(learner: Learner, optimizer: torch.optim.Optimizer, order: Ba
         optimizer.zero_grad(set_to_none=True)
         losses.total.backward()
         optimizer.step()
-        learner.after_step()
+        clamp_scale(learner.parameters)
         sums += torch.stack([loss.detach().double().cpu() for loss in losses])
     means = (sums / len(iterations)).tolist()
     return {f"train_{name}": mean for name, mean in zip(Losses._fields, means, strict=True)}

@@ -55,10 +55,6 @@ def read_rows(path: Path, columns: Columns, folder: Path | None = None) -> list[
         path: JSON lines, or CSV with a header if its name ends in .csv.
         columns: Names of the columns.
         folder: Where relative image paths start; None for the folder of the file.
-
-    Raises:
-        ValueError: If a row lacks its image or caption, holds something else, or names a file that is missing; names
-            file and line.
     """
     folder = folder or path.parent
     rows = []
@@ -83,9 +79,6 @@ def read_foils(path: Path, columns: Columns, folder: Path | None = None) -> list
         path: As for `read_rows`.
         columns: Names of the columns.
         folder: As for `read_rows`.
-
-    Raises:
-        ValueError: If a row lacks one of the three; names file and line.
     """
     foils = []
     for place, fields in records(path):

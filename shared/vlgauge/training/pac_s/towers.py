@@ -12,7 +12,7 @@ from vlgauge.encoders.clip.loading import ClipEncoder
 from vlgauge.encoders.clip.pixels import decoded_batches
 from vlgauge.encoders.clip.tokens import ClipTokens, padded
 from vlgauge.training.pac_s.batches import Indices
-from vlgauge.training.pac_s.heads import LOG_SCALE, Tensors, clamp_scale, losses_of, normalised_pixels
+from vlgauge.training.pac_s.heads import LOG_SCALE, Tensors, losses_of, normalised_pixels
 from vlgauge.training.pac_s.losses import Losses
 from vlgauge.training.pac_s.material import Material
 
@@ -137,10 +137,6 @@ class TowerLearner:
     def scale(self) -> float:
         """1 / tau as it is now."""
         return self.parameters.get(LOG_SCALE, self._state[LOG_SCALE]).exp().item()
-
-    def after_step(self) -> None:
-        """Keep a trained scale at 100 or below."""
-        clamp_scale(self.parameters)
 
     def state(self) -> dict[str, np.ndarray]:
         """The whole CLIP by open_clip's names with the updates merged, float32."""

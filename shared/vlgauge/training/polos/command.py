@@ -96,17 +96,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_run_options(parser, DEFAULTS)
 
 
-def advice(options: argparse.Namespace) -> str:
-    """How to go on after an interruption."""
-    return "repeat the command to go on"
-
-
 def check_options(options: argparse.Namespace) -> None:
-    """Refuse options that cannot work, before anything is read.
-
-    Raises:
-        ValueError: Says which option and why.
-    """
+    """Refuse options that cannot work, before anything is read."""
     low, high = options.scale
     if not (np.isfinite([low, high]).all() and low < high):
         raise ValueError(f"`--scale` must be two numbers, the lower first, got {low:g} and {high:g}")
@@ -128,11 +119,7 @@ def check_options(options: argparse.Namespace) -> None:
 
 
 def rows_of(options: argparse.Namespace) -> tuple[list[Rated], list[Rated], list[Rated]]:
-    """Rows to train on, to choose the epoch by, and to measure with, which may be none.
-
-    Raises:
-        ValueError: If a row is not what it should be, or all rows are of one image.
-    """
+    """Rows to train on, to choose the epoch by, and to measure with, which may be none."""
     if options.scenes is not None:
         few = max(options.scenes // 10, 2)
         return (
@@ -196,10 +183,7 @@ def trained(
     """Train, keep the best epoch's head, measure it on the test rows, and tell all in a record."""
     import torch
 
-    progress = False if options.no_progress else None
-    training, validation = (
-        material_of(side, clip, text, options.variant, device=device, progress=progress) for side in sides[:2]
-    )
+    training, validation = (material_of(side, clip, text, options.variant, device=device) for side in sides[:2])
     recipe = recipe_of(options)
     torch.manual_seed(recipe.seed)
     n_in = 4 * text.width + 6 * clip.row.embed_width
@@ -310,7 +294,7 @@ def _measured(
 
     if not rows:
         return {}
-    test = material_of(rows, clip, text, options.variant, device=device, progress=False)
+    test = material_of(rows, clip, text, options.variant, device=device)
     network: Any = new_network(len(head.scalars), head.matrices[0].shape[1], options.hidden).to(device)
     with torch.no_grad():
         network.scalars.copy_(torch.from_numpy(head.scalars))

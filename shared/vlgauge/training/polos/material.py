@@ -14,14 +14,12 @@ from vlgauge.encoders.hidden_layers import LayeredEncoder
 from vlgauge.encoders.rated.head import normalised_layers
 from vlgauge.encoders.rated.models import clip_texts
 from vlgauge.media.pictures import Picture
-from vlgauge.progress import Progress
-from vlgauge.training.polos.network import Keeps, References, normalised_batch, scores_of
+from vlgauge.training.polos.network import RandomKeeps, References, normalised_batch, scores_of
 from vlgauge.training.polos.ratings import Rated
 
 if TYPE_CHECKING:
     import torch
 
-_ENCODED_AT_ONCE = 64
 Positions = npt.NDArray[np.intp]
 
 
@@ -52,7 +50,7 @@ class Material:
     references: list[Positions]
     ratings: torch.Tensor
 
-    def scores(self, network: torch.nn.Module, rows: Positions, keeps: Keeps | None) -> torch.Tensor:
+    def scores(self, network: torch.nn.Module, rows: Positions, keeps: RandomKeeps | None) -> torch.Tensor:
         """Scores of a batch of rows, shape ``(n,)``.
 
         Args:
@@ -97,8 +95,6 @@ def material_of(
     variant: str,
     *,
     device: str,
-    batch_size: int = _ENCODED_AT_ONCE,
-    progress: Progress = None,
 ) -> Material:
     """Encode every distinct text and picture of the rows once.
 
@@ -109,8 +105,6 @@ def material_of(
         variant: ``"itemwise"``: layers are normalised over one text, known beforehand. ``"released"``: over the texts
             of a batch, with the encoder's dropout.
         device: Of torch.
-        batch_size: Items of a forward pass.
-        progress: See `vlgauge.progress`.
     """
     import torch
 
@@ -124,15 +118,14 @@ def material_of(
         image[number] = pictures.setdefault(row.image.key, len(pictures))
         if len(pictures) > len(seen):
             seen.append(row.image)
-    how: dict[str, Any] = {"batch_size": batch_size, "progress": progress}
     distinct = list(texts)
-    v = clip.project(clip.image_hidden(seen, **how), "image")
-    c = clip_texts(clip, distinct, **how)
+    v = clip.project(clip.image_hidden(seen), "image")
+    c = clip_texts(clip, distinct)
     layers = None
     if variant == "itemwise":
         step = 4096  # whose numbers are held in float64 at once
         parts = [
-            normalised_layers(text.layers(distinct[start : start + step], **how)).astype(np.float32)
+            normalised_layers(text.layers(distinct[start : start + step])).astype(np.float32)
             for start in range(0, len(distinct), step)
         ]
         layers = torch.from_numpy(np.concatenate(parts)).to(device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,21 +18,9 @@ if TYPE_CHECKING:
 _DROPPED = -1e20
 
 
-class Keeps(Protocol):
-    """What dropout keeps, drawn anew at each call."""
-
-    def layers(self, n: int) -> torch.Tensor | None:
-        """Which layers of a batch of texts, shape ``(n,)``; None for all."""
-        ...
-
-    def units(self, values: torch.Tensor) -> torch.Tensor:
-        """The units of a linear layer, those that are dropped as 0 and the others divided by the share kept."""
-        ...
-
-
 @dataclass(frozen=True)
 class RandomKeeps:
-    """Dropout by torch's random numbers.
+    """Dropout by torch's random numbers, drawn anew at each call.
 
     Attributes:
         p_layers: Chance of a layer.
@@ -43,13 +31,13 @@ class RandomKeeps:
     p_units: float
 
     def layers(self, n: int) -> torch.Tensor | None:
-        """See `Keeps`."""
+        """Which layers of a batch of texts are kept, shape ``(n,)``; None for all."""
         import torch
 
         return torch.rand(n) >= self.p_layers if self.p_layers else None
 
     def units(self, values: torch.Tensor) -> torch.Tensor:
-        """See `Keeps`."""
+        """The units of a linear layer, those that are dropped as 0 and the others divided by the share kept."""
         import torch
 
         return torch.nn.functional.dropout(values, self.p_units)
@@ -88,7 +76,7 @@ def new_network(n_layers: int, n_in: int, hidden: Sequence[int]) -> torch.nn.Mod
     return network
 
 
-def _mixed(network: Any, layers: torch.Tensor, keeps: Keeps | None) -> torch.Tensor:
+def _mixed(network: Any, layers: torch.Tensor, keeps: RandomKeeps | None) -> torch.Tensor:
     """Vectors of a batch of texts, shape ``(n, width)``."""
     import torch
 
@@ -106,7 +94,7 @@ def scores_of(
     references: Sequence[References],
     v: torch.Tensor,
     c: torch.Tensor,
-    keeps: Keeps | None = None,
+    keeps: RandomKeeps | None = None,
 ) -> torch.Tensor:
     """Scores of n rows, each with at least one reference, shape ``(n,)``.
 

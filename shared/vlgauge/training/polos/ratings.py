@@ -50,10 +50,6 @@ def read_rows(path: Path, scale: Sequence[float], folder: Path | None = None) ->
             JSON.
         scale: Lowest and highest rating.
         folder: Where relative image paths start; None for the folder of the file.
-
-    Raises:
-        ValueError: If a row lacks a column, holds something else, names a file that is missing, or has a rating that
-            the scale does not have; names file and line.
     """
     found = []
     for place, fields in records(path):

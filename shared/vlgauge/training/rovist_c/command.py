@@ -65,17 +65,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_run_options(parser, DEFAULTS)
 
 
-def advice(options: argparse.Namespace) -> str:
-    """How to go on after an interruption."""
-    return "repeat the command to go on"
-
-
 def read_corpus(options: argparse.Namespace) -> Corpus:
-    """The stories that the options name.
-
-    Raises:
-        ValueError: If they name none.
-    """
+    """The stories that the options name."""
     stories: corpora.Stories = []
     names = []
     for kind, read in corpora.READERS.items():
@@ -114,48 +105,22 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     data = data_digest(base, training, validation)
     keep = partial(report.save_model, options.output, tokenizer, model, half=options.half)
     pad = tokenizer.pad_token_id
-    recipe, state = trained(options, model, training, validation, pad, data=data, device=device, keep=keep, say=say)
-    found = measured(options.output, tokenizer, model, corpus, validation, device)
-    for name, value in found.items():
-        say(f"{name.replace('_', ' ')}: {value}")
-    facts = {"base": base, "corpus": corpus.name, "training_samples": len(training), **found}
-    finish(options, recipe, corpus, state, facts)
-
-
-def trained(
-    options: argparse.Namespace,
-    model: Any,
-    training: pairs.Encoded,
-    validation: pairs.Encoded,
-    pad: int,
-    *,
-    data: str,
-    device: str,
-    keep: Callable[[], object],
-    say: Callable[[str], object],
-) -> tuple[Recipe, Progressed]:
-    """The recipe of the options, and how the training by it went; see `vlgauge.training.loop.train_epochs`."""
-    recipe, progress = recipe_of(options), False if options.no_progress else None
+    recipe = recipe_of(options)
 
     def run_epoch(optimizer: Any, epoch: int) -> Figures:
-        return epochs.run_epoch(model, training, optimizer, recipe, epoch, pad=pad, device=device, progress=progress)
+        return epochs.run_epoch(model, training, optimizer, recipe, epoch, pad=pad, device=device)
 
     def validated() -> Figures:
         loss, accuracy = epochs.evaluated(model, validation, pad=pad, device=device)
         return {"validation_loss": loss, "validation_accuracy": accuracy}
 
-    return recipe, train_epochs(
-        model,
-        recipe,
-        run_epoch,
-        validated,
-        options.output,
-        data=data,
-        device=device,
-        keep=keep,
-        say=say,
-        restart=options.restart,
-    )
+    how: dict[str, Any] = {"data": data, "device": device, "keep": keep, "say": say, "restart": options.restart}
+    state = train_epochs(model, recipe, run_epoch, validated, options.output, **how)
+    found = measured(options.output, tokenizer, model, corpus, validation, device)
+    for name, value in found.items():
+        say(f"{name.replace('_', ' ')}: {value}")
+    facts = {"base": base, "corpus": corpus.name, "training_samples": len(training), **found}
+    finish(options, recipe, corpus, state, facts)
 
 
 def data_digest(base: str, training: pairs.Encoded, validation: pairs.Encoded) -> str:

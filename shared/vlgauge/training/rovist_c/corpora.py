@@ -20,9 +20,6 @@ def read_vist(path: str | Path) -> Stories:
 
     Each annotation is a list of one record with `story_id`, `worker_arranged_photo_order` and `text`; the texts of a
     story come in the order of the photos. `original_text` is taken where a record has it, as it is not tokenised.
-
-    Raises:
-        ValueError: If the file has another layout.
     """
     try:
         content = json.loads(Path(path).read_text("utf-8"))
@@ -47,11 +44,7 @@ def _text_of(record: dict[str, Any]) -> str:
 
 
 def read_rocstories(path: str | Path) -> Stories:
-    """Stories of a ROCStories file, CSV with the columns sentence1 to sentence5.
-
-    Raises:
-        ValueError: If a column is missing.
-    """
+    """Stories of a ROCStories file, CSV with the columns sentence1 to sentence5."""
     with Path(path).open(encoding="utf-8-sig", newline="") as file:
         rows = csv.DictReader(file)
         missing = set(ROC_SENTENCES) - set(rows.fieldnames or ())
@@ -61,11 +54,7 @@ def read_rocstories(path: str | Path) -> Stories:
 
 
 def read_jsonl(path: str | Path) -> Stories:
-    """Stories of a file with one JSON value per line: a list of sentences, or an object with one under "story".
-
-    Raises:
-        ValueError: If a line holds anything else; the message names it.
-    """
+    """Stories of a file with one JSON value per line: a list of sentences, or an object with one under "story"."""
     stories = []
     for number, line in enumerate(Path(path).read_text("utf-8").split("\n"), 1):
         if not line.strip():

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.encoders.pairs.classifier import class_probabilities
-from vlgauge.progress import Progress, progress_bar
+from vlgauge.progress import progress_bar
 from vlgauge.training.loop import Recipe
 from vlgauge.training.rovist_c.pairs import IN_ORDER, Encoded, batches, by_length
 
@@ -24,7 +24,6 @@ def run_epoch(
     *,
     pad: int,
     device: str,
-    progress: Progress = None,
 ) -> dict[str, float]:
     """One pass over the samples in a random order; mean cross-entropy (Eq. 6) and accuracy on the way."""
     import torch
@@ -33,7 +32,7 @@ def run_epoch(
     # From seed and epoch alone, so that a resumed run sees the same order.
     order = np.random.default_rng([recipe.seed, epoch]).permutation(len(data))
     total, right = 0.0, 0
-    with progress_bar(len(data), f"Epoch {epoch + 1}", progress) as advance:
+    with progress_bar(len(data), f"Epoch {epoch + 1}") as advance:
         for batch in batches(data, recipe.batch_size, order, pad):
             labels = batch["labels"]
             tensors = {name: torch.from_numpy(values).to(device) for name, values in batch.items()}

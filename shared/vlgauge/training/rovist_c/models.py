@@ -31,12 +31,7 @@ FRESH_VOCABULARY = 512
 
 
 def base_model(name: str) -> tuple[Any, Any, str]:
-    """Tokenizer, model with a new head, and what was loaded, from a folder or a Hub id (``owner/name[@commit]``).
-
-    Raises:
-        WeightsNotFound: If the files cannot be had.
-        ValueError: If anything but the head is missing in them, or a tensor has NaN or infinity.
-    """
+    """Tokenizer, model with a new head, and what was loaded, from a folder or a Hub id (``owner/name[@commit]``)."""
     import transformers
 
     if Path(name).is_dir():

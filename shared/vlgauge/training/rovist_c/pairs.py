@@ -39,19 +39,18 @@ def samples(stories: Stories) -> list[Sample]:
     return [sample for a, b in pairs for sample in (Sample(a, b, IN_ORDER), Sample(b, a, SWAPPED))]
 
 
-def split_stories(stories: Stories, seed: int, share: float = TRAINING_SHARE) -> tuple[list[Any], list[Any]]:
+def split_stories(stories: Stories, seed: int) -> tuple[list[Any], list[Any]]:
     """Stories to train on and stories to validate with, by story, so that no sentence is in both by its neighbour.
 
     Equal stories fall on one side, or validation would know what was trained on.
-
-    Raises:
-        ValueError: If one of the sides would be empty.
     """
     distinct = list({tuple(story): list(story) for story in stories}.values())
     order = np.random.default_rng(seed).permutation(len(distinct))
-    count = round(share * len(distinct))
+    count = round(TRAINING_SHARE * len(distinct))
     if not 0 < count < len(distinct):
-        raise ValueError(f"`stories` must be enough for two sides of {share:.0%} and the rest, got {len(distinct)}")
+        raise ValueError(
+            f"`stories` must be enough for two sides of {TRAINING_SHARE:.0%} and the rest, got {len(distinct)}"
+        )
     training, validation = ([distinct[i] for i in sorted(part.tolist())] for part in (order[:count], order[count:]))
     return training, validation
 

@@ -50,14 +50,7 @@ by world knowledge alone, and stories that are coherent in another way than by o
 
 
 def save_model(folder: Path, tokenizer: Any, model: Any, *, half: bool) -> None:
-    """Write weights as safetensors, configuration, label names and tokenizer.
-
-    Args:
-        folder: Made if it is not there.
-        tokenizer: Of the model.
-        model: Stays as it is.
-        half: Whether the weights are stored in float16.
-    """
+    """Write weights as safetensors, configuration, label names and tokenizer."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)

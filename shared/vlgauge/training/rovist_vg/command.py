@@ -65,17 +65,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_run_options(parser, DEFAULTS)
 
 
-def advice(options: argparse.Namespace) -> str:
-    """How to go on after an interruption."""
-    return "repeat the command to go on"
-
-
 def read_pairs(options: argparse.Namespace) -> tuple[list[pairs.Pair], str]:
-    """The pairs that the options name, and where they come from.
-
-    Raises:
-        ValueError: If they name none, or an option is missing.
-    """
+    """The pairs that the options name, and where they come from."""
     found: list[pairs.Pair] = []
     names = []
     if options.csv:
@@ -134,7 +125,17 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     training, validation = (sides.Side(images, torch.from_numpy(np.asarray(rows)), part) for part in parts)
     say(f"{corpus}: {len(training.rows)} pairs to train on, {len(validation.rows)} to validate with, on {device}")
     keep = partial(report.save_checkpoint, options.output, net, config, half=options.half)
-    recipe, state = trained(options, net, training, validation, data=data, device=device, keep=keep, say=say)
+    recipe = recipe_of(options)
+    epochs.check_sides(training, validation, recipe)
+
+    def run_epoch(optimizer: Any, epoch: int) -> Figures:
+        return {"training_loss": epochs.run_epoch(net, training, optimizer, recipe, epoch, device)}
+
+    def validated() -> Figures:
+        return {"validation_loss": epochs.validation_loss(net, validation, recipe, device)}
+
+    how: dict[str, Any] = {"data": data, "device": device, "keep": keep, "say": say, "restart": options.restart}
+    state = train_epochs(net, recipe, run_epoch, validated, options.output, **how)
     about = {
         "corpus": corpus,
         "image_encoder": config["image_encoder"],
@@ -151,52 +152,13 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
 def with_vectors(
     found: Sequence[pairs.Pair], vectors: WordVectorFile, say: Callable[[str], object]
 ) -> tuple[list[pairs.Pair], np.ndarray]:
-    """The pairs whose phrases have a word with a vector, and the vectors of the phrases.
-
-    Raises:
-        ValueError: If there is none.
-    """
+    """The pairs whose phrases have a word with a vector, and the vectors of the phrases."""
     rows, kept = mean_vectors([pair.phrase for pair in found], vectors)
     if not kept:
         raise ValueError(f"no phrase has a word in {vectors.path.name}; pass word vectors of this language as --glove")
     if len(kept) < len(found):
         say(f"{len(found) - len(kept)} of {len(found)} pairs have no word in {vectors.path.name}: left out")
     return [found[i] for i in kept], rows
-
-
-def trained(
-    options: argparse.Namespace,
-    net: Any,
-    training: sides.Side,
-    validation: sides.Side,
-    *,
-    data: str,
-    device: str,
-    keep: Callable[[], object],
-    say: Callable[[str], object],
-) -> tuple[Recipe, Progressed]:
-    """The recipe of the options, and how the training by it went; see `vlgauge.training.loop.train_epochs`."""
-    recipe, progress = recipe_of(options), False if options.no_progress else None
-    epochs.check_sides(training, validation, recipe)
-
-    def run_epoch(optimizer: Any, epoch: int) -> Figures:
-        return {"training_loss": epochs.run_epoch(net, training, optimizer, recipe, epoch, device, progress)}
-
-    def validated() -> Figures:
-        return {"validation_loss": epochs.validation_loss(net, validation, recipe, device)}
-
-    return recipe, train_epochs(
-        net,
-        recipe,
-        run_epoch,
-        validated,
-        options.output,
-        data=data,
-        device=device,
-        keep=keep,
-        say=say,
-        restart=options.restart,
-    )
 
 
 def data_digest(found: Sequence[pairs.Pair], vectors: WordVectorFile, config: Mapping[str, Any]) -> str:
@@ -230,7 +192,7 @@ def image_side(
 
     toy = name == TOY_NAME
     encoder = clip_encoder(None if toy else name, profile="embedded" if toy else "paper", device=device)
-    hidden = encoder.image_hidden(pictures, progress=False if options.no_progress else None)
+    hidden = encoder.image_hidden(pictures)
     net = model.grounding_net(None, hidden.shape[1], text_width, options.width)
     known = {"image_encoder": name, "image_encoder_sha256": encoder.digest}
     return sides.Given(torch.from_numpy(hidden)), net, known

@@ -65,15 +65,13 @@ def widened(box: Box, size: tuple[int, int], rng: np.random.Generator) -> Box:
     )
 
 
-def indexed_words(
-    phrases: Sequence[str], seed: int, width: int = WIDTH
-) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
+def indexed_words(phrases: Sequence[str], seed: int) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
     """Word vectors by random indexing: a direction of its own per word, and a little of those that it stands with.
 
     They know nothing of meaning, which the head learns; the last one, of "unk", is the mean of all.
     """
     words = sorted({word for phrase in phrases for word in phrase.split()})
-    own = dict(zip(words, np.random.default_rng([seed, 2]).standard_normal((len(words), width)), strict=True))
+    own = dict(zip(words, np.random.default_rng([seed, 2]).standard_normal((len(words), WIDTH)), strict=True))
     together: dict[str, Counter[str]] = {word: Counter() for word in words}
     for phrase in phrases:
         split = phrase.split()
@@ -82,7 +80,7 @@ def indexed_words(
     made = {}
     for word in words:
         others = together[word]
-        context = sum((count * own[other] for other, count in others.items()), np.zeros(width))
+        context = sum((count * own[other] for other, count in others.items()), np.zeros(WIDTH))
         made[word] = own[word] + 0.2 * context / max(others.total(), 1)
     yield from made.items()
     yield UNKNOWN, np.mean(list(made.values()), axis=0)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vlgauge.progress import Progress, progress_bar
+from vlgauge.progress import progress_bar
 from vlgauge.training.loop import Recipe
 from vlgauge.training.rovist_vg.loss import symmetric_loss
 from vlgauge.training.rovist_vg.model import embeddings
@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_sides(training: Side, validation: Side, recipe: Recipe) -> None:
-    """Refuse what has nothing to tell apart.
-
-    Raises:
-        ValueError: If a side or a batch has fewer than two pairs.
-    """
+    """Refuse what has nothing to tell apart."""
     if recipe.batch_size < 2:
         raise ValueError(f"a batch must have at least two pairs to tell apart, got {recipe.batch_size}")
     for name, side in (("training", training), ("validation", validation)):
@@ -29,15 +25,13 @@ def check_sides(training: Side, validation: Side, recipe: Recipe) -> None:
             raise ValueError(f"the {name} side must have at least two pairs, got {len(side.rows)}; give more images")
 
 
-def run_epoch(
-    net: torch.nn.Module, side: Side, optimizer: Any, recipe: Recipe, epoch: int, device: str, progress: Progress = None
-) -> float:
+def run_epoch(net: torch.nn.Module, side: Side, optimizer: Any, recipe: Recipe, epoch: int, device: str) -> float:
     """One pass in a random order; mean loss of its batches."""
     net.train()
     # From seed and epoch alone, so that a resumed run sees the same order.
     order = np.random.default_rng([recipe.seed, epoch]).permutation(len(side.rows))
     losses = []
-    with progress_bar(len(order), f"Epoch {epoch + 1}", progress) as advance:
+    with progress_bar(len(order), f"Epoch {epoch + 1}") as advance:
         for rows in side.batches(order, recipe.batch_size):
             loss = loss_of(net, side, rows, device)
             optimizer.zero_grad(set_to_none=True)

@@ -42,10 +42,6 @@ def pretrained_vit(path: str | None) -> Any:
 
     Args:
         path: File, or folder with ``model.safetensors``; None for the published one.
-
-    Raises:
-        WeightsNotFound: If it is not on this machine and cannot be fetched.
-        ValueError: If it is no vision transformer.
     """
     if path is None:
         folder = hub_folder(VIT_NAME, VIT_REVISION, ("model.safetensors",), "or give its folder as --vit")

@@ -41,9 +41,6 @@ def read_csv(path: Path, crops: Path) -> list[Pair]:
     Args:
         path: The table.
         crops: Folder with a crop per box, named ``{image_id}_{bbox}.jpg`` as in the authors' code.
-
-    Raises:
-        ValueError: If a column, a phrase or a crop is missing, or a name leads out of the folder.
     """
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
@@ -72,9 +69,6 @@ def read_flickr30k(annotations: Path, sentences: Path, images: Path) -> list[Pai
         annotations: Folder with ``{image}.xml``.
         sentences: Folder with ``{image}.txt``.
         images: Folder with ``{image}.jpg``.
-
-    Raises:
-        ValueError: If there are no sentences, an image or its annotation is missing, or a file is broken.
     """
     texts = sorted(sentences.glob("*.txt"))
     if not texts:
@@ -106,11 +100,7 @@ def _crops(image: Path, wanted: Iterable[tuple[Box, str]]) -> list[Pair]:
 
 
 def entity_phrases(text: Path) -> list[tuple[str, str]]:
-    """Number and words of the entities of an image's sentences.
-
-    Raises:
-        ValueError: If the file is no text.
-    """
+    """Number and words of the entities of an image's sentences."""
     try:
         return _ENTITY.findall(text.read_text("utf-8"))
     except UnicodeDecodeError as error:
@@ -118,11 +108,7 @@ def entity_phrases(text: Path) -> list[tuple[str, str]]:
 
 
 def entity_boxes(xml: Path) -> dict[str, list[Box]]:
-    """Boxes of each entity of an annotation.
-
-    Raises:
-        ValueError: If the file is no XML, has a document type, or a box is no four whole numbers.
-    """
+    """Boxes of each entity of an annotation."""
     content = xml.read_bytes()
     if b"<!" in content.replace(b"<!--", b""):
         raise ValueError(f"{xml.name} must be an annotation without a document type, got one")

@@ -39,14 +39,7 @@ means nothing.
 
 
 def save_checkpoint(folder: Path, net: Any, config: Mapping[str, Any], *, half: bool) -> None:
-    """Write the weights as safetensors, and the configuration.
-
-    Args:
-        folder: Made if it is not there.
-        net: Stays as it is.
-        config: `image_encoder`, `word_vectors` and what else is known.
-        half: Whether the weights are stored in float16.
-    """
+    """Write the weights as safetensors, and the configuration."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -16,14 +16,6 @@ if TYPE_CHECKING:
     import torch
 
 SHARE_OF_TRAINING = 0.85
-
-
-class Images(Protocol):
-    """What is fed to the image side."""
-
-    def __getitem__(self, rows: Sequence[int]) -> torch.Tensor:
-        """Of these pairs."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -58,6 +50,9 @@ class Decoded:
         )
 
 
+Images: TypeAlias = Given | Decoded
+
+
 @dataclass(frozen=True)
 class Side:
     """Training or validation pairs.
@@ -79,11 +74,7 @@ class Side:
 
 
 def split_by_image(images: Sequence[str], seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the pairs to train on and to validate with; all pairs of an image are on one side.
-
-    Raises:
-        ValueError: If there are fewer than two images.
-    """
+    """Rows of the pairs to train on and to validate with; all pairs of an image are on one side."""
     names = sorted(set(images))
     if len(names) < 2:
         raise ValueError(f"the pairs must be of at least two images, got {len(names)}")
