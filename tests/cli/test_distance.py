@@ -154,7 +154,7 @@ def test_stories_are_scored_first(files, capsys, monkeypatch):
     assert record["d_hm_scores"] == [0.0, 0.0, 0.0]
     assert record["signatures"]["human"]["rovist_nr"] == "rovist_nr|{'n': 3}"
     settings = {"groovist": {}, "rovist_c": {"context": "prefix"}, "rovist_nr": {"n": 3}}
-    assert seen == [(settings, {"profile": "embedded", "quiet": False})] * 2
+    assert seen == [(settings, {"profile": "embedded"})] * 2
     assert "rovist_c 0.1667, rovist_c|{'context': 'prefix'}" in err
 
 
