@@ -1,4 +1,4 @@
-"""Size and power of the tests of trm, mmd_bert and frechet_bert on Gaussian sets: the tables in the cards."""
+"""Size and power of the tests of trm, mmd_bert and frechet_bert on Gaussian sets: tables of the documentation."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def print_coverage(corpora: int) -> None:
 
 
 def print_power(runs: int | None, seed: int = 0) -> None:
-    """Print the table in the form of the cards."""
+    """Print the table in the form of the page."""
     titles = [f"{n}v{m} {' / '.join(STATISTICS)}" for n, m, *_ in SIZES]
     print(f"| candidates differ by | {' | '.join(titles)} |")
     print("|---" * (1 + len(SIZES)) + "|")
@@ -269,14 +269,14 @@ def print_power(runs: int | None, seed: int = 0) -> None:
 
 
 def print_row(name: str, shares: list[Floats], digits: int) -> None:
-    """One row of a table in the form of the cards."""
+    """One row of a table in the form of the page."""
     texts = ([f"{share:.{digits}f}".replace("0.", ".") for share in row] for row in shares)
     cells = (" ".join("1" if text.startswith("1.0") else text for text in row) for row in texts)
     print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 def print_corpora(scale: float = 1.0) -> None:
-    """Print the table of corpora of 100 images in the form of the cards."""
+    """Print the table of corpora of 100 images in the form of the page."""
     titles = [f"{n}v{m} {' / '.join(STATISTICS)}" for n, m, *_ in CORPUS_SIZES]
     print(f"| corpora of 100 images | {' | '.join(titles)} |")
     print("|---" * (1 + len(CORPUS_SIZES)) + "|")

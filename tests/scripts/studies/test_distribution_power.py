@@ -1,4 +1,4 @@
-"""The study of size and power prints the tables of the cards."""
+"""The study of size and power prints the tables of the documentation."""
 
 from script_modules import script_module
 
