@@ -68,7 +68,7 @@ GROUPS: Mapping[str, Group] = {
     "light": Group(
         ("explain", "video"),
         tuple(f"tests/{name}" for name in (*(f"metrics/{name}" for name in _METRICS), *_ROOMS, *_FILES)),
-        ("tests/base/test_images.py", "tests/media/test_images.py"),
+        ("tests/base/test_images.py", "tests/base/test_dataset_map.py", "tests/media/test_images.py"),
         (
             *("story_toy-rovist_c", "features_of_the_oracle", "nobody_listens", "a_hub_that_is_silent_is_waited_for"),
             "(one_request_and_one_error_where_the_hub_is_down and file)",
@@ -79,6 +79,7 @@ GROUPS: Mapping[str, Group] = {
         (*_WITH_MODELS, "embedded", "explain", "punkt", "video"),
         tuple(f"tests/{name}" for name in (*_ROOMS_WITH_MODELS, "base", "metrics", "weights")),
         tuple(f"tests/metrics/{name}" for name in _JUDGES),
+        tuple(f"(test_metric and {name})" for name in _JUDGES),
     ),
     # All that there is, with the tools around the metrics.
     "all": Group(ALL, ("tests",)),

@@ -52,7 +52,7 @@ def parquet(pictures, captions, references, *, group=8):
     """A Parquet file as `push_to_hub` writes it."""
     table = pa.table({"image": pa.array(pictures, _PICTURE), "caption": captions, "refs": references})
     text = datasets.Value("string")
-    features = datasets.Features({"image": datasets.Image(), "caption": text, "refs": datasets.List(text)})
+    features = datasets.Features({"image": datasets.Image(), "caption": text, "refs": [text]})
     stream = io.BytesIO()
     pq.write_table(table.replace_schema_metadata(features.arrow_schema.metadata), stream, row_group_size=group)
     return stream.getvalue()

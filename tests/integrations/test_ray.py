@@ -33,6 +33,22 @@ def session():
         yield
 
 
+@pytest.mark.parametrize(
+    ("address", "where"), [(None, "on this machine"), ("10.1.2.3:6379", "with the cluster at '10.1.2.3:6379'")]
+)
+def test_a_ray_that_does_not_start_is_one_sentence(address, where):
+    ray = pytest.importorskip("ray")
+    message = re.escape(f"Ray could not be started {where}, which it tells as: timed out; see that it runs")
+    with (
+        patch.object(ray, "is_initialized", lambda: False),
+        patch.object(ray, "init", side_effect=Exception("timed\nout")),
+        patch.object(ray, "shutdown"),
+        pytest.raises(ConnectionError, match=message),
+        of_ray.session(address, 1, 0),
+    ):
+        pass
+
+
 @pytest.fixture
 def stories(tmp_path):
     """Two Parquet files of stories of one string each, with a column that no metric wants."""

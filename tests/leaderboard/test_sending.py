@@ -8,6 +8,7 @@ from fake_uploads import Uploads
 from folders import GOLDEN
 from local_hub import be_online
 from made_runs import run_of_record
+from packaging.version import Version
 
 from vlgauge.box import bounds
 from vlgauge.cli import main
@@ -149,7 +150,15 @@ def test_scores_that_are_no_longer_there_go_with_the_pull_request(hub, tmp_path)
 
 
 BOMB = "a0: &a0 {k: 1}\n" + "".join(f"a{i + 1}: &a{i + 1} {{<<: [{', '.join([f'*a{i}'] * 9)}]}}\n" for i in range(12))
-BROKEN = [BOMB, "a: [", "[" * 5000, "model-index: 3", "model-index:\n- name: x\n  results: 3"]
+# PyYAML 6.0.4 takes equal keys of merged mappings once, so that it is no bomb any more.
+TOO_NEW = Version(yaml.__version__) >= Version("6.0.4")
+BROKEN = [
+    pytest.param(BOMB, marks=pytest.mark.skipif(TOO_NEW, reason="no bomb for this PyYAML")),
+    "a: [",
+    "[" * 5000,
+    "model-index: 3",
+    "model-index:\n- name: x\n  results: 3",
+]
 
 
 @pytest.mark.parametrize("matter", BROKEN)

@@ -160,12 +160,22 @@ def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
         gpus: Graphics processors that they want.
 
     Raises:
+        ConnectionError: If Ray does not start, or does not answer.
         ValueError: If the cluster has fewer.
     """
     ray = imported_ray()
     with ExitStack() as stack:
         if not ray.is_initialized():
-            stack.enter_context(_own_session(-(-cpus // 1)) if address is None else _joined(address))
+            own_or_joined = _own_session(-(-cpus // 1)) if address is None else _joined(address)
+            try:
+                stack.enter_context(own_or_joined)
+            except Exception as error:  # Ray has no class of its own for it
+                why = " ".join(str(error).split())[:300]
+                where = "on this machine" if address is None else f"with the cluster at {address!r}"
+                raise ConnectionError(
+                    f"Ray could not be started {where}, which it tells as: {why}; see that it runs, or leave out "
+                    "--engine ray"
+                ) from error
         there = ray.cluster_resources()
         for name, wanted, spare in (("CPU", cpus, 1), ("GPU", gpus, 0)):
             if wanted and there.get(name, 0) < wanted + spare:
