@@ -77,6 +77,12 @@ def test_python_examples_print_what_they_say(document, folder, capsys):
         assert capsys.readouterr().out.splitlines() == PRINTED.findall(block)
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_does_not_run_here_is_python(document):
+    for block in re.findall(r"^```python notest=.*\n([^`]*?)^```", document.read_text("utf-8"), re.MULTILINE):
+        compile(block, str(document), "exec")
+
+
 def commands():
     for document in DOCUMENTS:
         for block in blocks(document, "sh"):
