@@ -46,7 +46,7 @@ def names(folder):
 def test_the_second_of_two_runs_is_refused_in_a_sentence(tmp_path, at_work):
     at_work(str(tmp_path / "out"))
     before = names(tmp_path / "out")
-    message = r"^OUT must be written by one run at a time, got '.*out', in which another one is at work; wait for its"
+    message = r"^OUT must be written by one run at a time, got '.*out', to which another one writes; wait for its"
     with pytest.raises(AnotherRun, match=message), only_run(tmp_path / "out", "OUT"):
         raise AssertionError
     assert names(tmp_path / "out") == before

@@ -108,7 +108,7 @@ ENTRIES = {
 @pytest.mark.parametrize("family", list(ENTRIES))
 def test_no_model_is_given_out_after_a_fork(monkeypatch, family):
     monkeypatch.setattr(torch_use, "_forked", True)
-    with pytest.raises(RuntimeError, match=r'forked from one in which torch had run .*; start processes with "spawn"'):
+    with pytest.raises(RuntimeError, match=r'forked from one where torch had run, .*; start processes with "spawn"'):
         ENTRIES[family]()
 
 

@@ -135,7 +135,7 @@ class Cider(base.TokenMetric):
         elif self._first not in (total, _WARNED):
             self._first = _WARNED
             warn(
-                "CIDEr-D counts in how many references of a call an n-gram is, and this call has other references than "
-                "one before: scores of the two do not compare, nor is their mean that of one call; load cider with "
+                "CIDEr-D counts n-grams in the references of a call, and this call has other references than one "
+                "before: do not compare or average their scores; load cider with "
                 "`df=DocumentFrequency.from_references(...)` of all references"
             )

@@ -68,7 +68,7 @@ def phrase_weigher(concreteness: str | None, lemmatizer: str, *, path: Any, idf:
         if table.n_stories is None:
             raise ValueError(
                 "`idf` must be a fitted table with `N` and `df`, or the stories of the corpus, got finished values, "
-                "which do not tell what another word weighs; fit one with "
+                "without a weight for other words; fit one with "
                 "`vlgauge.text.story_idf.fit_idf(stories, lowercase=True)`"
             )
         return table.mean, table.identity

@@ -121,7 +121,7 @@ def rouge_l_matrices(tokenizer: Tokenizer) -> Matrices:
         nonlocal warned
         if not warned and not caption.isascii() and any(c.isalpha() and not c.isascii() for c in caption):
             warned = True
-            warn(f"ROUGE-L sees no letters but a-z; those in {caption!r} vanish")
+            warn(f"ROUGE-L sees only the letters a-z and drops the others in {caption!r}")
         return rouge_l_words(tokenizer(caption))
 
     return _of_distinct(words, lambda examples: (1.0 - rouge_l(texts) for texts in examples))

@@ -107,7 +107,7 @@ class Vqascore(judges.PictureJudgeMetric):
         judge = self.judge()
         if self.definition == "v3.0" and isinstance(judge, judges.ServedJudge):
             raise ValueError(
-                f"`definition` must be 'v3.1' for {judge.identity}, got 'v3.0': a server tells nothing of the end "
+                f"`definition` must be 'v3.1' for {judge.identity}, got 'v3.0': a server returns no end token "
                 "behind a given answer; or pass the model itself as `model`"
             )
         pictures = judges.pictures_of(images)

@@ -42,7 +42,7 @@ def only_run(output: Path, name: str, *, folder: bool = True, beside: Iterable[P
         lock.acquire(timeout=0)
     except Timeout:
         raise AnotherRun(
-            f"{name} must be written by one run at a time, got {str(output)!r}, in which another one is at work; wait "
+            f"{name} must be written by one run at a time, got {str(output)!r}, to which another one writes; wait "
             "for its end, or name another output"
         ) from None
     try:

@@ -70,8 +70,8 @@ def check_fork() -> None:
     """
     if _forked:
         raise RuntimeError(
-            "models cannot run in this process, because it was forked from one in which torch had run and would wait "
-            'for ever; start processes with "spawn" (multiprocessing.get_context("spawn")), or score in the first one'
+            "models cannot run in this process: it was forked from one where torch had run, and would wait for ever; "
+            'start processes with "spawn" (multiprocessing.get_context("spawn")), or score in the first one'
         )
     if _forked_with_torch:
         import torch

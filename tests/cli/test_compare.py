@@ -265,7 +265,7 @@ def test_what_is_refused(files, capsys, words, message):
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ([0, 1, 2, 1], "`ids` must name each row once, other has '1' more than once; name the rows by what tells them"),
+        ([0, 1, 2, 1], "`ids` must name each row once, other has '1' more than once; give each row an id"),
         ([0, 1], "other has none that plain lacks; score the same rows with every system"),
     ],
 )

@@ -159,7 +159,7 @@ def test_a_failed_run_and_a_killed_worker_cost_no_row_that_was_done(stories, tmp
 def test_a_row_that_always_kills_its_worker_ends_the_run(stories, tmp_path):
     files, _ = stories
     scorer = RowScorer("rovist_nr", sentences=watched_splitter(tmp_path, kills="2", always=True))
-    message = r"a worker died .1 tries. or could not be started, .* what was scored is kept in .*kept"
+    message = r"a worker died .1 tries. or could not be started, .* scored rows are kept in .*kept"
     with patch.object(of_ray, "_RESTARTS", 0), pytest.raises(ChildProcessError, match=message):
         score_files(scorer, files[:1], tmp_path / "kept", progress=False)
 
@@ -377,7 +377,7 @@ def test_options_that_do_not_go_together_are_refused(words, message, capsys, tmp
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "--output must be written by one run at a time, got 'out', in which another one is at work"),
+        ([], "--output must be written by one run at a time, got 'out', to which another one writes"),
         (["--parts", "./out"], "--parts must be another folder than --output, got 'out' for both"),
     ],
 )

@@ -102,7 +102,7 @@ def test_names_of_layers(theirs, ours):
         ({"rank_pattern": {"q_proj": 2}}, "got rank_pattern: {'q_proj': 2}"),
         ({"layer_replication": [[0, 1]]}, "got layer_replication: "),
         ({"lora_alpha": float("inf")}, "two numbers above 0, got inf and 4"),
-        ({"lora_alpha": None}, "`adapter` must tell lora_alpha and r, two numbers above 0, got None and 4"),
+        ({"lora_alpha": None}, "`adapter` must have lora_alpha and r, two numbers above 0, got None and 4"),
         ({"r": 0}, "two numbers above 0, got 8 and 0"),
         ({"r": 8}, "`adapter` must have for each layer the matrices lora_A and lora_B of rank 8, got others for model"),
     ],

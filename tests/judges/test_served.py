@@ -299,7 +299,7 @@ def test_a_row_without_enough_of_its_digits_is_undefined_and_counted(serving):
     top = [{"token": token, "logprob": math.log(chance)} for token, chance in (("8", 0.7), ("7", 0.2), ("x", 0.05))]
     reply = of_digit(8, DIGITS | {"8": 0.1})
     reply["choices"][0]["logprobs"]["content"][2] = {"token": "8", "logprob": math.log(0.7), "top_logprobs": top}
-    with pytest.warns(UserWarning, match="1 of 1 answers are undefined: the server told too little"):
+    with pytest.warns(UserWarning, match="1 of 1 answers are undefined: the server returned too few"):
         result = score(serving, reply)
     assert math.isnan(result["fleur_scores"][0])
     assert result["fleur_undefined"] == 1
@@ -313,7 +313,7 @@ def test_two_tokens_with_one_spelling(serving):
         assert math.isnan(score(serving, reply)["fleur"])
     twice = completion("Yes", [row("Yes", {"Yes": 0.5})], "length")
     twice["choices"][0]["logprobs"]["content"][0]["top_logprobs"] = likely("Yes", "Yes")
-    with pytest.raises(NetworkError, match="told two tokens that are spelled 'Yes' in one place"):
+    with pytest.raises(NetworkError, match="returned two tokens with the spelling 'Yes' in one place"):
         chances(serving, twice)
 
 
@@ -349,7 +349,7 @@ def test_what_a_server_cannot_tell_is_refused_before_it_is_asked(serving):
     judge = ServedJudge(server.url, "m")
     rows = {"predictions": ["a"], "images": pictures(1)}
     with pytest.raises(
-        ValueError, match=r"`definition` must be 'v3.1' for served/m, got 'v3.0': a server tells nothing"
+        ValueError, match=r"`definition` must be 'v3.1' for served/m, got 'v3.0': a server returns no end token"
     ):
         vlgauge.load("vqascore", model=judge).compute(**rows)
     with pytest.raises(ValueError, match=r"`answer` must be one word for served/m, .* got 'Yes, it does'"):
@@ -388,19 +388,19 @@ BROKEN = {
     "nothing": ({"choices": []}, "gave JSON that is no chat completion"),
     "no text": (completion(None, []), "gave an answer without text"),
     "filtered": (completion("x", [], "content_filter"), "ended an answer by 'content_filter', neither 'stop' nor"),
-    "no logprobs": (completion("x", None), "told no log-probabilities; let it tell the 20 likeliest tokens"),
-    "no others": (changed(top_logprobs=[]), "told no other likely tokens; let it tell the 20 likeliest"),
+    "no logprobs": (completion("x", None), "returned no log-probabilities; let it return the 20 likeliest tokens"),
+    "no others": (changed(top_logprobs=[]), "returned no other likely tokens; let it return the 20 likeliest"),
     "too long": (completion("x" * 9, [row("x", {"x": 0.9})] * 9), "wrote 9 tokens where at most 4 were asked for"),
-    "spelling": (completion("xy", [row("x", {"x": 0.9})]), "told tokens that do not spell the answer; switch off"),
-    "nan": (changed(logprob=math.nan), "told a log-probability that is none, nan"),
-    "above 0": (changed(logprob=0.5), "told a log-probability that is none, 0.5"),
-    "huge": (changed(logprob=10**400), "told a log-probability that is none, 1000000000"),
-    "text": (changed(logprob="0"), "told a token without spelling or log-probability"),
-    "truth": (changed(top_logprobs=[{"token": "x", "logprob": True}]), "told a token without spelling or log-prob"),
-    "more than 1": (changed(top_logprobs=LIKELY * 2), "told probabilities of one place that are more than 1 together"),
+    "spelling": (completion("xy", [row("x", {"x": 0.9})]), "returned tokens that do not spell the answer; switch off"),
+    "nan": (changed(logprob=math.nan), "returned an impossible log-probability, nan"),
+    "above 0": (changed(logprob=0.5), "returned an impossible log-probability, 0.5"),
+    "huge": (changed(logprob=10**400), "returned an impossible log-probability, 1000000000"),
+    "text": (changed(logprob="0"), "returned a token without spelling or log-probability"),
+    "truth": (changed(top_logprobs=[{"token": "x", "logprob": True}]), "returned a token without spelling or log-prob"),
+    "more than 1": (changed(top_logprobs=LIKELY * 2), "returned probabilities of one place that add up to more than 1"),
     "below 1": (
         changed(logprob=-9999.0, top_logprobs=[{"token": "x", "logprob": -9999.0}]),
-        "told probabilities of one place that are below 1 together, whatever the other tokens have",
+        "returned probabilities of one place that cannot add up to 1",
     ),
     "drawn": (
         changed(logprob=-3.0, top_logprobs=[{"token": "y", "logprob": -0.1}]),
@@ -425,7 +425,7 @@ def test_one_sentence_for_what_is_no_answer(serving, what):
     server = serving(lambda body: reply)
     with pytest.raises(NetworkError, match=rf"^the judge m answered 0 of 1 questions: 127.0.0.1:\d+ {words}") as told:
         ask(ServedJudge(server.url, "m"))
-    assert str(told.value).endswith("; call the same metric again, and what was answered is not asked again")
+    assert str(told.value).endswith("; call the same metric again, which asks only the others")
     assert len(server.asked) == 1
     assert len(str(told.value)) < 500
 

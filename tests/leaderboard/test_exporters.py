@@ -304,7 +304,7 @@ def test_a_results_repository_has_the_rank_groups_of_its_scores(metric, tests):
 def test_scores_of_no_record_are_refused(records):
     with pytest.raises(ValueError, match=r"scores of org/teller by groovist must have been made as the record says"):
         results_repository(records, "org/results", {"org/teller": [made_run([1], "groovist")]})
-    with pytest.raises(ValueError, match=r"scores of the records, got those of org/other by none of their metrics"):
+    with pytest.raises(ValueError, match=r"by the metrics of the records, got only other ones for org/other"):
         dataset_card(records, CARD, {"org/other": [made_run([1], "rovist_nr")]})
 
 

@@ -111,7 +111,7 @@ def test_a_record_without_a_digest_is_compared_and_unsigned():
         ({"seed": None}, "the record does not tell its seed"),
         ({"resamples": None}, "the record does not tell its samples"),
         ({"method": "by eye"}, "its method is by eye, that of this version "),
-        ({"groups": 2}, "2 groups of rows were drawn, which scores do not tell"),
+        ({"groups": 2}, "2 groups of rows were drawn, which scores do not show"),
         ({"resamples": 10**9}, "it is of 1000000000 samples, 100,000 are the most here"),
         ({"resamples": 0}, "it is of 0 samples, 100,000 are the most here"),
     ],
@@ -138,7 +138,7 @@ def test_every_file_of_a_model_belongs_to_a_record():
         ValueError, match=r"must have 4 scores and 1 undefined ones, got 2 and 0: .*; the scores of .*, got"
     ):
         scores_of_records(records, {"org/teller": [made_run([0.1, 0.2])]})
-    with pytest.raises(ValueError, match="got those of org/teller by none of their metrics"):
+    with pytest.raises(ValueError, match="got only other ones for org/teller"):
         scores_of_records(records, {"org/teller": [made_run([0.1], "trm")]})
     # Of two metrics in a file, one is recorded.
     both = {**made_run([0.1] * 5, "trm"), **runs[0]}

@@ -221,8 +221,8 @@ WORDS = {
     "absolute etag": "its ETag names no file, or leads out of the cache",
     "dotted etag": "its ETag names no file, or leads out of the cache",
     "no etag": "its ETag names no file, or leads out of the cache",
-    "commit leads out": "what answers is no Hub: it names no commit",
-    "no commit": "what answers is no Hub: it names no commit",
+    "commit leads out": "the server is no Hub: it names no commit",
+    "no commit": "the server is no Hub: it names no commit",
     "another commit": f"gave the commit {'f' * 40} instead of {COMMIT}",
     "too long": "cut the connection",
     "too short": f"(with the SHA-256 .* instead of {DIGEST[:16]}|cut the connection)",
@@ -511,7 +511,7 @@ def test_a_name_in_a_list_never_leads_out(hub, tmp_path, name):
 @pytest.mark.parametrize("sha", ["../../x", None, 5, "f" * 39])
 def test_a_commit_of_the_api_never_leads_out(hub, tmp_path, sha):
     hub.sha = sha
-    with pytest.raises(NetworkError, match="what answers is no Hub: it names no commit"):
+    with pytest.raises(NetworkError, match="the server is no Hub: it names no commit"):
         network.hub_folder("me/model", None, ["*"])
     assert files_in(tmp_path) == []
 
@@ -526,7 +526,7 @@ def test_a_list_that_is_none(hub, rows):
 @pytest.mark.parametrize("entry", [{"size": "big"}, {}, {"lfs": {"oid": "../x", "size": 3}}, {"lfs": {"oid": DIGEST}}])
 def test_a_list_without_size_or_digest(hub, entry):
     hub.rows = [{"type": "file", "path": NAME, **entry}]
-    with pytest.raises(NetworkError, match="its list tells no size or no digest of a file"):
+    with pytest.raises(NetworkError, match="its list has no size or no digest of a file"):
         network.hub_folder("me/model", COMMIT, ["*"])
 
 

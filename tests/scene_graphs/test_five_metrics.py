@@ -203,7 +203,7 @@ def test_chair_of_a_long_caption(dialect):
 @pytest.mark.parametrize("name", EVERY)
 def test_another_language_is_told_of(name):
     german = FOREIGN_CAPTIONS["German"][:3]
-    with pytest.warns(UserWarning, match="words of the captions are English, and the parser is"):
+    with pytest.warns(UserWarning, match="words of the captions are English, so the scores"):
         loaded(name).compute(predictions=german, references=[[one] for one in german])
 
 

@@ -83,7 +83,7 @@ def test_files_of_scores_stand_beside_tables(tmp_path):
     ours.to_json(tmp_path / "ours.json")
     mixed = compared({"ours": tmp_path / "ours.json", "base": frame}, predictions="base")
     assert numbers(mixed) == numbers(compared(frame, predictions=["ours", "base"]))
-    with pytest.raises(ValueError, match="`report` must be of systems whose rows were given, ours came with scores"):
+    with pytest.raises(ValueError, match="`report` must have the rows of every system, got scores alone for ours"):
         mixed.report(tmp_path / "page.html")
 
 
@@ -294,7 +294,7 @@ REFUSED = {
         {"ours": FRAME, "base": FRAME.assign(refs=[["a"]] * 3)},
         {"predictions": "ours"},
         "`rows` must have the same references for every system, ours and base differ in row 'row 0'; "
-        'score all against the same, in the same order, and name the rows by what tells them apart, id="COLUMN"',
+        'score all against the same, in the same order, and name a column of ids, id="COLUMN"',
     ),
     "a row twice": (
         pd.concat([long(), long()[:1]]),
@@ -308,7 +308,7 @@ REFUSED = {
         "`system` must be a column that names a system in every row, got None in row 0",
     ),
     "unnamed": (long(), {"system": "model", "id": None}, "`id` must name the rows of a table with the column `system`"),
-    "both": ({"a": FRAME, "b": FRAME}, {"system": "model"}, "`system` must be left out next to rows by system"),
+    "both": ({"a": FRAME, "b": FRAME}, {"system": "model"}, "`system` must be left out if `rows` are by system"),
     "baseline": (FRAME, {"predictions": ["ours", "base"], "baseline": "bas"}, "did you mean `base`"),
     "in one": ({"ours": FRAME, "base": 3}, {"predictions": "ours"}, "base: `rows` must be a DataFrame, an Arrow"),
     "groups": (

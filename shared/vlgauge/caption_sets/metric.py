@@ -470,7 +470,7 @@ class VectorSetMetric(CaptionVectorMetric):
             warn(f"{len(unseen)} rows have no word that `encoder` knows, so their `{self.name}` is undefined")
         if alike:
             warn(
-                f"{alike} rows have captions that differ and of which `encoder` makes one vector: their "
-                f"`{self.name}` is that of equal captions; choose an encoder that sees their words"
+                f"`encoder` makes one vector of the different captions of {alike} rows, so their `{self.name}` is that "
+                "of equal captions; choose an encoder that sees their words"
             )
         return unseen

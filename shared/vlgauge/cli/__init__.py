@@ -55,12 +55,12 @@ COMMANDS = {
     "prefetch": ("prefetch", "fetch the weights that metrics and encoders need, and check them"),
     "convert": (
         "convert",
-        "convert a CLIP checkpoint, such as that of PAC-S, to a small file, after comparing it with its base",
+        "compare a checkpoint of PAC-S or Polos with its base, and keep the difference in a small file",
     ),
     "idf": ("idf", "count words of stories for rovist_vg and groovist, or n-grams of references for cider and trm"),
     "workbench": ("workbench", "try metrics in a browser on this machine"),
-    "train": ("train", "train weights by the recipe of a paper: pac_s, rovist_c, rovist_vg"),
-    "cache": ("cache", "tell or clear what the feature cache holds"),
+    "train": ("train", "train weights by the recipe of a paper: pac_s, polos, rovist_c, rovist_vg"),
+    "cache": ("cache", "list or clear the feature cache"),
     "info": ("info", "print versions, devices and caches"),
 }
 

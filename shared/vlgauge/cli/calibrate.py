@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="OUT", required=True, help="file to write, .json")
     parser.add_argument("--predictions", metavar="NAME", default="predictions", help="column of the captions")
     parser.add_argument("--images", metavar="NAME", default="images", help="column of the images")
-    parser.add_argument("--weights", metavar="FILE", help="weights of the backbone (default: those of the Hub)")
+    parser.add_argument("--weights", metavar="FILE", help="weights of the backbone (default: from the Hub)")
     parser.add_argument("--profile", choices=PROFILES, help="embedded: the toy, with BACKBONE vlgauge-toy-clip")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda (default: auto)")
     parser.add_argument("--level", type=float, default=0.95, help="level of the intervals (default: 0.95)")

@@ -80,7 +80,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--no-intervals", action="store_true", help="leave out the intervals")
     words = "with --format latex: one booktabs float with a row per system and a column per metric"
     group.add_argument("--booktabs", action="store_true", help=words)
-    group.add_argument("--caption", metavar="LATEX", help="start of the caption, before what the marks mean")
+    group.add_argument("--caption", metavar="LATEX", help="caption; the meaning of the marks follows it")
     group.add_argument("--label", metavar="NAME", help="label of the LaTeX table")
     parser.set_defaults(run=run)
 

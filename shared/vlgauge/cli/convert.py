@@ -30,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="the released file, or a folder with it")
     parser.add_argument("--backbone", metavar="NAME", help="backbone, such as ViT-B/32 (default for polos)")
-    parser.add_argument("--base", metavar="FILE", help="weights of the backbone (default: those of the Hub)")
+    parser.add_argument("--base", metavar="FILE", help="weights of the backbone (default: from the Hub)")
     parser.add_argument("--kind", choices=KINDS, default="pac_s", help="kind of the weights (default: pac_s)")
     parser.add_argument(
         "--text-encoder", metavar="NAME", help="text encoder of polos: folder or Hub id (default: SimCSE)"

@@ -53,9 +53,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("model", metavar="MODEL", help="scores, or stories, of the model")
     parser.add_argument("human", metavar="HUMAN", help="scores, or stories, of people, matched by id")
-    parser.add_argument(
-        "--input-format", choices=list(READERS), help="format of the files, if their endings do not tell"
-    )
+    parser.add_argument("--input-format", choices=list(READERS), help="format of the files (default: by their endings)")
     add_limits(parser)
     parser.add_argument("--id", metavar="COLUMN", help="column that names the stories (default: id, if there)")
     parser.add_argument("--common", action="store_true", help="compare only the stories that both sides have")

@@ -50,9 +50,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             words = "what to do where lower is better, as the Hub ranks from high to low (default: skip)"
             command.add_argument("--lower-is-better", choices=LOWER_IS_BETTER, default="skip", help=words)
         if form in _WITH_TABLES:
-            command.add_argument("--by", metavar="METRIC", help="metric by which the tables are sorted")
+            command.add_argument("--by", metavar="METRIC", help="metric that sorts the tables")
         if form == "dataset-card":
-            command.add_argument("--card", metavar="README.md", help="the card (default, with --send: that of the Hub)")
+            command.add_argument("--card", metavar="README.md", help="the card (default with --send: from the Hub)")
             words = "give results of one metric with different signatures a column each"
             command.add_argument("--split-signatures", action="store_true", help=words)
         if form == "eval-yaml":
@@ -135,7 +135,7 @@ def _exports(records: Sequence[Record], options: argparse.Namespace) -> list[Exp
         return results_repository(records, options.repository, runs, by=options.by)
     if options.card is None and not options.send:
         raise ValueError(
-            "--card must name the card of the data set, such as README.md, got none; with --send it is that of the Hub"
+            "--card must name the card of the data set, such as README.md, got none; with --send it comes from the Hub"
         )
     card = card_of_dataset(records[0].dataset.id) if options.card is None else _card(options.card)
     return dataset_card(records, card, runs, by=options.by, split_signatures=options.split_signatures)

@@ -66,10 +66,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def _add(experiments: Any, name: str, words: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = experiments.add_parser(name, help=words, description=words[0].upper() + words[1:])
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON or Parquet file, one story per row")
-    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE, if its ending does not tell")
+    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by its ending)")
     add_limits(parser)
     parser.add_argument("--predictions", metavar="COLUMN", default="predictions", help="column of the stories")
-    parser.add_argument("--images", metavar="COLUMN", default="images", help="column of their lists of image files")
+    parser.add_argument("--images", metavar="COLUMN", default="images", help="column with the lists of image files")
     parser.add_argument(
         "--regions", metavar="COLUMN", help="column of the regions of each image (default: detect them)"
     )
@@ -223,9 +223,7 @@ def _check_ablated(settings: Mapping[str, Any]) -> None:
     if settings.get("concreteness", "brysbaert") in (None, "idf"):
         varied.append("concreteness")
     if varied:
-        raise ValueError(
-            f"--set must leave {varied[0]} out for ablations, whose variants decide it, got {settings[varied[0]]!r}"
-        )
+        raise ValueError(f"--set must leave {varied[0]} out for ablations, which vary it, got {settings[varied[0]]!r}")
 
 
 def _read(options: argparse.Namespace) -> tuple[Stories, Rows]:

@@ -27,7 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--stories", metavar="FILE", help=f"one story per row: {', '.join(READERS)}, or - for JSONL")
     source.add_argument("--references", metavar="FILE", help="references of one caption per row, in the same formats")
     source.add_argument("--pickle", metavar="FILE", help="a pickled {word: idf}")
-    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE, if its ending does not tell")
+    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by its ending)")
     words = f"of the stories (default: {COLUMN}) or the references (default: {REFERENCES})"
     parser.add_argument("--column", metavar="NAME", help=words)
     parser.add_argument("--lowercase", action="store_true", help="words that differ only in case are the same")

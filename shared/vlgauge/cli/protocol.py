@@ -156,7 +156,7 @@ def _judged(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> 
         checked_resamples(options.resamples, n_pairs, options.level)
         with warnings.catch_warnings():
             # A table is scored in one call; that of another table, with other references, is no part of it.
-            warnings.filterwarnings("ignore", message="CIDEr-D counts in how many references")
+            warnings.filterwarnings("ignore", message="CIDEr-D counts n-grams in the references of a call")
             found += metric_scores(readable, task.columns, missing=options.missing)
     how = {"level": options.level, "resamples": options.resamples, "seed": options.seed}
     values = {scores.name: scores.values for scores in found}

@@ -23,7 +23,7 @@ _HERE_ONLY = {
 def add_ray_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     group = parser.add_argument_group("many processes or machines (extra ray)")
-    words = "score with Ray Data; FILE are Parquet or text files whose rows have ids, --output is a folder"
+    words = "score with Ray Data: FILE are Parquet or text files with ids, --output is a folder"
     group.add_argument("--engine", choices=("ray",), help=words)
     group.add_argument("--workers", type=int, metavar="N", help="processes that score (default: 1)")
     words = "folder for finished parts; an interrupted run continues from it (default: within --output)"

@@ -27,7 +27,7 @@ _OTHERS = {
     "dataset_name": "name of the data set for people (default: the end of its id)",
     "dataset_config": "configuration of the data set (default: default)",
     "dataset_revision": "commit of the data set",
-    "source_url": "where more is to be seen, such as the scores per row",
+    "source_url": "address with more, such as the scores per row",
     "source_name": "name of that for people",
     "source_user": "who published it on the Hub",
     "source_org": "which organization published it on the Hub",

@@ -27,7 +27,7 @@ _OF_PYTHON = {("distance", "precomputed"): "distances"}
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
     """The options that say where the columns of a file are, and how it is scored."""
-    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE, if its ending does not tell")
+    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by its ending)")
     add_limits(parser)
     for column in COLUMNS:
         several = ", or several with commas" if column == "references" else ""

@@ -30,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = __doc__
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file of caption sets")
-    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE, if its ending does not tell")
+    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by its ending)")
     add_limits(parser)
     parser.add_argument("--predictions", metavar="COLUMN", default="predictions", help="column of the candidates")
     parser.add_argument("--references", metavar="COLUMN", default="references", help="column of the references")

@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = __doc__
     studies = parser.add_subparsers(dest="study", required=True, metavar="STUDY")
-    one = _add(studies, "curve", "scores over the sampling temperature, beside those of equal distributions", "trm")
+    one = _add(studies, "curve", "scores over the sampling temperature, beside scores of equal distributions", "trm")
     one.add_argument(
         "--predictions",
         metavar="COLUMN,...",
@@ -48,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     one = _add(
         studies,
         "unique-versus-correct",
-        "scores of candidates that repeat themselves, and of such as are of other images",
+        "scores of candidates that repeat themselves, and of candidates of other images",
         "trm,trm:distance=cider_d",
     )
     one.add_argument(
@@ -64,14 +64,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     one.set_defaults(run=run_central)
     one = _add(studies, "mauve", "MAUVE of a corpus by a package mauve-text of yours, beside people's", None, SEED)
     one.add_argument("--predictions", metavar="COLUMN", default="predictions", help="column of the candidates")
-    one.add_argument("--encoder", default=MINILM, metavar="NAME", help=f"as that of mmd_bert (default: {MINILM})")
+    one.add_argument(
+        "--encoder", default=MINILM, metavar="NAME", help=f"sentence encoder, as for mmd_bert (default: {MINILM})"
+    )
     one.set_defaults(run=run_mauve)
 
 
 def _add(studies: Any, name: str, words: str, metrics: str | None, seed: int = 0) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = studies.add_parser(name, help=words, description=words[0].upper() + words[1:])
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file, an image per row")
-    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE, if its ending does not tell")
+    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by its ending)")
     add_limits(parser)
     parser.add_argument("--references", metavar="COLUMN", default="references", help="column of people's captions")
     if metrics:

@@ -43,7 +43,7 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
 def add_report_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = (
-        "Tell how often the style metrics recognize the style of a corpus: in sample, leaving one out, held out, and "
+        "Measure how often style metrics recognize the style of a corpus: in sample, leaving one out, held out, and "
         "with shuffled styles."
     )
     _add_corpus(parser)
@@ -66,9 +66,7 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
 def _add_corpus(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("corpus", metavar="FILE", help="captions with styles; for --kind flickrstyle its folder")
     parser.add_argument("--kind", choices=KINDS, default="table", help="kind of FILE (default: table)")
-    parser.add_argument(
-        "--input-format", metavar="FORMAT", help="format of a table, if the ending of FILE does not tell"
-    )
+    parser.add_argument("--input-format", metavar="FORMAT", help="format of a table (default: by the ending of FILE)")
     add_limits(parser)
     parser.add_argument("--caption", metavar="COLUMN", help="column of a table (default: caption)")
     parser.add_argument("--style", metavar="COLUMN", help="column of a table (default: style)")

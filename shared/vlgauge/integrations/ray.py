@@ -243,8 +243,8 @@ def told_plainly(folder: str | Path) -> Iterator[None]:
     except ray.exceptions.RayError as error:
         why = " ".join(str(error).split())[:300]
         raise ChildProcessError(
-            f"a worker died ({_RESTARTS + 1} tries) or could not be started, which Ray tells as: {why}; what was "
-            f"scored is kept in {str(folder)!r}, and the same command goes on from there"
+            f"a worker died ({_RESTARTS + 1} tries) or could not be started; Ray says: {why}; scored rows are kept "
+            f"in {str(folder)!r}, and the same command goes on from there"
         ) from None
 
 

@@ -126,8 +126,8 @@ class RowMetrics:
         sets = [metric.name for metric in self.metrics if _takes_sets(metric)]
         if sets and self.groups is None:
             raise ValueError(
-                f"`groups` must be the column whose equal values make one set of captions, because {', '.join(sets)} "
-                "compares sets, got none; repeat each row of the data set once per caption"
+                f"`groups` must be the column that names the set of a caption, because {', '.join(sets)} compares "
+                "sets, got none; repeat each row of the data set once per caption"
             )
         known = self._rows.column_names if isinstance(self._rows, datasets.Dataset) else list(self._rows[0])
         wanted = [*self.columns.values(), *([] if self.groups is None else [self.groups])]

@@ -388,8 +388,8 @@ def _refuse_silence(terms: Sequence[CaptionReward]) -> None:
     if all(term.metric.rewards_silence for term in terms):
         names = " and ".join(term.metric.name for term in terms)
         raise ValueError(
-            f"a reward must have a term that falls when a caption says less, got {names}, by which a caption that says "
-            "nothing is never worse; combine it with one, such as combined_reward({'spice': 1.0, ...})"
+            f"a reward must have a term that falls when a caption says less, got {names}, which do not "
+            "punish silence; combine them with one that does, such as combined_reward({'spice': 1.0, ...})"
         )
 
 

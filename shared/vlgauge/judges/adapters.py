@@ -119,7 +119,7 @@ def scale_of(config: Mapping[str, Any]) -> float:
     if not all(
         isinstance(one, (int, float)) and not isinstance(one, bool) and 0 < one < math.inf for one in (alpha, rank)
     ):
-        raise ValueError(f"`adapter` must tell lora_alpha and r, two numbers above 0, got {alpha!r} and {rank!r}")
+        raise ValueError(f"`adapter` must have lora_alpha and r, two numbers above 0, got {alpha!r} and {rank!r}")
     assert alpha is not None  # looked at above
     assert rank is not None
     return float(alpha) / (math.sqrt(rank) if config.get("use_rslora") else rank)

@@ -77,7 +77,7 @@ class ToldToken:
         """
         found = [chance for text, chance in self.likeliest if text == spelled]
         if len(found) > 1:
-            raise Unreadable(f"told two tokens that are spelled {spelled!r} in one place, and not which is which")
+            raise Unreadable(f"returned two tokens with the spelling {spelled!r} in one place")
         return found[0] if found else None
 
 
@@ -119,7 +119,7 @@ def read_completion(told: Any, longest: int) -> Completion:
     logprobs = choice.get("logprobs")
     rows = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(rows, list):
-        raise Unreadable("told no log-probabilities; let it tell the 20 likeliest tokens of each place")
+        raise Unreadable("returned no log-probabilities; let it return the 20 likeliest tokens of each place")
     if len(rows) > longest + 1:
         raise Unreadable(f"wrote {len(rows)} tokens where at most {longest} were asked for")
     tokens = [_token(row) for row in rows]
@@ -129,7 +129,7 @@ def read_completion(told: Any, longest: int) -> Completion:
         tokens.pop()
     if spelled != _letters(one.text for one in tokens):
         raise Unreadable(
-            "told tokens that do not spell the answer; switch off what takes thoughts out of it, or the thoughts"
+            "returned tokens that do not spell the answer; switch off the parser of thoughts, or the thoughts"
         )
     names = tuple(one for one in (told.get("model"), told.get("system_fingerprint")) if isinstance(one, str) and one)
     written = _HALF_A_LETTER.sub("\N{REPLACEMENT CHARACTER}", text).strip()
@@ -148,13 +148,13 @@ def _token(row: Any) -> ToldToken:
     text, own = _spelled(row)
     others = row.get("top_logprobs")
     if not isinstance(others, list) or not others:
-        raise Unreadable("told no other likely tokens; let it tell the 20 likeliest of each place")
+        raise Unreadable("returned no other likely tokens; let it return the 20 likeliest of each place")
     likeliest = tuple(_spelled(one) for one in others)
     total = sum(chance for _, chance in likeliest)
     if total > 1 + _ROUNDING:
-        raise Unreadable("told probabilities of one place that are more than 1 together")
+        raise Unreadable("returned probabilities of one place that add up to more than 1")
     if total + _MOST_TOKENS * min(chance for _, chance in likeliest) < 1 - _ROUNDING:
-        raise Unreadable("told probabilities of one place that are below 1 together, whatever the other tokens have")
+        raise Unreadable("returned probabilities of one place that cannot add up to 1")
     best = max(likeliest, key=lambda one: one[1])
     if own < best[1] * (1 - _ROUNDING):
         raise Unreadable(
@@ -168,10 +168,10 @@ def _spelled(row: Any) -> tuple[str, float]:
     """Spelling and probability of a token."""
     text, value = (row.get("token"), row.get("logprob")) if isinstance(row, dict) else (None, None)
     if not isinstance(text, str) or isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise Unreadable("told a token without spelling or log-probability")
+        raise Unreadable("returned a token without spelling or log-probability")
     # Of a large whole number no float can be made.
     if not (value <= 1e-4 and value >= -1e9):
-        raise Unreadable(f"told a log-probability that is none, {str(value)[:20]}")
+        raise Unreadable(f"returned an impossible log-probability, {str(value)[:20]}")
     return text, min(1.0, math.exp(value))
 
 

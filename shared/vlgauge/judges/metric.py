@@ -108,8 +108,8 @@ class JudgeMetric(Metric):
         """Warn of answers whose score is undefined because a server did not tell their digits."""
         if n_untold:
             warn(
-                f"{n_untold} of {n_answers} answers are undefined: the server told too little of what their digits "
-                "might have been; let it tell the 20 likeliest tokens, or pass the model itself as `model`"
+                f"{n_untold} of {n_answers} answers are undefined: the server returned too few of their digits; let it "
+                "return the 20 likeliest tokens, or pass the model itself as `model`"
             )
 
 

@@ -151,7 +151,7 @@ class ServedJudge:
         """
         if several := [one for one in answers if len(one.split()) != 1]:
             raise ValueError(
-                f"`answer` must be one word for {self.identity}, which tells probabilities of one token, got "
+                f"`answer` must be one word for {self.identity}, which returns probabilities of one token, got "
                 f"{shown(several[0])}; pass the model itself as `model` for longer ones"
             )
         keys = [(one.key, word) for one, word in zip(questions, answers, strict=True)]
@@ -162,7 +162,7 @@ class ServedJudge:
         if n_low or n_unknown:
             warn(
                 f"{n_low + n_unknown} of {len(found)} answers are not among the likeliest tokens that "
-                f"{host_of(self._url)} tells: {n_low} count as 0, which is too low by at most {MOST_UNTOLD:g}, and "
+                f"{host_of(self._url)} returns: {n_low} count as 0, which is too low by at most {MOST_UNTOLD:g}, and "
                 f"{n_unknown} are undefined"
             )
         return [np.array([one, math.nan]) for one in found]
@@ -204,7 +204,7 @@ class ServedJudge:
             n_done = len(first.keys() & self._kept.keys())
             raise NetworkError(
                 f"the judge {self._model} answered {n_done} of {len(first)} questions: {error}; call the same metric "
-                "again, and what was answered is not asked again",
+                "again, which asks only the others",
                 error.status,
             ) from None
         pool.shutdown()
@@ -221,7 +221,7 @@ class ServedJudge:
         """Log-probability of an answer as the first token; NaN and minus infinity as of `chances`."""
         told = self._completed(question, 1)
         if not told.tokens:
-            raise NetworkError(f"{host_of(self._url)} told no token where one was asked for")
+            raise NetworkError(f"{host_of(self._url)} returned no token where one was asked for")
         try:
             chance = told.tokens[0].chance_of(answer)
         except Unreadable as error:

@@ -36,7 +36,7 @@ def joined_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]
             twice = next(key for row, key in enumerate(own) if index[key] != row)
             raise ValueError(
                 f"`ids` must name each row once, {name} has {shown(twice)} more than once; "
-                "name the rows by what tells them apart, or leave all but one of them out"
+                "give each row an id of its own, or keep one of them"
             )
         keys = keys or own
         if set(keys) != set(own):
@@ -112,7 +112,7 @@ def compared_value(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Se
     if len(sizes) < len(runs):
         warn(
             f"the scores of {metric} can only be compared if every system has as many captions per row as the others, "
-            f"which files without sizes do not tell; score again with `vlgauge score`"
+            f"which files without sizes do not show; score again with `vlgauge score`"
         )
     return "score"
 

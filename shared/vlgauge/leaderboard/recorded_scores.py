@@ -113,7 +113,7 @@ def _interval_fault(record: Record, run: Run, called: str) -> str:
     assert ci.resamples is not None
     assert ci.seed is not None
     if ci.groups != record.n:
-        return f"{ci.groups} groups of rows were drawn, which scores do not tell"
+        return f"{ci.groups} groups of rows were drawn, which scores do not show"
     if not 1 <= ci.resamples <= MOST_SAMPLES:
         return f"it is of {ci.resamples} samples, {MOST_SAMPLES:,} are the most here"
     found = corpus_interval(record.metric, run, level=ci.level, resamples=ci.resamples, seed=ci.seed)
@@ -145,7 +145,7 @@ def scores_of_records(records: Sequence[Record], runs: Mapping[str, Sequence[Run
             ]
             if not of_run:
                 raise ValueError(
-                    f"`runs` must have scores of the records, got those of {model} by none of their metrics"
+                    f"`runs` must have scores by the metrics of the records, got only other ones for {model}"
                 )
             for one in of_run:
                 if one.record.key in found:

@@ -224,7 +224,7 @@ def refuse_absent_texts(rows: Rows, title: str) -> None:
             raise ValueError(
                 f"{name_of_rows()} must have a text in every row of the column {one!r:.{_SHOWN_CHARACTERS}}, got null "
                 f"or NaN in {len(absent)} of {len(rows)}, the first in {row_place(first, absent[0])}{named}; write "
-                "what was said, which may be an empty text, or leave the rows out of every system's file"
+                "the text, even if it is empty, or leave the rows out of every system's file"
             )
 
 

@@ -339,7 +339,7 @@ def misread(error: Exception, about: str = "") -> NetworkError | None:
 def _checked_commit(told: object, wanted: str) -> str:
     """The commit that the Hub names; it becomes the name of a folder."""
     if not isinstance(told, str) or not _COMMIT.fullmatch(told):
-        raise NetworkError("what answers is no Hub: it names no commit (X-Repo-Commit or sha, 40 hexadecimal digits)")
+        raise NetworkError("the server is no Hub: it names no commit (X-Repo-Commit or sha, 40 hexadecimal digits)")
     if _COMMIT.fullmatch(wanted) and told != wanted:
         raise NetworkError(f"the Hub gave the commit {told} instead of {wanted}")
     return told
@@ -354,7 +354,7 @@ def _name_told(answer: Exchange) -> str:
     hop = next(hop for hop in answer.head.hops if "x-repo-commit" in hop)
     name = (answer.head.first("x-linked-etag") or hop.get("etag", "")).removeprefix("W/").strip('"')
     if not _PLAIN_NAME.fullmatch(name):
-        raise NetworkError("what answers is no Hub: its ETag names no file, or leads out of the cache")
+        raise NetworkError("the server is no Hub: its ETag names no file, or leads out of the cache")
     return name
 
 
@@ -373,7 +373,7 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
 def _entries(rows: object) -> dict[str, dict[str, Any]]:
     """The files in a page of a list."""
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise NetworkError("what answers is no Hub: its list of files is none")
+        raise NetworkError("the server is no Hub: its list of files is none")
     return {str(row.get("path")): row for row in rows if row.get("type") == "file"}
 
 
@@ -382,7 +382,7 @@ def _listed(entry: Mapping[str, Any]) -> ListedFile:
     digest = large.get("oid") if isinstance(large, dict) else None
     size = large.get("size") if isinstance(large, dict) else entry.get("size")
     if not isinstance(size, int) or not (digest is None or (isinstance(digest, str) and _SHA256.fullmatch(digest))):
-        raise NetworkError("what answers is no Hub: its list tells no size or no digest of a file")
+        raise NetworkError("the server is no Hub: its list has no size or no digest of a file")
     return ListedFile(size, digest)
 
 

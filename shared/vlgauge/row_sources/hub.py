@@ -66,7 +66,7 @@ def pinned_with_files(identity: str, revision: str | None = None, token: Token =
     if f"{identity.partition('/')[2]}.py" in files:
         raise ValueError(f"`dataset` must have data files, got {identity!r}, which is a script; scripts are not run")
     if not re.fullmatch("[0-9a-f]{40}", about.sha or ""):
-        raise NetworkError("what answers is no Hub: it names no commit of the data set")
+        raise NetworkError("the server is no Hub: it names no commit of the data set")
     return Pinned(identity, str(about.sha), token), files
 
 

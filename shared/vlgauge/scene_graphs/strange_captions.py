@@ -47,6 +47,6 @@ def warn_of_strange(captions: Iterable[str]) -> None:
     least = LEAST_KNOWN if n_small >= FEW_SMALL * n_words else LEAST_WITHOUT_SMALL
     if n_words >= FEWEST_WORDS and n_known < least * n_words:
         warn(
-            f"only {n_known} of {n_words} words of the captions are English, and the parser is: what it finds in other "
-            "languages means nothing; translate the captions, or give what another parser finds"
+            f"the parser is for English, but only {n_known} of {n_words} words of the captions are English, so the "
+            "scores mean nothing; translate the captions, or give what another parser finds"
         )

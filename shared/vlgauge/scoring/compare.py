@@ -124,7 +124,7 @@ def compare(
     def explained() -> Any:
         if len(scored) < len(systems):
             given_ones = ", ".join(name for name in systems if name not in scored)
-            raise ValueError(f"`report` must be of systems whose rows were given, {given_ones} came with scores alone")
+            raise ValueError(f"`report` must have the rows of every system, got scores alone for {given_ones}")
         return scored_systems(systems, loaded, titles, details=True, seed=seed)
 
     return Comparison(found, scored, explained, runs)
@@ -154,7 +154,7 @@ def _systems(
     """The systems of a table for each, of a wide table with a column for each, or of a long one with rows for each."""
     if isinstance(rows, Mapping):
         if system is not None:
-            raise ValueError("`system` must be left out next to rows by system, whose names are there")
+            raise ValueError("`system` must be left out if `rows` are by system")
         return {str(name): _system(str(name), one, names, wanted, id) for name, one in rows.items()}
     if wide is not None:
         refuse_no_file(rows)

@@ -151,8 +151,8 @@ def _check_same(columns: Mapping[str, Mapping[str, Any]], systems: Mapping[str, 
                 if key in known and known[key] != cell:
                     raise ValueError(
                         f"{name_of_rows()} must have the same {column} for every system, {first} and {name} differ in "
-                        f"row {key!r}; score all against the same, in the same order, and name the rows by what "
-                        f"tells them apart, {option('id', 'COLUMN')}"
+                        f"row {key!r}; score all against the same, in the same order, and name a "
+                        f"column of ids, {option('id', 'COLUMN')}"
                     )
 
 

@@ -63,10 +63,9 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
 
     with gr.Accordion("Results of your own: a file of records, or a data set of the Hub", open=False):
         gr.Markdown(
-            "The records that `vlgauge score --record results.jsonl` writes, of any metric, in a table per data set. "
-            "Ranks go by the values alone; close ones may be so by chance. Models that no test tells apart share a "
-            "rank group where a data set of the Hub has the scores of each example, as `vlgauge export "
-            "results-repository` writes it.",
+            "Shows records of `vlgauge score --record results.jsonl`, a table per data set. Ranks go by the values "
+            "alone, so close ones may differ by chance. If a data set of the Hub has the scores of each row, as "
+            "`vlgauge export results-repository` writes it, models that no test tells apart share a rank group.",
         )
         files = gr.File(
             elem_classes="vlgauge-files",

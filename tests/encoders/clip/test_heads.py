@@ -203,7 +203,7 @@ def test_one_changed_head_is_enough(tmp_path, base, heads):
 
 def test_without_the_base_one_warning_says_that_nothing_was_compared(tmp_path, base, heads):
     path = whole(base, heads, tmp_path / "pac_s.pth")
-    with pytest.warns(UserWarning, match="differs from plain CLIP, .*vlgauge prefetch clip:tiny") as caught:
+    with pytest.warns(UserWarning, match="compared with plain CLIP, .*vlgauge prefetch clip:tiny") as caught:
         found = load_checkpoint(path, TINY, None)
     assert (found.verified, found.adapter, len(caught)) == (False, None, 1)
     assert found.state["visual.proj"].equal(heads["visual.proj"])

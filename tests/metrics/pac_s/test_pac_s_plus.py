@@ -140,7 +140,7 @@ def test_projections_alone_are_no_version_of_it(released, tmp_path):
     torch.save({"state_dict": state}, tmp_path / "pac.pth")
     metric = vlgauge.load("pac_s", version="++", checkpoint=tmp_path / "pac.pth", weights=base, device="cpu")
     rows = {"predictions": ["a dog"], "images": [np.zeros((9, 9, 3), np.uint8)]}
-    with pytest.raises(ValueError, match=r"`checkpoint` must be that of PAC-S\+\+, .* got other projections"):
+    with pytest.raises(ValueError, match=r"`checkpoint` must be of PAC-S\+\+, .* got only other projections"):
         metric.compute(**rows)
 
 

@@ -161,7 +161,7 @@ def test_the_attention_pool_of_a_resnet(train, tmp_path, monkeypatch):
     base = ("--backbone", "micro-resnet", "--weights", str(weights))
     status, printed, path = train(*SCENES, base=base)
     assert (status, path.exists()) == (2, False)
-    assert "`--attention-pool` must be given exactly for a ResNet, whose head it is" in printed
+    assert "`--attention-pool` must be given for a ResNet (it takes" in printed
     status, printed, path = train(*SCENES, "--attention-pool", "--learning-rate", "1e-4", base=base)
     assert status == 0, printed
     encoder, adapter = clip_with_checkpoint("micro-resnet", path, weights=weights, device="cpu")

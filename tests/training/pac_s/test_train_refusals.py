@@ -33,7 +33,7 @@ from vlgauge.training.pac_s import rows
         (["--scenes", 9, "--resume"], "`--resume` must be given exactly if there is a checkpoint, and '"),
         (
             ["--scenes", 9, "--attention-pool"],
-            "`--attention-pool` must be given exactly for a ResNet",
+            "`--attention-pool` must be given for a ResNet",
         ),
         (["--scenes", 9, "--backbone", "mikro"], "`backbone` must be a name that"),
         (

@@ -214,8 +214,8 @@ def _compared_with_known(state: State, merged: bool, row: ClipArchitecture, sour
     if digest not in _warned:
         _warned.add(digest)
         warn(
-            f"nothing tells whether {source!r} differs from plain CLIP, because the weights of {row.name} are not "
-            f"there; fetch them: vlgauge prefetch clip:{row.name}"
+            f"{source!r} was not compared with plain CLIP, because the weights of {row.name} are not there; fetch "
+            f"them: vlgauge prefetch clip:{row.name}"
         )
     return False
 

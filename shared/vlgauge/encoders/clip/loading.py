@@ -145,8 +145,8 @@ def clip_with_checkpoint(
     found = _loaded(checkpoint, row, base)
     if found.adapter is not None and kind == "pac_s++":
         raise ValueError(
-            "`checkpoint` must be that of PAC-S++, a whole CLIP whose towers were trained, too, got other projections "
-            f"for {row.name} only; leave out `version` for PAC-S"
+            "`checkpoint` must be of PAC-S++, a whole CLIP with trained towers, got only other projections for "
+            f"{row.name}; leave out `version` for PAC-S"
         )
     if found.adapter is not None and base is not None:
         return _pooled(base, device, dtype, feature_cache), found.adapter

@@ -136,7 +136,7 @@ def read_head(path: str | PathLike[str]) -> Head:
     if metadata.get("format") != FORMAT or any(not metadata.get(name) for name in REQUIRED):
         raise ValueError(
             f"`checkpoint` must be safetensors whose metadata say format={FORMAT} and {', '.join(REQUIRED)}, got "
-            f"{metadata.get('format')!r} in {str(path)!r}; of the authors' reprod.ckpt make one with: vlgauge convert "
+            f"{metadata.get('format')!r} in {str(path)!r}; convert the authors' reprod.ckpt with: vlgauge convert "
             "reprod.ckpt --kind polos"
         )
     return head_of(read_tensors(path), metadata, repr(str(path)))

@@ -68,8 +68,8 @@ def learner_of(options: argparse.Namespace, material: Material, encoder: ClipEnc
         )
     if encoder.row.resnet != options.attention_pool:
         raise ValueError(
-            f"`--attention-pool` must be given exactly for a ResNet, whose head it is and which needs 0.4 MB of memory "
-            f"per image, got {encoder.row.name}"
+            f"`--attention-pool` must be given for a ResNet (it takes 0.4 MB of memory per image) and for no other "
+            f"backbone, got {encoder.row.name}"
         )
     images, texts = hidden_features(encoder, material, options.prompt, options.encode_batch_size)
     visual: Any = encoder.model.visual
