@@ -54,7 +54,8 @@ boxes = torch.tensor([[0.0, 0.0, 0.0, 4.0, 4.0]])
 assert float(torchvision.ops.roi_align(torch.ones(1, 1, 8, 8), boxes, 2).sum()) == 4.0
 assert torch._dynamo.__name__ == "torch._dynamo"
 assert torch.compile(torch.nn.Linear(2, 1), backend="eager")(torch.ones(3, 2)).shape == (3, 1)
-import transformers  # which towers need, and which takes long
+# Both take long, and towers need them.
+from transformers import AutoModel, MinLengthLogitsProcessor
 """
 HIDDEN_TOWER = """
 import open_clip.hf_model
@@ -85,9 +86,12 @@ assert evaluate.evaluation_suite.__name__ == "evaluate.evaluation_suite"
 
 def test_a_picture_is_scored_without_towers_and_compilers_which_come_when_they_are_touched(run_python, tmp_path):
     pytest.importorskip("open_clip")
-    cases = [HIDDEN_TOWER, *((BUILT_TOWER, MOCKED_TOWER) if find_spec("timm") else ())]
+    ready, cases = SCORED_PICTURE, [HIDDEN_TOWER]
+    if find_spec("timm"):
+        ready += "import timm.layers\n"
+        cases += [BUILT_TOWER, MOCKED_TOWER]
     # A process that is forked may not wait for the threads of the one that scored.
-    run_python(APART.format(ready=SCORED_PICTURE, cases=cases), cwd=tmp_path, OMP_NUM_THREADS="1")
+    run_python(APART.format(ready=ready, cases=cases), cwd=tmp_path, OMP_NUM_THREADS="1")
 
 
 def test_a_missing_library_leaves_nothing_behind(run_python, tmp_path):
@@ -148,8 +152,18 @@ done.set()
 thread.join()
 """
     of_ray = threaded.replace("target=", "name='PythonGCThread', target=").replace('" in ', '" not in ')
+    of_box = """
+import types
+from vlgauge.box import children
+from vlgauge.lean_imports import lean_import
+child = children._Child.__new__(children._Child)
+child.process = types.SimpleNamespace(pid=os.getpid())
+children._watch.add(children._Watched(child, 2**60, 1000.0))
+lean_import("evaluate")
+assert "evaluate.evaluator.base" not in sys.modules
+"""
     code = APART.format(ready="import datasets\nassert 'evaluate' not in sys.modules\n", cases=rooms)
-    code += APART.format(ready=f"{ALONE}import scipy.stats\n", cases=[there, threaded, of_ray])
+    code += APART.format(ready=f"{ALONE}import scipy.stats\n", cases=[there, threaded, of_ray, of_box])
     run_python(code, cwd=tmp_path)
 
 

@@ -28,8 +28,8 @@ PUT_OFF = {
 }
 # Libraries that another one imports.
 _FIRST = {"open_clip": ("torch", "torchvision")}
-# What a worker of Ray starts beside the thread that works: it only collects garbage.
-_IMPORTS_NOTHING = {"PythonGCThread"}
+# A worker of Ray starts the first, which only collects garbage; the second watches the children of a box.
+_IMPORTS_NOTHING = {"PythonGCThread", "vlgauge-box"}
 
 
 def lean_import(library: str) -> ModuleType:
