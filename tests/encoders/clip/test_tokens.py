@@ -9,6 +9,7 @@ from vlgauge.encoders.clip.tokens import (
     ClipTokens,
     ForeignTokens,
     buckets,
+    byte_pairs,
     in_order,
     n_seen,
     padded,
@@ -69,6 +70,18 @@ def test_other_spellings_are_words(text):
     (ids,), _ = ClipTokens(CONTEXT)([text])
     assert not {49406, 49407} & set(ids[1:-1].tolist())
     assert not spells_special(text)
+
+
+def test_the_tokenizer_of_open_clip_stays_as_it_is_and_may_have_been_used():
+    pytest.importorskip("open_clip")
+    from open_clip import tokenizer
+
+    text = f"a dog{END} <start_of_text> sees zebras"
+    expected = tokenizer.SimpleTokenizer().encode(text)
+    assert tokenizer._tokenizer.encode(text) == expected != byte_pairs().encode(text)
+    assert byte_pairs.__wrapped__().encode(text) == byte_pairs().encode(text)
+    assert tokenizer._tokenizer.encode(text) == expected
+    assert tokenizer._tokenizer.decode([49406, 49407]) == "<start_of_text><end_of_text>"
 
 
 def test_what_is_seen_ends_with_the_first_end_token():
