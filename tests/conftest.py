@@ -18,6 +18,8 @@ from browser import browser
 from packaging.version import Version
 from script_modules import script_module
 
+from vlgauge.lean_imports import lean_import
+
 # Before anything imports evaluate, which reads them once. One folder per worker process.
 _HOME = tempfile.mkdtemp(prefix="vlgauge-tests-")
 os.environ.update(
@@ -34,6 +36,9 @@ for _name in ("HF_DATASETS_CACHE", "HF_HUB_CACHE", "HF_METRICS_CACHE", "HF_MODUL
 # As many workers as processors, each with as many threads, wait for one another more than they work.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
+# Before a test file imports it whole: the parts that it puts off take four seconds.
+lean_import("evaluate")
 
 TESTS = Path(__file__).resolve().parent
 # Of 20 seconds and more, most of which some of them wait.
@@ -139,8 +144,6 @@ def no_step_is_long():
 @pytest.fixture(scope="session", autouse=True)
 def scripts_are_read_once():
     """Scripts of this checkout, which stay as they are: at each load evaluate would read, hash and copy them again."""
-    from vlgauge.lean_imports import lean_import
-
     loading = lean_import("evaluate").loading
     read = loading.evaluation_module_factory
     read_once = functools.cache(lambda path: read(path))

@@ -12,12 +12,10 @@ import re
 import zlib
 from unittest.mock import patch
 
-import evaluate
 import numpy as np
 import pytest
 import yaml
 from datasets import Features
-from evaluate.loading import evaluation_module_factory, get_imports, import_main_class
 from folders import ROOT, TOYS
 from packaging.version import Version
 
@@ -26,8 +24,10 @@ from vlgauge import base, caption_sets, catalog, clip_score, judges, scene_graph
 from vlgauge.base.metric import REPOSITORY
 from vlgauge.catalog import MetricFacts
 from vlgauge.distances.cider import DocumentFrequency
+from vlgauge.lean_imports import lean_import
 from vlgauge.settings import setting_names
 
+evaluate = lean_import("evaluate")
 TOY = TOYS / "story_toy"
 SETUP = configparser.ConfigParser()
 SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
@@ -124,7 +124,7 @@ def fake_encoder(texts):
 
 
 def class_of(folder):
-    return import_main_class(evaluation_module_factory(str(folder)).module_path)
+    return evaluate.loading.import_main_class(evaluate.loading.evaluation_module_factory(str(folder)).module_path)
 
 
 def family_of(cls):
@@ -164,7 +164,7 @@ def check_imports(folder):
             assert node.module
             assert not (node.level and "." in node.module)
             written.add(("internal" if node.level else "library", node.module.partition(".")[0]))
-    seen = get_imports(str(script))
+    seen = evaluate.loading.get_imports(str(script))
     assert {(kind, name) for kind, name, *_ in seen} == written
     assert [source for _, name, source, _ in seen if source != name and name != "vlgauge"] == []
     apart = {"corpus_counts", "explanation"}  # imported by the package, never by the script
@@ -186,7 +186,7 @@ def check_reading(folder):
 def check_hint(folder):
     extra = folder.name.replace("_", "-")
     hint = f'"vlgauge[{extra}] @ git+{REPOSITORY}@v{vlgauge.__version__}"'
-    seen = get_imports(str(folder / f"{folder.name}.py"))
+    seen = evaluate.loading.get_imports(str(folder / f"{folder.name}.py"))
     assert {source for _, name, source, _ in seen if name == "vlgauge"} == {hint}
 
 
@@ -291,7 +291,7 @@ def check_result_depends_on_nothing_else(folder):
 
 
 def check_doctests(folder):
-    script = importlib.import_module(evaluation_module_factory(str(folder)).module_path)
+    script = importlib.import_module(evaluate.loading.evaluation_module_factory(str(folder)).module_path)
     real = evaluate.load
 
     def load_here(path, *arguments, **settings):
