@@ -7,7 +7,7 @@ from tiny_clip import TINY, rand_clip, tiny_state
 
 from vlgauge.cli import main
 from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.encoders.clip.checkpoints import load_checkpoint
+from vlgauge.encoders.clip.checkpoints import load_checkpoint, read_state
 from vlgauge.encoders.clip.files import paper_adapter, paper_adapter_path
 from vlgauge.encoders.clip.heads import heads_digest, safetensors_metadata
 from vlgauge.weights.files import sha256_of
@@ -66,7 +66,7 @@ def test_convert_writes_an_adapter_where_pac_s_finds_it(convert, tmp_path, weigh
     path = paper_adapter("tiny")
     assert lines[5] == f"wrote {path} (0.0 MB): adapter"
     assert path == tmp_path / "home/adapters/pac_s-tiny-quickgelu.safetensors"
-    assert load_checkpoint(path, TINY, base).digest == heads_digest(heads)
+    assert load_checkpoint(path, TINY, base).adapter.digest == heads_digest(heads)
     assert safetensors_metadata(path) == {
         "format": "vlgauge-clip-adapter-1",
         "kind": "pac_s",
@@ -90,9 +90,10 @@ def test_convert_writes_a_whole_clip_if_the_backbone_differs(convert, tmp_path, 
     metadata = safetensors_metadata(path)
     assert metadata["changed"].split(",") == ["ln_final.bias", "text_projection", "visual.proj"]
     assert (metadata["kind"], metadata.get("w")) == ("custom", None)
-    found = load_checkpoint(path, TINY, weights[1])
-    assert (found.adapter, found.digest) == (None, heads_digest(weights[2]))
-    assert found.state["ln_final.bias"].equal(weights[1]["ln_final.bias"] + 0.25)
+    assert load_checkpoint(path, TINY, weights[1]).adapter is None
+    state = read_state(path, TINY)
+    assert heads_digest(state) == heads_digest(weights[2])
+    assert state["ln_final.bias"].equal(weights[1]["ln_final.bias"] + 0.25)
     with pytest.raises(ValueError, match="must be for ViT-B-32-quickgelu, got one for tiny-quickgelu"):
         load_checkpoint(path, TABLE["ViT-B/32"], None)
 

@@ -72,11 +72,6 @@ def find_layered(name: str, *, profile: str, setting: str, hint: str) -> ModelFo
         profile: "paper", or "embedded", under which nothing is fetched.
         setting: What it was given as, for messages.
         hint: What else could be done where it is not there.
-
-    Raises:
-        WeightsNotFound: If the files are not on this machine and cannot be fetched.
-        ImportError: If `MINILM` is wanted and its package is missing.
-        ValueError: If the folder has no BERT or RoBERTa with its tokenizer and its weights.
     """
     if name == MINILM:
         folder = _packaged()
@@ -85,12 +80,7 @@ def find_layered(name: str, *, profile: str, setting: str, hint: str) -> ModelFo
 
 
 def look_for_layered(name: str, *, profile: str, setting: str, hint: str) -> None:
-    """Check that `find_layered` can find the encoder, without fetching or reading it.
-
-    Raises:
-        ImportError: If the package of `MINILM` is missing.
-        WeightsNotFound: If it cannot.
-    """
+    """Check that `find_layered` can find the encoder, without fetching or reading it."""
     if name == MINILM:
         _packaged()
     else:
@@ -115,10 +105,6 @@ def layered_encoder(name: str, *, profile: str, device: str, setting: str, hint:
         setting: See there.
         hint: See there.
         extra: The extra that brings the packages.
-
-    Raises:
-        ImportError: If a package is missing.
-        RuntimeError: If this process was forked after torch had run; see `vlgauge.torch_use`.
     """
     check_torch(f"`{setting}`", PAIR_PACKAGES, extra)
     found = find_layered(name, profile=profile, setting=setting, hint=hint)
@@ -246,11 +232,7 @@ class LayeredEncoder:
 
 
 def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
-    """Tokenizer and model in float32 and evaluation mode, every tensor of it from the file, without the pooler.
-
-    Raises:
-        ValueError: If the files do not make up a model, or have NaN in a tensor.
-    """
+    """Tokenizer and model in float32 and evaluation mode, every tensor of it from the file, without the pooler."""
     import torch
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 

@@ -64,10 +64,6 @@ def find_model(name: str, kind: Kind, *, profile: str, setting: str, hint: str) 
         profile: "paper", or "embedded", under which nothing is fetched.
         setting: What it was given as, for messages.
         hint: What else could be done where it is not there.
-
-    Raises:
-        WeightsNotFound: If the files are not on this machine and cannot be fetched.
-        ValueError: If the folder has no model of the kind with its tokenizer and its weights.
     """
     if Path(name).is_dir():
         return described(Path(name).resolve(), kind, setting)
@@ -78,11 +74,7 @@ def find_model(name: str, kind: Kind, *, profile: str, setting: str, hint: str) 
 
 
 def look_for_model(name: str, kind: Kind, *, profile: str, setting: str, hint: str) -> None:
-    """Check that `find_model` can find the model, without fetching or reading it.
-
-    Raises:
-        WeightsNotFound: If it cannot.
-    """
+    """Check that `find_model` can find the model, without fetching or reading it."""
     if not Path(name).is_dir():
         hub_folder_here(*_address(name, kind, profile, setting), kind.files, hint)
 
@@ -95,9 +87,6 @@ def described(folder: Path, kind: Kind, setting: str, identity: str | None = Non
         kind: What it must be.
         setting: What it was given as, for messages.
         identity: For signatures; None for one that its digest makes.
-
-    Raises:
-        ValueError: If it has no model of the kind with its tokenizer and its weights.
     """
     config = folder / "config.json"
     told = read_json(config, f"`{setting}`") if config.is_file() else None

@@ -77,12 +77,7 @@ class Seq2Seq:
 
 
 def seq2seq(name: str, *, profile: str, device: str, setting: str, hint: str) -> Seq2Seq:
-    """The T5 of that name from the pool; see `vlgauge.encoders.model_folders.find_model`.
-
-    Raises:
-        ImportError: If a package is missing.
-        RuntimeError: If this process was forked after torch had run; see `vlgauge.torch_use`.
-    """
+    """The T5 of that name from the pool; see `vlgauge.encoders.model_folders.find_model`."""
     check_torch(f"`{setting}`", PACKAGES, EXTRA)
     found = find_model(name, T5, profile=profile, setting=setting, hint=hint)
     device = resolved_device(device)
@@ -92,11 +87,7 @@ def seq2seq(name: str, *, profile: str, device: str, setting: str, hint: str) ->
 
 
 def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
-    """Tokenizer and model in evaluation mode, every tensor of it from the file.
-
-    Raises:
-        ValueError: If the files do not make up a T5, or have NaN in a tensor.
-    """
+    """Tokenizer and model in evaluation mode, every tensor of it from the file."""
     import torch
     from transformers import AutoTokenizer, T5Config, T5ForConditionalGeneration
 

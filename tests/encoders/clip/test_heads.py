@@ -10,7 +10,7 @@ from tiny_clip import TINY, golden_arrays, golden_json, rand_clip, tiny_state
 
 from vlgauge.encoders.clip import checkpoints
 from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.encoders.clip.checkpoints import load_checkpoint
+from vlgauge.encoders.clip.checkpoints import Checkpoint, load_checkpoint, read_state
 from vlgauge.encoders.clip.heads import FORMAT, adapter_of, heads_digest, read_adapter, write_adapter
 
 
@@ -141,12 +141,11 @@ def test_cut_and_other_files_are_no_adapters(tmp_path, base, heads):
 def test_a_whole_clip_with_the_backbone_of_the_base_becomes_an_adapter(tmp_path, base, heads):
     path = whole({**base, "logit_scale": torch.tensor(4.6)}, heads, tmp_path / "pac_s.pth")
     found = load_checkpoint(path, TINY, base)
-    assert (found.state, found.verified, found.digest) == (None, True, heads_digest(heads))
+    assert (found.verified, found.adapter.digest) == (True, heads_digest(heads))
     write_adapter(tmp_path / "a.safetensors", found.adapter)
     again = load_checkpoint(tmp_path / "a.safetensors", TINY, base)
-    assert again.digest == found.digest
+    assert again.adapter.digest == found.adapter.digest
     assert again.adapter.tensors.keys() == found.adapter.tensors.keys()
-    assert again.source_sha256 != found.source_sha256
 
 
 def test_adapter_and_whole_clip_project_as_the_oracle(tmp_path, base, heads):
@@ -164,17 +163,17 @@ def test_adapter_and_whole_clip_project_as_the_oracle(tmp_path, base, heads):
 def test_a_whole_clip_with_another_backbone_stays_whole(tmp_path, base, heads):
     other = {**base, "ln_final.bias": base["ln_final.bias"] + 1e-6}
     found = load_checkpoint(whole(other, heads, tmp_path / "other.pth"), TINY, base)
-    assert found.adapter is None
-    assert found.state["ln_final.bias"].equal(other["ln_final.bias"])
-    assert found.state["visual.proj"].equal(heads["visual.proj"])
-    assert (found.digest, found.verified) == (heads_digest(heads), True)
+    assert (found.adapter, found.verified) == (None, True)
 
 
 def test_a_lora_checkpoint_is_no_plain_clip_although_its_projections_are(tmp_path, base):
     lora = rand_clip().to_torch(rand_clip().make_lora("tiny"))
-    found = load_checkpoint(whole(base, lora, tmp_path / "lora.pth"), TINY, base)
-    assert (found.adapter, found.digest) == (None, heads_digest(base))
-    assert not found.state["visual.conv1.weight"].equal(base["visual.conv1.weight"])
+    path = whole(base, lora, tmp_path / "lora.pth")
+    for known in (base, None):
+        assert load_checkpoint(path, TINY, known) == Checkpoint(None, True)
+    state = read_state(path, TINY, setting="checkpoint")
+    assert heads_digest(state) == heads_digest(base)
+    assert not state["visual.conv1.weight"].equal(base["visual.conv1.weight"])
 
 
 # -- guards -----------------------------------------------------------------------------------------------------------
@@ -206,19 +205,9 @@ def test_without_the_base_one_warning_says_that_nothing_was_compared(tmp_path, b
     with pytest.warns(UserWarning, match="compared with plain CLIP, .*vlgauge prefetch clip:tiny") as caught:
         found = load_checkpoint(path, TINY, None)
     assert (found.verified, found.adapter, len(caught)) == (False, None, 1)
-    assert found.state["visual.proj"].equal(heads["visual.proj"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not load_checkpoint(path, TINY, None).verified
-
-
-def test_without_the_base_recorded_heads_are_compared(tmp_path, base, heads, monkeypatch):
-    monkeypatch.setitem(checkpoints.KNOWN_HEADS, TINY.architecture, heads_digest(base))
-    assert load_checkpoint(whole(base, heads, tmp_path / "pac_s.pth"), TINY, None).verified
-    with pytest.raises(ValueError, match="these are the CLIP weights; use clip_s"):
-        load_checkpoint(whole(base, {}, tmp_path / "clip.pth"), TINY, None)
-    lora = rand_clip().to_torch(rand_clip().make_lora("tiny"))
-    assert load_checkpoint(whole(base, lora, tmp_path / "lora.pth"), TINY, None).verified
 
 
 def test_an_adapter_without_its_base_is_refused(tmp_path, base, heads):

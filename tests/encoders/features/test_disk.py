@@ -62,7 +62,6 @@ def test_keys_may_have_zeros_anywhere(tmp_path):
         {"side": "text"},
         {"preprocess_id": preprocess_id({"size": 288})},
         {"dtype": "bfloat16"},
-        {"family": "toy"},
     ],
 )
 def test_other_weights_sides_and_preprocessing_share_nothing(tmp_path, changed):
@@ -102,15 +101,6 @@ def test_vectors_that_are_not_finite_are_not_kept(tmp_path):
     assert list(store.get([key(0), key(1), key(2)])) == [key(2)]
     store.put({key(0): np.array([np.nan])})
     assert len(files_in(store)) == 1
-
-
-def test_wrong_keys_and_widths_are_refused(tmp_path):
-    store = store_at(tmp_path)
-    for act in (lambda: store.get([b"short"]), lambda: store.put({b"short": np.ones(2)})):
-        with pytest.raises(ValueError, match="`keys` must be digests of 32 bytes"):
-            act()
-    with pytest.raises(ValueError, match="`vectors` must all be of one width"):
-        store.put({key(0): np.ones(2), key(1): np.ones(3)})
 
 
 # -- files that are broken, foreign or gone ---------------------------------------------------------------------------

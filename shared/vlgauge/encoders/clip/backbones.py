@@ -26,9 +26,6 @@ def architecture_of(backbone: str | ClipArchitecture) -> ClipArchitecture:
             letters, also behind ``"hf-hub:"``; that of a SigLIP 2 with ``"/canonicalize"`` behind it; an architecture
             and a tag of open_clip such as ``"ViT-B-16:laion2b_s34b_b88k"``, without the tag where there is one only;
             or a row of the caller's own.
-
-    Raises:
-        ValueError: If there is no such backbone.
     """
     if isinstance(backbone, ClipArchitecture):
         return backbone
@@ -100,11 +97,7 @@ def _guessed(name: str) -> ClipArchitecture:
 
 
 def open_clip_architecture(name: str) -> ClipArchitecture:
-    """The row of an architecture and a tag such as ``"ViT-B-16:laion2b_s34b_b88k"``; no metric has numbers for it.
-
-    Raises:
-        ValueError: If open_clip does not know them, or they are of a kind that cannot be scored with.
-    """
+    """The row of an architecture and a tag such as ``"ViT-B-16:laion2b_s34b_b88k"``; no metric has numbers for it."""
     lean_import("open_clip")
     import open_clip
 

@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
 State = dict[str, "torch.Tensor"]
 
-# `heads_digest` of published backbones, by architecture, for checkpoints that come without their base. None is known
-# yet: each needs the published file once.
-KNOWN_HEADS: dict[str, str] = {}
 
 # Plays no part in a score, and training may move it.
 _IGNORED = "logit_scale"
@@ -48,22 +45,17 @@ _RELATIVE_ROUNDING, _ABSOLUTE_ROUNDING = 2.0**-8, 1e-7
 _warned: set[str] = set()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Checkpoint:
-    """What a file makes of a backbone: exactly one of `adapter` and `state`.
+    """What a file makes of a backbone.
 
     Attributes:
-        adapter: Other heads for the base, if nothing else differs from it.
-        state: A whole CLIP in open_clip's names, if more differs or the base was not at hand.
-        digest: `heads_digest` of the heads, for signatures.
-        source_sha256: SHA-256 of the file.
+        adapter: Other heads for the base, if nothing else differs from it; None for a whole CLIP, because more differs
+            or the base was not at hand.
         verified: Whether the heads were compared with those of the base; if not, signatures say so.
     """
 
     adapter: Adapter | None
-    state: State | None
-    digest: str
-    source_sha256: str
     verified: bool = True
 
 
@@ -97,9 +89,6 @@ def clip_state(tensors: Mapping[str, torch.Tensor], row: ClipArchitecture, *, so
 
     Returns:
         State dict in open_clip's names, complete, finite; floats as float32, low-rank updates merged.
-
-    Raises:
-        ValueError: If tensors are missing, not known, of another shape, or not finite; lists them.
     """
     wanted = expected_shapes(row)
     plain = normalised(tensors, wanted)
@@ -134,46 +123,36 @@ def load_checkpoint(
         path: Adapter, or any file that `read_tensors` takes.
         row: The architecture of the backbone.
         base_state: `clip_state` of the backbone; None if it is not at hand.
-
-    Raises:
-        ValueError: If the file does not belong to the backbone, or holds the backbone's own weights.
-        FileNotFoundError: If there is no such file.
     """
     source = os.fspath(path)
     metadata = safetensors_metadata(path)
-    digest = sha256_of(checked_file(path))
     if metadata.get("format") == FORMAT:
         if base_state is None:
             raise ValueError(
                 f"`checkpoint` is an adapter, which needs the weights of {row.name}, and they are not there: {source!r}"
             )
-        adapter = checked_adapter(read_adapter(path), row, base_state, source=source)
-        return Checkpoint(adapter, None, adapter.digest, digest)
+        return Checkpoint(checked_adapter(read_adapter(path), row, base_state, source=source))
     _refuse_other_architecture(metadata.get("architecture"), row, source)
     tensors = read_tensors(path, archives=OPENAI_ARCHIVES)
     state = clip_state(tensors, row, source=source)
     if base_state is None:
         # Updates that are not 0 are no plain CLIP, and a converted file was compared when it was made.
         updated = any(name.endswith("lora_B") and bool(tensor.any()) for name, tensor in tensors.items())
-        known = updated or metadata.get("format") == FULL_FORMAT
-        verified = known or _compared_with_known(state, has_lora(tensors), row, source)
-        return Checkpoint(None, state, heads_digest(state), digest, verified)
+        verified = updated or metadata.get("format") == FULL_FORMAT
+        if not verified:
+            _warn_uncompared(heads_digest(state), row, source)
+        return Checkpoint(None, verified)
     refuse_base(state, base_state, row, source)
     if not all(tensor.equal(base_state[name]) for name, tensor in state.items() if not _is_free(name)):
-        return Checkpoint(None, state, heads_digest(state), digest)
-    about = {"kind": "custom", "architecture": row.architecture, "source_sha256": digest}
-    adapter = adapter_of(state, {**about, "base_projections_sha256": heads_digest(base_state)})
-    return Checkpoint(adapter, None, adapter.digest, digest)
+        return Checkpoint(None)
+    about = {"kind": "custom", "architecture": row.architecture, "source_sha256": sha256_of(checked_file(path))}
+    return Checkpoint(adapter_of(state, {**about, "base_projections_sha256": heads_digest(base_state)}))
 
 
 def checked_adapter(
     adapter: Adapter, row: ClipArchitecture, base_state: Mapping[str, torch.Tensor], *, source: str
 ) -> Adapter:
-    """The adapter, if it belongs to this backbone and is not the backbone's own head.
-
-    Raises:
-        ValueError: If it does not; says why.
-    """
+    """The adapter, if it belongs to this backbone and is not the backbone's own head."""
     _refuse_other_architecture(adapter.metadata["architecture"], row, source)
     base = heads_of(base_state)
     wanted = {name: matrix.shape for name, matrix in base.items()}
@@ -203,21 +182,14 @@ def refuse_base(
         raise ValueError(_plain_clip(row, source))
 
 
-def _compared_with_known(state: State, merged: bool, row: ClipArchitecture, source: str) -> bool:
-    """Whether the heads could be compared with recorded ones; ValueError if they are the published CLIP's."""
-    known = KNOWN_HEADS.get(row.architecture)
-    if known is not None:
-        if known == heads_digest(state) and not merged:
-            raise ValueError(_plain_clip(row, source))
-        return True
-    digest = heads_digest(state)
+def _warn_uncompared(digest: str, row: ClipArchitecture, source: str) -> None:
+    """Warn, once for each head, that it could not be compared with that of the base."""
     if digest not in _warned:
         _warned.add(digest)
         warn(
             f"{source!r} was not compared with plain CLIP, because the weights of {row.name} are not there; fetch "
             f"them: vlgauge prefetch clip:{row.name}"
         )
-    return False
 
 
 def _refuse_other_architecture(architecture: str | None, row: ClipArchitecture, source: str) -> None:

@@ -85,10 +85,6 @@ def convert(
         base_state: `clip_state` of the base.
         base_sha256: SHA-256 of the file of the base.
         kind: What the weights are.
-
-    Raises:
-        ValueError: If the file does not fit the architecture, is the base itself, or is an adapter already.
-        FileNotFoundError: If there is no such file.
     """
     source = os.fspath(path)
     if safetensors_metadata(path).get("format") == FORMAT:

@@ -104,9 +104,6 @@ class ClipEncoder:
             on_error: ``"nan"``: the row of a picture that cannot be read is NaN.
             progress: See `vlgauge.progress`.
 
-        Raises:
-            ValueError: If a picture cannot be read, unless `on_error` says otherwise.
-
         Warns:
             UserWarning: If this is the toy CLIP, at its first picture in the process.
         """
@@ -157,9 +154,6 @@ class ClipEncoder:
             tokens: Whether the vectors of every token are wanted too; those are not remembered.
             batch_size: Texts of full length per forward pass; more of them if they are shorter, but for 1.
             progress: See `vlgauge.progress`.
-
-        Raises:
-            ValueError: If token vectors are wanted of a text tower that is not CLIP's.
         """
         if tokens and not self._towers.own_text:
             raise ValueError(
@@ -196,9 +190,6 @@ class ClipEncoder:
             hidden: Rows of `image_hidden` or `text_hidden`, shape ``(n, width)``, or tokens of a text.
             side: ``"image"`` or ``"text"``.
             adapter: Other matrices in place of the encoder's own.
-
-        Raises:
-            ValueError: If the rows do not have the width of that side.
         """
         one_of("side", side, ("image", "text"))
         rows = np.asarray(hidden, dtype=np.float32)

@@ -40,10 +40,6 @@ def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: 
         row: The backbone.
         weights: File, or folder with one of `FOLDER_FILES`; None for the Hub.
         setting: What it was given as, for messages.
-
-    Raises:
-        WeightsNotFound: If there is no such file and it cannot be fetched.
-        ValueError: If the file of the Hub is not the one that the table records.
     """
     if weights is not None:
         return given_file(weights, setting, row.files)
@@ -57,11 +53,7 @@ def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: 
 
 
 def look_for_weights(row: ClipArchitecture, weights: str | Path | None) -> None:
-    """Check that `find_weights` can find something, without fetching it.
-
-    Raises:
-        WeightsNotFound: If it cannot.
-    """
+    """Check that `find_weights` can find something, without fetching it."""
     if weights is not None:
         given_file(weights, "weights", row.files)
     else:
@@ -75,11 +67,7 @@ def look_for_weights(row: ClipArchitecture, weights: str | Path | None) -> None:
 
 
 def tokenizer_file(row: ClipArchitecture, weights: str | Path | None) -> Path | None:
-    """The tokenizer of a backbone that has one of its own, beside its weights; None for any other.
-
-    Raises:
-        WeightsNotFound: If it is not there and cannot be fetched.
-    """
+    """The tokenizer of a backbone that has one of its own, beside its weights; None for any other."""
     if TOKENIZER not in row.beside:
         return None
     if weights is None:
@@ -94,12 +82,7 @@ def tokenizer_file(row: ClipArchitecture, weights: str | Path | None) -> Path | 
 
 
 def with_own_pictures(row: ClipArchitecture, weights: str | Path | None) -> ClipArchitecture:
-    """The row with the filter that the model's own settings of pictures name, where it has such a file.
-
-    Raises:
-        WeightsNotFound: If the file is on the Hub and cannot be fetched.
-        ValueError: If the file is of a model of another size, or names a filter that is neither of two.
-    """
+    """The row with the filter that the model's own settings of pictures name, where it has such a file."""
     if PICTURE_SETTINGS not in row.beside:
         return row
     if weights is None:
@@ -139,11 +122,7 @@ def _on_hub(
 
 
 def given_file(path: str | os.PathLike[str], setting: str, own: Sequence[str] = ()) -> Path:
-    """The file that a setting names, or the one with weights in the folder that it names, by its own names first.
-
-    Raises:
-        WeightsNotFound: If there is none.
-    """
+    """The file that a setting names, or the one with weights in the folder that it names, by its own names first."""
     file = Path(path).expanduser()
     if file.is_dir():
         names = list(dict.fromkeys([*own, *FOLDER_FILES]))
@@ -200,11 +179,7 @@ def paper_adapter_path(backbone: str | ClipArchitecture, kind: str = "pac_s") ->
 
 
 def paper_adapter(backbone: str | ClipArchitecture, kind: str = "pac_s") -> Path:
-    """File with the converted weights of PAC-S or PAC-S++, for `load_checkpoint`, which also says whether they fit.
-
-    Raises:
-        WeightsNotFound: If they are not there; says how to get them. Plain CLIP never takes their place.
-    """
+    """File with the converted weights of PAC-S or PAC-S++, for `load_checkpoint`, which also says whether they fit."""
     path = paper_adapter_path(backbone, kind)
     if path.is_file():
         return path

@@ -78,20 +78,12 @@ def adapter_of(state: Mapping[str, Any], metadata: Mapping[str, str]) -> Adapter
     Args:
         state: Tensors of torch or numpy; all but the head are ignored.
         metadata: At least `REQUIRED`.
-
-    Raises:
-        ValueError: If the head is incomplete or not finite, or the metadata lack something.
     """
     return _checked(heads_of(state), dict(metadata), "the given tensors")
 
 
 def read_adapter(path: str | PathLike[str]) -> Adapter:
-    """Read an adapter from safetensors.
-
-    Raises:
-        ValueError: If the file is no adapter of this format, or its matrices do not fit together or are not finite.
-        FileNotFoundError: If there is no such file.
-    """
+    """Read an adapter from safetensors."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -117,12 +109,7 @@ def write_adapter(path: str | PathLike[str], adapter: Adapter) -> None:
 
 
 def safetensors_metadata(path: str | PathLike[str]) -> dict[str, str]:
-    """The metadata of a safetensors file; empty where there is none or the file is of another kind.
-
-    Raises:
-        ValueError: If the file begins like safetensors and is cut or altered.
-        FileNotFoundError: If there is no such file.
-    """
+    """The metadata of a safetensors file; empty where there is none or the file is of another kind."""
     from safetensors import SafetensorError, safe_open
 
     file = checked_file(path)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from vlgauge.encoders.clip import toy
 from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.encoders.clip.backbones import architecture_of
-from vlgauge.encoders.clip.checkpoints import checked_adapter, load_checkpoint, read_state
+from vlgauge.encoders.clip.checkpoints import Checkpoint, checked_adapter, load_checkpoint, read_state
 from vlgauge.encoders.clip.encoder import ClipEncoder
 from vlgauge.encoders.clip.files import (
     find_weights,
@@ -293,23 +293,11 @@ def _is_whole(checkpoint: Path | Adapter) -> bool:
     return not isinstance(checkpoint, Adapter) and safetensors_metadata(checkpoint).get("format") != FORMAT
 
 
-@dataclass(frozen=True)
-class _Head:
-    """What a checkpoint is beside a backbone: a head, or a CLIP of its own."""
-
-    adapter: Adapter | None
-    verified: bool
-
-
-def _loaded(checkpoint: Path | Adapter, row: ClipArchitecture, base: _Weights | None) -> _Head:
+def _loaded(checkpoint: Path | Adapter, row: ClipArchitecture, base: _Weights | None) -> Checkpoint:
     """A checkpoint compared with its base, once per process."""
     if isinstance(checkpoint, Adapter):
         state = base.read() if base else {}
-        return _Head(checked_adapter(checkpoint, row, state, source="the given adapter"), True)
-
-    def compare() -> _Head:
-        found = load_checkpoint(checkpoint, row, base.read() if base else None)
-        return _Head(found.adapter, found.verified)
-
-    found: _Head = pool.get(("clip-head", row, sha256_of(checkpoint), base.digest if base else None), compare)
+        return Checkpoint(checked_adapter(checkpoint, row, state, source="the given adapter"))
+    key = ("clip-head", row, sha256_of(checkpoint), base.digest if base else None)
+    found: Checkpoint = pool.get(key, lambda: load_checkpoint(checkpoint, row, base.read() if base else None))
     return found

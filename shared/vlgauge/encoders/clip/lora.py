@@ -32,9 +32,6 @@ def merged_lora(tensors: Mapping[str, torch.Tensor], *, source: str) -> dict[str
 
     Returns:
         The tensors without the updates, merged ones in float32.
-
-    Raises:
-        ValueError: If an update, half of one, or what it updates is missing, or it is of another rank.
     """
     plain = {name: tensor for name, tensor in tensors.items() if not name.endswith(("lora_A", "lora_B"))}
     stems = {_updated(name[:-1]): name[:-1] for name in tensors if name not in plain}

@@ -23,11 +23,7 @@ NEEDS_CLIP = 'CLIP needs more packages; run: pip install "vlgauge[clip]"'
 
 
 def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:
-    """The module of an architecture, by default on torch's meta device, which holds shapes and no numbers.
-
-    Raises:
-        ImportError: If open_clip or torchvision is missing or does not fit torch.
-    """
+    """The module of an architecture, by default on torch's meta device, which holds shapes and no numbers."""
     try:
         lean_import("open_clip")
         import torch
@@ -110,9 +106,6 @@ def build_model(row: ClipArchitecture, state: Mapping[str, torch.Tensor]) -> tor
     Args:
         row: Its architecture.
         state: Every tensor by open_clip's names.
-
-    Raises:
-        RuntimeError: If a tensor is missing, surplus, or of another shape.
     """
     import torch
 

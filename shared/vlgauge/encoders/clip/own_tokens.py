@@ -23,10 +23,6 @@ class OwnTokens:
         context: How many ids each text has.
         n_rows: Rows of the model's table of tokens.
         canonical: Whether punctuation goes, too, as in open_clip, and not only upper case.
-
-    Raises:
-        ValueError: If the file is no tokenizer, or that of another model.
-        ImportError: If the package `tokenizers` is missing.
     """
 
     def __init__(self, file: Path, context: int, n_rows: int, *, canonical: bool = False) -> None:

@@ -69,11 +69,7 @@ def _centre(width: int, height: int, size: int) -> tuple[float, float, float, fl
 
 
 def prepared(picture: Picture, row: ClipArchitecture) -> np.ndarray:
-    """Open a picture and make its square.
-
-    Raises:
-        ValueError: If it cannot be read.
-    """
+    """Open a picture and make its square."""
     opened = picture.open()
     try:
         return square(opened, row)

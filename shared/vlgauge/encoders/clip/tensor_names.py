@@ -159,9 +159,6 @@ def joined_positions(tensors: Mapping[str, torch.Tensor], first: int, source: st
         tensors: By open_clip's names.
         first: How many rows of the first table are used.
         source: File, for messages.
-
-    Raises:
-        ValueError: If there is no second table, or it has another shape than the first.
     """
     import torch
 

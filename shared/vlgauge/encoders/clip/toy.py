@@ -45,20 +45,12 @@ _TOLD: set[str] = set()
 
 
 def tell_of_pictures() -> None:
-    """Warn, once per process, that the toy CLIP looks at a picture.
-
-    Warns:
-        UserWarning: At the first call.
-    """
+    """Warn, once per process, that the toy CLIP looks at a picture."""
     _tell_once(f"the scores of the toy CLIP of the embedded profile {TOY_NUMBERS}")
 
 
 def tell_of_stories() -> None:
-    """Warn, once per process, that the toy sentence-order model reads a story.
-
-    Warns:
-        UserWarning: At the first call.
-    """
+    """Warn, once per process, that the toy sentence-order model reads a story."""
     _tell_once(f"the scores of the toy sentence-order model of the embedded profile {TOY_NUMBERS}")
 
 
@@ -89,11 +81,6 @@ def toy_state(path: Path | None = None) -> dict[str, torch.Tensor]:
 
     Args:
         path: Another file of the same layout; its digest is not checked.
-
-    Raises:
-        WeightsNotFound: If the file is missing.
-        ValueError: If the file is not the one that the record beside it names.
-        ImportError: If torch or safetensors is missing.
     """
     try:
         from safetensors.torch import load_file

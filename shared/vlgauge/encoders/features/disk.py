@@ -52,7 +52,6 @@ class DiskStore:
 
     Args:
         root: Folder of all stores; made, for this user only, at the first write.
-        family: Kind of encoder, such as ``"clip"``.
         weights_digest: SHA-256 of the weights in hexadecimal digits.
         side: What the vectors are of, such as ``"image"`` or ``"text"``.
         preprocess_id: See `preprocess_id`.
@@ -64,7 +63,6 @@ class DiskStore:
         self,
         root: str | PathLike[str],
         *,
-        family: str = "clip",
         weights_digest: str,
         side: str,
         preprocess_id: str,
@@ -72,21 +70,14 @@ class DiskStore:
         max_bytes: int = MAX_BYTES,
     ) -> None:
         self.root = Path(root).expanduser().absolute()
-        self.folder = self.root / LAYOUT / f"{family}-{weights_digest[:16]}" / f"{side}-{preprocess_id}-{dtype}"
+        self.folder = self.root / LAYOUT / f"clip-{weights_digest[:16]}" / f"{side}-{preprocess_id}-{dtype}"
         self.max_bytes = max_bytes
-        about = {"family": family, "weights_sha256": weights_digest, "side": side, "preprocessing": preprocess_id}
+        about = {"family": "clip", "weights_sha256": weights_digest, "side": side, "preprocessing": preprocess_id}
         self._metadata = {**about, "dtype": dtype}
         self._opened = _opened(self.folder, tuple(self._metadata.items()))
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
-        """The vectors of those keys that are known, float32.
-
-        Args:
-            keys: Digests of 32 bytes.
-
-        Raises:
-            ValueError: If a key is of another length.
-        """
+        """The vectors of those keys that are known, float32."""
         found: dict[bytes, np.ndarray] = {}
         with self._opened.lock:
             # A second look finds what other processes have written, or merged, since the first.
@@ -96,11 +87,7 @@ class DiskStore:
         return found
 
     def absent(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Those keys that are not known; no vector is read.
-
-        Raises:
-            ValueError: If a key is of another length.
-        """
+        """Those keys that are not known; no vector is read."""
         wanted = as_keys(keys)
         there = np.zeros(len(keys), bool)
         with self._opened.lock:
@@ -112,14 +99,8 @@ class DiskStore:
         """Keep vectors, in one shard; those that are not finite are left out.
 
         A full or read-only disk costs one warning, and nothing is kept.
-
-        Raises:
-            ValueError: If a key is not 32 bytes long, or the vectors are of different widths.
         """
-        as_keys(list(vectors))
         finite = {key: vector for key, vector in vectors.items() if np.isfinite(vector).all()}
-        if len({np.shape(vector) for vector in finite.values()}) > 1:
-            raise ValueError("`vectors` must all be of one width, got several")
         if not finite:
             return
         with self._writing():

@@ -6,30 +6,16 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+
+from vlgauge.encoders.features.disk import DiskStore
 
 PROCESS_BYTES = 2**30
 
 # Vectors that wait for one shard on the disk; beyond this they go there before the call ends.
 _PENDING_BYTES = 64 * 2**20
-
-
-class VectorStore(Protocol):
-    """Somewhere vectors are kept by the digest of what they stand for."""
-
-    def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
-        """The vectors of those keys that are known."""
-        ...
-
-    def put(self, values: Mapping[bytes, np.ndarray]) -> None:
-        """Keep vectors."""
-        ...
-
-    def absent(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Those keys that are not known."""
-        ...
 
 
 class MemoryStore:
@@ -111,7 +97,7 @@ class LayeredStore:
         disk: Asked for what the memory does not know; gets what is new at `flush`.
     """
 
-    def __init__(self, memory: MemoryStore, scope: tuple[Hashable, ...], disk: VectorStore | None) -> None:
+    def __init__(self, memory: MemoryStore, scope: tuple[Hashable, ...], disk: DiskStore | None) -> None:
         self._memory = memory
         self._scope = scope
         self._disk = disk

@@ -49,12 +49,7 @@ class Shard:
 
     @classmethod
     def opened(cls, path: Path, metadata: Mapping[str, str]) -> Shard:
-        """Read the index of a shard; its metadata must be these.
-
-        Raises:
-            BrokenShard: If it is cut, or anything else than a shard of these weights.
-            OSError: If another process removed the file, or it is not ours to read.
-        """
+        """Read the index of a shard; its metadata must be these."""
         try:
             with path.open("rb") as stream:
                 size = os.fstat(stream.fileno()).st_size
@@ -95,10 +90,6 @@ class Shard:
 
         Returns:
             Vectors, copied, shape ``(n_keys, width)``; whether each is whole, shape ``(n_keys,)``.
-
-        Raises:
-            BrokenShard: If the file is not as long as it was.
-            OSError: If another process removed the file.
         """
         if self.path.stat().st_size != self.n_bytes:
             raise BrokenShard("was altered after it was written")
@@ -131,11 +122,5 @@ def bytes_of(keys: Keys) -> list[bytes]:
 
 
 def as_keys(keys: Sequence[bytes]) -> Keys:
-    """Keys as an array.
-
-    Raises:
-        ValueError: If one is not 32 bytes long.
-    """
-    if any(len(key) != KEY_BYTES for key in keys):
-        raise ValueError(f"`keys` must be digests of {KEY_BYTES} bytes, got one of another length")
+    """Keys of 32 bytes as an array."""
     return np.array(keys, dtype=f"S{KEY_BYTES}")

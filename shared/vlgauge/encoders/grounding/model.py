@@ -10,12 +10,12 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.encoders.clip.loading import clip_encoder, look_for_clip
+from vlgauge.encoders.clip.loading import ClipEncoder, clip_encoder, look_for_clip
 from vlgauge.encoders.clip.toy import TOY_NAME
 from vlgauge.encoders.grounding.vit import VIT_NAME, VisionEncoder, build_vit
 from vlgauge.files import DATA, read_json
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import torch
 
 Floats = npt.NDArray[np.float64]
+ImageEncoder: TypeAlias = ClipEncoder | VisionEncoder
 
 FORMAT = "vlgauge-grounding-1"
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
@@ -44,14 +45,6 @@ AUTHORS_IDF = "https://drive.google.com/file/d/1Y-WQxuPBfCjXMhF2QNaL9DziY_6ZG7aR
 
 # Names in the file of the authors.
 _IMAGE, _IMAGE_HEAD, _TEXT_HEAD = "image_encoder.image_model.", "image_encoder.linear.", "text_encoder.linear."
-
-
-class ImageEncoder(Protocol):
-    """What turns regions into vectors before the head."""
-
-    def image_hidden(self, pictures: Sequence[Picture], *, batch_size: int, progress: Progress) -> np.ndarray:
-        """Vectors of the pictures, shape ``(n_pictures, width)``, float32."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -86,9 +79,6 @@ def embedded(rows: npt.ArrayLike, weight: Floats, bias: Floats) -> Floats:
         rows: x, shape ``(n, width)``.
         weight: W, shape ``(d, width)``.
         bias: b, shape ``(d,)``.
-
-    Raises:
-        ValueError: If the rows have another width, or are not finite.
     """
     x = np.asarray(rows, dtype=np.float64)
     if x.ndim != 2 or x.shape[1] != weight.shape[1]:
@@ -123,19 +113,11 @@ class GroundingModel:
         return heads + (getattr(self._encoder, "n_bytes", 0) or 0)
 
     def regions(self, pictures: Sequence[Picture], *, batch_size: int = 64, progress: Progress = None) -> Floats:
-        """Unit vectors of regions, shape ``(n_pictures, d)``.
-
-        Raises:
-            ValueError: If a picture cannot be read.
-        """
+        """Unit vectors of regions, shape ``(n_pictures, d)``."""
         return self.heads.image(self._encoder.image_hidden(pictures, batch_size=batch_size, progress=progress))
 
     def words(self, vectors: npt.ArrayLike) -> Floats:
-        """Unit vectors of words, shape ``(n, d)``, from their word vectors.
-
-        Raises:
-            ValueError: If the vectors have another width than those of the training.
-        """
+        """Unit vectors of words, shape ``(n, d)``, from their word vectors."""
         width = np.asarray(vectors).shape[-1]
         if width != self.heads.text_weight.shape[1]:
             raise ValueError(
@@ -188,11 +170,7 @@ def look_for_model(preflight: Preflight, checkpoint: str | os.PathLike[str] | No
 
 
 def checkpoint_path(checkpoint: str | os.PathLike[str] | None, profile: str) -> Path:
-    """Folder or file of a checkpoint, see `grounding_model`; reads nothing.
-
-    Raises:
-        WeightsNotFound: If there is none.
-    """
+    """Folder or file of a checkpoint, see `grounding_model`; reads nothing."""
     if checkpoint is None and profile != "embedded":
         raise WeightsNotFound(
             "`checkpoint` is missing: rovist_vg needs trained heads; give the authors' r2p_model_epoch2.pth.tar "
@@ -223,11 +201,7 @@ def _read_folder(folder: Path, device: str) -> GroundingModel:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """The configuration of a checkpoint of ours.
-
-    Raises:
-        ValueError: If it is no such thing.
-    """
+    """The configuration of a checkpoint of ours."""
     config = read_json(path, "`checkpoint`")
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         found = config.get("format") if isinstance(config, dict) else type(config).__name__

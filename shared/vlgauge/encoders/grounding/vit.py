@@ -61,11 +61,7 @@ def vit_row(width: int, size: int) -> ClipArchitecture:
 
 
 def vit_config(state: Mapping[str, torch.Tensor]) -> Any:
-    """Configuration of the ViT that has these tensors; all that they do not tell is that of the published one.
-
-    Raises:
-        ValueError: If they are not those of a ViT with a pooling layer.
-    """
+    """Configuration of the ViT that has these tensors; all that they do not tell is that of the published one."""
     from transformers import ViTConfig
 
     try:
@@ -99,12 +95,7 @@ def renamed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def build_vit(state: Mapping[str, torch.Tensor]) -> Any:
-    """The ViT that has these tensors, in evaluation mode, float32.
-
-    Raises:
-        ValueError: If a tensor is missing, too much or of another shape.
-        ImportError: If transformers is missing.
-    """
+    """The ViT that has these tensors, in evaluation mode, float32."""
     try:
         from transformers import ViTModel
     except ImportError as error:
@@ -149,11 +140,7 @@ class VisionEncoder:
     def image_hidden(
         self, pictures: Sequence[Picture], *, batch_size: int = 64, progress: Progress = None
     ) -> np.ndarray:
-        """Pooled vectors of the pictures, shape ``(n_pictures, width)``, float32; see `ClipEncoder.image_hidden`.
-
-        Raises:
-            ValueError: If a picture cannot be read.
-        """
+        """Pooled vectors of the pictures, shape ``(n_pictures, width)``, float32; see `ClipEncoder.image_hidden`."""
         whole_number("batch_size", batch_size, 1)
         check_fork()
         ids, distinct = distinct_pictures(pictures, "raise")

@@ -99,11 +99,7 @@ class LoadedScorer:
         return sum(p.numel() * p.element_size() for p in self._model.parameters()) + self.store.n_bytes
 
     def label_index(self, label: int | str) -> int:
-        """Index of a class given by index or name.
-
-        Raises:
-            ValueError: If the model has no such class.
-        """
+        """Index of a class given by index or name."""
         names = {int(index): str(name) for index, name in self._model.config.id2label.items()}
         index = next((i for i, name in names.items() if name == label), -1) if isinstance(label, str) else label
         if self._model.config.num_labels == 1 and index != 1:

@@ -63,10 +63,6 @@ def pair_scorer(model: Any = None, base: Any = None, *, profile: str = "paper", 
         profile: "paper" or "embedded".
         device: ``"auto"``, or a device of torch.
 
-    Raises:
-        ImportError: If a package is missing.
-        RuntimeError: If this process was forked after torch had run; see `vlgauge.torch_use`.
-
     Warns:
         UserWarning: If this is the toy model of the embedded profile, at its first use in the process.
     """
@@ -113,11 +109,7 @@ class GivenScorer:
         batch_size: int = 32,
         progress: Progress = None,
     ) -> PairProbabilities:
-        """What the function returns, checked.
-
-        Raises:
-            ValueError: If that is not one number in [0, 1] per pair.
-        """
+        """What the function returns, checked."""
         distinct = sorted(set(pairs), key=lambda pair: (len(pair[0]) + len(pair[1]), pair))
         found: dict[Pair, float] = {}
         with progress_bar(len(distinct), "Scoring sentence pairs", progress) as advance:

@@ -69,10 +69,6 @@ def find_pair_model(model: str | None, base: str | None = None, profile: str = "
         model: Folder, id or checkpoint file; None for what is shipped, under the embedded profile.
         base: Folder or pinned id of configuration and tokenizer; needed by a checkpoint, and only by it.
         profile: "paper", or "embedded", under which nothing is fetched.
-
-    Raises:
-        WeightsNotFound: If the files are not on this machine and cannot be fetched.
-        ValueError: If the folder is no safe classifier with a tokenizer, or `base` is missing or superfluous.
     """
     if model is not None and Path(model).is_file():
         if base is None:
@@ -92,11 +88,7 @@ def find_pair_model(model: str | None, base: str | None = None, profile: str = "
 
 
 def look_for_model(model: str | None, profile: str) -> None:
-    """Check that `find_pair_model` can find the classifier, without fetching or reading it.
-
-    Raises:
-        WeightsNotFound: If it cannot.
-    """
+    """Check that `find_pair_model` can find the classifier, without fetching or reading it."""
     if model is None:
         if profile != "embedded":
             raise WeightsNotFound(_no_model())
@@ -105,11 +97,7 @@ def look_for_model(model: str | None, profile: str) -> None:
 
 
 def look_for_base(model: str | None, base: str | None, profile: str) -> None:
-    """The same of configuration and tokenizer of a checkpoint file, also of one that is not there.
-
-    Raises:
-        WeightsNotFound: If they cannot be found.
-    """
+    """The same of configuration and tokenizer of a checkpoint file, also of one that is not there."""
     if model is None or Path(model).is_dir() or _PINNED.fullmatch(model):
         return
     if base is not None:
@@ -180,12 +168,7 @@ def _described(name: str, folder: Path, checkpoint: Path | None) -> PairModel:
 
 
 def load_pair_model(found: PairModel) -> tuple[Any, Any]:
-    """Tokenizer and classifier in float32 and evaluation mode, every tensor of it from the files.
-
-    Raises:
-        ImportError: If a package is missing.
-        ValueError: If the files do not make up a classifier with one or two logits, or have NaN in a tensor.
-    """
+    """Tokenizer and classifier in float32 and evaluation mode, every tensor of it from the files."""
     try:
         import torch
         import transformers  # noqa: F401
@@ -297,9 +280,6 @@ def read_authors_checkpoint(path: Path) -> dict[str, Any]:
 
     Nothing in the file is run: besides tensors and containers only `argparse.Namespace` is let in, which holds the
     options of the authors' script.
-
-    Raises:
-        ValueError: If the file has another layout, is damaged, or holds anything else.
     """
     import torch
 

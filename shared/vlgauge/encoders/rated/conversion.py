@@ -46,11 +46,6 @@ def convert_polos(
         row: The architecture of CLIP.
         base_state: `vlgauge.encoders.clip.checkpoints.clip_state` of the public CLIP.
         text: The public text encoder.
-
-    Raises:
-        ValueError: If the file is no such checkpoint, was trained for another formula, holds code, or has other
-            encoders.
-        FileNotFoundError: If there is no such file.
     """
     source = os.fspath(path)
     content = read_torch_object(path, allowed=STAND_INS)

@@ -71,9 +71,6 @@ def head_of(tensors: Mapping[str, Any], metadata: Mapping[str, str], source: str
         tensors: By their names; dropout leftovers are passed over.
         metadata: What the file says of them.
         source: File, for messages.
-
-    Raises:
-        ValueError: If tensors are missing, unknown, of sizes that do not fit together, or not finite.
     """
     arrays = {
         name: np.ascontiguousarray(tensor.detach().float().cpu() if hasattr(tensor, "detach") else tensor, np.float32)
@@ -126,12 +123,7 @@ def tensors_of(head: Head) -> dict[str, np.ndarray]:
 
 
 def read_head(path: str | PathLike[str]) -> Head:
-    """Read a head that `write_head` wrote.
-
-    Raises:
-        ValueError: If the file is no head of this format, or its tensors do not fit together.
-        FileNotFoundError: If there is no such file.
-    """
+    """Read a head that `write_head` wrote."""
     metadata = safetensors_metadata(path)
     if metadata.get("format") != FORMAT or any(not metadata.get(name) for name in REQUIRED):
         raise ValueError(

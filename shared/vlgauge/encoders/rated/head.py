@@ -117,9 +117,6 @@ class Head:
             layers: Of the text encoder, the embeddings included.
             text_width: Of its vectors.
             embed_width: Of CLIP's vectors.
-
-        Raises:
-            ValueError: If it is one.
         """
         wanted = (layers, 4 * text_width + 6 * embed_width)
         found = (len(self.scalars), self.matrices[0].shape[1])

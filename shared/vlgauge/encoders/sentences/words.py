@@ -16,11 +16,7 @@ from vlgauge.weights.files import sha256_of
 
 
 def existing_file(path: str, kind: str) -> Path:
-    """The file behind a prefix of `encoder`.
-
-    Raises:
-        FileNotFoundError: If there is none.
-    """
+    """The file behind a prefix of `encoder`."""
     found = Path(path).expanduser()
     if not found.is_file():
         raise FileNotFoundError(f"`encoder` must name an existing file after {kind!r}, got {path!r}")
@@ -70,12 +66,7 @@ class WordVectors:
         self.identity = f"vectors:{local_name(sha256_of(self._file))}"
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
-        """Vectors, shape ``(n_texts, d)``, float32; texts are lower-cased and split at white space.
-
-        Raises:
-            ValueError: If a row of the file has another number of values than the first one, or the file is packed
-                badly.
-        """
+        """Vectors, shape ``(n_texts, d)``, float32; texts are lower-cased and split at white space."""
         split = [text.lower().split() for text in texts]
         table, width = read_rows(self._file, {word for words in split for word in words})
         vectors = np.zeros((len(texts), width), dtype=np.float32)
