@@ -20,11 +20,7 @@ MATCHING = ("each", "best")
 
 
 def checked_analysis(analysis: Any) -> tuple[str, ...] | None:
-    """The setting `analysis`: None, one name, or several.
-
-    Raises:
-        ValueError: If a name is unknown.
-    """
+    """The setting `analysis`: None, one name, or several."""
     names = (analysis,) if isinstance(analysis, str) else analysis
     if names is None:
         return None
@@ -40,11 +36,7 @@ def checked_analysis(analysis: Any) -> tuple[str, ...] | None:
 
 
 def check_sentence_image(given: Any, analysis: tuple[str, ...] | None) -> None:
-    """Refuse `sentence_image` where nothing reads it.
-
-    Raises:
-        ValueError: If it is given without the analysis "temporal_misalignment".
-    """
+    """Refuse `sentence_image` where nothing reads it."""
     if given is not None and "temporal_misalignment" not in (analysis or ()):
         raise ValueError(
             "`sentence_image` must be left out without analysis='temporal_misalignment', which alone reads it, got "
@@ -168,9 +160,6 @@ def misaligned_stories(
         given: Per story the image of each sentence, or None.
         theta: A score from which on a phrase matches an image.
         matching: See `temporal_misalignment`.
-
-    Raises:
-        ValueError: If phrases are given without saying of which sentence, or images that do not exist.
     """
     owns: list[Any] = [None] * len(stories) if given is None else per_story(given, len(stories), "sentence_image")
     found = []
@@ -195,11 +184,7 @@ def misaligned_stories(
 
 
 def own_images(given: Any, n_sentences: int, n_images: int, place: str) -> list[int] | None:
-    """The image that each sentence belongs to; None if nobody says so and the numbers differ.
-
-    Raises:
-        ValueError: If what is given names no image for each sentence.
-    """
+    """The image that each sentence belongs to; None if nobody says so and the numbers differ."""
     if given is None:
         return list(range(n_images)) if n_sentences == n_images else None
     own = listed(given)

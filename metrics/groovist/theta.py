@@ -93,11 +93,7 @@ class Theta:
 
 
 def checked_theta(theta: Any, dataset: str | None) -> Any:
-    """The setting `theta`, if it is None, a finite number, or the path of a fitted one.
-
-    Raises:
-        ValueError: If it is not, or there is a `dataset` beside it.
-    """
+    """The setting `theta`, if it is None, a finite number, or the path of a fitted one."""
     if not (theta is None or isinstance(theta, (str, os.PathLike))):
         theta = finite_number("theta", theta, "a finite number or the file of a fitted one")
     if theta is not None and dataset is not None:
@@ -109,12 +105,7 @@ def checked_theta(theta: Any, dataset: str | None) -> Any:
 
 
 def read_theta(path: str | os.PathLike[str]) -> FittedTheta:
-    """Read what `FittedTheta.save` wrote.
-
-    Raises:
-        ValueError: If it is no such file.
-        FileNotFoundError: If there is none.
-    """
+    """Read what `FittedTheta.save` wrote."""
     file = Path(path).expanduser()
     if not file.is_file():
         raise FileNotFoundError(
@@ -187,9 +178,6 @@ def chosen_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, 
         made: What the scores of the call are made with.
         scale: What a theta of the variant "released" is divided by for "paper".
         is_published: Whether the encoder is `PUBLISHED_ENCODER`.
-
-    Raises:
-        ValueError: If there is none, or it was made with another encoder or variant.
     """
     if isinstance(theta, float):
         return Theta(theta, "given")
@@ -222,11 +210,7 @@ def chosen_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, 
 
 
 def _of_fitted(fitted: FittedTheta, made: MadeWith, origin: str) -> Theta:
-    """A fitted theta, named by its record; refused if encoder or variant differ, with a warning if another source does.
-
-    Raises:
-        ValueError: If it was fitted with another encoder or variant.
-    """
+    """A fitted theta, named by its record; refused if encoder or variant differ, told if another source does."""
     for name in ("encoder", "variant"):
         before, now = getattr(fitted, name), getattr(made, name)
         if before != now:

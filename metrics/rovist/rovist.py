@@ -66,11 +66,7 @@ def overall(vg: float, c: float, nr: float) -> float:
 
 
 def checked_part(name: str, settings: Any) -> dict[str, Any]:
-    """The setting of a part, if it is a dictionary of its settings.
-
-    Raises:
-        ValueError: If it is not, or scales the score, which has a setting of its own.
-    """
+    """The setting of a part, if it is a dictionary of its settings."""
     if settings is None:
         return {}
     if not isinstance(settings, Mapping) or not all(isinstance(key, str) for key in settings):

@@ -27,11 +27,7 @@ NO_IDF = "none"
 
 
 def checked_path(name: str, path: Any) -> Any:
-    """The setting of this name, if it is a path or None; looks at no file.
-
-    Raises:
-        ValueError: If it is something else.
-    """
+    """The setting of this name, if it is a path or None; looks at no file."""
     if path is not None and (not isinstance(path, (str, os.PathLike)) or path == ""):
         raise ValueError(f"`{name}` must be the path of a file or folder, or None, got {shown(path)}")
     return path
@@ -62,12 +58,7 @@ def refuse_without_idf() -> NoReturn:
 
 
 def idf_weights(idf: Any, profile: str) -> tuple[IdfTable | None, str]:
-    """The table of idf weights, None for weights of 1, and its source for signatures.
-
-    Raises:
-        ValueError: If none is given, or it holds something else.
-        OSError: If a file cannot be read.
-    """
+    """The table of idf weights, None for weights of 1, and its source for signatures."""
     if idf is None:
         return None, NO_IDF
     if isinstance(idf, str) and idf == REQUIRED:
@@ -81,12 +72,7 @@ def idf_weights(idf: Any, profile: str) -> tuple[IdfTable | None, str]:
 def trained_model(
     checkpoint: Any, glove_path: Any, *, profile: str, device: str
 ) -> tuple[GroundingModel, WordVectorFile]:
-    """The checkpoint and the word vectors that it was trained with.
-
-    Raises:
-        WeightsNotFound: If one of them is missing.
-        ValueError: If they do not belong together, or are broken.
-    """
+    """The checkpoint and the word vectors that it was trained with."""
     model = grounding_model(checkpoint, profile=profile, device=device)
     vectors = word_vector_file(vectors_path(checkpoint, glove_path, profile))
     wanted = (model.vectors or {}).get("sha256")
@@ -109,11 +95,7 @@ def signed_model(model: GroundingModel, vectors: WordVectorFile) -> dict[str, An
 
 
 def vectors_path(checkpoint: Any, glove_path: Any, profile: str) -> str | os.PathLike[str]:
-    """The file of word vectors.
-
-    Raises:
-        SourcesMissing: If none is given.
-    """
+    """The file of word vectors."""
     path: str | os.PathLike[str] | None = glove_path
     if path is None and profile == "embedded" and checkpoint is None:
         path = EMBEDDED / VECTORS

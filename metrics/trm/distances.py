@@ -157,11 +157,7 @@ def cosine_matrices(captions: Captions, vectors: CaptionVectors) -> Matrices:
 
 
 def function_matrices(function: Callable[..., Any]) -> Matrices:
-    """Distances that a function gives: of two captions, or, if its attribute ``batch`` is true, of a list of them.
-
-    Raises:
-        ValueError: If it returns anything but real numbers, or an array of the wrong shape.
-    """
+    """Distances that a function gives: of two captions, or, if its attribute ``batch`` is true, of a list of them."""
 
     def distances(texts: list[str]) -> Floats:
         if getattr(function, "batch", False):
@@ -173,11 +169,7 @@ def function_matrices(function: Callable[..., Any]) -> Matrices:
 
 
 def real_matrix(values: Any, n_captions: int, name: str) -> Floats:
-    """The values as a float array.
-
-    Raises:
-        ValueError: If they are not real numbers, one for each ordered pair of captions.
-    """
+    """The values as a float array."""
     try:
         matrix = np.asarray(values)
     except ValueError:  # rows of different lengths
@@ -193,11 +185,7 @@ def real_matrix(values: Any, n_captions: int, name: str) -> Floats:
 
 
 def given_matrices(distances: Any, captions: Captions) -> list[Floats]:
-    """The matrices of distances that the caller gives, one per example.
-
-    Raises:
-        ValueError: If one is missing or is not a square of real numbers; the message names the example.
-    """
+    """The matrices of distances that the caller gives, one per example."""
     if not hasattr(distances, "__len__") or len(distances) != len(captions):
         got = len(distances) if hasattr(distances, "__len__") else type(distances).__name__
         raise ValueError(f"`distances` must have one array per row, got {got} for {len(captions)} rows")

@@ -92,11 +92,7 @@ _TIE_TOLERANCE = {"bert": 1e-6}
 
 
 def checked_tolerance(tie_tol: Any) -> float | None:
-    """The setting `tie_tol`.
-
-    Raises:
-        ValueError: If it is neither None nor a number of at least 0.
-    """
+    """The setting `tie_tol`."""
     if tie_tol is None:
         return None
     return base.finite_number("tie_tol", tie_tol, "a finite number of at least 0", minimum=0.0)

@@ -82,9 +82,6 @@ def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings
         references: References of each example.
         embeddings: Mapping from caption to vector of shape ``(d,)``, or a pair (candidates, references) of lists with
             one array of shape ``(n_captions, d)`` per example.
-
-    Raises:
-        ValueError: If a caption has no vector, or a shape is wrong; the message names the row.
     """
     if isinstance(embeddings, Mapping):
         row_of, rows = _vector_rows(predictions, references, known=embeddings)
@@ -106,11 +103,7 @@ def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings
 
 
 def check_lengths(vectors: CaptionVectors, setting: str) -> None:
-    """Refuse vectors so long that the square of a distance is no float; others with NaN or inf are for the caller.
-
-    Raises:
-        ValueError: If a finite number is beyond 1e140.
-    """
+    """Refuse vectors so long that the square of a distance is no float; others with NaN or inf are for the caller."""
     largest = float(np.max(np.abs(vectors.table), where=np.isfinite(vectors.table), initial=0.0))
     if largest > LONGEST:
         raise ValueError(

@@ -75,11 +75,7 @@ class Calibration:
         return self.w * (np.asarray(cosines, dtype=np.float64) - self.offset)
 
     def check(self, architecture: str, weights: str, prompt: str) -> None:
-        """Refuse an encoder that it was not fitted on.
-
-        Raises:
-            ValueError: If architecture, weights or prompt are others.
-        """
+        """Refuse an encoder that it was not fitted on."""
         ours = {"backbone": self.architecture, "weights": self.weights[:8], "prompt": self.prompt.strip() or "none"}
         theirs = {"backbone": architecture, "weights": weights[:8], "prompt": prompt.strip() or "none"}
         other = [name for name in ours if ours[name] != theirs[name]]
@@ -95,13 +91,7 @@ class Calibration:
 
 
 def read_calibration(path: str | PathLike[str]) -> Calibration:
-    """A scale that `Calibration.save` wrote.
-
-    Raises:
-        ValueError: If the file is not one, or was changed.
-        TypeError: If it is no path.
-        OSError: If it cannot be read.
-    """
+    """A scale that `Calibration.save` wrote."""
     if not isinstance(path, (str, PathLike)):
         raise TypeError(f"`calibration` must be the path of a file, got {type(path).__name__}")
     try:
@@ -158,9 +148,6 @@ def fitted(
         resamples: Samples of pictures.
         seed: Of the samples.
         **about: The other attributes.
-
-    Raises:
-        ValueError: If there are too few pictures, or right pairs are not nearer than shuffled ones.
     """
     n_pictures = len(seen)
     if n_pictures < FEWEST:
@@ -205,9 +192,6 @@ def fitted_on(
         level: See `fitted`.
         resamples: See `fitted`.
         seed: See `fitted`.
-
-    Raises:
-        ValueError: See `fitted`.
     """
     predictions, cells = [row["predictions"] for row in rows], [row["images"] for row in rows]
     read, seen, picture_of, encoder = metric.unit_vectors(predictions, cells)

@@ -87,9 +87,6 @@ def text_rows(
         tokens: What reads them.
         policy: See `vlgauge.clip_score.long_text.pieces_of`.
         prompt: What stands before every text.
-
-    Raises:
-        ValueError: If the policy is ``"error"`` and a text is too long.
     """
     n = len(predictions)
     n_references = np.array([len(row or ()) for row in references], dtype=np.intp)

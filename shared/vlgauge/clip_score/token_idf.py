@@ -81,9 +81,6 @@ def corpus_idf(sentences: Sequence[str], name: str, tokens: Tokens) -> Idf:
         sentences: Any texts.
         name: What they are, for signatures.
         tokens: What reads them.
-
-    Raises:
-        ValueError: If there is none.
     """
     return fit_idf(tokens(sentences)[0], name, tokens.context)
 
@@ -95,9 +92,6 @@ def fit_idf(ids: Sequence[Ids], name: str, context: int) -> Idf:
         ids: Token ids of each sentence, start and end token included, at most `context` each.
         name: What the sentences are.
         context: The most tokens of a sentence.
-
-    Raises:
-        ValueError: If there is no sentence.
     """
     if not len(ids):
         raise ValueError(f"`idf` must have at least one sentence to count words in, got none in {name!r}")
@@ -132,11 +126,7 @@ def counted_idf(counts: Mapping[int, int], n: int, name: str) -> Idf:
 
 
 def checked_idf(value: Any) -> Any:
-    """The setting ``idf`` in a form that `resolved_idf` takes; whether a file exists is looked up at once.
-
-    Raises:
-        ValueError: If it is none of the forms.
-    """
+    """The setting ``idf`` in a form that `resolved_idf` takes; whether a file exists is looked up at once."""
     if value is None or value is False or isinstance(value, Idf):
         return value
     if isinstance(value, (str, Path)):
@@ -165,9 +155,6 @@ def resolved_idf(
         candidates: All candidates of the call.
         references: All references of the call; None if the call has none.
         tokens: What reads the sentences.
-
-    Raises:
-        ValueError: If references are wanted and there are none, or a file has no sentences.
     """
     if value is None or value is False:
         return None

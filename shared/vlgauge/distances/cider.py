@@ -165,9 +165,6 @@ def checked_df(df: Any, choices: Sequence[str]) -> Any:
     Args:
         df: What was given.
         choices: Words that it may be, such as "references".
-
-    Raises:
-        ValueError: If it is no source of document frequencies.
     """
     is_source = isinstance(df, str | Path) and (df in choices or Path(df).is_file())
     if not is_source and not isinstance(df, DocumentFrequency):

@@ -58,11 +58,6 @@ def open_meteor(
         jar: The file meteor-1.5.jar; by default that of an installed pycocoevalcap.
         tokenizer: Splits a caption into tokens; METEOR 1.5 gets them joined by spaces.
         workers: Number of processes of "own"; the others compute in one.
-
-    Raises:
-        ImportError: If NLTK or pycocoevalcap is needed and not installed.
-        FileNotFoundError: If NLTK does not find its WordNet data, or Java or the jar is not there, both said at once;
-            nothing is downloaded.
     """
     if backend == "own":
         yield Meteor(VARIANT, lambda texts: meteor_matrices(texts, tokenizer=tokenizer, workers=workers))
@@ -82,12 +77,7 @@ def open_meteor(
 
 
 def nltk_meteor() -> tuple[str, Callable[[Tokens, Tokens], float]]:
-    """The variant of the METEOR of an installed NLTK, and its function of reference and hypothesis.
-
-    Raises:
-        ImportError: If NLTK cannot be imported.
-        WeightsNotFound: If it does not find WordNet.
-    """
+    """The variant of the METEOR of an installed NLTK, and its function of reference and hypothesis."""
     try:
         import nltk
         from nltk.corpus import wordnet
@@ -108,12 +98,7 @@ def nltk_meteor() -> tuple[str, Callable[[Tokens, Tokens], float]]:
 
 
 def meteor_jar(jar: str | Path | None = None) -> Path:
-    """The file meteor-1.5.jar: the given one, or that of an installed pycocoevalcap.
-
-    Raises:
-        ImportError: If none is given and pycocoevalcap is not installed.
-        FileNotFoundError: If the file does not exist.
-    """
+    """The file meteor-1.5.jar: the given one, or that of an installed pycocoevalcap."""
     if jar is None:
         package = importlib.util.find_spec("pycocoevalcap")
         if package is None or not package.submodule_search_locations:
@@ -142,9 +127,6 @@ class MeteorProcess:
 
     Args:
         jar: The file meteor-1.5.jar, beside its folder data.
-
-    Raises:
-        FileNotFoundError: If there is no Java.
     """
 
     def __init__(self, jar: Path) -> None:

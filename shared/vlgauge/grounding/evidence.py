@@ -152,10 +152,6 @@ def given_stories(
         unit: What a word is called, for messages.
         top_k: Largest number of regions of an image.
         min_score: Regions with a lower score are left out.
-
-    Raises:
-        ValueError: If there is not one entry per story; while the stories are taken, if one of them is broken or has
-            another number of images.
     """
     entries = per_story(features, len(words), "features")
     for i, (entry, own) in enumerate(zip(entries, words, strict=True)):
@@ -181,9 +177,6 @@ def given_evidence(
         unit: What a word is called, for messages.
         top_k: Largest number of regions of an image.
         min_score: Regions with a lower score are left out.
-
-    Raises:
-        ValueError: If a word or an image lacks its vectors, or they are not finite, zero, or of several widths.
     """
     check_features(entry, words, place, unit=unit)
     text = unit_vectors([entry["text"][word] for word in words], f"{place}['text']", names=words)

@@ -14,11 +14,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def per_story(value: Any, n_stories: int, name: str) -> list[Any]:
-    """Per-call data as a list with one entry per story.
-
-    Raises:
-        ValueError: If it is no list, or has another length.
-    """
+    """Per-call data as a list with one entry per story."""
     entries = listed(value)
     if entries is None or len(entries) != n_stories:
         got = type(value).__name__ if entries is None else len(entries)
@@ -34,9 +30,6 @@ def check_features(entry: Any, words: Sequence[str], place: str, *, unit: str) -
         words: What is scored.
         place: Where the entry stands, for messages.
         unit: What a word is called, for messages.
-
-    Raises:
-        ValueError: If it is no such mapping, or a word has no vector.
     """
     if not isinstance(entry, Mapping) or not isinstance(entry.get("text"), Mapping) or "images" not in entry:
         form = f"{{'text': {{{unit}: vector}}, 'images': [vectors of the regions, one array per image]}}"
@@ -47,11 +40,7 @@ def check_features(entry: Any, words: Sequence[str], place: str, *, unit: str) -
 
 
 def images_of(entry: Mapping[str, Any], place: str) -> list[tuple[Any, Any]]:
-    """Vectors of the regions of each image, and their scores or None, as they were given.
-
-    Raises:
-        ValueError: If there is no image, or not one list of scores per image.
-    """
+    """Vectors of the regions of each image, and their scores or None, as they were given."""
     images = entries_of(entry["images"], f"{place}['images']")
     if not images:
         raise ValueError(f"`{place}` must have the regions of at least one image, got none")
@@ -62,11 +51,7 @@ def images_of(entry: Mapping[str, Any], place: str) -> list[tuple[Any, Any]]:
 
 
 def entries_of(value: Any, place: str) -> list[Any]:
-    """The entries of a list or an array.
-
-    Raises:
-        ValueError: If it is neither.
-    """
+    """The entries of a list or an array."""
     try:
         if not isinstance(value, (str, bytes, Mapping)):
             return list(value)
@@ -83,9 +68,6 @@ def unit_vectors(vectors: Any, place: str, *, width: int | None = None, names: S
         place: Where they stand, for messages.
         width: d, if it is known.
         names: What each is called, for messages; by default its number.
-
-    Raises:
-        ValueError: If they are no matrix of that width, are not finite, or one of them is zero.
     """
     try:
         rows = np.asarray(vectors, dtype=np.float64)

@@ -54,9 +54,6 @@ def add_adapter(model: torch.nn.Module, files: JudgeFiles) -> None:
     Args:
         model: Of transformers.
         files: Of the adapter.
-
-    Raises:
-        ValueError: If the adapter is not one of such a model; nothing is guessed.
     """
     import torch
 
@@ -107,11 +104,7 @@ def add_adapter(model: torch.nn.Module, files: JudgeFiles) -> None:
 
 
 def scale_of(config: Mapping[str, Any]) -> float:
-    """What the product of the thin matrices is multiplied by: alpha / r, or alpha / sqrt(r) of "rslora".
-
-    Raises:
-        ValueError: If the configuration asks for an arithmetic that is not here.
-    """
+    """What the product of the thin matrices is multiplied by: alpha / r, or alpha / sqrt(r) of "rslora"."""
     for field, plain in _PLAIN.items():
         if config.get(field) not in plain:
             raise ValueError(f"`adapter` must be a plain LoRA, got {field}: {shown(config.get(field))} in its settings")

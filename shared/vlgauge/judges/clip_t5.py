@@ -36,9 +36,6 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
         tower: Of the CLIP whose image tower sees the pictures.
         dtype: Of torch.
         device: Of torch.
-
-    Raises:
-        ValueError: If the files are not those of such a model.
     """
     import torch
     import transformers

@@ -64,11 +64,6 @@ def judge_of(
         tower: Folder or pinned id of the image tower, for CLIP-FlanT5 alone.
         adapter: Folder or pinned id of what is added to a LLaVA, as LLaVA's training writes it.
         own: Whether to load a copy that no metric shares, because it will be trained.
-
-    Raises:
-        ValueError: If a setting is none of these, the model is not one that can be asked, or it does not fit.
-        WeightsNotFound: If the model is not on this machine and cannot be fetched.
-        ImportError: If a package is missing.
     """
     if isinstance(model, Judge):
         refuse_parts(tower, adapter, "a judge of your own")
@@ -137,11 +132,7 @@ def _loaded(
     dtype: str,
     device_map: str | Mapping[str, Any] | None,
 ) -> LoadedJudge:
-    """A judge whose every tensor is from the files.
-
-    Raises:
-        ValueError: If they do not make up a model that can be asked, or it does not fit on the device.
-    """
+    """A judge whose every tensor is from the files."""
     try:
         import torch
         import transformers  # noqa: F401
@@ -222,11 +213,7 @@ def _reads_text_alone(config: Mapping[str, Any]) -> bool:
 
 
 def refuse_too_large(name: str, n_numbers: int, dtype: str, device: str) -> None:
-    """Check that the weights of a model fit into the free memory of a device, before anything is read.
-
-    Raises:
-        RefusedModel: If they do not; names what would help.
-    """
+    """Check that the weights of a model fit into the free memory of a device, before anything is read."""
     free = free_bytes(device)
     needed = n_numbers * BYTES[dtype]
     if free is not None:

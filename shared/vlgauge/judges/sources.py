@@ -66,12 +66,7 @@ class JudgeFiles:
 
 
 def find_judge(model: str, setting: str = "model", patterns: Sequence[str] = FILES) -> JudgeFiles:
-    """Files of a model: a folder, or a Hub id pinned as ``owner/name@<commit>``, which is fetched.
-
-    Raises:
-        WeightsNotFound: If they are not on this machine and cannot be fetched.
-        ValueError: If they are no model of the transformers library.
-    """
+    """Files of a model: a folder, or a Hub id pinned as ``owner/name@<commit>``, which is fetched."""
     tell_licence(model, setting, patterns)
     folder = look_for_judge(model, setting, hub_folder, patterns)
     assert folder is not None  # the Hub's folder is fetched
@@ -99,12 +94,7 @@ def find_judge(model: str, setting: str = "model", patterns: Sequence[str] = FIL
 
 
 def find_adapter(adapter: str) -> JudgeFiles:
-    """Files of an adapter of LLaVA: a folder, or a pinned Hub id, which is fetched; ``config`` is that of the adapter.
-
-    Raises:
-        WeightsNotFound: If they are not on this machine and cannot be fetched.
-        ValueError: If they are no such adapter.
-    """
+    """Files of an adapter of LLaVA, a folder or a pinned Hub id, which is fetched; ``config`` is that of the adapter."""
     folder = look_for_judge(adapter, "adapter", hub_folder, ADAPTER_FILES, EXPERT_HINT)
     assert folder is not None  # the Hub's folder is fetched
     here = [name for name in ADAPTER_FILES if (folder / name).is_file()]
@@ -129,11 +119,7 @@ def look_for_judge(
     patterns: Sequence[str] = FILES,
     hint: str = HINT,
 ) -> Path | None:
-    """The folder of a model; None where it is yet to be fetched from the Hub.
-
-    Raises:
-        WeightsNotFound: If there is none.
-    """
+    """The folder of a model; None where it is yet to be fetched from the Hub."""
     folder = Path(model).expanduser()
     if folder.is_dir():
         return folder.resolve()

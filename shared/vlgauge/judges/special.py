@@ -37,11 +37,7 @@ class SpecialTokens:
         return self._spelled.search(text) is not None
 
     def taken_apart(self, text: str) -> str:
-        """The text, with a blank behind the first sign of each special token in it.
-
-        Raises:
-            ValueError: If the tokenizer still finds one.
-        """
+        """The text, with a blank behind the first sign of each special token in it."""
         safe = text
         while (found := self._spelled.search(safe)) is not None and len(found.group()) > 1:
             at = found.start() + 1

@@ -40,12 +40,7 @@ class Member(NamedTuple):
 
 # -- Here -------------------------------------------------------------------------------------------------------------
 def archive_members(path: str) -> Iterator[Member]:
-    """Files of an archive, as they follow one another; folders are left out.
-
-    Raises:
-        ValueError: If it is damaged, or has more members than rows may be read.
-        OSError: If it cannot be read.
-    """
+    """Files of an archive, as they follow one another; folders are left out."""
     n_left = current_limits().max_rows
     with open_file(path, "FILE") as file:
         size = os.fstat(file.fileno()).st_size
@@ -116,11 +111,7 @@ def members(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> I
 
 
 def _read_header(path: str, read: Any) -> Any:
-    """What a function of `tarfile` gives.
-
-    Raises:
-        ValueError: If the archive is damaged.
-    """
+    """What a function of `tarfile` gives."""
     try:
         return read()
     except MemoryError:

@@ -43,9 +43,6 @@ def picture(content: bytes, place: str, **how: Any) -> Decoded:
         content: Its file.
         place: Where it stands, for messages.
         **how: Settings of the job.
-
-    Raises:
-        ValueError: If it cannot be read.
     """
     bands = _Bands(how["max_pixels"])
     most = _MOST_BYTES_PER_PIXEL * how["max_pixels"] + _MOST_ANYWAY
@@ -60,9 +57,6 @@ def is_animated(content: bytes, place: str, **how: Any) -> bool:
         content: Its file.
         place: Where it stands, for messages.
         **how: Settings of the job.
-
-    Raises:
-        ValueError: If it cannot be read.
     """
     parts = BOX.run("whole", {"place": place, **how}, content, what=f"`{place}`", most=0)
     with _believed(place):
@@ -70,11 +64,7 @@ def is_animated(content: bytes, place: str, **how: Any) -> bool:
 
 
 def picture_head(content: bytes, place: str, shown: str) -> tuple[tuple[int, int], str]:
-    """Width and height of a picture, upright, and the mode of its pixels.
-
-    Raises:
-        ValueError: If it cannot be read.
-    """
+    """Width and height of a picture, upright, and the mode of its pixels."""
     parts = BOX.run("head", {"place": place, "shown": shown}, content, what=f"`{place}`", most=0)
     with _believed(place):
         (width, height), mode = parts[0].head["part"]["size"], parts[0].head["part"]["mode"]
@@ -137,11 +127,7 @@ class _Bands:
         self._top += n_rows
 
     def decoded(self) -> Decoded:
-        """The whole of it.
-
-        Raises:
-            ValueError: If rows are missing.
-        """
+        """The whole of it."""
         if self._image is None or self._top != self._image.height:
             raise ValueError("a picture came without its rows")
         return Decoded(self._image, self._is_animated)
@@ -149,11 +135,7 @@ class _Bands:
 
 # -- Clips ------------------------------------------------------------------------------------------------------------
 def clip_extent(path: str, place: str) -> Mapping[str, Any]:
-    """What a file of a clip holds, see `vlgauge.media.video_decoder.Extent`.
-
-    Raises:
-        ValueError: If it cannot be read.
-    """
+    """What a file of a clip holds, see `vlgauge.media.video_decoder.Extent`."""
     parts = _of_clip("extent", path, place, {}, 0)
     with _believed(place):
         told = parts[0].head["part"]
@@ -179,9 +161,6 @@ def clip_frames(
 
     Returns:
         How many frames were decoded, and why not more; empty if the last one was reached.
-
-    Raises:
-        ValueError: If the file cannot be read.
     """
     wanted = set(indices)
 

@@ -66,11 +66,7 @@ def segment_frames(n: int, seconds: float, start: float, end: float) -> tuple[in
 
 
 def check_n_frames(n_frames: Any) -> FrameCount:
-    """The setting, if it can be one.
-
-    Raises:
-        ValueError: If it is neither "all", None nor a whole number of at least 1.
-    """
+    """The setting, if it can be one."""
     if n_frames is None or n_frames == "all":
         return n_frames
     if isinstance(n_frames, (int, np.integer)) and not isinstance(n_frames, bool) and n_frames >= 1:
@@ -111,11 +107,7 @@ class FramePicture:
         return f"{self.chosen.source.place} frame {self.index}"
 
     def open(self) -> Image.Image:
-        """The frame; the second time the file is decoded again.
-
-        Raises:
-            ValueError: If the file can no longer be decoded up to it.
-        """
+        """The frame; the second time the file is decoded again."""
         return self.chosen.fetch(self.index)
 
 
@@ -135,9 +127,6 @@ def video_pictures(
         on_error: ``"nan"`` gives None for a video that cannot be read.
         name: Name of the column, for messages.
         progress: See `vlgauge.progress`.
-
-    Raises:
-        ValueError: For a video that cannot be read; names its row.
     """
     n_frames = check_n_frames(n_frames)
 
@@ -173,9 +162,6 @@ def check_video(cell: Mapping[str, Any], place: str) -> None:
     Args:
         cell: As made by `video_cell`.
         place: Where it stands, for messages.
-
-    Raises:
-        ValueError: If it cannot be read, or has no frame.
     """
     if not _cell_frames(cell, None, place)[0]:
         raise ValueError(f"`{place}` must have at least one frame, got none")

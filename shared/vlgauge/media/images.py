@@ -69,10 +69,6 @@ def image_cell(image: Any, place: str) -> dict[str, Any]:
             ``(height, width, 3)``, or PIL image, of which the present pixels count; or a tensor of torch, see
             `_tensor_pixels`.
         place: Where the image stands, for messages.
-
-    Raises:
-        ValueError: For an address, a missing file, or a picture that cannot be held exactly.
-        TypeError: For any other kind of object or array.
     """
     if isinstance(image, (str, os.PathLike)):
         return {"bytes": None, "path": existing_file(image, place)}
@@ -107,10 +103,6 @@ def _tensor_pixels(tensor: Any, place: str) -> np.ndarray:
             ``(channels, height, width)`` or ``(height, width, channels)`` with 1 or 3 channels. Where both would do,
             the channels come first, as everywhere in torch.
         place: Where the image stands, for messages.
-
-    Raises:
-        ValueError: If a number is no part of 0..1, as those that were normalised for a model.
-        TypeError: For any other shape or type.
     """
     kind = str(tensor.dtype).removeprefix("torch.")
     first = tensor.ndim == 3 and tensor.shape[0] in (1, 3)
@@ -159,9 +151,6 @@ def existing_file(path: str | os.PathLike[str], place: str, kind: Literal["image
         path: Path; nothing is opened.
         place: Where it stands, for messages.
         kind: What the file should be, for messages.
-
-    Raises:
-        ValueError: For an address, a missing file, a folder, a pipe, a name that is not valid Unicode.
     """
     text = os.fspath(path)
     if is_address(text):
@@ -261,9 +250,6 @@ def open_image(
             and alpha images differ).
         max_pixels: Largest number of pixels, looked up in the header before anything is decoded; of WebP half as many,
             of progressive JPEG two thirds.
-
-    Raises:
-        ValueError: If the file cannot be read, is too large, or has more than 8 bits per channel.
     """
     if is_boxed():
         content, shown = _content(cell, place), _shown(cell)
@@ -282,9 +268,6 @@ def check_image(cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PI
         cell: As `open_image`.
         place: As `open_image`.
         max_pixels: As `open_image`.
-
-    Raises:
-        ValueError: As `open_image`.
     """
     if not is_boxed():
         open_image(cell, place, max_pixels=max_pixels)
@@ -293,11 +276,7 @@ def check_image(cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PI
 
 
 def _content(cell: Mapping[str, Any], place: str) -> bytes:
-    """The file of a cell, which is not looked at here.
-
-    Raises:
-        ValueError: If it cannot be read.
-    """
+    """The file of a cell, which is not looked at here."""
     if cell.get("bytes"):
         return bytes(cell["bytes"])
     with _unreadable_refused(place, _shown(cell)):
@@ -320,9 +299,6 @@ def decoded_image(
         convert: As `open_image`.
         max_pixels: As `open_image`.
         shown: What messages call the file, if not by its path.
-
-    Raises:
-        ValueError: As `open_image`.
     """
     with opened_image(cell, place, max_pixels=max_pixels, shown=shown) as (image, file):
         _refuse_deep(_stored_mode(image), place)
@@ -342,11 +318,7 @@ def decoded_image(
 
 
 def image_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], str]:
-    """Width and height as the image is seen, upright, and the mode of its pixels; nothing is decoded.
-
-    Raises:
-        ValueError: If the file cannot be read.
-    """
+    """Width and height as the image is seen, upright, and the mode of its pixels; nothing is decoded."""
     if is_boxed():
         return boxed.picture_head(_content(cell, place), place, _shown(cell))
     with opened_image(cell, place) as (image, _):
@@ -370,9 +342,6 @@ def opened_image(
         place: Where the image stands, for messages.
         max_pixels: Largest number of pixels.
         shown: What messages call the file, if not by its path.
-
-    Raises:
-        ValueError: If the file cannot be read or is too large.
     """
     shown = shown or _shown(cell)
     with ExitStack() as stack:

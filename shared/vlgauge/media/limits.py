@@ -34,11 +34,7 @@ class RowLimits:
     run_bytes: int = 2**30
 
     def __post_init__(self) -> None:
-        """Refuse what is no limit.
-
-        Raises:
-            ValueError: If one is less than 1.
-        """
+        """Refuse what is no limit."""
         for name, value in vars(self).items():
             if value < 1:
                 raise ValueError(f"`{name}` must be a whole number of at least 1, got {value}")

@@ -59,9 +59,6 @@ def content_digest(cell: Mapping[str, Any], place: str) -> bytes:
     Args:
         cell: As made by `vlgauge.media.images.image_cell`.
         place: Where the image stands, for messages.
-
-    Raises:
-        ValueError: If the file cannot be read.
     """
     data, path = cell.get("bytes"), cell.get("path")
     if data:
@@ -228,11 +225,7 @@ class CropPicture:
         return self._whole.key + self.key
 
     def open(self) -> Image.Image:
-        """The crop.
-
-        Raises:
-            ValueError: If the image cannot be read or the box is empty.
-        """
+        """The crop."""
         left, top, right, bottom = self.box
         if left >= right or top >= bottom:
             raise ValueError(f"`{self.place}` must have a box of at least one pixel, got {self.box}")

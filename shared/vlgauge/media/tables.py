@@ -211,11 +211,7 @@ def warn_of_empty_cells(rows: Rows, title: str) -> None:
 
 
 def refuse_absent_texts(rows: Rows, title: str) -> None:
-    """Refuse rows without a text, null or NaN, as a program writes them that left them out.
-
-    Raises:
-        ValueError: If there are any; the message counts them, and names the first by its number and its id.
-    """
+    """Refuse rows without a text, null or NaN, as a program writes them that left them out."""
     for one in split_titles(title, rows[0]):
         absent = [number for number, row in enumerate(rows) if row[one] is None or _is_nan(row[one])]
         if absent:

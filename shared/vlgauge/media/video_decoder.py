@@ -88,11 +88,7 @@ class VideoSource:
         return hashlib.sha256(DECODER + self.digest + index.to_bytes(8, "big")).digest()
 
     def extent(self) -> Extent:
-        """Number of frames and duration, found by reading the packets; nothing is decoded.
-
-        Raises:
-            ValueError: If the file is no video that can be read, or has too many frames.
-        """
+        """Number of frames and duration, found by reading the packets; nothing is decoded."""
         if self.is_boxed:
             return Extent(**boxed.clip_extent(self.path, self.place))
         end: float | None = None
@@ -121,11 +117,7 @@ class VideoSource:
         return Extent(count, whole, stated if whole and stated else reached, pixels)
 
     def frames(self) -> Iterator[tuple[int, Any]]:
-        """Index and decoded frame, one after the other.
-
-        Raises:
-            ValueError: Where decoding fails.
-        """
+        """Index and decoded frame, one after the other."""
         if self.changed():
             raise ValueError(f"`{self.place}` must stay as it is while it is scored, got {self._shown!r} changed")
         with self._opened() as (container, stream):
@@ -138,11 +130,7 @@ class VideoSource:
                 yield index, frame
 
     def check_pixels(self, n_pixels: int) -> None:
-        """Refuse to decode so many.
-
-        Raises:
-            ValueError: If they are too many.
-        """
+        """Refuse to decode so many."""
         if n_pixels > MAX_CLIP_PIXELS:
             raise ValueError(
                 f"`{self.place}` must have at most {MAX_CLIP_PIXELS:,} pixels in all frames up to the last that is "
@@ -182,11 +170,7 @@ class VideoSource:
 
 
 def upright_pixels(frame: Any, place: str) -> np.ndarray:
-    """Pixels of a decoded frame, shape ``(height, width, 3)``, uint8 RGB, turned as the file asks for.
-
-    Raises:
-        ValueError: If the file asks for a turn that is no multiple of 90 degrees.
-    """
+    """Pixels of a decoded frame, shape ``(height, width, 3)``, uint8 RGB, turned as the file asks for."""
     turns, rest = divmod(round(frame.rotation), 90)
     if rest:
         raise ValueError(f"`{place}` must be turned by a multiple of 90 degrees, got {frame.rotation}; turn it first")
@@ -231,11 +215,7 @@ class ChosenFrames:
         return count, False
 
     def fetch(self, index: int) -> Image.Image:
-        """The frame as an RGB picture.
-
-        Raises:
-            ValueError: If the file cannot be decoded up to it.
-        """
+        """The frame as an RGB picture."""
         with self._lock:
             pixels = decoded_frames.pop(self.source.key(index))
             if pixels is None:

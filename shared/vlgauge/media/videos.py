@@ -22,10 +22,6 @@ def video_cell(video: Any, place: str) -> dict[str, Any]:
         video: Path of a file; mapping with ``path`` and, for a segment, ``start`` and ``end`` in seconds; mapping with
             ``frames``; list of images; or uint8 array of shape ``(n_frames, height, width, 3)``.
         place: Where the video stands, such as ``"videos[3]"``, for messages.
-
-    Raises:
-        ValueError: For an address, a missing file, or a segment that cannot be one.
-        TypeError: For any other kind of object.
     """
     if isinstance(video, (str, os.PathLike)):
         return {"path": existing_file(video, place, "video"), "start": None, "end": None, "frames": None}
@@ -62,12 +58,7 @@ def _mapping_cell(video: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 
 def checked_segment(start: Any, end: Any, place: str) -> tuple[float | None, float | None]:
-    """Begin and end in seconds, None for those of the video, if they can be a segment.
-
-    Raises:
-        ValueError: Unless 0 <= start < end.
-        TypeError: If one is no number.
-    """
+    """Begin and end in seconds, None for those of the video, if they can be a segment."""
     for name, value in (("start", start), ("end", end)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
             raise TypeError(f"`{place}` must have seconds as `{name}`, got {type(value).__name__}")

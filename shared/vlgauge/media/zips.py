@@ -45,11 +45,7 @@ class ZipMember(NamedTuple):
     method: int | None
 
     def content(self, path: str, most_bytes: int) -> bytes:
-        """What is in it, at most so many bytes.
-
-        Raises:
-            ValueError: If it is larger, packed in a way that is not read, or damaged.
-        """
+        """What is in it, at most so many bytes."""
         what = f"`{self.name[-60:]}`"
         if self.method not in (_STORED, _DEFLATED):
             raise ValueError(f"{what} must be a file packed by deflate or not at all, without a password, got another")
@@ -75,12 +71,7 @@ class ZipMember(NamedTuple):
 
 # -- Here -------------------------------------------------------------------------------------------------------------
 def zip_members(path: str) -> list[ZipMember]:
-    """Files of an archive; folders are left out.
-
-    Raises:
-        ValueError: If it is damaged, or has more members than rows may be read.
-        OSError: If it cannot be read.
-    """
+    """Files of an archive; folders are left out."""
     most = current_limits().max_rows
     with open_file(path, "FILE") as file:
         size, left = os.fstat(file.fileno()).st_size, _MOST_ASKED

@@ -378,9 +378,6 @@ def assets_of(name: str) -> list[Asset]:
             ``clip:ViT-B/32``, ``sentence:ID``, ``pair:ID``, ``vision:ID``, ``judge:ID``, ``factual:ID``,
             ``layers:ID``, an id with ``@commit`` at its end where it is to be pinned, or a detector:
             ``detector:NAME`` of torchvision, ``detector:owner/name/FILE@commit`` of the Hub.
-
-    Raises:
-        ValueError: If there is no such metric or encoder; lists what there is.
     """
     family, colon, rest = name.partition(":")
     if colon and rest and family in _FAMILIES:
@@ -421,9 +418,6 @@ def hub_files_of(name: str) -> list[HubFiles]:
 
     Args:
         name: As `assets_of` takes it.
-
-    Raises:
-        ValueError: If there is no such metric or encoder.
     """
     files = [asset.instead_of if isinstance(asset, ByHand) else asset for asset in assets_of(name)]
     return [asset for asset in files if isinstance(asset, HubFiles)]

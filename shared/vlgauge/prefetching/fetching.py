@@ -56,11 +56,7 @@ def sizes(files: HubFiles) -> dict[str, int]:
 
 
 def folder_of(files: HubFiles) -> Path:
-    """Folder with the files, fetched unless they are there.
-
-    Raises:
-        WeightsNotFound: If they cannot be had.
-    """
+    """Folder with the files, fetched unless they are there."""
     hint = "and copy the folder of the cache here"
     folder = hub_folder(files.repository, files.revision, files.patterns, hint, files.sha256, asked=True)
     missing = [name for name in files.required if not (folder / name).is_file()]
@@ -77,9 +73,6 @@ def checked_files(files: HubFiles, folder: Path) -> list[Fetched]:
 
     A large file is kept by the Hub's client under the digest that the Hub announced, which serves where none is
     recorded here.
-
-    Raises:
-        ValueError: If a digest is another one; the file goes then, so that the next try fetches it.
     """
     paths = sorted({path for pattern in files.patterns for path in folder.glob(pattern) if path.is_file()})
     return [_checked(path, path.relative_to(folder).as_posix(), files.sha256) for path in paths]

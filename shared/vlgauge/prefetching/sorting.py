@@ -56,11 +56,7 @@ class Sorted:
 
 
 def sorted_files(folder: Path) -> list[Sorted]:
-    """What lies in a folder: its files, its folders, and the folder itself where it is a model.
-
-    Raises:
-        NotADirectoryError: If there is no such folder.
-    """
+    """What lies in a folder: its files, its folders, and the folder itself where it is a model."""
     if not folder.is_dir():
         raise NotADirectoryError(f"--from must name a folder, got {str(folder)!r}")
     own = _folder(folder)

@@ -48,11 +48,7 @@ def grid_boxes(size: tuple[int, int]) -> list[Box]:
 
 
 def checked_boxes(boxes: Any, place: str) -> list[list[float]]:
-    """The boxes as lists of four finite numbers.
-
-    Raises:
-        ValueError: If they are not.
-    """
+    """The boxes as lists of four finite numbers."""
     try:
         array = np.asarray(_on_cpu(boxes), dtype=np.float64)
     except (TypeError, ValueError):
@@ -69,11 +65,7 @@ def checked_boxes(boxes: Any, place: str) -> list[list[float]]:
 
 
 def checked_scores(scores: Any, count: int, place: str) -> list[float | None]:
-    """One finite score per region, or None each if ``scores`` is None.
-
-    Raises:
-        ValueError: If there are more or fewer, or one is not finite.
-    """
+    """One finite score per region, or None each if ``scores`` is None."""
     if scores is None:
         return [None] * count
     try:

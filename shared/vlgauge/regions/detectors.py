@@ -98,11 +98,7 @@ def detector(
 
 
 def _built(name: str, path: Path) -> torch.nn.Module:
-    """The module with the tensors of a file, none missing and none more.
-
-    Raises:
-        ValueError: If they are others; lists them.
-    """
+    """The module with the tensors of a file, none missing and none more."""
     import torch
     from torchvision.models import get_model
 

@@ -167,11 +167,7 @@ def crops_of(
 
 
 def image_head(cell: Cell, place: str) -> ImageHead:
-    """Size and mode of an image, without decoding it.
-
-    Raises:
-        ValueError: If the image cannot be read.
-    """
+    """Size and mode of an image, without decoding it."""
     try:
         return ImageHead(*images.image_head(cell, place))
     except Exception:
@@ -193,9 +189,6 @@ def given_regions(
         image_place: Where the image stands, for messages.
         top_k: Largest number of regions.
         min_score: Regions with a lower score are left out.
-
-    Raises:
-        ValueError: If it has another form, a box has no pixel, or an image is missing.
     """
     if isinstance(entry, Mapping) and "crops" not in entry and "boxes" in entry:
         return _given_boxes(entry, cell, place, image_place, top_k, min_score)

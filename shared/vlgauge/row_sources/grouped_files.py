@@ -56,11 +56,7 @@ class Listed:
         return self.name.rpartition("/")[2].partition(".")[2].lower()
 
     def content(self, most_bytes: int) -> bytes:
-        """What is in it.
-
-        Raises:
-            ValueError: If it is no regular file, or a larger one.
-        """
+        """What is in it."""
         if self.read is None:
             raise ValueError(f"`{self.name[-60:]}` must be a regular file, got a link or a device")
         if self.n_bytes > most_bytes:
@@ -154,12 +150,7 @@ def _object(file: Listed, most_bytes: int) -> dict[str, Any] | ValueError:
 
 
 def tar_rows(path: str, limits: RowLimits) -> GroupedRows:
-    """Rows of a WebDataset archive, which is not unpacked.
-
-    Raises:
-        ValueError: If it is none.
-        OSError: If it cannot be read.
-    """
+    """Rows of a WebDataset archive, which is not unpacked."""
     rows = GroupedRows(Origin(Path(path).name), partial(_members, path), limits)
     if rows.kinds.keys() == {KEY}:
         raise ValueError(f"FILE must have files of texts, pictures or clips, got none in {path!r}")
@@ -167,12 +158,7 @@ def tar_rows(path: str, limits: RowLimits) -> GroupedRows:
 
 
 def listed_files(path: str) -> list[Listed]:
-    """Files of a tar or zip archive.
-
-    Raises:
-        ValueError: If it is none, or has too many.
-        OSError: If it cannot be read.
-    """
+    """Files of a tar or zip archive."""
     if path.lower().endswith(ZIP):
         return [Listed(one.name, one.n_bytes, partial(_unpacked, one, path)) for one in zip_members(path)]
     return list(_members(path))
@@ -202,9 +188,6 @@ class FolderRows:
     Args:
         folder: The folder.
         limits: Largest file of a text or a picture, and of a clip.
-
-    Raises:
-        ValueError: If there is nothing in it.
     """
 
     def __init__(self, folder: str, limits: RowLimits) -> None:

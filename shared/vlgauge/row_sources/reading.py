@@ -77,11 +77,7 @@ class RowReader:
     _rows: Iterator[Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse columns that are not there.
-
-        Raises:
-            ValueError: If a column is needed and not named, or named and not there; all of them are told.
-        """
+        """Refuse columns that are not there."""
         needed = [one.name for one in self.wanted if not one.optional and not self.titles.get(one.name)]
         if needed:
             raise ValueError(f"`{'` and `'.join(dict.fromkeys(needed))}` must be columns of the rows, none is chosen")
@@ -148,11 +144,7 @@ class RowReader:
                 kept.append(cell)
 
     def _given(self, column: str, row: Mapping[str, Any], files: _RowFiles) -> Any:
-        """What a row has for a column; the pictures of it as bytes, a clip as a file.
-
-        Raises:
-            ValueError: If it cannot be had, or is too large.
-        """
+        """What a row has for a column; the pictures of it as bytes, a clip as a file."""
         titles = self.titles.get(column) or ()
         if not titles:
             return None
@@ -238,12 +230,7 @@ def _filed(cell: Any, files: _RowFiles) -> Any:
 
 
 def checked_cell(column: Column, cell: Any, place: str, limits: RowLimits) -> Any:
-    """The cell, if the metric will take it: its pictures and its clip can be read, its texts are not too long.
-
-    Raises:
-        ValueError: If it will not.
-        TypeError: If it is of another kind.
-    """
+    """The cell, if the metric will take it: its pictures and its clip can be read, its texts are not too long."""
     if cell is None and not column.optional:
         raise ValueError(f"`{place}` must be given, got nothing")
     texts = list(cell.values()) if isinstance(cell, Mapping) else cell if isinstance(cell, list) else [cell]

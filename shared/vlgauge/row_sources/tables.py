@@ -25,9 +25,6 @@ class UploadedRows:
     Args:
         path: The table.
         uploads: Paths of the other uploads; of an archive its files.
-
-    Raises:
-        ValueError: If it is no table, or an archive is none.
     """
 
     def __init__(self, path: str, uploads: Sequence[str] = ()) -> None:
@@ -149,10 +146,6 @@ def archive_rows(path: str, limits: RowLimits) -> Source:
     Args:
         path: A tar or zip archive.
         limits: Largest file of a text or a picture, and of a clip.
-
-    Raises:
-        ValueError: If it is none, or has nothing to score.
-        OSError: If it cannot be read.
     """
     files = listed_files(path)
     tables = [one for one in files if one.name.lower().endswith(_TABLES) and not _is_hidden(one)]

@@ -154,12 +154,7 @@ def factual_parser(parser: str, *, device: str, batch_size: int, profile: str) -
 
 
 def look_for_factual(parser: str, profile: str) -> None:
-    """Look for what `factual_parser` needs, without fetching or reading it.
-
-    Raises:
-        ImportError: If a package is missing.
-        WeightsNotFound: If the model is.
-    """
+    """Look for what `factual_parser` needs, without fetching or reading it."""
     check_torch("`parser`", PACKAGES, EXTRA)
     look_for_model(_model_of(parser), T5, profile=profile, setting="parser", hint=HINT)
 

@@ -130,9 +130,6 @@ class SceneGraphMetric(Metric):
             predictions: One caption per row.
             references: Its references.
             graphs: What `compute` takes; None to parse, each distinct caption once.
-
-        Raises:
-            ValueError: If there are not as many graphs as captions, or a caption is too long for a parser.
         """
         if graphs is not None:
             return *_given(graphs, references), GIVEN
@@ -157,9 +154,6 @@ class SceneGraphMetric(Metric):
 
         Returns:
             Per row its objects, each a list of alternatives; see `RuleParser.object_groups`.
-
-        Raises:
-            ValueError: If a caption is too long, or the parser finds no alternatives.
         """
         captions = _distinct(predictions, references)
         parser = self._parser_of(captions)
@@ -183,11 +177,7 @@ def _once(groups: Iterable[list[str]]) -> list[list[str]]:
 
 
 def _distinct(predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[str]:
-    """Each caption of a call once.
-
-    Raises:
-        ValueError: If one is too long for a parser.
-    """
+    """Each caption of a call once."""
     captions = list(dict.fromkeys(chain(predictions, chain.from_iterable(references))))
     for caption in captions:
         if (n_words := len(caption.split())) > LONGEST:

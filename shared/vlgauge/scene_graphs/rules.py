@@ -69,9 +69,6 @@ class RuleParser:
         Args:
             captions: Of one or more sentences.
             progress: Whether to show a bar.
-
-        Raises:
-            ValueError: If the pipeline has no parser, or a caption is longer than it takes.
         """
         found = self._source.read_docs(captions, "DEP", "a parser", _tuples, progress)
         return [Graph.of(tuples) for tuples in found]

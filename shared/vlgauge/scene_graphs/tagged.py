@@ -20,10 +20,6 @@ class NltkLemmas:
 
     Attributes:
         identity: Name and version of the tagger, for signatures.
-
-    Raises:
-        ImportError: If NLTK is missing.
-        WeightsNotFound: If its tagger is not there; names the command.
     """
 
     def __init__(self, setting: str, instead: str) -> None:

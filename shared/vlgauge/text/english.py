@@ -43,11 +43,7 @@ IDENTITY = f"{NAME}-{VERSION}@{hashlib.sha256(json.dumps(FILES, sort_keys=True).
 
 
 def import_spacy() -> Any:
-    """The module spacy.
-
-    Raises:
-        ImportError: If it is not installed; names the extra.
-    """
+    """The module spacy."""
     try:
         import spacy
     except ImportError as error:
@@ -83,13 +79,7 @@ def found_folder() -> Path:
 
 
 def english_pipeline() -> Language:
-    """The pipeline, loaded once per process.
-
-    Raises:
-        ImportError: If spaCy is missing.
-        WeightsNotFound: If no package with this version of the pipeline is installed; names the command.
-        ValueError: If its files are not the recorded ones.
-    """
+    """The pipeline, loaded once per process."""
     nlp: Language = pool.get(("english", IDENTITY), _load)
     return nlp
 
@@ -102,11 +92,7 @@ def _load() -> Language:
 
 
 def check_files(folder: Path) -> None:
-    """Compare the files of the pipeline with the recorded digests.
-
-    Raises:
-        ValueError: If one is missing or differs; names all of them.
-    """
+    """Compare the files of the pipeline with the recorded digests."""
     wrong = [name for name, sha256 in FILES.items() if not _is_file_with(folder / name, sha256)]
     if wrong:
         raise ValueError(

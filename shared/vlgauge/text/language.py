@@ -57,11 +57,7 @@ _CLOSING_5 = frozenset("»”\u2019'")
 
 
 def checked_splitter(sentences: Any) -> Any:
-    """The setting `sentences` of a metric, if `sentence_splitter` can resolve it.
-
-    Raises:
-        ValueError: If it is neither a known name nor a function.
-    """
+    """The setting `sentences` of a metric, if `sentence_splitter` can resolve it."""
     if not callable(sentences) and not (isinstance(sentences, str) and sentences in SENTENCE_SPLITTERS):
         choices = ", ".join(map(repr, SENTENCE_SPLITTERS))
         raise ValueError(
@@ -87,9 +83,6 @@ def sentence_splitter(sentences: str | Callable[[str], list[str]] = "rules") -> 
 
     Returns:
         The function that splits a text into sentences.
-
-    Raises:
-        ValueError: If it is anything else.
     """
     checked_splitter(sentences)
     if callable(sentences):
@@ -98,11 +91,7 @@ def sentence_splitter(sentences: str | Callable[[str], list[str]] = "rules") -> 
 
 
 def checked_placeholders(mode: Any) -> str | None:
-    """The setting `placeholders` of a metric, if `replace_placeholders` takes it.
-
-    Raises:
-        ValueError: If it is none of "released", "all" and None.
-    """
+    """The setting `placeholders` of a metric, if `replace_placeholders` takes it."""
     if mode is not None and (not isinstance(mode, str) or mode not in PLACEHOLDERS):
         raise ValueError(f"`placeholders` must be one of 'released', 'all' or None, got {shown(mode)}")
     return mode
@@ -115,9 +104,6 @@ def replace_placeholders(sentence: str, mode: str | None = "released") -> str:
         sentence: Any text.
         mode: "released": these four, as the authors of GROOViST and RoViST do; "all": numbered ones such as `[male0]`
             too; None: nothing.
-
-    Raises:
-        ValueError: If `mode` is anything else.
     """
     if checked_placeholders(mode) is None:
         return sentence
@@ -182,10 +168,6 @@ def punkt_splitter() -> Callable[[str], list[str]]:
 
     Returns:
         The function that splits a text into sentences.
-
-    Raises:
-        ImportError: If NLTK is not installed.
-        WeightsNotFound: If its data set punkt_tab is not found.
     """
     try:
         from nltk import data

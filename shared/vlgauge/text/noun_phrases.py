@@ -73,11 +73,6 @@ def phrase_source(
         profile: "paper" or "embedded".
         argument: Name of the setting, for messages; "nouns" allows "nltk".
         split: How "nltk" splits a sentence again before it cuts it into words.
-
-    Raises:
-        ValueError: If it is anything else.
-        WeightsNotFound: If the pipeline is not installed; names the command that installs it.
-        ImportError: If spaCy or NLTK is missing.
     """
     setting = _named(setting, profile)
     checked_source(setting, argument)
@@ -154,11 +149,7 @@ def _not_installed(name: str, argument: str) -> str:
 
 
 def checked_source(setting: Any, argument: str = "noun_phrases") -> Any:
-    """The setting, if `phrase_source` can resolve it; looks, loads nothing.
-
-    Raises:
-        ValueError: If it is neither None, nor a name, nor a pipeline of spaCy.
-    """
+    """The setting, if `phrase_source` can resolve it; looks, loads nothing."""
     named = isinstance(setting, str) and setting.strip() and (setting != NLTK or argument == "nouns")
     if setting is not None and not named and not (hasattr(setting, "pipe") and hasattr(setting, "pipe_names")):
         also = ', "nltk"' if argument == "nouns" else ""
@@ -174,9 +165,6 @@ def given_phrases(lists: Any, n_stories: int, *, argument: str = "noun_phrases")
 
     Returns:
         Per story its groups of phrases: one per sentence, or one for the whole story.
-
-    Raises:
-        ValueError: If they are not that, or not as many as stories.
     """
     if isinstance(lists, str) or not isinstance(lists, Sequence) or len(lists) != n_stories:
         got = f"{len(lists)}" if isinstance(lists, Sequence) and not isinstance(lists, str) else type(lists).__name__
@@ -218,18 +206,11 @@ class SpacyPhrases:
         """Noun phrases of each sentence, lower-cased, without repetition within a sentence, in their order.
 
         Determiners, possessives, numbers and pronouns stay.
-
-        Raises:
-            ValueError: If the pipeline has no parser, or a sentence is longer than it takes.
         """
         return self.read_docs(sentences, "DEP", "a parser", _chunks_of, progress)
 
     def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
-        """Tokens tagged NN, NNS, NNP or NNPS, without "i" and without repetition within a sentence, in their order.
-
-        Raises:
-            ValueError: If the pipeline has no tagger, or a sentence is longer than it takes.
-        """
+        """Tokens tagged NN, NNS, NNP or NNPS, without "i" and without repetition within a sentence, in their order."""
         return self.read_docs(sentences, "TAG", "a tagger", _nouns_of, progress)
 
     def read_docs(
@@ -345,11 +326,7 @@ class NltkNouns:
         return found
 
     def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
-        """Refused.
-
-        Raises:
-            ValueError: Always.
-        """
+        """Refused."""
         raise ValueError('`noun_phrases` must be a pipeline with a parser, got "nltk", which finds nouns only')
 
     def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:

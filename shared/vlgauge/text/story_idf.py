@@ -76,9 +76,6 @@ def fit_idf(stories: Sequence[str | Sequence[str]], *, lowercase: bool = False) 
     Args:
         stories: Each a string or a list of sentences.
         lowercase: Whether words that differ only in case are the same.
-
-    Raises:
-        ValueError: If there is no story, or one is something else.
     """
     if isinstance(stories, str) or not len(stories):
         raise ValueError(f"`idf` must be fitted on a list of at least one story, got {shown(stories)}")
@@ -102,10 +99,6 @@ def idf_table(source: Any, *, lowercase: bool = False) -> IdfTable:
         source: A table, a JSON file ``{"N", "df", "lowercase"}`` or ``{word: idf}``, such a mapping, or the stories of
             the corpus; not a pickle, see `read_pickled`.
         lowercase: Whether words of a corpus that differ only in case are the same; a table says so itself.
-
-    Raises:
-        ValueError: If it is nothing of this, or holds something else than counts.
-        OSError: If the file cannot be read.
     """
     if isinstance(source, IdfTable):
         return source
@@ -140,10 +133,6 @@ def read_pickled(path: str | os.PathLike[str]) -> IdfTable:
     """The table of a pickled ``{word: idf}``, the form in which the authors of RoViST keep theirs; nothing is executed.
 
     `save` writes it as JSON, which `idf_table` and the metrics read.
-
-    Raises:
-        ValueError: If the pickle asks for a class or a function, is damaged, or has anything but words and numbers.
-        FileNotFoundError: If there is no such file.
     """
     content = read_pickle(Path(path).expanduser())
     if not isinstance(content, dict):

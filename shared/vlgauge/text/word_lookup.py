@@ -40,9 +40,6 @@ def look_up(words: Sequence[str], vectors: WordVectorFile, oov: str = "unk") -> 
         vectors: The file.
         oov: What a word that the file lacks gets: "unk", the vector of the word "unk"; "lower", that of the word in
             lower case, else of "unk"; "skip", none.
-
-    Raises:
-        ValueError: If `oov` is something else, or the file lacks the word "unk" and it is needed.
     """
     if oov not in OOV:
         raise ValueError(f"`oov` must be one of {', '.join(map(repr, OOV))}, got {oov!r}")

@@ -32,17 +32,13 @@ MOST_WORDS = 2**16  # whose rows are remembered
 def read_rows(file: Path, wanted: Collection[str], *, argument: str = "encoder") -> tuple[dict[str, np.ndarray], int]:
     """Vectors of the wanted words, and the width of all, in one pass over the file.
 
-    One word and its numbers per line, parted by single spaces; a first line of two whole numbers is a header. Of a
-    word that stands twice, the first row counts. GloVe 840B has words with spaces, which cannot be asked for.
+    One word and its numbers per line, parted by single spaces; a first line of two whole numbers is a header. Of a word
+    that stands twice, the first row counts. GloVe 840B has words with spaces, which cannot be asked for.
 
     Args:
         file: Text in UTF-8, perhaps packed by gzip.
         wanted: Words.
         argument: Name of the setting that names the file, for messages.
-
-    Raises:
-        ValueError: If a row has another number of values than the first one, a wanted row holds anything but finite
-            numbers, or there is no row.
     """
     # Half a surrogate pair is in no file, but may be in a text.
     names = {word.encode("utf-8", "surrogatepass"): word for word in wanted}
@@ -159,11 +155,7 @@ class WordVectorFile:
         return self._width
 
     def rows(self, words: Iterable[str]) -> dict[str, np.ndarray]:
-        """Vectors of those words that the file has, float32.
-
-        Raises:
-            ValueError: If the file is broken; see `read_rows`.
-        """
+        """Vectors of those words that the file has, float32."""
         asked = dict.fromkeys(words)
         with self._reading:
             known = {word: self._known[word] for word in asked if word in self._known}
@@ -220,11 +212,7 @@ def _all_rows(file: Path, argument: str, advance: Callable[[int], object]) -> It
 
 
 def word_vector_file(path: str | PathLike[str], *, argument: str = "glove_path") -> WordVectorFile:
-    """The file of that path, opened once per process, wherever that goes and whatever becomes of copies.
-
-    Raises:
-        WeightsNotFound: If there is no such file.
-    """
+    """The file of that path, opened once per process, wherever that goes and whatever becomes of copies."""
     file = Path(path).expanduser()
     if not file.is_file():
         raise WeightsNotFound(

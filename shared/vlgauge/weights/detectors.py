@@ -106,10 +106,6 @@ def find_weights(name: str, weights: str | os.PathLike[str] | None, *, profile: 
         weights: File, or ``owner/name/FILE@<commit>`` of the Hub, which is fetched unless it is in the Hub's cache;
             None for torchvision's own, which only `vlgauge prefetch` fetches.
         profile: Under "embedded" nothing is fetched.
-
-    Raises:
-        WeightsNotFound: If the file is not on this machine and cannot be fetched.
-        ValueError: If torchvision's own file was changed.
     """
     if weights is None:
         return _checked(published_file(name))
@@ -118,11 +114,7 @@ def find_weights(name: str, weights: str | os.PathLike[str] | None, *, profile: 
 
 
 def look_for_weights(name: str, weights: str | os.PathLike[str] | None, *, profile: str = "paper") -> None:
-    """Check that `find_weights` can find something, without fetching it or importing torch.
-
-    Raises:
-        WeightsNotFound: If it cannot.
-    """
+    """Check that `find_weights` can find something, without fetching it or importing torch."""
     if weights is None:
         folder = _checkpoints()
         if not any(next(folder.glob(f"{name}{end}-*.pth"), None) for end in ("", "_coco")):
@@ -194,12 +186,7 @@ def _checked(published: PublishedFile) -> Path:
 
 
 def fetch_published(name: str) -> Path:
-    """Torchvision's own weights, from its server unless they are there; only for who asks for just that.
-
-    Raises:
-        WeightsNotFound: If they cannot be fetched, or are not what their name tells.
-        ValueError: If the file that is there was changed.
-    """
+    """Torchvision's own weights, from its server unless they are there; only for who asks for just that."""
     published = published_file(name)
     if published.path.is_file():
         return _checked(published)
@@ -215,11 +202,7 @@ def fetch_published(name: str) -> Path:
 
 
 def read_state(path: Path) -> dict[str, torch.Tensor]:
-    """The tensors of a file, safetensors or a state dict of torch, bare or under ``"model"``; no file is run.
-
-    Raises:
-        ValueError: If it holds anything else.
-    """
+    """The tensors of a file, safetensors or a state dict of torch, bare or under ``"model"``; no file is run."""
     with given_as("detector_weights"):
         with path.open("rb") as stream:
             start = stream.read(512)

@@ -97,9 +97,6 @@ def hub_file_at(
         revision: Commit; None for the newest.
         missing: Message of the error, from the folder that was searched and the reason.
         sha256: What a file that is fetched must hash to, where it is known.
-
-    Raises:
-        WeightsNotFound: If the file cannot be had.
     """
     here = hub_file_here(repository, files, revision, missing)
     if here is not None:
@@ -128,11 +125,7 @@ def _told(what: str) -> Tell:
 def hub_file_here(
     repository: str, files: Sequence[str], revision: str | None, missing: Callable[[str, str], str]
 ) -> Path | None:
-    """The file as `hub_file_at` gives it, if it is here; None if the Hub can be asked for it. Fetches nothing.
-
-    Raises:
-        WeightsNotFound: If it is not here, and the Hub cannot be asked.
-    """
+    """The file as `hub_file_at` gives it, if it is here; None if the Hub can be asked for it. Fetches nothing."""
     from huggingface_hub import constants, try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
@@ -165,9 +158,6 @@ def hub_folder(
         metric_hint: Last clause of the error, what else could be done.
         sha256: What files that are fetched must hash to, where it is known.
         asked: Whether the user asked for these files, so that a fetch need not be told.
-
-    Raises:
-        WeightsNotFound: If the files cannot be had; names repository, revision, files and folder searched.
     """
     here = hub_folder_here(repository, revision, patterns, metric_hint)
     if here is not None:
@@ -179,11 +169,7 @@ def hub_folder(
 
 
 def hub_folder_here(repository: str, revision: str | None, patterns: Sequence[str], metric_hint: str) -> Path | None:
-    """The folder as `hub_folder` gives it, if it is here; None if the Hub can be asked for it. Fetches nothing.
-
-    Raises:
-        WeightsNotFound: If it is not here, and the Hub cannot be asked.
-    """
+    """The folder as `hub_folder` gives it, if it is here; None if the Hub can be asked for it. Fetches nothing."""
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     # A folder that the list shows to be complete needs no network.

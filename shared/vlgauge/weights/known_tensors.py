@@ -67,11 +67,7 @@ def _but_for(known: Iterable[Known], names: Iterable[str], model: str) -> list[s
 def refuse_other_tensors(
     tensors: Mapping[str, torch.Tensor], shapes: Mapping[str, Sequence[int]], architecture: str, source: str
 ) -> None:
-    """Check that these are the tensors of an architecture: plain floats, finite, none missing, none more.
-
-    Raises:
-        ValueError: If not; lists the names.
-    """
+    """Check that these are the tensors of an architecture: plain floats, finite, none missing, none more."""
     complaints = {
         "missing": sorted(set(shapes) - set(tensors)),
         "not known": sorted(set(tensors) - set(shapes)),
@@ -95,9 +91,6 @@ def refuse_not_finite(tensors: Mapping[str, torch.Tensor], source: str, setting:
         tensors: By their names.
         source: File or folder, for messages.
         setting: What it was given as, for messages.
-
-    Raises:
-        ValueError: If one has; lists the names.
     """
     broken = sorted(name for name, tensor in tensors.items() if tensor.is_floating_point() and not _is_finite(tensor))
     if broken:

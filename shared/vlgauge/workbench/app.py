@@ -117,10 +117,6 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         results: Files of records that the leaderboard shows from the start.
         is_space: Whether it is for anybody, with the limits of `vlgauge.workbench.hosting`, and without a token of
             its own; by the environment if None.
-
-    Raises:
-        ValueError: If there is no such metric, or a file holds something else.
-        OSError: If a file cannot be read.
     """
     hosting = hosting_of(is_space)
     first = one_of("metric", metric or FIRST, metric_names())

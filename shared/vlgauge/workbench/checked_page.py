@@ -43,9 +43,6 @@ def _checked(component: Any, value: Any) -> Any:
     """A value of a field, as what functions take for one.
 
     Gradio 6.31 hands on anything as the own value of a list that may have one, and nothing as a text.
-
-    Raises:
-        ValueError: If it is none.
     """
     if isinstance(component, gr.Textbox):
         return "" if value is None else value

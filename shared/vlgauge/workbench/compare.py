@@ -180,11 +180,7 @@ def _unless(function: Any) -> Any:
 
 
 def _bundled(names: Sequence[str], wanted: Sequence[str], profile: str) -> Shown:
-    """Systems of the package.
-
-    Raises:
-        ValueError: If there are fewer than two, or a metric reads something else.
-    """
+    """Systems of the package."""
     chosen = tuple(one for one in systems.NAMES if one in names)
     if len(chosen) < 2:
         raise ValueError(f"`Systems` must be two or more, got {len(chosen)}; choose another one")
@@ -337,11 +333,7 @@ def _predictions(rows: Rows, kinds: Mapping[str, Kind], *, alone: bool) -> list[
 
 
 def _contents(files: Sequence[str]) -> dict[str, Rows | dict[str, Any]]:
-    """Of each file the rows of a table, or the scores that were kept in it, by its name.
-
-    Raises:
-        ValueError: If two files have one name, or one is neither.
-    """
+    """Of each file the rows of a table, or the scores that were kept in it, by its name."""
     names: dict[str, str] = {}
     for path in files:
         if Path(path).name in names:
@@ -370,11 +362,7 @@ def compared(
     *titles: str,
     most_rows: int | None = None,
 ) -> Shown:
-    """What was uploaded, compared.
-
-    Raises:
-        ValueError: If it cannot be compared, or there are more rows to score than one may ask for.
-    """
+    """What was uploaded, compared."""
     if not files:
         raise ValueError("`Files` must be systems of yours, got none; upload a file for each, or one for all")
     _check(wanted, profile)

@@ -86,9 +86,6 @@ def compare_systems(metrics: Sequence[Metric], given: Sequence[Given]) -> Compar
     Args:
         metrics: Loaded metrics.
         given: The systems.
-
-    Raises:
-        ValueError: If they do not have the same rows, one way of scoring and the same references, or no row is left.
     """
     keys, orders = joined_rows({one.name: {"ids": one.ids} for one in given})
     every = [_reordered(one, orders[one.name]) for one in given]

@@ -33,9 +33,6 @@ def written(found: Scored, origin: Origin, model: str = "", extent: str = "") ->
 
     Returns:
         Paths of the files, and why there is no record although a model is given, if so.
-
-    Raises:
-        ValueError: If no record can name the model or the rows.
     """
     refuse_model(model, origin)
     name = found.explanation.name
@@ -72,11 +69,7 @@ def kept(contents: Mapping[str, str | bytes]) -> list[str]:
 
 
 def refuse_model(model: str, origin: Origin) -> None:
-    """Refuse a model that no record can name; one that is empty asks for no record.
-
-    Raises:
-        ValueError: If the rows are of no data set of the Hub, or the model is none.
-    """
+    """Refuse a model that no record can name; one that is empty asks for no record."""
     if model and origin.split is None:
         raise ValueError("`Model` must be empty for a file, since a record names a data set of the Hub")
     if model and not is_hub_id(model):

@@ -83,11 +83,7 @@ def without_tokens(text: str, *known: str | None) -> str:
 
 @contextmanager
 def hidden(token: object) -> Iterator[None]:
-    """Let no error repeat a token, of whatever form.
-
-    Raises:
-        ValueError: If the token cannot be sent.
-    """
+    """Let no error repeat a token, of whatever form."""
     if isinstance(token, str) and token and not re.fullmatch(r"[!-~]+", token):
         raise ValueError("`token` must be one word of letters, digits and signs, got something else")
     try:

@@ -82,11 +82,7 @@ def short_label(column: Column) -> str:
 
 
 def cell_of(column: Column, text: str) -> Any:
-    """What a text in a form means for a column; None for nothing.
-
-    Raises:
-        ValueError: If it is not what the column holds.
-    """
+    """What a text in a form means for a column; None for nothing."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     if not lines:
         return None
@@ -117,11 +113,7 @@ def text_of(cell: Any) -> str:
 
 
 def bytes_of(encoded: str, place: str) -> bytes:
-    """The file of a picture or a clip that a caller sends as base64.
-
-    Raises:
-        ValueError: If it is none.
-    """
+    """The file of a picture or a clip that a caller sends as base64."""
     try:
         return base64.b64decode(encoded.partition(",")[2] if encoded.startswith("data:") else encoded, validate=True)
     except (binascii.Error, ValueError, AttributeError):
@@ -134,9 +126,6 @@ def check_size(name: str, cell: Any) -> None:
     Args:
         name: Of the column.
         cell: What it holds; a picture or a clip as bytes, or as the path of an upload.
-
-    Raises:
-        ValueError: If a limit is passed; it is named.
     """
     parts = cell if isinstance(cell, list) else [cell]
     if name in FILES:
@@ -185,11 +174,7 @@ def located_cell(cell: Any, uploads: Mapping[str, str | None], place: str) -> An
 
 
 def cell_refused(cell: Any, place: str) -> Any:
-    """Refuse what is neither bytes nor the name of a file.
-
-    Raises:
-        ValueError: Always.
-    """
+    """Refuse what is neither bytes nor the name of a file."""
     raise ValueError(f"`{place}` must be the bytes or the name of a file, got {type(cell).__name__}")
 
 

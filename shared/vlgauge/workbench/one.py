@@ -169,11 +169,7 @@ def scored(
     videos: str | None,
     number: int = 0,
 ) -> list[str]:
-    """The explained score of what stands in the fields, and the examples, of which it may be one.
-
-    Raises:
-        gr.Error: If something is not what the metric reads.
-    """
+    """The explained score of what stands in the fields, and the examples, of which it may be one."""
     one_of("profile", profile, tuple(PROFILES.values()))
     given = {"predictions": predictions, "references": references, "styles": styles}
     config = config_of(metric, config)

@@ -49,11 +49,7 @@ def models_in_words(name: str, profile: str) -> str:
 
 
 def refuse_missing(name: str) -> None:
-    """Refuse to score by published models that would first have to be fetched.
-
-    Raises:
-        ValueError: If a file is not here; all that are missing are named.
-    """
+    """Refuse to score by published models that would first have to be fetched."""
     missing = [described(asset) for asset in assets_of(name) if is_there(asset) is False]
     if missing:
         raise ValueError(

@@ -147,9 +147,6 @@ def begun(
         first: Number of the row that is the first.
         rows: How many; None for all.
         hosting: What may be asked for.
-
-    Raises:
-        ValueError: If more rows are asked for than may be, or a column is missing.
     """
     if first < 0:
         raise ValueError(f"`first_row` must be a whole number of at least 0, got {first}")

@@ -32,9 +32,6 @@ def metric_of(name: str, profile: str = "embedded", config: str = "", **settings
         profile: Which models it uses.
         config: Its configuration; empty for the one that a form begins with.
         **settings: Other settings than the usual ones.
-
-    Raises:
-        ValueError: If there is no such metric, profile or configuration.
     """
     # Before they are looked up: what came from elsewhere may be a list.
     one_of("metric", name, metric_names())
@@ -89,9 +86,6 @@ def score_rows(metric: Metric, columns: Mapping[str, Sequence[Any] | None], ids:
         columns: Cells by name of the column, None for one that is not given; a cell that is an error is the reason
             why its row cannot be scored.
         ids: What the rows are called.
-
-    Raises:
-        ValueError: If no row is left, or the metric refuses them together.
     """
     reasons = reasons_of(metric.columns, columns, len(ids))
     kept = [row for row, reason in enumerate(reasons) if not reason]
@@ -166,9 +160,6 @@ def score_example(
         title: What the example is called.
         tested: Whether p is told of sets of captions, which takes seconds for the largest.
         beside: Bundled examples; those of the same picture are scored too, where what explains a row shows others.
-
-    Raises:
-        ValueError: If something is not what the metric reads, or too large.
     """
     given = {column: cell for column, cell in cells.items() if cell is not None}
     explanation = explanation_of(name)
@@ -239,9 +230,6 @@ def score(
 
     Returns:
         ``score`` (null where undefined), ``higher_is_better``, ``range``, ``signature``, ``notes``.
-
-    Raises:
-        ValueError: If something is not what the metric reads.
     """
     given: dict[str, Any] = {"predictions": predictions, "references": references, "styles": styles}
     if images is not None:

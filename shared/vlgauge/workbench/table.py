@@ -16,11 +16,7 @@ NONE = "(none)"
 def columns_of(
     metric: Metric, rows: Rows, chosen: Mapping[str, str], uploads: Mapping[str, str | None]
 ) -> dict[str, list[Any] | None]:
-    """The cells of the columns of a metric; a cell that cannot be had is the error that says why.
-
-    Raises:
-        ValueError: If a column that the metric needs is not chosen.
-    """
+    """The cells of the columns of a metric; a cell that cannot be had is the error that says why."""
     missing = [one.name for one in metric.columns if not one.optional and one.name not in chosen]
     if missing:
         raise ValueError(f"`{'` and `'.join(missing)}` must be columns of the file, none is chosen; choose them above")
